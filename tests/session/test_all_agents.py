@@ -15,6 +15,7 @@ from proxy.conftest import Recording, answered, claude, said, user
 from workbench.config.folders import work_folder
 from workbench.session.all_agents import LATER, AgentsFound, all_agents, with_report
 from workbench.session.services import Services
+from workbench.traces import mini_swe_agent
 
 OWN = "11111111-2222-3333-4444-555555555555"
 FROM_CLAUDE = {"User-Agent": "claude-cli/2.1", "X-Claude-Code-Session-Id": OWN}
@@ -93,3 +94,23 @@ def test_a_sub_agent_belongs_to_another(services: Services, project: Path) -> No
 def test_what_we_said_ourselves_is_no_agents(services: Services, project: Path) -> None:
     services.store.create([], title="our own").close()
     assert all_agents(services, str(project)).sessions == []
+
+
+def test_a_run_of_mini_swe_agent_is_listed_once_though_its_file_names_no_folder(
+    tmp_path: Path, services: Services, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    asked = "Please solve this issue: look around here\n\nYou can execute commands."
+    record(services, asked, client=mini_swe_agent.NAME)
+    trajectory = {
+        "messages": [{"role": "system", "content": "x"}, {"role": "user", "content": asked}],
+        "info": {"config": {"model": {"model_name": "m"}}},
+        "trajectory_format": "mini-swe-agent-1",
+    }
+    path = tmp_path / "home/.config/mini-swe-agent/last_mini_run.traj.json"
+    put(path, json.dumps(trajectory, indent=2))
+    os.utime(path, (time.time() + 5,) * 2)
+    assert listed(all_agents(services, str(project))) == [
+        ("mini-swe-agent", "look around here You can execute commands.", True)
+    ]

@@ -378,7 +378,7 @@ async def test_a_session_of_an_agent_that_runs_is_followed_when_it_is_opened(
         on.model.open_session(f"{paths[0]}#1")
         await on.settled()
         on.model.open_session(f"{paths[1]}#1")
-        await until(lambda: on.values.get("following") == FOLLOWING)
+        await until(lambda: on.following == FOLLOWING)
         assert [value for name, value in on.seen if name == "following" and value] == [FOLLOWING]
         with paths[1].open("ab") as file:
             file.write(lines(*TURNS[2]))

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.usefixtures("project")
 
 
 async def test_what_is_asked_before_anything_is_open_is_answered_once_it_is(services: Services) -> None:
-    model = SessionModel(services, Options(), lambda changes, notices: None, asyncio.get_running_loop())
+    model = SessionModel(services, Options(), asyncio.get_running_loop())
     try:
         name = asyncio.wrap_future(model.ask(lambda opened: opened.name))
         model.start("")
@@ -76,19 +76,19 @@ async def test_the_end_of_a_long_session_is_shown_before_it_is_planned(
     services.store.create([UserMessage(f"message {number}") for number in range(50)], title="long").close()
     watcher = Watcher(services, "long")
     try:
-        await until(lambda: "transcript" in watcher.values)
+        await until(lambda: len(watcher.transcript) > 0)
         assert watcher.said == [("you", f"message {number}") for number in (47, 48, 49)]
         assert (watcher.title, watcher.status.ready) == ("long", "loading")
         watcher.model.decide("exclude", 1, 1)
         await until(lambda: "still being read" in watcher.told)
         name = watcher.model.ask(lambda opened: opened.name)
         watcher.model.send("one more")
-        await until(lambda: watcher.values.get("queue") == ("one more",))
+        await until(lambda: watcher.queue == ("one more",))
         assert not name.done(), "it is answered once there is something to ask"
         watcher.model.send("not this one")
         await until(lambda: len(watcher.queue) == 2)
         watcher.model.withdraw(1, "not this one")
-        await until(lambda: watcher.values.get("queue") == ("one more",))
+        await until(lambda: watcher.queue == ("one more",))
         gate.set()
         await watcher.settled()
         assert watcher.said[49:] == [("you", "message 49"), ("you", "one more"), ("ai", "here")]
@@ -183,12 +183,12 @@ async def test_a_file_is_looked_at_and_becomes_a_session_by_a_message(
         await on.settled()
         assert on.shown.plan.policy == "layers"
         on.model.send("Does it?")
-        await until(lambda: on.values.get("question") is not None)
+        await until(lambda: on.question is not None)
         on.model.answer(on.question.number, "no")
         await on.settled()
         assert services.store.list() == []
         on.model.send("Does it?")
-        await until(lambda: on.values.get("question") is not None)
+        await until(lambda: on.question is not None)
         on.model.answer(on.question.number, "yes")
         await on.settled()
         assert on.said[-2:] == [("you", "Does it?"), ("ai", "It does.")]

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from support.recordings import FOLDER, readable_files
 from workbench.log.events import Compaction, Usage
 from workbench.session.options import Options
 from workbench.session.recorded import RecordedSession
@@ -15,12 +14,11 @@ from workbench.session.services import Services
 from workbench.session.source import Source, as_source, file_logs
 from workbench.traces.formats import read_file
 
-FOLDER = Path(os.environ.get("WORKBENCH_TRACES") or Path(__file__).parents[3] / "shared" / "traces")
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="no transcripts here")
 
 
 def transcripts() -> Iterator[Source]:
-    for path in sorted(each for each in FOLDER.rglob("*") if each.is_file() and each.suffix != ".md"):
+    for path in readable_files():
         for log in file_logs(*read_file(str(path)))[:10]:
             yield as_source(path.name, log, is_file=True)
 

@@ -40,6 +40,12 @@ def test_a_change_costs_what_is_not_read_from_the_cache() -> None:
     assert figures() == (1, 300, 1, 300)
 
 
+def test_what_was_not_sent_is_an_estimate_and_says_how_far_it_may_be_off() -> None:
+    found = savings(BEGIN, 0.07)
+    assert str(found).startswith("changed on the way: 1 request, about 300 tokens (± 7.0 %) not sent, 1 batch;")
+    assert str(way_figures("layers", BEGIN)).startswith("layers: saved about 300 tokens in 1 request; 1 batch,")
+
+
 def test_what_the_last_request_was_sent_without_is_left_out() -> None:
     assert left_out(BEGIN) == 300
     assert left_out([*BEGIN, asked(4, 1_300)]) == 300, "it is still on its way"
@@ -48,7 +54,7 @@ def test_what_the_last_request_was_sent_without_is_left_out() -> None:
 
 
 def test_to_take_it_back_costs_as_well() -> None:
-    assert figures(asked(4, 1_300, reported=1_300, cached=600)) == (1, 300, 2, 300 + 300)
+    assert figures(asked(4, 1_300, reported=1_300, cached=600)) == (1, 300, 1, 300 + 300), "one edit is one batch"
 
 
 def test_what_somebody_answered_or_the_agent_gave_up_was_not_sent() -> None:

@@ -44,7 +44,7 @@ async def test_an_answer_is_seen_while_it_comes(services: Services, monkeypatch:
     Script([Text("half"), gate, *answer(" whole")]).play(monkeypatch)
     async with opened(services) as on:
         on.model.send("go")
-        await until(lambda: on.values.get("live") is not None)
+        await until(lambda: on.live is not None)
         assert on.live.text == "half"
         assert on.activity.kind == "answering"
         gate.set()
@@ -68,7 +68,7 @@ async def test_an_interrupted_answer_is_kept_and_marked(services: Services, monk
     Script([Text("as far as"), gate]).play(monkeypatch)
     async with opened(services) as on:
         on.model.send("go")
-        await until(lambda: on.values.get("live") is not None)
+        await until(lambda: on.live is not None)
         on.model.interrupt()
         await on.settled()
         gate.set()
@@ -84,10 +84,10 @@ async def test_messages_wait_their_turn_and_can_be_taken_back(
     Script([gate, *answer("one")], answer("two")).play(monkeypatch)
     async with opened(services) as on:
         on.model.send("first")
-        await until(lambda: on.values.get("activity") is not None and on.activity.kind == "asking")
+        await until(lambda: on.activity.kind == "asking")
         for text in ("second", "third"):
             on.model.send(text)
-        await until(lambda: on.values.get("queue") == ("second", "third"))
+        await until(lambda: on.queue == ("second", "third"))
         on.model.withdraw(1, "third")
         await until(lambda: on.queue == ("second",))
         gate.set()
@@ -103,7 +103,7 @@ async def test_after_an_interruption_the_waiting_message_goes_next(
     Script([Text("long"), gate], answer("short")).play(monkeypatch)
     async with opened(services) as on:
         on.model.send("first")
-        await until(lambda: on.values.get("live") is not None)
+        await until(lambda: on.live is not None)
         on.model.send("second")
         await until(lambda: on.queue == ("second",))
         on.model.interrupt()
@@ -122,7 +122,7 @@ async def test_a_tool_that_writes_is_asked_about(
     Script(call("write_file", '{"path": "note.txt", "content": "a line"}'), answer("Done.")).play(monkeypatch)
     async with opened(services) as on:
         on.model.send("write it")
-        await until(lambda: on.values.get("question") is not None)
+        await until(lambda: on.question is not None)
         question = on.question
         assert question.default == "no"
         assert "note.txt" in question.detail
@@ -143,7 +143,7 @@ async def test_what_was_allowed_for_the_session_is_not_asked_again(
     Script(first, second, answer("Done.")).play(monkeypatch)
     async with opened(services) as on:
         on.model.send("write them")
-        await until(lambda: on.values.get("question") is not None)
+        await until(lambda: on.question is not None)
         on.model.answer(on.question.number, "session write_file:**")
         await on.settled()
         assert on.said[-1] == ("ai", "Done.")
@@ -158,7 +158,7 @@ async def test_an_answer_that_is_typed_as_a_message_is_never_said_to_the_model(
     script.play(monkeypatch)
     async with opened(services) as on:
         on.model.send("write it")
-        await until(lambda: on.values.get("question") is not None)
+        await until(lambda: on.question is not None)
         on.model.send(typed)
         await on.settled()
         assert (project / "note.txt").exists() == written
@@ -175,7 +175,7 @@ async def test_the_time_of_a_tool_is_its_own_without_the_wait_for_permission(
     monkeypatch.setattr("workbench.log.rows.now", lambda: next(clock))
     async with opened(services) as on:
         on.model.send("run it")
-        await until(lambda: on.values.get("question") is not None)
+        await until(lambda: on.question is not None)
         on.model.answer(on.question.number, "once")
         await on.settled()
         seconds = next(
@@ -188,7 +188,7 @@ async def test_an_interruption_takes_the_question_away(services: Services, monke
     Script(call("run_command", '{"command": "true"}'), answer("Done.")).play(monkeypatch)
     async with opened(services) as on:
         on.model.send("run it")
-        await until(lambda: on.values.get("question") is not None)
+        await until(lambda: on.question is not None)
         on.model.interrupt()
         await on.settled()
         assert on.question is None
@@ -202,7 +202,7 @@ async def test_the_output_of_a_running_command_is_seen(services: Services, monke
     os.mkfifo("wait")
     async with opened(services) as on:
         on.model.send("run it")
-        await until(lambda: on.values.get("question") is not None)
+        await until(lambda: on.question is not None)
         on.model.answer(on.question.number, "once")
         await until(lambda: on.live is not None and any("early" in one.output for one in on.live.calls))
         assert on.activity.kind == "tools"
@@ -232,9 +232,9 @@ async def test_a_failure_holds_the_queue(services: Services, monkeypatch: pytest
     Script([gate, ModelFailure("bad_request", "refused.")], answer("a"), answer("b")).play(monkeypatch)
     async with opened(services) as on:
         on.model.send("first")
-        await until(lambda: on.values.get("activity") is not None and on.activity.kind == "asking")
+        await until(lambda: on.activity.kind == "asking")
         on.model.send("second")
-        await until(lambda: on.values.get("queue") == ("second",))
+        await until(lambda: on.queue == ("second",))
         gate.set()
         await on.settled()
         assert on.queue == ("second",)
@@ -298,7 +298,7 @@ async def test_quitting_in_the_middle_keeps_what_came(services: Services, monkey
     Script([Text("as far as"), gate]).play(monkeypatch)
     async with opened(services) as on:
         on.model.send("go")
-        await until(lambda: on.values.get("live") is not None)
+        await until(lambda: on.live is not None)
     gate.set()
     with services.store.session(services.store.list()[0].id, write=False) as session:
         bodies = [event.body for event in session.events()]
@@ -338,7 +338,8 @@ async def test_a_look_that_is_stopped_before_its_first_step_does_not_stop_later_
 
         await on.ask(look_and_stop)
         await on.settled()
-        before = on.values.pop("compaction")
+        before = on.compaction
+        on.model.put(compaction=None)
         await on.ask(compactions.show)
         await on.settled()
         assert on.compaction == before

@@ -165,12 +165,13 @@ def _running(passed: Sequence[PassedSession], now: Iterable[PassingNow]) -> set[
 
 
 def _same(passed: PassedSession, files: Sequence[AgentSession]) -> list[AgentSession]:
-    """The files of the same conversation: by the agent's own id, else by where it was and how it began."""
+    """The files of the same conversation: by the agent's own id, else by folder, if they name one, and beginning."""
     mine = [each for each in files if each.agent == passed.agent]
     by_id = [each for each in mine if passed.key and each.id == passed.key]
     if by_id:
         return by_id
-    return [each for each in mine if each.is_in(passed.info.folder) and _begin_alike(passed.info, each)][:1]
+    near = [each for each in mine if not each.folder or each.is_in(passed.info.folder)]
+    return [each for each in near if _begin_alike(passed.info, each)][:1]
 
 
 def _begin_alike(info: SessionInfo, file: AgentSession) -> bool:

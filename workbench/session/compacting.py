@@ -31,10 +31,10 @@ from workbench.session.compaction_values import (
     progress_text,
 )
 from workbench.session.compaction_view import FEW, CompactionInputs, LogFigures, audit_again, view
+from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
 from workbench.session.questions import compact as question
 from workbench.session.turns import Turns
-from workbench.session.updates import Notice, UpdateQueue
 from workbench.session.values import Activity
 
 PAUSE = 0.25
@@ -48,7 +48,7 @@ BUSY = "a compaction is running already; Esc stops it"
 class SessionCompactions:
     """Decides nothing itself: the agent does, or the user."""
 
-    def __init__(self, updates: UpdateQueue, turns: Turns, publish: Callable[[], None]) -> None:
+    def __init__(self, updates: ObservableSession, turns: Turns, publish: Callable[[], None]) -> None:
         """`publish` shows what is in the log by now."""
         self._updates = updates
         self._turns = turns

@@ -243,7 +243,8 @@ def view(inputs: CompactionInputs) -> CompactionView:
 def _on_the_way(inputs: CompactionInputs) -> WayFigures | None:
     if inputs.recorded is None:
         return None
-    return way_figures(inputs.figures.way, inputs.recorded.listed, inputs.figures.undone_on_the_way)
+    recorded = inputs.recorded
+    return way_figures(inputs.figures.way, recorded.listed, inputs.figures.undone_on_the_way, recorded.spread)
 
 
 def _cleared(events: Sequence[Event]) -> tuple[int, ...]:
@@ -266,11 +267,12 @@ def _selected(inputs: CompactionInputs) -> tuple[str, str]:
     plan = planner.plan()
     try:
         found = select_for(inputs.setup, plan, inputs.events, "manual")
-        worthwhile(inputs.setup, plan, found, can_recall(planner.events), planner.plan_with)
     except CompactionRefused as refused:
         return str(refused).removeprefix("nothing to compact: "), ""
+    made = worthwhile(inputs.setup, plan, found, can_recall(planner.events), planner.plan_with, "manual")
     kept = f", and keep {counted(len(found.kept), 'event')} of them" if found.kept else ""
-    return "", f"summarise {summarised_words(found, source_tokens(found, plan))}{kept}"
+    little = f"; it {made.little}" if made.little else ""
+    return "", f"summarise {summarised_words(found, source_tokens(found, plan))}{kept}{little}"
 
 
 def audit_again(setup: Setup, events: Sequence[Event], entry: CompactionEntry) -> PastAudit:
@@ -282,7 +284,8 @@ def audit_again(setup: Setup, events: Sequence[Event], entry: CompactionEntry) -
     stood = in_effect([event for event in before if type(event.body) in CONTROL]).compactions
     previous = tuple(event for event in stood if first <= span(event)[0] and span(event)[1] <= last)
     kept = {each.seq for each in body.kept}
-    left_out = {"excluded", "aside"} | ({"summarised"} if setup.loaded.policy.compaction.update else set())
+    updates = setup.loaded.policy.compaction.update or body.meta.get("merged") is True
+    left_out = {"excluded", "aside"} | ({"summarised"} if updates else set())
     items = tuple(
         row
         for row in setup.plan(before).rows

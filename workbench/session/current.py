@@ -23,13 +23,13 @@ from workbench.session import figures, opening
 from workbench.session.compacting import SessionCompactions
 from workbench.session.context_view import ContextView
 from workbench.session.following import LOOK, Follower, follow_file, follow_session, is_running
+from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.session.time_travel import TimeTravel
 from workbench.session.transcript import Entries, LogTranscript
 from workbench.session.turns import Turns
-from workbench.session.updates import Notice, UpdateQueue
 from workbench.session.values import FOLLOWING, Activity, Status, WelcomeLists
 from workbench.session.welcome import listed_agents, listed_sessions, welcome_of
 
@@ -47,7 +47,7 @@ class CurrentSession:
         self,
         services: Services,
         options: Options,
-        updates: UpdateQueue,
+        updates: ObservableSession,
         published: Callable[[], None],
         *,
         warm: bool,

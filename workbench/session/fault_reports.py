@@ -19,6 +19,7 @@ from types import FrameType
 from workbench.config.background import background
 from workbench.config.paths import data_dir
 from workbench.config.text import fit, printable, printable_lines
+from workbench.config.writing import replace_file
 
 UNEXPECTED = "this should not happen; /report shows it"
 """The title of such a line."""
@@ -89,9 +90,7 @@ def _write(error: BaseException, top: FrameType | None) -> Path | None:
     folder = reports_dir()
     path = folder / f"{now:%Y-%m-%d-%H%M%S-%f}-{type(error).__name__}.txt"
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path.touch(mode=0o600)
-        path.write_text(f"{head}{text[-MOST_TEXT:]}\n", encoding="utf-8")
+        replace_file(path, f"{head}{text[-MOST_TEXT:]}\n".encode("utf-8", "replace"))
     except OSError:
         return None
     for old in sorted(folder.glob("*.txt"))[:-KEPT]:

@@ -22,6 +22,7 @@ from workbench.context.load import PRESETS, load_policy
 from workbench.log.codec import decode, encode
 from workbench.log.errors import BadEvent
 from workbench.log.events import CONTINUED_FROM, Body, Compaction, Event, Failure, Setting
+from workbench.models.model_names import is_model_name
 
 NOT_APPLIED = "settings"
 """The category of the failure that tells what was not applied."""
@@ -102,7 +103,7 @@ def _loads(knobs: Sequence[str]) -> bool:
 
 def _is_model(name: str) -> bool:
     """Whether it is the name of a model and no path or address. Who is asked by that name, the user's settings say."""
-    return name.isprintable() and "://" not in name and not name.startswith(("local:", "/", ".", "~"))
+    return not name or (is_model_name(name) and not name.startswith(("local:", ".", "~")))
 
 
 def _is_policy(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""The session model: what the panes show comes from here, what they ask for goes here. It is no widget.
+"""The session model: panes observe its state, and what they ask for goes here. It is no widget.
 
 Its methods are called from the screen's thread and return at once; the work is done in the session's (`worker.py`).
 """
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.log.events import OverrideAction
+from workbench.session.observable import Notice, ObservableSession
 from workbench.session.options import Options
 from workbench.session.services import Services
-from workbench.session.updates import Notice, Show, UpdateQueue
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
@@ -66,15 +66,15 @@ class SessionThread:
             self.loop.close()
 
 
-class SessionModel:
-    """One session at a time, and all that can be done with it."""
+class SessionModel(ObservableSession):
+    """One session at a time: its state, to be observed, and all that can be done with it."""
 
     def __init__(
-        self, services: Services, options: Options, show: Show, loop: asyncio.AbstractEventLoop, *, warm: bool = False
+        self, services: Services, options: Options, loop: asyncio.AbstractEventLoop, *, warm: bool = False
     ) -> None:
-        """`show` is called in `loop`, the screen's. `warm`: load litellm once the first session is open."""
-        self._updates = UpdateQueue(show, loop, self._look_up)
-        self._thread = SessionThread(self._updates.failed)
+        """`loop`: the screen's, where observers are called. `warm`: load litellm once the first session is open."""
+        super().__init__(loop, self._look_up)
+        self._thread = SessionThread(self.failed)
         self._services = services
         self._options = options
         self._warm = warm
@@ -136,7 +136,7 @@ class SessionModel:
             raise Refused(f"this should not happen: {type(error).__name__}: {error}") from error
         finally:
             self._done += 1
-            self._updates.poke()
+            self.poke()
 
     def switch_model(self, name: str) -> None:
         """Another model, from the next turn on."""
@@ -157,6 +157,10 @@ class SessionModel:
     def travel(self, place: int | None) -> None:
         """Show the context of a request; None: of now."""
         self._do(lambda work: work.travel_to(place))
+
+    def walk(self, by: int, alone: bool = False) -> None:
+        """Show the context of a request so many places away; `alone`: of the conversation itself only."""
+        self._do(lambda work: work.walk(by, alone))
 
     def ask(self, question: Callable[[OpenSession], T]) -> Future[T]:
         """Work something out from what is open, in the session's thread; Refused where nothing does."""
@@ -221,7 +225,7 @@ class SessionModel:
         if work is None or self._begun - self._done != work.held:
             return False
         looking = work.compactions.is_looking or work.compactions.busy
-        return not work.busy and not looking and self._updates.is_clear
+        return not work.busy and not looking and self.is_clear
 
     async def close(self) -> None:
         """Stop, keep what came, and let go of everything; a plan that is being made is not waited for."""
@@ -239,7 +243,7 @@ class SessionModel:
         if self._work is None:
             from workbench.session.worker import SessionWorker
 
-            self._work = SessionWorker(self._services, self._options, self._updates, warm=self._warm)
+            self._work = SessionWorker(self._services, self._options, self, warm=self._warm)
         return self._work
 
     async def _end(self) -> None:
@@ -256,9 +260,9 @@ class SessionModel:
         try:
             await work(self._worker())
         except WorkbenchError as error:
-            self._updates.tell(Notice(str(error), "error"))
+            self.tell(Notice(str(error), "error"))
         except Exception as error:
-            self._updates.failed(error)
+            self.failed(error)
         finally:
             self._done += 1
-            self._updates.poke()
+            self.poke()

@@ -118,7 +118,7 @@ def make_session(number: int, name: str) -> UserQuestion:
 def compact(number: int, decision: CompactionDecision) -> UserQuestion:
     """Is it time to summarise the past? No by default: the conversation goes on, and after the next reply it is asked
     again. A request that is too long cannot go on; then the next message brings the question back."""
-    again = "at the next message" if decision.trigger == "overflow" else "after the next reply"
+    again = "at the next message" if decision.urgent else "after the next reply"
     choices = (
         AnswerChoice("y", "yes", "compact without a model" if decision.digest else "compact now; it can be undone"),
         AnswerChoice("n", "no", f"no, ask again {again}"),

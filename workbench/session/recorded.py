@@ -148,6 +148,11 @@ class RecordedSession:
             found.append(ListedRequest(number, mark, tokens, rest, self._changed(mark)))
         return found
 
+    @property
+    def spread(self) -> float | None:
+        """How far nine of ten estimates were off at most, as a share; None: there were too few reports."""
+        return self.calibration(self._source.model).spread
+
     def _changed(self, mark: RequestMark) -> frozenset[str]:
         if not mark.instead_of or not mark.exact:
             return frozenset()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.config.errors import Refused, WrongCall
+from workbench.config.writing import replace_file
 from workbench.log.codec import encode
 from workbench.log.events import Event
 from workbench.session import figures
@@ -27,15 +28,16 @@ def events(opened: OpenSession) -> list[Event]:
 
 
 def export(events: Sequence[Event], path: Path) -> int:
-    """Write a log to a new file; the result is its size in bytes."""
+    """Write a log to a new file, which only this user can read; the result is its size in bytes."""
     if path.suffix == ".json":
         text = json.dumps(to_openai(events), ensure_ascii=False, indent=2) + "\n"
     else:
         text = "".join(f"{encode(event)}\n" for event in events)
     data = text.encode()
+    if not path.parent.is_dir():
+        raise WrongCall(f"{path}: there is no folder {path.parent}")
     try:
-        with path.open("xb") as file:
-            file.write(data)
+        replace_file(path, data, new=True)
     except FileExistsError:
         raise Refused(f"{path}: already exists; expected the name of a new file") from None
     except (OSError, ValueError) as error:  # a name may be too long, or hold what no name can

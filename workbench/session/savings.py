@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from workbench.config.text import counted
+from workbench.config.text import counted, percent
 from workbench.session.recorded import ListedRequest
 from workbench.session.requests import TALK, not_sent
 
@@ -18,17 +18,26 @@ class Savings(NamedTuple):
     not_sent: int
     """Tokens that were asked for and not sent, by our count of both."""
     batches: int
-    """At how many of them something else was changed than at the one before: more, or less where it was undone."""
+    """At how many of them more was changed than at the one before."""
     cache_lost: int | None
-    """Tokens of the request before that were not read from the cache at those; None: no cache was reported."""
+    """Tokens of the request before that were not read from the cache at those, and where changes were taken back;
+    None: no cache was reported."""
     last_batch: int = 0
     """The event of the last of those requests."""
+    spread: float | None = None
+    """How far our counts were off at most in nine of ten reports, as a share; None: there were too few."""
+
+    @property
+    def size(self) -> str:
+        """How many tokens less or more were sent. Only the provider could count what was not sent."""
+        within = "" if self.spread is None else f" (± {percent(self.spread)})"
+        return f"about {abs(self.not_sent):,} tokens{within}"
 
     def __str__(self) -> str:
         cache = "" if self.cache_lost is None else f"; {self.cache_lost:,} tokens were not read from the cache for it"
         batches = counted(self.batches, "batch", "batches")
         requests = counted(self.changed, "request")
-        saved = f"{self.not_sent:,} tokens not sent" if self.not_sent >= 0 else f"{-self.not_sent:,} tokens added"
+        saved = f"{self.size} {'not sent' if self.not_sent >= 0 else 'added'}"
         return f"changed on the way: {requests}, {saved}, {batches}{cache}"
 
 
@@ -51,19 +60,22 @@ class WayFigures(NamedTuple):
         if self.saved is None:
             return f"{policy}: nothing changed yet"
         saved, batches = self.saved, counted(self.saved.batches, "batch", "batches")
-        sent = f"saved {saved.not_sent:,} tokens" if saved.not_sent >= 0 else f"added {-saved.not_sent:,} tokens"
+        sent = f"{'saved' if saved.not_sent >= 0 else 'added'} {saved.size}"
         cost = "no cache was reported" if saved.cache_lost is None else f"cost {saved.cache_lost:,} tokens of cache"
         return f"{policy}: {sent} in {counted(saved.changed, 'request')}; {batches}, {cost}"
 
 
 def way_figures(
-    policy: str | None, listed: Sequence[ListedRequest], undone: Sequence[tuple[int, int]] = ()
+    policy: str | None,
+    listed: Sequence[ListedRequest],
+    undone: Sequence[tuple[int, int]] = (),
+    spread: float | None = None,
 ) -> WayFigures | None:
     """`policy`: what the log says last of it; None: nothing. None where nothing was changed on the way either.
 
     `undone`: the events that undid a batch, with how many results.
     """
-    saved = savings(listed)
+    saved = savings(listed, spread)
     if policy is None and saved is None:
         return None
     sent = _sent(listed)
@@ -72,8 +84,8 @@ def way_figures(
     return WayFigures("by hand" if policy is None else policy, saved, still, waiting)
 
 
-def savings(listed: Sequence[ListedRequest]) -> Savings | None:
-    """What was saved in a session; None where every request was sent as it was asked."""
+def savings(listed: Sequence[ListedRequest], spread: float | None = None) -> Savings | None:
+    """What was saved in a session; None where every request was sent as it was asked. `spread`: of our counts."""
     asked = {each.mark.seq: each for each in listed}
     changed = saved = batches = lost = last = 0
     before: ListedRequest | None = None
@@ -86,7 +98,7 @@ def savings(listed: Sequence[ListedRequest]) -> Savings | None:
         was = before.changed if before is not None else frozenset()
         # Where the agent itself sends less, less of it is changed.
         if each.changed - was or (was - each.changed and whole >= asked_before):
-            batches, last = batches + 1, mark.seq
+            batches, last = batches + bool(each.changed - was), mark.seq
             owed = reported
         if mark.reported is not None:  # one that the provider refused says nothing of the cache: the next one does
             lost += max(0, owed - mark.cached)
@@ -95,7 +107,7 @@ def savings(listed: Sequence[ListedRequest]) -> Savings | None:
     if not changed:
         return None
     cached = any(each.mark.cached for each in listed)
-    return Savings(changed, saved, batches, lost if cached else None, last)
+    return Savings(changed, saved, batches, lost if cached else None, last, spread)
 
 
 def left_out(listed: Sequence[ListedRequest]) -> int:

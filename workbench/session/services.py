@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.foreign_files import read_small_text
 from workbench.config.paths import config_dir
 from workbench.config.settings import FILE_NAME, Settings, load_settings
 from workbench.config.tables import read_table
+from workbench.config.writing import replace_file
 from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.store import Store
 from workbench.models.catalogue import LOCAL_PROVIDERS, Catalogue
@@ -36,11 +38,9 @@ class Services:
         """Write one of the user's settings into `config.toml`, whose other lines stay as they are; gives its path."""
         import tomlkit  # late: most sessions keep nothing
 
-        from workbench.agent.tools.files import replace_file
-
         path = (config_dir() / FILE_NAME).resolve()
         try:
-            document = tomlkit.parse(path.read_bytes().decode("utf-8-sig") if path.exists() else "")
+            document = tomlkit.parse(read_small_text(path) if path.exists() else "")
             document[key] = value
             replace_file(path, tomlkit.dumps(document).encode())
         except OSError as error:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,11 +15,23 @@ from workbench.session.context_view import ContextView
 from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
 from workbench.session.recorded import RecordedSession, make_setup
+from workbench.session.requests import RequestMark
 from workbench.session.services import Services
 from workbench.session.source import Source, knobs_of, setting
 
 REMEMBERED = 16
 """Plans of the past that are kept, for stepping to and fro."""
+
+
+def place_after(marks: Sequence[RequestMark], here: int, by: int, *, alone: bool = False) -> int:
+    """The place so many steps from here; behind the last request is the next one, which is not made yet.
+
+    `alone`: side requests and sub-agents are no stops.
+    """
+    stops = [at for at, mark in enumerate(marks) if mark.purpose == "turn" or not alone]
+    stops.append(len(marks))
+    at = bisect_left(stops, here) + by if by < 0 else bisect_right(stops, here) - 1 + by
+    return stops[max(0, min(at, len(stops) - 1))]
 
 
 class Destination(NamedTuple):

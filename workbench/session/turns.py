@@ -19,11 +19,11 @@ from workbench.log.events import AssistantMessage, Failure, Override, Setting, T
 from workbench.session import questions
 from workbench.session.connection import TurnConnection
 from workbench.session.live_turn import LiveTurn
+from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
 from workbench.session.opening import title_of
 from workbench.session.options import Options
 from workbench.session.services import Services
-from workbench.session.updates import Notice, UpdateQueue
 from workbench.session.values import Activity, UserQuestion
 
 
@@ -50,7 +50,9 @@ class TurnWatcher(Protocol):
 class Turns:
     """Runs the turns of whatever session is open."""
 
-    def __init__(self, services: Services, options: Options, updates: UpdateQueue, publish: Callable[[], None]) -> None:
+    def __init__(
+        self, services: Services, options: Options, updates: ObservableSession, publish: Callable[[], None]
+    ) -> None:
         """`publish` shows what is in the log by now."""
         self._updates = updates
         self._publish = publish

@@ -1,6 +1,6 @@
 """What the panes draw: frozen values that the session model makes. A pane keeps nothing else of the session.
 
-Values go down through reactives and `data_bind`; what the user wants comes back up as the messages of `messages.py`.
+They are observed (`observable.py`); what the user wants comes back as calls of the session model.
 """
 
 from __future__ import annotations

@@ -14,13 +14,14 @@ from workbench.session import figures, opening
 from workbench.session.continuing import Continuing
 from workbench.session.current import CurrentSession
 from workbench.session.drafting import SummaryDrafts
+from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
 from workbench.session.questions import make_session
 from workbench.session.services import Services
+from workbench.session.time_travel import place_after
 from workbench.session.tools import ToolSwitches
 from workbench.session.undoing import Which, revert
-from workbench.session.updates import Notice, UpdateQueue
 
 T = TypeVar("T")
 
@@ -31,7 +32,7 @@ DRAFT_PAUSE = 0.15
 class SessionWorker:
     """What is open, and what is done with it."""
 
-    def __init__(self, services: Services, options: Options, updates: UpdateQueue, *, warm: bool) -> None:
+    def __init__(self, services: Services, options: Options, updates: ObservableSession, *, warm: bool) -> None:
         self._services = services
         self._options = options
         self._updates = updates
@@ -231,10 +232,20 @@ class SessionWorker:
         if place is None:
             self._come_home()
             return
-        await self._go(self._current.get(), place)
+        opened = self._current.get()
+        if place != self._current.travel.place(opened):
+            await self._go(opened, place)
 
     async def _go(self, opened: OpenSession, place: int) -> None:
         await self._current.travel.go(opened, place, lambda shown: self._updates.put(shown=shown))
+
+    async def walk(self, by: int, alone: bool) -> None:
+        """From the request that was asked for last, whether or not it is shown yet: no step is lost."""
+        opened = self._current.get()
+        marks = opened.requests.marks
+        here = self._current.travel.place(opened)
+        place = place_after(marks, len(marks) if here is None else here, by, alone=alone)
+        await self.travel_to(None if place == len(marks) else place)
 
     def _come_home(self) -> None:
         if self._current.travel.place(self._current.get()) is not None:

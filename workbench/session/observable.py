@@ -1,0 +1,209 @@
+"""The session as one observable value.
+
+`ObservableSession.state` is everything that can be shown of a session, the moment that is looked at included. Whoever
+shows the session observes this value; there is no other way from a session to the screen (`tui/observing.py` is the
+screen's side). The session's thread puts changes. Observers are called in the screen's loop, at most twenty times a
+second, with the state before and the state after. Changes that were put together arrive together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Literal, NamedTuple, TypedDict, Unpack
+
+from workbench.config.errors import WorkbenchError
+from workbench.session.compaction_values import CompactionView
+from workbench.session.context_view import ContextView
+from workbench.session.fault_reports import UNEXPECTED, FaultReports
+from workbench.session.transcript import NOTHING
+from workbench.session.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion, Welcome
+
+INTERVAL = 0.05
+"""Seconds between two updates of the screen; a person reads no faster."""
+LOADING, NO_DRAFT, NOT_READY = Activity("loading"), DraftCost(), Status(ready="loading")
+
+
+class Notice(NamedTuple):
+    """A message for the corner of the screen. It is shown once and is not part of the state."""
+
+    text: str
+    severity: Literal["information", "warning", "error"] = "information"
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """Everything that can be observed of a session, at one moment. The defaults hold until a session is open."""
+
+    title: str = ""
+    folder: str = ""
+    """As `~/proj`."""
+    branch: str = ""
+    """The branch that is checked out in the folder."""
+    transcript: Transcript = NOTHING
+    live: Live | None = None
+    """The answer that is coming in."""
+    activity: Activity = LOADING
+    question: UserQuestion | None = None
+    queue: tuple[str, ...] = ()
+    """Messages that wait until the model is done."""
+    draft_cost: DraftCost = NO_DRAFT
+    read_only: str = ""
+    """Why nothing can be changed."""
+    refusal: str = ""
+    """Why nothing can be said. A file is read-only, but a message makes a session of it."""
+    shown: ContextView | None = None
+    """The context at the moment that is looked at: `shown.at` is a past request, or None for now."""
+    compaction: CompactionView | None = None
+    status: Status = NOT_READY
+    welcome: Welcome | None = None
+    """What an empty chat shows."""
+    following: str = ""
+    """What is known of the file that is followed, in a few words; empty: none is followed."""
+    fatal: WorkbenchError | None = None
+    """Why nothing could be opened. The program ends with this error."""
+
+    @property
+    def unlogged(self) -> Live | None:
+        """The part of the coming answer that is not in the log yet. A call that runs is in the log."""
+        if self.live is None:
+            return None
+        writing = tuple(call for call in self.live.calls if call.state == "writing")
+        return self.live._replace(calls=writing) if self.live.text or self.live.reasoning or writing else None
+
+
+class SessionChanges(TypedDict, total=False):
+    """The fields of `SessionState`, any of which can be put."""
+
+    title: str
+    folder: str
+    branch: str
+    transcript: Transcript
+    live: Live | None
+    activity: Activity
+    question: UserQuestion | None
+    queue: tuple[str, ...]
+    draft_cost: DraftCost
+    read_only: str
+    refusal: str
+    shown: ContextView | None
+    compaction: CompactionView | None
+    status: Status
+    welcome: Welcome | None
+    following: str
+    fatal: WorkbenchError | None
+
+
+Observer = Callable[[SessionState, SessionState], None]
+"""Gets the state before and the state after a change; called in the screen's loop."""
+Unsubscribe = Callable[[], None]
+
+
+class ObservableSession:
+    """The state of a session, and its observers."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, updated: Callable[[], None] | None = None) -> None:
+        """`loop`: the screen's. `updated` is called there after the observers, and after each `poke`."""
+        self.state = SessionState()
+        """What observers show; read in the screen's loop."""
+        self._observers: dict[object, Observer] = {}
+        self._listeners: list[Callable[[Notice], None]] = []
+        self._updated = updated
+        self._screen_loop = loop
+        self._lock = Lock()
+        self._faults = FaultReports()
+        self._changes: SessionChanges = {}
+        self._notices: list[Notice] = []
+        self._due = False
+        self._last = float("-inf")
+
+    # For those who show the session, in the screen's loop
+
+    def observe(self, observer: Observer) -> Unsubscribe:
+        """Call an observer with each change from now on, until the result is called. Observers are called in order."""
+        key = object()
+        self._observers[key] = observer
+
+        def unsubscribe() -> None:
+            self._observers.pop(key, None)
+
+        return unsubscribe
+
+    def listen(self, listener: Callable[[Notice], None]) -> None:
+        """Call a listener with each notice from now on."""
+        self._listeners.append(listener)
+
+    # For the session, in any thread
+
+    def put(self, **changes: Unpack[SessionChanges]) -> None:
+        """Change the state; observers get all changes of this call together, soon."""
+        with self._lock:
+            self._changes.update(changes)
+            self._wake()
+
+    def tell(self, notice: Notice) -> None:
+        """Every notice is told, and in order."""
+        with self._lock:
+            self._notices.append(notice)
+            self._wake()
+
+    def failed(self, error: Exception) -> None:
+        """Tell of an error; one that nobody expected gets a report, an error for the user needs none."""
+        if isinstance(error, WorkbenchError):
+            self.tell(Notice(str(error), "error"))
+        elif said := self._faults.report(error):
+            self.tell(Notice(said, "error", UNEXPECTED))
+
+    def poke(self) -> None:
+        """Nothing to show has changed, but whoever waits for the end of something may look again."""
+        with self._lock:
+            self._wake()
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the observers have everything."""
+        with self._lock:
+            return not self._due
+
+    def _wake(self) -> None:
+        if not self._due:
+            self._due = True
+            try:
+                self._screen_loop.call_soon_threadsafe(self._soon)
+            except RuntimeError:  # the screen is gone, and its observers too
+                self._due = False
+
+    def _soon(self) -> None:
+        wait = self._last + INTERVAL - self._screen_loop.time()
+        if wait > 0:
+            self._screen_loop.call_later(wait, self._flush)
+        else:
+            self._flush()
+
+    def _flush(self) -> None:
+        with self._lock:
+            changes, notices = self._changes, self._notices
+            self._changes, self._notices = {}, []
+            self._due = False
+        if changes or notices:
+            self._last = self._screen_loop.time()
+        if changes:
+            before, self.state = self.state, replace(self.state, **changes)
+            self._notify(before, self.state)
+        for notice in notices:
+            for listener in self._listeners:
+                listener(notice)
+        if self._updated is not None:
+            self._updated()
+
+    def _notify(self, before: SessionState, after: SessionState) -> None:
+        """One observer may unsubscribe another, and one that fails does not keep the others from the change."""
+        for key, observer in list(self._observers.items()):
+            if key in self._observers:
+                try:
+                    observer(before, after)
+                except Exception as error:
+                    self.failed(error)
