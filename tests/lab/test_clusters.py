@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import fsspec  # type: ignore[import-untyped]
 import pytest
 
+from support.held_files import held_file
 from support.talk import words
 from workbench.cli.main import main
-from workbench.config.errors import WrongCall
-from workbench.lab import fetching
+from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.lab import clusters, fetching
+from workbench.lab.clusters import DaskWorkers, packed_outcome, unpacked
 from workbench.lab.corpus import corpus
-from workbench.lab.running import LabWorkers, run_all
-from workbench.lab.tasks import LabPolicy, LabTask
+from workbench.lab.kept import KeptRuns
+from workbench.lab.running import LabWorkers, attempt, run_all
+from workbench.lab.tasks import LabPolicy, LabTask, TaskOutcome
 from workbench.session.services import Services
 
 POLICIES = (LabPolicy("recorded"), LabPolicy("layers", ("masking.keep_last=1",), "tight"))
@@ -52,15 +55,6 @@ class Cluster:
         self._processes.append(process)
         return process
 
-    def reader_of(self, pipe: Path) -> subprocess.Popen[bytes]:
-        """The worker that has a file open."""
-        for worker in self.workers:
-            for link in Path(f"/proc/{worker.pid}/fd").iterdir():
-                with suppress(OSError):
-                    if os.readlink(link) == str(pipe):
-                        return worker
-        raise AssertionError("nobody reads it")
-
     def close(self) -> None:
         """End all of it."""
         for process in self._processes:
@@ -84,24 +78,22 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 def test_a_worker_that_is_killed_in_the_middle_changes_nothing(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for number in range(8):
-        (tmp_path / f"{number}.json").write_text(talk(number))
     monkeypatch.chdir(tmp_path)
-    alone = list(run_all([LabTask(f"{number}.json", POLICIES) for number in range(8)], jobs=1))
-    Path("4.json").unlink()
-    os.mkfifo("4.json")
-    with LabWorkers(cluster=cluster.address) as workers:
-        outcomes = workers.run([outcome.task for outcome in alone])
-        found = [next(outcomes)]
-        with suppress(BrokenPipeError), open("4.json", "w") as file:
-            file.write(" " * 100_000)  # more than a pipe holds: comes back when a worker has read some of it
-            killed = cluster.reader_of(tmp_path / "4.json")
+    for number in (0, 1, 2, 4, 5, 6, 7):
+        (tmp_path / f"{number}.json").write_text(talk(number))
+    with held_file("3.json", talk(3)) as held:
+        sources = [held.address if number == 3 else f"{number}.json" for number in range(8)]
+        tasks = [LabTask(source, POLICIES) for source in sources]
+        with LabWorkers(cluster=cluster.address) as workers:
+            outcomes = workers.run(tasks)
+            found = [next(outcomes)]
+            killed = held.next_reader()
+            assert killed.pid in [each.pid for each in cluster.workers]
             killed.kill()
-            killed.wait()
-        with open("4.json", "w") as file:  # and again for the other one
-            file.write(talk(4))
-        found += outcomes
-    assert found == alone
+            assert held.next_reader().pid != killed.pid
+            held.let_go()
+            found += outcomes
+        assert found == list(run_all(tasks, jobs=1))
 
 
 @pytest.mark.long
@@ -191,3 +183,68 @@ def test_a_file_elsewhere_is_replayed_again_when_it_has_changed(
     fsspec.filesystem("memory").pipe("/runs/deep/0.json", talk(7).encode())
     assert main(call) == 0
     assert "1 source of 3 kept" in capsys.readouterr().err
+
+
+def answered(answer: Any, many: int = 2) -> list[Future[TaskOutcome]]:
+    """What those hear who wait for a parcel of orders, to which a worker answers so."""
+    workers = DaskWorkers.__new__(DaskWorkers)  # without a cluster
+    workers._owners = {}
+    orders = [clusters._Order(Future[TaskOutcome](), f"near {number}", b"") for number in range(many)]
+    workers._answer(orders, answer)
+    return [order.future for order in orders]
+
+
+RIGHT = packed_outcome(TaskOutcome(LabTask("x", ()), error="left out"))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, 7, ("a",), ("a", None), (1, [RIGHT, RIGHT]), ("a", [RIGHT]), ("a", [b"x", b""]), ("a", [b"[" * 9**5] * 2)],
+)
+def test_an_answer_that_is_none_is_an_error_for_all_who_wait(answer: Any) -> None:
+    for future in answered(answer):
+        error = future.exception(timeout=0)
+        assert isinstance(error, WorkbenchError)
+        assert "is no result" in str(error)
+        assert "\n" not in str(error)
+
+
+def test_a_wrong_answer_is_an_error_for_its_order_alone() -> None:
+    first, second = answered(("a", [pickle.dumps(TaskOutcome(LabTask("x", ()))), RIGHT]))
+    assert isinstance(first.exception(timeout=0), WorkbenchError)
+    assert second.result(timeout=0).error == "left out"
+
+
+def test_figures_come_back_as_they_were(tmp_path: Path) -> None:
+    """Also with half a character in a name, which only JSON can write down."""
+    path = tmp_path / "talk.json"
+    path.write_text(talk(1))
+    made = attempt(LabTask(str(path), POLICIES, waste=True))
+    assert made.runs
+    assert unpacked(packed_outcome(made)).runs == made.runs
+    odd = made._replace(runs=tuple(run._replace(source="\ud800") for run in made.runs))
+    assert unpacked(packed_outcome(odd)).runs == odd.runs
+
+
+def test_results_for_other_policies_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "talk.json"
+    path.write_text(talk(1))
+    fewer = attempt(LabTask(str(path), POLICIES[:1]))
+    monkeypatch.setattr("workbench.lab.running.attempt", lambda *_: fewer)
+    with Services() as services, KeptRuns(services) as kept:
+        [outcome] = run_all([LabTask(str(path), POLICIES)], jobs=1, kept=kept)
+    assert outcome.error.endswith("the results that came back are for other policies")
+
+
+def test_dask_on_this_machine_lets_nobody_else_in() -> None:
+    distributed = fetching.needed("distributed", "a test")
+    workers = DaskWorkers(fetching.LOCAL, 1)
+    try:
+        address = workers._client.scheduler.address
+        assert address.startswith("tls://127.0.0.1:")
+        for stranger in (None, distributed.Security.temporary()):
+            plain = address if stranger else address.replace("tls://", "tcp://")
+            with pytest.raises(OSError, match=r"Timed out|closed|connect|certificate"):
+                distributed.Client(plain, security=stranger, timeout="5s")
+    finally:
+        workers.shutdown()

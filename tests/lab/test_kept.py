@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +13,8 @@ import pytest
 from workbench.config.paths import cache_dir
 from workbench.lab import kept as kept_runs
 from workbench.lab.kept import KeptRuns
-from workbench.lab.running import TaskOutcome, run_all
-from workbench.lab.tasks import LabPolicy, LabTask
+from workbench.lab.running import run_all
+from workbench.lab.tasks import LabPolicy, LabTask, TaskOutcome
 from workbench.log.events import AssistantMessage, UserMessage
 from workbench.session.options import Options
 from workbench.session.services import Services
@@ -153,3 +154,44 @@ def test_what_was_kept_and_is_not_as_it_was_is_replayed(paths: list[Path]) -> No
 def test_where_nothing_can_be_kept_everything_is_replayed(paths: list[Path]) -> None:
     cache_dir().write_text("in the way")
     assert [outcome.is_kept for _ in range(2) for outcome in replay(tasks(paths[:1]))] == [False, False]
+
+
+ENDLESS = (
+    "CREATE VIEW runs AS WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) "
+    "SELECT n AS key, n AS used, '' AS data FROM r"
+)
+
+
+@pytest.mark.parametrize("schema", [ENDLESS, "CREATE TABLE runs (key, used, data)", "CREATE TABLE other (x)"])
+def test_a_database_that_another_made_is_not_asked(paths: list[Path], schema: str) -> None:
+    path = cache_dir() / kept_runs.FILE
+    path.parent.mkdir(parents=True)
+    with sqlite3.connect(path) as db:
+        db.execute(schema)
+    db.close()
+    assert [outcome.error for outcome in replay(tasks(paths))] == [""] * 3
+    assert all(outcome.is_kept for outcome in replay(tasks(paths)))
+
+
+@pytest.mark.parametrize("wrong", [None, 7, "text", b"", b"x" * 40])
+def test_what_is_no_result_is_replayed(paths: list[Path], wrong: object) -> None:
+    first = replay(tasks(paths))
+    with sqlite3.connect(cache_dir() / kept_runs.FILE) as db:
+        db.execute("UPDATE runs SET data = ?", (wrong,))
+    db.close()
+    second = replay(tasks(paths))
+    assert not any(outcome.is_kept for outcome in second)
+    assert [outcome.runs for outcome in second] == [outcome.runs for outcome in first]
+
+
+def test_results_are_kept_as_figures(paths: list[Path]) -> None:
+    """A pickle would run what somebody else put there."""
+    replay(tasks(paths))
+    with sqlite3.connect(cache_dir() / kept_runs.FILE) as db:
+        kept = [data for (data,) in db.execute("SELECT data FROM runs")]
+    db.close()
+    assert kept
+    assert all(data[16:17] != b"\x80" for data in kept)
+    for data in kept:
+        with pytest.raises(pickle.UnpicklingError):
+            pickle.loads(data[16:])

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from workbench.lab.progress import ProgressLine
-from workbench.lab.running import TaskOutcome
-from workbench.lab.tasks import LabTask
+from workbench.lab.tasks import LabTask, TaskOutcome
 
 
 class Terminal(io.StringIO):

@@ -13,12 +13,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from support.held_files import held_file
 from support.talk import words
 from workbench.lab import running
 from workbench.lab.kept import KeptRuns
 from workbench.lab.processes import ProcessDied, ProcessWorkers
-from workbench.lab.running import LabWorkers, TaskOutcome, run_all
-from workbench.lab.tasks import LabPolicy, LabTask
+from workbench.lab.running import LabWorkers, run_all
+from workbench.lab.tasks import LabPolicy, LabTask, TaskOutcome
 from workbench.session.services import Services
 
 POLICIES = (LabPolicy("recorded"), LabPolicy("layers"), LabPolicy("layers", ("masking.keep_last=1",), "tight"))
@@ -103,13 +104,12 @@ def test_what_a_killed_process_did_is_done_again_by_another(tmp_path: Path) -> N
 
 @pytest.mark.long
 @pytest.mark.parametrize("cluster", ["none", "local"])
-def test_ctrl_c_ends_all_processes_without_a_word(sources: list[Path], tmp_path: Path, cluster: str) -> None:
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    call = [sys.executable, "-m", "workbench", "lab", str(pipe), *map(str, sources), "--jobs", "2"]
-    call += ["--cluster", cluster]
-    process = subprocess.Popen(call, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    with process, pipe.open("w"):  # opens as soon as one of its processes reads it
+def test_ctrl_c_ends_all_processes_without_a_word(sources: list[Path], cluster: str) -> None:
+    with held_file("talk.json", json.dumps(talk(1))) as held:
+        call = [sys.executable, "-m", "workbench", "lab", held.address, *map(str, sources), "--jobs", "2"]
+        call += ["--cluster", cluster]
+        process = subprocess.Popen(call, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        assert held.next_reader().pid != process.pid
         started = psutil.Process(process.pid).children(recursive=True)
         os.killpg(process.pid, signal.SIGINT)
         _, said = process.communicate()

@@ -37,8 +37,8 @@ from workbench.lab.parquet import write_parquet
 from workbench.lab.progress import ProgressLine, saying
 from workbench.lab.reports import as_csv, as_json, lines
 from workbench.lab.result_files import ResultFile
-from workbench.lab.running import TaskOutcome, run_all
-from workbench.lab.tasks import LabPolicy, LabTask, all_policies
+from workbench.lab.running import run_all
+from workbench.lab.tasks import LabPolicy, LabTask, TaskOutcome, all_policies
 from workbench.session.options import Options
 from workbench.session.services import Services
 

@@ -21,9 +21,9 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from workbench.agent.tools.files import replace_file
 from workbench.cli.options import options_of
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
+from workbench.config.output_files import STANDARD, OutputFile
 from workbench.config.text import counted, line_width, print_json, printable
 from workbench.context.load import DEFAULT, PRESETS, RECORDED, describe, load_policy
 from workbench.lab.corpus import corpus
@@ -54,35 +54,33 @@ def run(options: argparse.Namespace) -> int:
     unwritten = ""
     if output is not None:
         try:
-            replace_file(output, text.encode())
-        except OSError as error:  # what was found is not lost for that: it is printed
-            unwritten, output = f"--output {output}: cannot be written: {error.strerror or error}", None
+            with output.writing() as file:
+                file.write(text.encode())
+        except WorkbenchError as error:  # what was found is printed instead
+            unwritten, output = str(error), None
     if options.json:
-        more = {"interrupted": tuning.is_interrupted, "file": text, "written": str(output) if output else None}
+        more = {"interrupted": tuning.is_interrupted, "file": text, "written": output.name if output else None}
         failed = [{"source": name, "error": error} for name, error in tuning.corpus.failed]
         print_json(report.as_json() | more | {"failed": failed})
     else:
-        told = f"Written: {printable(str(output))}" if output else text.rstrip("\n")
+        told = f"Written: {printable(output.name)}" if output else text.rstrip("\n")
         print("\n".join([*report.lines(line_width()), "", told]))
     if unwritten:
         raise WorkbenchError(unwritten)
     return 130 if tuning.is_interrupted else 0
 
 
-def _writable(output: str | None, *, force: bool) -> Path | None:
-    """Where the result goes, checked before time is spent on it."""
-    if output is None:
+def _writable(output: str | None, *, force: bool) -> OutputFile | None:
+    """Where the result goes, checked before time is spent on it; None: it is printed."""
+    if output is None or output == STANDARD:
         return None
-    path = Path(output).expanduser()
-    if path.stem in PRESETS:
+    file = OutputFile(os.path.expanduser(output), "--output")
+    if Path(file.name).stem in PRESETS:
         raise WrongCall(f"--output {output}: has the name of a preset; expected another file name")
-    if path.is_dir():
-        raise WrongCall(f"--output {output}: is a folder; expected a file")
-    if path.exists() and not force:
+    file.check()
+    if os.path.lexists(file.name) and not file.is_stream and not force:
         raise Refused(f"{output}: already exists; --force writes over it")
-    if not os.access(path.parent, os.W_OK):
-        raise WrongCall(f"--output {output}: {path.parent} is no folder that can be written to")
-    return path
+    return file
 
 
 class _Tuning:

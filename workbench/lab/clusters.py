@@ -1,8 +1,14 @@
-"""The machines of a Dask cluster, asked as the processes of this one are."""
+"""The machines of a Dask cluster, asked as the processes of this one are.
+
+Dask runs on a worker whatever its scheduler sends there, and trusts what comes back: a scheduler is named by its user
+and has to be his own. What our own workers answer is read as figures, and nothing else.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
+import math
 import os
 import pickle
 from collections.abc import Callable
@@ -10,13 +16,19 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from threading import Lock, Timer
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
-from workbench.config.errors import WrongCall
+import msgspec
+
+from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.lab.fetching import LOCAL, is_there, needed
 from workbench.lab.processes import copied_from, process_context, uninterrupted
+from workbench.lab.tasks import LabTask, TaskOutcome
+from workbench.lab.values import SourceRun
 
-T = TypeVar("T")
+_Answer = tuple[tuple[SourceRun, ...], str, bool]
+"""The sources, the error, and whether it is no transcript."""
+_NO_TASK = LabTask("", ())
 PATIENCE: Final = "10s"
 """For a scheduler to answer."""
 PAUSE: Final = 0.02
@@ -63,11 +75,11 @@ class DaskWorkers:
         self._owners: dict[str, str] = {}
         """The address of the worker that was the last to be near something."""
 
-    def submit_near(self, near: str, function: Callable[..., T], /, *args: Any) -> Future[T]:
+    def submit_near(self, near: str, function: Callable[..., TaskOutcome], /, *args: Any) -> Future[TaskOutcome]:
         """A function that every worker has, and what it is called with; by the worker that did something with `near`
         before, unless it has much to do and another has not. What comes at once goes in parcels."""
         # As bytes: Dask would look through all that goes and comes for something of its own, value by value.
-        ours: Future[T] = Future()
+        ours: Future[TaskOutcome] = Future()
         with self._lock:
             self._waiting.append(_Order(ours, near, pickle.dumps((function, args))))
             if len(self._waiting) == 1:
@@ -104,15 +116,29 @@ class DaskWorkers:
             for order in parcel:
                 order.future.cancel()
         elif (error := theirs.exception()) is None:
-            owner, answers = theirs.result()
-            self._owners.update((order.near, owner) for order in parcel)
-            for order, packed in zip(parcel, answers, strict=True):
-                order.future.set_result(pickle.loads(packed))
+            self._answer(parcel, theirs.result())
         elif len(parcel) > 1:  # one of them may have cost the workers their lives; the others are done without it
             for order in parcel:
                 self._send_parcel([order])
         else:
             parcel[0].future.set_exception(error)
+
+    def _answer(self, parcel: list[_Order], answer: Any) -> None:
+        """Hand on what a worker sent. Whatever that is, everybody who waits gets a result or an error."""
+        try:
+            owner, answers = msgspec.convert(answer, tuple[str, list[bytes]])
+            if len(answers) != len(parcel):
+                raise msgspec.ValidationError(f"{len(answers)} answers to {len(parcel)} orders")
+        except msgspec.ValidationError as error:
+            owner, answers = "", []
+            for order in parcel:
+                order.future.set_exception(_not_understood(error))
+        self._owners.update((order.near, owner) for order in parcel if owner)
+        for order, packed in zip(parcel, answers, strict=False):
+            try:
+                order.future.set_result(unpacked(packed))
+            except (ValueError, RecursionError) as error:  # msgspec's own are ValueErrors, too
+                order.future.set_exception(_not_understood(error))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Leave the cluster; a scheduler that was there before goes on."""
@@ -126,6 +152,7 @@ def _local_cluster(jobs: int) -> Any:
     if is_there("distributed"):
         copied_from("workbench.lab.running", "distributed.nanny")
     distributed = needed("distributed", "--cluster")
+    needed("cryptography", "--cluster")
     method = process_context().get_start_method()
     needed("dask", "--cluster").config.set(_QUIET | {"distributed.worker.multiprocessing-method": method})
     with uninterrupted():  # half a cluster cannot be closed
@@ -136,6 +163,7 @@ def _local_cluster(jobs: int) -> Any:
             env=dict(os.environ),  # the process that they are copies of may have been started before it was as it is
             dashboard_address="127.0.0.1:0",  # Dask listens in any case, by default where another of its kind may be
             scheduler_kwargs={"dashboard": False},
+            security=distributed.Security.temporary(),  # else whoever has an account here could have us run anything
             silence_logs=logging.CRITICAL,  # what goes wrong with a task comes back with it
         )
 
@@ -148,5 +176,32 @@ def _called(parcel: list[bytes]) -> tuple[str, list[bytes]]:
 
 
 def _one(packed: bytes) -> bytes:
-    function, args = pickle.loads(packed)
-    return pickle.dumps(function(*args))
+    function, args = pickle.loads(packed)  # from whoever runs the scheduler, who can run anything here anyway
+    return packed_outcome(function(*args))
+
+
+def packed_outcome(outcome: TaskOutcome) -> bytes:
+    """What came of a task, without the task."""
+    answer: _Answer = (outcome.runs, outcome.error, outcome.is_other)
+    try:
+        return msgspec.msgpack.encode(answer)
+    except UnicodeEncodeError:  # half a character of a log; JSON has an escape for it
+        return json.dumps(msgspec.to_builtins(answer)).encode()
+
+
+def unpacked(packed: bytes) -> TaskOutcome:
+    """The same on the other side; raises ValueError for anything else."""
+    if packed.startswith(b"["):  # JSON; in the other form no list begins so
+        answer = msgspec.convert(json.loads(packed), _Answer)
+    else:
+        answer = msgspec.msgpack.decode(packed, type=_Answer)
+    found, error, is_other = answer
+    runs = tuple(source._replace(runs=tuple(source.runs)) for source in found)
+    costs = [run.cost for source in runs for run in source.runs]
+    if not all(cost is None or math.isfinite(cost) for cost in costs):
+        raise ValueError("expected a cost, got no number")
+    return TaskOutcome(_NO_TASK, runs, error, is_other=is_other)
+
+
+def _not_understood(error: Exception) -> WorkbenchError:
+    return WorkbenchError(f"what the worker answered is no result: {error}")

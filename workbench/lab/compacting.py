@@ -163,7 +163,7 @@ class LabCompactor:
         found: list[SummaryDraft] = []
         while len(found) < ATTEMPTS and self._may_be_due(now, turn_over):
             policy, said = self._policy, self._said
-            holds = (self._turns, turn_over, now.fits, now.rows.leaves_out)
+            holds = (self._turns, turn_over, now.overflows, now.rows.leaves_out)
             if holds == self._held:
                 break
             decision = decide(now.plan(), said, record(said), policy, headless=False, turn_over=turn_over)
@@ -180,7 +180,7 @@ class LabCompactor:
 
     def _may_be_due(self, now: Outline, turn_over: bool) -> bool:
         """Cheap, because it is asked for every request."""
-        policy, fits = self._policy, now.fits
+        policy, fits = self._policy, not now.overflows
         if not self.active or (policy.max_compactions and self._count >= policy.max_compactions and fits):
             return False
         if policy.turns and self._turns - (not turn_over) >= policy.turns:

@@ -14,17 +14,18 @@ from glob import glob
 from typing import NamedTuple
 
 from workbench.config.errors import WrongCall
+from workbench.config.folders import project_root
+from workbench.config.foreign_files import NotRegularFile, is_regular_file, open_regular_file
 from workbench.lab.fetching import is_url, remote_files
 from workbench.session.services import Services
 from workbench.session.source import names_file
-from workbench.traces import inspect_logs
-from workbench.traces.tables import MAGIC
+from workbench.traces.formats import begins_as_transcript
 
 AGENTS = "agents"
 SESSIONS = "sessions"
-_BEGINNINGS = (b"{", b"[", b"# aider chat started", MAGIC, inspect_logs.ZIP_MAGIC)
-"""How files of the known formats begin."""
 _HEAD = 64
+_LONGEST, _MOST_WORDS = 100_000, 1_000_000
+"""Characters of a line, and lines, of a list on standard input."""
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 """Folders of other people's files; hidden ones are not looked into either."""
 
@@ -52,7 +53,9 @@ def _meant(word: str, services: Services) -> Iterator[CorpusEntry]:
     if not word:
         raise WrongCall("expected a session, a file, a folder or a pattern, got an empty name")
     if word == "-":
-        for line in sys.stdin:
+        for number, line in enumerate(iter(lambda: sys.stdin.readline(_LONGEST), "")):
+            if number == _MOST_WORDS or len(line) == _LONGEST:
+                raise WrongCall("standard input: expected a list of files or sessions, one in a line, got far more")
             if line.strip():
                 yield from _meant(_inside_list(line.strip()), services)
     elif word == AGENTS:
@@ -88,19 +91,28 @@ def _fitting(pattern: str) -> Iterator[CorpusEntry]:
 
 
 def _transcripts(folder: str) -> Iterator[str]:
-    """The files in a folder and below that may be transcripts, by how they begin."""
+    """The files in a folder and below that may be transcripts, by how they begin.
+
+    A link that lies in the project and leads out of it is left out; other folders may be full of links, as caches of
+    datasets are.
+    """
+    here = os.path.realpath(os.getcwd())
+    root = project_root(here)
+    is_ours = os.path.realpath(folder).startswith(os.path.join(root, ""))
     for inside, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
         for name in sorted(files):
             path = os.path.join(inside, name)
-            if os.path.isfile(path) and _begins_well(path):
+            if is_regular_file(path, inside=root if is_ours else None) and _begins_well(path):
                 yield path
 
 
 def _begins_well(path: str) -> bool:
     try:
-        with open(path, "rb") as file:
+        with open_regular_file(path) as file:
             head = file.read(_HEAD)
+    except NotRegularFile:
+        return False
     except OSError:  # whoever reads it will say why it cannot be read
         return True
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(_BEGINNINGS)
+    return begins_as_transcript(head)

@@ -12,9 +12,12 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.config.file_limits import largest_file
+from workbench.config.foreign_files import TooLargeFile
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:(?://|:)", re.IGNORECASE)
 """As `s3://`, or `simplecache::s3://`; a letter alone is a drive."""
+_PART = 1024 * 1024
 EXTRA = "pip install 'workbench[cluster]'"
 LOCAL: Final = "local"
 """In place of a cluster's address: Dask on this machine, for as long as it is needed."""
@@ -73,11 +76,33 @@ def local_copy(url: str) -> Iterator[str]:
         copy = Path(folder) / (re.sub(r"[^\w.-]", "_", address.rpartition("/")[2])[-100:] or "file")
         with told(url):
             system, path = needed("fsspec.core", url).url_to_fs(address)
-            system.get_file(path, str(copy))
+            if _is_local(system):
+                copy = Path(path)
+            else:
+                _fetch(system, path, copy)
         try:
             yield f"{copy}{number}"
         except WorkbenchError as error:  # whoever reads it names the copy, of which nobody knows
             raise type(error)(str(error).replace(str(copy), address)) from None
+
+
+def _is_local(system: Any) -> bool:
+    """Whether an address is one of this machine's own disks, as in `file:///tmp/talk.jsonl`."""
+    return type(system).__name__ == "LocalFileSystem"
+
+
+def _fetch(system: Any, path: str, target: Path) -> None:
+    """Copy a file to this machine; raises TooLargeFile, whatever size its server told before."""
+    limit = largest_file()
+    size = system.info(path).get("size") or 0
+    if size > limit:
+        raise TooLargeFile(limit, size)
+    with system.open(path, "rb") as reading, target.open("wb") as writing:
+        copied = 0
+        while part := reading.read(_PART):
+            copied += writing.write(part)
+            if copied > limit:
+                raise TooLargeFile(limit)
 
 
 def _split(url: str) -> tuple[str, str]:

@@ -23,7 +23,10 @@ import msgspec
 
 import workbench
 from workbench.config.errors import WorkbenchError
+from workbench.config.file_limits import largest_file
+from workbench.config.foreign_files import TooLargeFile, is_regular_file, open_regular_file, size_of
 from workbench.config.paths import cache_dir
+from workbench.config.writing import make_private_file
 from workbench.context.load import RECORDED, load_policy
 from workbench.lab.fetching import is_url
 from workbench.lab.reading import source_stamp
@@ -91,11 +94,11 @@ class KeptRuns:
         self._db: sqlite3.Connection | None = None
         path = cache_dir() / FILE
         with suppress(OSError, sqlite3.Error):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             try:
                 self._db = _opened(path)
-            except sqlite3.DatabaseError as error:
-                if error.sqlite_errorcode not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+            except (_Foreign, sqlite3.DatabaseError) as error:
+                code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+                if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
                     raise
                 path.unlink()  # else nothing would ever be kept again
                 self._db = _opened(path)
@@ -176,11 +179,14 @@ class KeptRuns:
     def _load(self, key: bytes) -> Found | None:
         if self._fresh or self._db is None:
             return None
-        with suppress(sqlite3.Error, msgspec.DecodeError):
+        with suppress(sqlite3.Error, msgspec.MsgspecError, RecursionError):
             row = self._db.execute("SELECT data FROM runs WHERE key = ?", (key,)).fetchone()
-            if row is not None and _check(row[0][_CHECK:]) == row[0][:_CHECK]:
-                self._used.append(key)
-                return self._decoder.decode(row[0][_CHECK:])
+            data = row[0] if row is not None else None
+            if isinstance(data, bytes) and _check(data[_CHECK:]) == data[:_CHECK]:
+                found = self._decoder.decode(data[_CHECK:])
+                if all(len(each.runs) == 1 for each in found):
+                    self._used.append(key)
+                    return found
         return None
 
     def _shrink(self) -> None:
@@ -217,17 +223,25 @@ class KeptRuns:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Raises sqlite3.Error where it is no database, or a broken one."""
+    """Raises sqlite3.Error where it is no database or a broken one, and _Foreign where another made it."""
+    make_private_file(path)
     db = sqlite3.connect(path, timeout=5, isolation_level=None)
     try:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = OFF")
         db.execute(_SCHEMA)
+        made = db.execute("SELECT sql FROM sqlite_master").fetchall()
+        if made != [(_SCHEMA.replace(" IF NOT EXISTS", ""),)]:  # a view or a trigger of another's could do anything
+            raise _Foreign
         db.execute("SELECT MAX(used) FROM runs").fetchone()
-    except sqlite3.Error:
+    except (_Foreign, sqlite3.Error):
         db.close()
         raise
     return db
+
+
+class _Foreign(Exception):
+    """The database is not as we make it."""
 
 
 def _check(data: bytes) -> bytes:
@@ -238,8 +252,11 @@ def _check(data: bytes) -> bytes:
 def _contents(path: str) -> str:
     """A database is what its log says, too."""
     found = []
+    limit = largest_file()
     for each in (path, f"{path}-wal"):
-        if os.path.isfile(each):
-            with open(each, "rb") as file:
-                found.append(file_digest(file, "sha256").hexdigest())
+        if is_regular_file(each):
+            with open_regular_file(each) as file:
+                if size_of(file) > limit:
+                    raise TooLargeFile(limit, size_of(file))
+                found.append(file_digest(file, "sha256").hexdigest())  # type: ignore[arg-type]  # a BinaryIO will do
     return " ".join(found)

@@ -11,8 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Self, TextIO
 
 from workbench.config.text import counted, fit, printable
-from workbench.lab.running import TaskOutcome
-from workbench.lab.tasks import LabTask
+from workbench.lab.tasks import LabTask, TaskOutcome
 
 _PAUSE = 0.1
 """Seconds between two lines."""

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from queue import SimpleQueue
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 from uuid import uuid4
 
 from workbench.config.errors import WorkbenchError
@@ -23,25 +23,9 @@ from workbench.lab.fetching import LOCAL, NONE, is_there
 from workbench.lab.kept import KeptRuns, KnownTask
 from workbench.lab.processes import ProcessDied, ProcessWorkers
 from workbench.lab.reading import SourceReader, room
-from workbench.lab.tasks import LabPolicy, LabTask, portable_policies, run_task
-from workbench.lab.values import SourceRun
+from workbench.lab.tasks import LabPolicy, LabTask, TaskOutcome, portable_policies, run_task
 from workbench.session.services import Services
 from workbench.traces.formats import UnknownFormat
-
-
-class TaskOutcome(NamedTuple):
-    """What became of a task."""
-
-    task: LabTask
-    runs: tuple[SourceRun, ...] = ()
-    """One for each conversation of the source; none where it failed."""
-    error: str = ""
-    """Why it failed, in one line that names the source."""
-    is_other: bool = False
-    """Whether it is no transcript, and nobody said that it was one: it lay in a folder."""
-    is_kept: bool = False
-    """Whether all of it was known from before."""
-
 
 Progress = Callable[[TaskOutcome], object]
 """Told of each outcome as it comes, in any order."""
@@ -84,7 +68,7 @@ class LabWorkers:
 
     def _suits(self, tasks: Sequence[LabTask], kept: KeptRuns | None) -> str:
         """Dask, where it is there and the time that it takes to begin does not matter."""
-        if kept is None or self._jobs == 1 or not is_there("distributed"):
+        if kept is None or self._jobs == 1 or not (is_there("distributed") and is_there("cryptography")):
             return NONE
         seconds = 0.0
         for task in tasks:
@@ -154,7 +138,7 @@ def run_all(
 
 
 class _Workers(Protocol):
-    def submit_near(self, near: str, function: Callable[..., T], /, *args: Any) -> Future[T]: ...
+    def submit_near(self, near: str, function: Callable[..., TaskOutcome], /, *args: Any) -> Future[TaskOutcome]: ...
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None: ...
 
@@ -192,6 +176,9 @@ def _outcome(known: KnownTask, future: Future[TaskOutcome] | None, kept: KeptRun
         raise WorkbenchError("the connection to the cluster is lost") from None
     except Exception as error:  # of Dask: no worker survived it, or what came is no answer
         return TaskOutcome(task, error=f"{task.source}: {error}")
+    wanted = len(known.rest.policies) if known.rest is not None else 0
+    if any(len(run.runs) != wanted for run in outcome.runs):
+        return TaskOutcome(task, error=f"{task.source}: the results that came back are for other policies")
     if kept is not None and outcome.runs:
         kept.keep(known, outcome.runs)
     return outcome._replace(task=task, runs=known.merged(outcome.runs) if outcome.runs else ())

@@ -40,6 +40,20 @@ class LabTask(NamedTuple):
     """Whether a model is asked for the summaries of compactions."""
 
 
+class TaskOutcome(NamedTuple):
+    """What became of a task."""
+
+    task: LabTask
+    runs: tuple[SourceRun, ...] = ()
+    """One for each conversation of the source; none where it failed."""
+    error: str = ""
+    """Why it failed, in one line that names the source."""
+    is_other: bool = False
+    """Whether it is no transcript, and nobody said that it was one: it lay in a folder."""
+    is_kept: bool = False
+    """Whether all of it was known from before."""
+
+
 def portable_policies(policies: Sequence[LabPolicy], knobs: Sequence[str]) -> tuple[LabPolicy, ...]:
     """The same for another machine: they say all that this one knows of them, and have the knobs of the task."""
     found = []

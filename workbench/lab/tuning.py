@@ -14,9 +14,9 @@ from workbench.config.text import printable
 from workbench.context.load import DEFAULT, RECORDED, LoadedPolicy, describe, load_policy, preset_names
 from workbench.lab.kept import KeptRuns
 from workbench.lab.reports import added, figures
-from workbench.lab.running import LabWorkers, Progress, TaskOutcome
+from workbench.lab.running import LabWorkers, Progress
 from workbench.lab.search import Figures, Tried, best
-from workbench.lab.tasks import LabPolicy, LabTask
+from workbench.lab.tasks import LabPolicy, LabTask, TaskOutcome
 
 PRESET_POLICIES = tuple(name for name in preset_names() if name != RECORDED)
 """Those that one can go on under."""
