@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events, work
@@ -23,6 +23,7 @@ from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.config.garbage import collector_from_here
 from workbench.config.settings import Settings
+from workbench.config.text import printable, printable_lines
 from workbench.session.fault_reports import UNEXPECTED, FaultReports
 from workbench.session.options import Detour
 from workbench.tui.colours import Colourless, Sixteen
@@ -47,6 +48,9 @@ GROUNDS = ("cursor", "block-cursor-blurred-background", "input-selection-backgro
 
 WATCH = 2.0
 """Seconds between two looks at the folder of themes, and at the terminal."""
+
+MOST_WARNINGS = 5
+"""Files or keys that are told of at once: a folder may hold thousands that are broken."""
 
 LONG = 20.0
 """Seconds that a notice stays which names a report."""
@@ -82,8 +86,8 @@ class Opening(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """The first two lines, as the main screen has them."""
-        yield Static("Workbench", id="name")
-        yield Static("opening…")
+        yield Static("Workbench", id="name", markup=False)
+        yield Static("opening…", markup=False)
 
     def on_key(self, event: events.Key) -> None:
         """For the composer."""
@@ -116,6 +120,8 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
         super().__init__()
         mend()
         self._faults = FaultReports()
+        self._refusals: set[str] = set()
+        """Those that a notice shows now."""
         self._load = load
         self._keys = settings.keys
         self._main: MainScreen | None = None
@@ -129,6 +135,11 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
     def get_driver_class(self) -> type[Driver]:
         """Textual's, with a parser that takes a paste for text."""
         return guard(super().get_driver_class())
+
+    @property
+    def driver(self) -> Driver | None:
+        """What draws on the terminal; None before the first frame."""
+        return self._driver
 
     # Colours
 
@@ -190,8 +201,9 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
         main.show_hints()
         self._warn("keys", keys.problems)
 
-    def _warn(self, title: str, problems: Iterable[str]) -> None:
-        for problem in problems:
+    def _warn(self, title: str, problems: Sequence[str]) -> None:
+        more = len(problems) - MOST_WARNINGS
+        for problem in (*problems[:MOST_WARNINGS], *((f"and {more:,} more",) if more > 0 else ())):
             self.notify(problem, title=title, severity="warning", markup=False)
 
     def notify(
@@ -201,21 +213,40 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
         title: str = "",
         severity: SeverityLevel = "information",
         timeout: float | None = None,
-        markup: bool = True,
+        markup: bool = False,
     ) -> None:
-        """A warning or an error says that it is one, since its colour alone does not."""
+        """A warning or an error says that it is one, since its colour alone does not. No notice is ever markup."""
         title = title or ("" if severity == "information" else severity)
-        super().notify(message, title=title, severity=severity, timeout=timeout, markup=markup)
+        message = "\n".join(printable_lines(message))
+        super().notify(message, title=printable(title), severity=severity, timeout=timeout, markup=False)
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Half of a character, which a file may hold, cannot be sent to a terminal."""
+        super().copy_to_clipboard(text.encode("utf-8", "replace").decode("utf-8"))
 
     # What nobody expected
 
     def failed(self, error: BaseException) -> None:
-        """Tell of it and go on; where there is nothing to go on with, the program ends."""
-        said = self._faults.report(error)
+        """Tell of it and go on; where there is nothing to go on with, the program ends.
+
+        Every error of a worker, a handler, an action or a timer comes here. One that is meant for the user is a notice
+        and needs no report.
+        """
+        is_for_user = isinstance(error, WorkbenchError)
+        said = str(error) if is_for_user else self._faults.report(error)
         if self._main is None:
-            self.exit(WorkbenchError(f"this should not happen: {said}"))
+            self.exit(error if isinstance(error, WorkbenchError) else WorkbenchError(f"this should not happen: {said}"))
+        elif is_for_user:
+            self._refuse(said)
         elif said:
             self.notify(said, title=UNEXPECTED, severity="error", timeout=LONG, markup=False)
+
+    def _refuse(self, why: str) -> None:
+        """Once while the notice is there: a widget that cannot be drawn says so with every frame."""
+        if why not in self._refusals:
+            self._refusals.add(why)
+            self.notify(why, severity="error")
+            self.set_timer(self.NOTIFICATION_TIMEOUT, lambda: self._refusals.discard(why))
 
     def _task_failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if isinstance(context.get("exception"), Exception):

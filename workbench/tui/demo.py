@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from workbench.config.paths import config_dir
+from workbench.config.writing import copy_file
 from workbench.demo.project import create
 from workbench.log.codec import decode
 from workbench.log.events import ToolCall
@@ -48,7 +49,12 @@ def _copy(source: Path, target: Path) -> None:
     target.mkdir()
     with suppress(OSError):  # of which a list of what could not be copied is one
         shutil.copytree(
-            source, target, ignore=shutil.ignore_patterns(".git"), ignore_dangling_symlinks=True, dirs_exist_ok=True
+            source,
+            target,
+            ignore=shutil.ignore_patterns(".git"),
+            copy_function=copy_file,
+            ignore_dangling_symlinks=True,
+            dirs_exist_ok=True,
         )
 
 

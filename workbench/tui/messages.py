@@ -102,6 +102,16 @@ class Travel(Message):
         self.place = place
 
 
+class Walk(Message):
+    """Look at the request so many places before or after the one that is looked at, or was asked for last."""
+
+    def __init__(self, by: int, alone: bool = False) -> None:
+        """`alone`: pass over side requests and sub-agents."""
+        super().__init__()
+        self.by = by
+        self.alone = alone
+
+
 class NeedsSession(Message):
     """Something was asked for that cannot be done to a file; it is done once there is a session of it."""
 

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from workbench.config import signals
+from workbench.config.ending import at_quit
 from workbench.config.errors import WrongCall
 from workbench.config.garbage import start_without_collector
 from workbench.config.settings import load_settings
@@ -39,10 +40,12 @@ def run(source: str, options: Options, demo: str | None = None, note: str = "") 
         check(source, options)
     start_without_collector()
     from workbench.tui.app import WorkbenchApp  # late: a mistake is told before the imports of a screen
+    from workbench.tui.leaving import leave_terminal
 
     with ExitStack() as stack:
         app = WorkbenchApp(settings, lambda: load(source, options, stack, demo, note))
-        ended = signals.run(app.run_async(), app.end)
+        with at_quit(lambda: leave_terminal(app.driver)):
+            ended = signals.run(app.run_async(), app.end)
     if isinstance(ended, Exception):
         raise ended
     if ended is not None:

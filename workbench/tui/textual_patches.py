@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from rich.console import Console
 from rich.segment import Segment
+from textual import markup as textual_markup
 from textual import on, reactive
 from textual._callback import invoke
 from textual._context import active_app, active_message_pump, visible_screen_stack
@@ -32,8 +33,10 @@ from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar
 from textual.strip import Strip
+from textual.style import Style
 from textual.widget import Widget
-from textual.widgets import OptionList, TextArea
+from textual.widgets import Input, OptionList, TextArea
+from textual.widgets.text_area import EditResult, Location
 from textual.worker import WorkerFailed, active_worker
 
 from workbench.config.text import without_controls
@@ -81,12 +84,32 @@ def _wrap(content: Content, width: int, *more: Any, **named: Any) -> list[Any]:
     return Plain.wrap(content, max(width, 1 + 2 * named.get("line_pad", 0)), *more, **named)
 
 
+# A text that is cut to fewer columns than none is not cut, and its line takes more room than the screen has.
+
+
+def _truncate(content: Content, max_width: int, **named: Any) -> Content:
+    return Plain.truncate(content, max(max_width, 0), **named)
+
+
 # Lists of options. A page up or down in one that has no lines yet, or no room for any, raises.
 
 
 def _move_page(options: OptionList, direction: Literal[-1, 1]) -> None:
     if (options.highlighted or 0) in options._index_to_line:
         Plain.move_page(options, direction)
+
+
+# Lines and areas to type in. What is pasted, by the terminal or from the app's own clipboard, keeps its controls.
+
+
+def _input_replace(line: Input, text: str, start: int, end: int) -> None:
+    Plain.input_replace(line, without_controls(text), start, end)
+
+
+def _area_replace(area: TextArea, insert: str, start: Location, end: Location) -> EditResult | None:
+    lines = insert.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    cleaned = "\n".join("\t".join(map(without_controls, line.split("\t"))) for line in lines)
+    return Plain.area_replace(area, cleaned, start, end)
 
 
 # Text areas. To undo a paste of many lines measures the text before the cursor is back in it: where that takes the
@@ -131,20 +154,21 @@ def _widget_and_offset_at(screen: Screen[Any], x: int, y: int) -> tuple[Widget |
 # for them.
 
 
-def _is_leaving(pump: MessagePump) -> bool:
+def is_leaving(pump: MessagePump) -> bool:
+    """Whether it, or what it is in, is being removed."""
     nodes = pump.ancestors_with_self if isinstance(pump, DOMNode) else [pump]
     return any(each._closing or each._closed or getattr(each, "_pruning", False) for each in nodes)
 
 
 def _is_there(node: DOMNode) -> bool:
-    return not isinstance(node, Widget) or (node.is_mounted and not _is_leaving(node))
+    return not isinstance(node, Widget) or (node.is_mounted and not is_leaving(node))
 
 
 def _on_invoke_later(pump: MessagePump, message: InvokeLater) -> None:
     """It is this one that wanted to do it, whoever was at work when it said so."""
 
     async def if_it_stays() -> None:
-        if not _is_leaving(pump):
+        if not is_leaving(pump):
             with _CAUGHT:
                 await invoke(message.callback)
 
@@ -193,6 +217,16 @@ def render_cleaned(strip: Strip, console: Console) -> str:
     return Plain.render(strip, console)
 
 
+# Markup. Textual reads most strings as markup, and its own `Content.markup` does not undo that for every text. Names of
+# models, tools and files would become links that run actions, or errors. This program has no markup at all: what it
+# shows is `Content`, which `tests/tui/test_no_markup.py` checks; this is the wall behind it.
+
+
+def text_as_it_is(markup: str, style: str | Style = "", template_variables: object = None) -> Content:
+    """A string as the characters that it has."""
+    return Content.styled(markup, style) if style else Content(markup)
+
+
 # Errors. One in a handler, a worker, a timer or while drawing ends the program, and what reads a widget's messages ends
 # with the first that fails. Where a widget is called because another is drawn or has a new value, an error is taken for
 # that other's, and those behind it are not called.
@@ -217,7 +251,7 @@ class SteadyApp(App[Result]):
         is_worker = isinstance(error, WorkerFailed)
         who = active_worker.get().node if is_worker else active_message_pump.get(self)
         ends = self._exit or (self._is_mounted and not self._running)
-        if not ends and not (isinstance(who, MessagePump) and _is_leaving(who)):
+        if not ends and not (isinstance(who, MessagePump) and is_leaving(who)):
             self.failed(error.error if isinstance(error, WorkerFailed) else error)
 
     async def run_action(
@@ -301,13 +335,17 @@ class Plain:
     render_lines = Widget.render_lines
     box_model = Widget._get_box_model
     wrap = Content._wrap_and_format
+    truncate = Content.truncate
     move_page = OptionList._move_page
+    input_replace = Input.replace
+    area_replace = TextArea._replace_via_keyboard
     recompute_cursor_offset = TextArea._recompute_cursor_offset
     dismiss = Screen.dismiss
     screen_render = Screen.render
     widget_and_offset_at = Screen.get_widget_and_offset_at
     on_invoke_later = MessagePump._on_invoke_later
     invoke_watcher = staticmethod(reactive.invoke_watcher)
+    to_content = staticmethod(textual_markup.to_content)
 
 
 MENDED: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
@@ -316,13 +354,17 @@ MENDED: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
     (Widget, "render_lines"): _render_lines,
     (Widget, "_get_box_model"): _box_model,
     (Content, "_wrap_and_format"): _wrap,
+    (Content, "truncate"): _truncate,
     (OptionList, "_move_page"): _move_page,
+    (Input, "replace"): _input_replace,
+    (TextArea, "_replace_via_keyboard"): _area_replace,
     (TextArea, "_recompute_cursor_offset"): _recompute_cursor_offset,
     (Screen, "dismiss"): _dismiss,
     (Screen, "render"): _screen_render,
     (Screen, "get_widget_and_offset_at"): _widget_and_offset_at,
     (MessagePump, "_on_invoke_later"): _on_invoke_later,
     (reactive, "invoke_watcher"): _invoke_watcher,
+    (textual_markup, "to_content"): text_as_it_is,
 }
 
 

@@ -16,6 +16,7 @@ import workbench
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.paths import config_dir
 from workbench.config.tables import Table, read_table, read_toml, shown
+from workbench.config.text import printable
 
 COLOURS = (
     *("primary", "secondary", "accent", "foreground", "background"),
@@ -48,6 +49,8 @@ VARIABLES = {
 """The screen's own colours; a theme may set any of them under `[variables]`."""
 
 
+LONGEST_NAME = 60
+"""Characters of a theme's name."""
 A_COLOUR = "a colour such as #8ccf7e"
 _Colour = Annotated[str, Meta(description=A_COLOUR)]
 _Variables = defstruct(
@@ -129,12 +132,15 @@ def read_theme(path: Path) -> Theme:
     """One theme; what is wrong with its file is told in a line."""
     table = read_toml(path)
     read_table(_ThemeFile, table, str(path))
+    name = str(table.get("name", path.stem))
+    if printable(name) != name or len(name) > LONGEST_NAME:
+        raise WrongCall(f"{path}: name: expected up to {LONGEST_NAME} characters that can be shown, got {shown(name)}")
     variables = table.pop("variables", {})
     read_table(_Variables, variables, str(path), "variables")
     colours = {key: value for key, value in table.items() if key in COLOURS}
     for key, value in {**colours, **{f"variables.{key}": value for key, value in variables.items()}}.items():
         try:
             Color.parse(value)
-        except ColorParseError:
+        except (ColorParseError, ValueError, OverflowError):  # Textual reads numbers of any size
             raise WrongCall(f"{path}: {key}: expected {A_COLOUR}, got {shown(value)}") from None
-    return Theme(**{"name": path.stem, **table, "variables": variables})
+    return Theme(**{**table, "name": name, "variables": variables})

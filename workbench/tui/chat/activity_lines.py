@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from workbench.config.text import printable
 from workbench.session.values import Activity
+from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import joined
 
 DOING = {
@@ -30,10 +31,10 @@ def is_working(activity: Activity) -> bool:
     return activity.kind not in RESTING and activity.kind != "loading"
 
 
-class ActivityLine(Widget):
+class ActivityLine(Observing, Widget):
     """What goes on, and what is new below."""
 
-    activity: reactive[Activity] = reactive(Activity())
+    activity = observed(lambda session: session.activity)
     below: reactive[tuple[int, bool]] = reactive((0, False))
     """Entries that came since the user scrolled up, and whether one is coming in."""
 
@@ -63,10 +64,10 @@ class ActivityLine(Widget):
         self.post_message(self.EndWanted())
 
 
-class QueuedMessages(Widget):
+class QueuedMessages(Observing, Widget):
     """The messages that wait for the model to be done."""
 
-    queue: reactive[tuple[str, ...]] = reactive((), layout=True)
+    queue = observed(lambda session: session.queue, layout=True)
 
     class OneWanted(Message):
         """The user wants one back."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 from textual.content import Content
 
-from workbench.config.text import printable, printable_lines
+from workbench.config.text import counted, printable, printable_lines
 from workbench.context.items import SIGNS
 from workbench.context.tool_kinds import CallLine
 from workbench.context.tool_lines import call_parts
@@ -167,7 +167,8 @@ def _body(entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold,
 def _folded(entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold, render: Render) -> Iterator[Content]:
     """Reasoning, a summary or the system prompt: a line with its size, or all of it."""
     name = {"reasoning": "reasoning", "summary": "summary of what came before"}.get(entry.kind, entry.kind)
-    size = f"{standing.tokens:,} t" if standing and standing.tokens else f"{len(entry.text):,} characters"
+    size = f"{standing.tokens:,} t" if standing and standing.tokens else counted(len(entry.text), "character")
+    size = size if entry.text else "text not recorded"
     yield _head(CallLine(name), [*_state(standing), HeadPart(size, QUIET, 0)], width, fold.is_open)
     if fold.is_open:
         if entry.kind == "summary":
@@ -205,6 +206,10 @@ def output(live: LiveCall | None, width: int) -> Iterator[Content]:
             yield Content.styled(fit(f"  │ {line}", width).rstrip(), QUIET)
 
 
+LEAST_IMPORTANT = 3
+"""The rank of how long a call took: what it was called with is worth more."""
+
+
 class HeadPart(NamedTuple):
     """Something on the right of a head."""
 
@@ -220,9 +225,12 @@ def _head(what: CallLine, right: list[HeadPart], width: int, is_open: bool) -> C
     whole = cell_len(mark) + cell_len(str(what))
     wanted = whole + sum(cell_len(part.text) + 2 for part in right)
     width = min(width, max(markdown.PROSE, wanted))  # what it costs is not looked for at the other end of the screen
-    least = min(whole, width * 2 // 5)
-    while right and sum(cell_len(part.text) + 2 for part in right) + least > width:
-        right = [part for part in right if part.rank < max(each.rank for each in right)]
+    while right:
+        last = max(part.rank for part in right)
+        least = min(whole, width // 2 if last == LEAST_IMPORTANT else width * 2 // 5)
+        if sum(cell_len(part.text) + 2 for part in right) + least <= width:
+            break
+        right = [part for part in right if part.rank < last]
     tail = Content("  ").join(Content.styled(part.text, part.style) for part in right)
     room = width - tail.cell_length - (2 if tail else 0)
     if whole > room:
@@ -242,7 +250,7 @@ def _outcome(call: ChatCall, standing: EntryState | None, live: LiveCall | None)
         return [HeadPart(words[live.state] if live else "– no result", "$warning", 0)]
     parts = [HeadPart(*OUTCOMES[call.outcome or "done"], 1)]
     if call.seconds is not None:
-        parts.append(HeadPart(duration(call.seconds), QUIET, 3))
+        parts.append(HeadPart(duration(call.seconds), QUIET, LEAST_IMPORTANT))
     parts += _state(standing)
     if standing:
         parts.append(HeadPart(f"{standing.tokens:,} t".rjust(8), QUIET, 0))

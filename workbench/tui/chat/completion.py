@@ -17,6 +17,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.agent.tools.walk import OutOfTime, walk
+from workbench.config.foreign_files import open_regular_file, read_to_end, size_of
 from workbench.config.text import printable
 from workbench.tui.widgets.cells import fit, fit_end
 from workbench.tui.widgets.command import Completion
@@ -84,10 +85,11 @@ class Files:
     def _cost(self, path: str) -> str:
         full = self._root / path
         try:
-            size = full.stat().st_size
-            if size > MOST_COUNTED:
-                return f"about {size // 4:,} t"
-            data = full.read_bytes()
+            with open_regular_file(full) as file:
+                size = size_of(file)
+                if size > MOST_COUNTED:
+                    return f"about {size // 4:,} t"
+                data = read_to_end(file, MOST_COUNTED)
         except OSError:
             return "cannot be read"
         if b"\0" in data:

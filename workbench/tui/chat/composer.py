@@ -13,12 +13,14 @@ from textual.message import Message
 from textual.reactive import var
 from textual.widgets import TextArea
 
-from workbench.config.text import counted
+from workbench.config.text import counted, printable, printable_lines
+from workbench.session.observable import ObservableSession
 from workbench.session.values import DraftCost
 from workbench.tui.chat.blocks import bare
 from workbench.tui.chat.completion import CompletionQuery, completion_query
 from workbench.tui.chat.history_area import HistoryTextArea
 from workbench.tui.messages import Drafting, EditAndResend, Run, Send
+from workbench.tui.observing import observed
 from workbench.tui.terminal_patches import KEYBOARD, MOST_PASTED
 from workbench.tui.widgets.key_names import key_name
 
@@ -95,14 +97,16 @@ class Composer(HistoryTextArea, inherit_bindings=False):
             super().__init__()
             self.step = step
 
-    draft_cost: var[DraftCost] = var(DraftCost())
-    refusal: var[str] = var("")
+    draft_cost = observed(lambda session: session.draft_cost, repaint=False)
+    refusal = observed(lambda session: session.refusal, repaint=False)
     """Why no message can be sent, where that is so; commands can all the same."""
     completing: var[bool] = var(False)
     """Whether completions are offered."""
 
-    def __init__(self) -> None:
-        super().__init__(soft_wrap=True, tab_behavior="focus", show_line_numbers=False, highlight_cursor_line=False)
+    def __init__(self, session: ObservableSession) -> None:
+        super().__init__(
+            session, soft_wrap=True, tab_behavior="focus", show_line_numbers=False, highlight_cursor_line=False
+        )
         self._wants: CompletionQuery | None = None
 
     def on_mount(self) -> None:
@@ -132,10 +136,11 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         if self._search is not None:
             missing = "" if self._search.found is not None else " · nothing found"
             keys = " · Ctrl+R older · Enter use it · Esc cancel"
-            self.border_title = Content.styled(f"history: {bare(self._search.query)}▏{missing}{keys}", "$accent")
+            typed = " ".join(printable_lines(self._search.query))
+            self.border_title = Content.styled(f"history: {typed}▏{missing}{keys}", "$accent")
             return
         if self.refusal:
-            title = Content.styled(f"read-only: {bare(self.refusal)}", "$warning")
+            title = Content.styled(f"read-only: {printable(self.refusal)}", "$warning")
         elif self.editing is not None:
             title = Content.styled(f"editing message {self.editing.seq}: sends into a fork · Esc cancels", "$warning")
         else:

@@ -8,9 +8,11 @@ from typing import Any
 from textual.message import Message
 from textual.reactive import var
 
-from workbench.session.values import ChatEntry, Transcript
+from workbench.session.observable import ObservableSession
+from workbench.session.values import ChatEntry
 from workbench.tui.chat.blocks import bare
 from workbench.tui.chat.history_search import HistorySearch
+from workbench.tui.observing import Observing, observed
 from workbench.tui.textual_patches import RestingTextArea
 
 MOST_LOOKED_AT = 2_000
@@ -19,7 +21,7 @@ MOST_SEARCHED = 20_000
 """Entries that a search of the history looks through."""
 
 
-class HistoryTextArea(RestingTextArea):
+class HistoryTextArea(Observing, RestingTextArea):
     """A draft, which waits while an earlier message is shown or edited in its place."""
 
     class PastWanted(Message):
@@ -29,12 +31,12 @@ class HistoryTextArea(RestingTextArea):
             super().__init__()
             self.search = search
 
-    transcript: var[Transcript | None] = var(None)
+    transcript = observed(lambda session: session.transcript, repaint=False)
     editing: var[ChatEntry | None] = var(None)
     """The message that is being said anew."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
+    def __init__(self, session: ObservableSession, **options: Any) -> None:
+        super().__init__(session, **options)
         self._past: int | None = None
         """The entry that is shown in place of the draft."""
         self._shown = ""
@@ -58,14 +60,14 @@ class HistoryTextArea(RestingTextArea):
             text, self._cleared = self._cleared, ""
             self._set(text)
             return True
-        if self.transcript is None or self.editing is not None:
+        if self.editing is not None:
             return False
         self._keep_draft()
         start = len(self.transcript) if self._past is None else min(self._past, len(self.transcript))
         return self._show_past(range(start - 1, max(start - 1 - MOST_LOOKED_AT, -1), -1))
 
     def _go_on(self) -> bool:
-        if self.transcript is None or self._past is None:
+        if self._past is None:
             return False
         self._keep_draft()
         end = len(self.transcript)
@@ -80,7 +82,6 @@ class HistoryTextArea(RestingTextArea):
             self._draft = self.text
 
     def _show_past(self, places: range) -> bool:
-        assert self.transcript is not None, "asked for by the keys alone"
         for place in places:
             entry = self.transcript[place]
             if entry.kind == "you":
@@ -94,8 +95,6 @@ class HistoryTextArea(RestingTextArea):
         """What was typed before, the newest first."""
         yield self._cleared
         transcript = self.transcript
-        if transcript is None:
-            return
         for at in range(len(transcript) - 1, max(-1, len(transcript) - 1 - MOST_SEARCHED), -1):
             entry = transcript[at]
             if entry.kind == "you":

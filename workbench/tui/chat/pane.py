@@ -14,11 +14,11 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.getters import query_one
-from textual.reactive import var
 from textual.widget import Widget
 
 from workbench.config.background import background
-from workbench.session.values import Activity, DraftCost, Live, Transcript, UserQuestion, Welcome
+from workbench.session.observable import ObservableSession
+from workbench.session.values import UserQuestion, Welcome
 from workbench.tui.chat.activity_lines import ActivityLine, QueuedMessages, is_working
 from workbench.tui.chat.completion import CompletionQuery, Count, Files, Offers
 from workbench.tui.chat.composer import Composer
@@ -26,6 +26,7 @@ from workbench.tui.chat.question import QuestionBox
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.chat.welcome import WelcomeView
 from workbench.tui.messages import Drafting, Interrupt, Withdraw
+from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.command import Completion
 from workbench.tui.widgets.hints import Hints
 
@@ -44,22 +45,18 @@ Complete = Callable[[str], Sequence[Completion]]
 """How a text that begins with a slash may go on."""
 
 
-class ChatPane(Vertical):
-    """The conversation. Values come down, messages go up; nothing is planned, counted or kept here but the draft."""
+class ChatPane(Observing, Vertical):
+    """The conversation. It shows the session and posts messages; it plans and counts nothing, and keeps the draft."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "escape", "leave the transcript, a search or an edit; then stop the model", id="chat.escape"),
     ]
 
-    transcript: var[Transcript | None] = var(None)
-    live: var[Live | None] = var(None)
-    activity: var[Activity] = var(Activity())
-    question: var[UserQuestion | None] = var(None)
-    queue: var[tuple[str, ...]] = var(())
-    draft_cost: var[DraftCost] = var(DraftCost())
-    read_only: var[str] = var("")
-    welcome: var[Welcome | None] = var(None)
-    """What is shown while nothing was said."""
+    activity = observed(lambda session: session.activity, repaint=False)
+    question = observed(lambda session: session.question, repaint=False)
+    queue = observed(lambda session: session.queue, repaint=False)
+    refusal = observed(lambda session: session.refusal, repaint=False)
+    welcome = observed(lambda session: session.welcome, repaint=False)
 
     greeting = query_one(WelcomeView)
     view = query_one(TranscriptView)
@@ -68,9 +65,15 @@ class ChatPane(Vertical):
     composer = query_one(Composer)
     now = query_one(ActivityLine)
 
-    def __init__(self, complete: Complete | None = None, root: Path | None = None, count: Count | None = None) -> None:
+    def __init__(
+        self,
+        session: ObservableSession,
+        complete: Complete | None = None,
+        root: Path | None = None,
+        count: Count | None = None,
+    ) -> None:
         """`complete` knows the slash commands, `root` is the project, `count` gives the tokens of a text."""
-        super().__init__()
+        super().__init__(session)
         self._complete = complete
         self._folder = "" if root is None else str(root)
         self._files = None if root is None else Files(root, count)
@@ -80,25 +83,21 @@ class ChatPane(Vertical):
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
-        yield WelcomeView().data_bind(ChatPane.welcome)
-        yield TranscriptView(self._folder).data_bind(ChatPane.transcript, ChatPane.live)
-        yield QuestionBox().data_bind(ChatPane.question)
-        yield ActivityLine().data_bind(ChatPane.activity)
-        yield QueuedMessages().data_bind(ChatPane.queue)
+        session = self.session
+        yield WelcomeView(session)
+        yield TranscriptView(session, self._folder)
+        yield QuestionBox(session)
+        yield ActivityLine(session)
+        yield QueuedMessages(session)
         yield Offers()
-        yield Composer().data_bind(ChatPane.transcript, ChatPane.draft_cost, refusal=ChatPane.read_only)
+        yield Composer(session)
 
     def watch_welcome(self, welcome: Welcome | None) -> None:
-        """It stands where the conversation will."""
-        if self.is_mounted:
-            left = self.greeting.has_focus and welcome is None
-            self.greeting.display, self.view.display = welcome is not None, welcome is None
-            if left:
-                self.composer.focus()
-
-    def on_mount(self) -> None:
-        """Until the session is there, there is nothing to welcome to."""
-        self.greeting.display = False
+        """Show it in the place of the conversation."""
+        left = self.greeting.has_focus and welcome is None
+        self.greeting.display, self.view.display = welcome is not None, welcome is None
+        if left:
+            self.composer.focus()
 
     @on(WelcomeView.Left)
     def _greeted(self, message: WelcomeView.Left) -> None:
@@ -144,7 +143,7 @@ class ChatPane(Vertical):
 
     def watch_question(self, question: UserQuestion | None) -> None:
         """A question takes the keys where nobody is typing."""
-        focused = self.screen.focused if self.is_mounted else None
+        focused = self.screen.focused
         if question is None or focused is None or self not in focused.ancestors or self.composer.text:
             return
         if focused is not self.box:
@@ -189,8 +188,8 @@ class ChatPane(Vertical):
     @on(TranscriptView.EditAsked)
     def _edit(self, message: TranscriptView.EditAsked) -> None:
         message.stop()
-        if self.read_only:
-            self.notify(self.read_only, severity="warning", markup=False)
+        if self.refusal:
+            self.notify(self.refusal, severity="warning", markup=False)
             return
         self.composer.edit_message(message.entry)
         self.composer.focus()

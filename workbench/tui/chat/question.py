@@ -26,9 +26,11 @@ from textual.timer import Timer
 from textual.widgets import Button, Static
 
 from workbench.config.text import printable, printable_lines
+from workbench.session.observable import ObservableSession
 from workbench.session.questions import typed_answer
 from workbench.session.values import AnswerChoice, UserQuestion
 from workbench.tui.messages import Answered
+from workbench.tui.observing import Observing, observed
 
 PAUSE = 0.3
 """Seconds after which a letter is no longer the first one of a word."""
@@ -36,6 +38,8 @@ HELD = 0.5
 """Seconds in which the key that answered one question does not answer the next: it is held down, or hit twice."""
 MOST_DETAIL = 400
 """Lines of what the question is about."""
+PADDING = 2
+"""Columns at the sides of an answer."""
 Part = str | tuple[str, str]
 _CHANGES = {"+": "$success", "-": "$error"}
 
@@ -51,7 +55,7 @@ class _Title(Static):
         return super().render_lines(crop)
 
 
-class QuestionBox(Vertical, can_focus=True):
+class QuestionBox(Observing, Vertical, can_focus=True):
     """The question, what it is about, and its answers as buttons with a key each."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -77,7 +81,7 @@ class QuestionBox(Vertical, can_focus=True):
             super().__init__()
             self.had_focus = had_focus
 
-    question: var[UserQuestion | None] = var(None)
+    question = observed(lambda session: session.question, repaint=False)
     draft: var[bool] = var(False)
     """Whether something is typed in the composer, so that its keys go there."""
     chosen: var[int] = var(0)
@@ -92,8 +96,8 @@ class QuestionBox(Vertical, can_focus=True):
     hint = query_one("#question-hint", Static)
     buttons = query_one("#question-answers", Vertical)
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, session: ObservableSession) -> None:
+        super().__init__(session)
         self._answered = -1
         self._astray = False
         """Whether what is typed goes to the composer, and the focus is on its way there."""
@@ -105,11 +109,11 @@ class QuestionBox(Vertical, can_focus=True):
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
-        yield _Title(id="question-title")
+        yield _Title(id="question-title", markup=False)
         with VerticalScroll(id="question-around", can_focus=False):
-            yield Static(id="question-detail")
+            yield Static(id="question-detail", markup=False)
         yield Vertical(id="question-answers")
-        yield Static(id="question-hint")
+        yield Static(id="question-hint", markup=False)
 
     async def watch_question(self, before: UserQuestion | None, question: UserQuestion | None) -> None:
         """Show it."""
@@ -140,7 +144,13 @@ class QuestionBox(Vertical, can_focus=True):
     def _fit(self) -> None:
         """The answers are always in view; what it is about gets the rest and scrolls."""
         if self.question is not None:
-            self.around.styles.max_height = max(self.room - len(self.question.choices) - 5, 3)
+            lines = sum(len(_answer_lines(choice, self.size.width)) for choice in self.question.choices)
+            self.around.styles.max_height = max(self.room - lines - 5, 3)
+
+    def on_resize(self) -> None:
+        """Break the answers where the box ends now."""
+        self._fit()
+        self._draw()
 
     def watch_chosen(self) -> None:
         """Mark the answer that Enter gives."""
@@ -154,7 +164,7 @@ class QuestionBox(Vertical, can_focus=True):
         if self.question is None:
             return
         for button in self.buttons.query(_Answer):
-            button.choose(button.number == self.chosen, self.always)
+            button.choose(button.number == self.chosen, self.always, self.size.width)
         default = next((each.label for each in self.question.choices if each.answer == self.question.default), "")
         escape = f"Esc: {printable(default)}"
         # `has_focus` is set only after the handlers of focus and blur, which draw.
@@ -275,15 +285,22 @@ class _Answer(Button, can_focus=False):
         self.number = number
         self._choice = choice
 
-    def choose(self, is_chosen: bool, always: bool) -> None:
+    def choose(self, is_chosen: bool, always: bool, width: int) -> None:
         """Mark it where Enter gives it, for this time or for good."""
         self.set_class(is_chosen, "-chosen")
-        key, label = printable(self._choice.key), printable(self._choice.label)
-        # Always as wide, so that it fits wherever the mark stands.
-        mark = "▸ " if is_chosen and not always else "  "
-        between = " ▸" if is_chosen and always else ", "
-        saved: list[Part] = [between, (key.upper(), "bold underline"), " always"] if self._choice.saved else []
-        self.label = Content.assemble(mark, (key, "bold underline"), f" {label}", *saved)
+        self.label = Content("\n").join(_answer_lines(self._choice, width, is_chosen, always))
+        self.refresh(layout=True)
+
+
+def _answer_lines(choice: AnswerChoice, width: int, is_chosen: bool = False, always: bool = False) -> list[Content]:
+    """An answer in a box of so many columns; what does not fit continues below the label."""
+    key, label = printable(choice.key), printable(choice.label)
+    head = Content.assemble("▸ " if is_chosen and not always else "  ", (key, "bold underline"), " ")
+    between = " ▸" if is_chosen and always else ", "
+    saved: list[Part] = [between, (key.upper(), "bold underline"), " always"] if choice.saved else []
+    room = max(width - PADDING - head.cell_length, 1)
+    lines = Content.assemble(label, *saved).wrap(room)
+    return [Content.assemble(" " * head.cell_length if at else head, line) for at, line in enumerate(lines)]
 
 
 def _detail(text: str) -> Content:

@@ -8,9 +8,11 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
+from workbench.session.context_view import ContextView
 from workbench.session.values import ChatEntry
 from workbench.tui.chat.window import Window
 from workbench.tui.messages import Jump, Retry, ShowBeside
+from workbench.tui.observing import observed
 
 
 class TranscriptView(Window, inherit_bindings=False):
@@ -31,12 +33,29 @@ class TranscriptView(Window, inherit_bindings=False):
         Binding("o", "inspect", "show it in the context", id="chat.inspect"),
     ]
 
+    context = observed(lambda session: session.shown, repaint=False)
+    followed_file = observed(lambda session: session.following, repaint=False)
+
     class EditAsked(Message):
         """The user wants to say something else in place of this."""
 
         def __init__(self, entry: ChatEntry) -> None:
             super().__init__()
             self.entry = entry
+
+    def watch_context(self, old: ContextView | None, new: ContextView | None) -> None:
+        """Go to the end of the request that is looked at; a file that grows moves nothing."""
+        if new is None or (old is not None and self.followed_file and new.requests is not old.requests):
+            return
+        if new.at is not None and not (self.followed_file and new.is_newest):
+            self.call_later(self.show, new.requests[new.at].upto)
+        elif old is not None and old.at is not None:
+            self.call_later(self.follow)
+
+    def watch_followed_file(self, old: str, new: str) -> None:
+        """Whoever looks at the newest request follows what is said from now on."""
+        if new and not old and self.context is not None and self.context.is_newest:
+            self.call_later(self.follow)
 
     def on_focus(self) -> None:
         """Keys speak of an entry in view."""

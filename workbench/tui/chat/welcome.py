@@ -10,13 +10,14 @@ from textual import on
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
-from textual.reactive import var
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from workbench.config.text import age, printable
+from workbench.session.observable import ObservableSession
 from workbench.session.values import Welcome, WelcomeSession
 from workbench.tui.messages import Run
+from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.columns import Column, line
 
 WIDEST = 110
@@ -25,6 +26,15 @@ KEY = 8
 """Cells for the name of a key."""
 SESSION = (Column("title"), Column("tokens", 16, right=True, least=50), Column("age", 6, right=True))
 AGENT = (Column("agent", 11), Column("title"), Column("folder", 20, least=64), Column("age", 6, right=True))
+
+
+KEYS = (
+    (0, "Enter", "say something: type below", " and press Enter", "view-chat"),
+    (0, "Ctrl+O", "open a session", ", of this folder or another agent's", "sessions"),
+    (0, "F7", "choose a model", "", "model"),
+    (2, "/demo", "look around in a recording", ", without a key", "demo"),
+)
+"""Rank, key, what it does, what is added where there is room, and the command."""
 
 
 class WelcomeLine(NamedTuple):
@@ -61,10 +71,8 @@ def _lines(welcome: Welcome, width: int) -> Iterator[WelcomeLine]:
         return
     yield WelcomeLine(1, _what_it_is(width))
     yield BLANK
-    yield WelcomeLine(0, _key("Enter", "say something: type below and press Enter"), ("view-chat", ""))
-    yield WelcomeLine(0, _key("Ctrl+O", "open a session, of this folder or another agent's"), ("sessions", ""))
-    yield WelcomeLine(0, _key("F7", "choose a model"), ("model", ""))
-    yield WelcomeLine(2, _key("/demo", "look around in a recorded session, without a key"), ("demo", ""))
+    for rank, key, does, more, run in KEYS:
+        yield WelcomeLine(rank, _key(key, does + more if KEY + 1 + len(does + more) <= width else does), (run, ""))
     yield BLANK
     yield from _model(welcome, width)
     yield from _list("sessions of this folder", SESSION, welcome.lists.sessions, width)
@@ -72,15 +80,16 @@ def _lines(welcome: Welcome, width: int) -> Iterator[WelcomeLine]:
     if welcome.lists.searching:
         yield WelcomeLine(ROWS, Content.styled("looking for other agents' sessions…", "$quiet"))
     yield BLANK
-    keys = (("F1", "help"), ("Ctrl+P", "all commands"), ("Ctrl+Q", "quit"))
-    last = Content("   ").join(Content.assemble((key, "bold $accent"), f" {does}") for key, does in keys)
+    keys = (("F1", "help"), ("Ctrl+P", "commands"), ("Ctrl+Q", "quit"))
+    last = Content("  ").join(Content.assemble((key, "bold $accent"), f" {does}") for key, does in keys)
     yield WelcomeLine(1, Content.assemble(" ", last), ("help", ""))
 
 
 def _what_it_is(width: int) -> Content:
-    whole = ": talk to a model and see what it sees, item by item, and why"
-    said = whole if len(whole) + 9 <= width else ": see what the model sees, and why"
-    return Content.assemble(("Workbench", "bold $primary"), said)
+    name = "Workbench"
+    wordings = (": talk to a model and see what it sees, item by item, and why", ": see what the model sees, and why")
+    said = next((each for each in wordings if len(name + each) <= width), ": see what the model sees")
+    return Content.assemble((name, "bold $primary"), said)
 
 
 def _key(key: str, does: str) -> Content:
@@ -119,7 +128,7 @@ def _cells(session: WelcomeSession) -> tuple[str | Content, ...]:
     return Content.styled(session.agent, "$accent"), session.title, folder, old
 
 
-class WelcomeView(OptionList, inherit_bindings=False):
+class WelcomeView(Observing, OptionList, inherit_bindings=False):
     """The lines, of which those that do something can be gone to."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -131,13 +140,13 @@ class WelcomeView(OptionList, inherit_bindings=False):
         Binding("q", "leave", "to the input line", id="welcome.leave", show=False),
     ]
 
-    welcome: var[Welcome | None] = var(None)
+    welcome = observed(lambda session: session.welcome, repaint=False)
 
     class Left(Message):
         """Back to the input line."""
 
-    def __init__(self) -> None:
-        super().__init__(markup=False, compact=True)
+    def __init__(self, session: ObservableSession) -> None:
+        super().__init__(session, markup=False, compact=True)
         self._drawn: list[WelcomeLine] = []
 
     def watch_welcome(self) -> None:

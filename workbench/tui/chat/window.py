@@ -18,10 +18,11 @@ from textual.style import Style
 from textual.visual import Visual
 
 from workbench.config.background import in_background
-from workbench.session.values import Live, Transcript
+from workbench.session.observable import ObservableSession
 from workbench.tui.chat.blocks import GUTTER
 from workbench.tui.chat.code_colours import CodeColours, in_a_process
 from workbench.tui.chat.lines import TranscriptLines
+from workbench.tui.observing import Observing, observed
 from workbench.tui.textual_patches import move_thumb, set_line_count
 from workbench.tui.widgets.soft_wrap import copied
 from workbench.tui.widgets.virtual_list import VirtualList
@@ -32,7 +33,7 @@ MARGIN = 2
 """Cells for the mark of the cursor on the left, and to keep clear of the scrollbar on the right."""
 
 
-class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
+class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=False):
     """Shows a part of the lines, follows the end while it is in view, and stays in place otherwise."""
 
     class Below(Message):
@@ -43,14 +44,14 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
             self.count = count
             self.coming = coming
 
-    transcript: var[Transcript | None] = var(None)
-    live: var[Live | None] = var(None)
+    transcript = observed(lambda session: session.transcript, repaint=False)
+    live = observed(lambda session: session.live, repaint=False)
     cursor: var[int | None] = var(None)
     """The entry that keys speak of."""
 
-    def __init__(self, folder: str = "") -> None:
+    def __init__(self, session: ObservableSession, folder: str = "") -> None:
         """`folder`: the project's."""
-        super().__init__()
+        super().__init__(session)
         self._colours = CodeColours(self._colour)
         self._colouring = asyncio.Lock()
         """One process at a time."""
@@ -65,7 +66,7 @@ class Window(VirtualList[tuple[Content, bool]], inherit_bindings=False):
         self._due = False
         self._placing = False
 
-    # What comes from above
+    # What changes in the session
 
     def watch_transcript(self) -> None:
         """An entry more, or another session."""

@@ -19,7 +19,7 @@ COMMANDS = Commands("compaction")
 
 
 def _seen(host: Host) -> CompactionView:
-    view = host.compaction
+    view = host.model.state.compaction
     if not isinstance(view, CompactionView):
         raise Refused("nothing is open yet")
     return view

@@ -43,7 +43,7 @@ async def tokens(host: Host, argument: str) -> None:
     """The account of the session."""
     from workbench.session import reports  # late: it brings along what a turn needs
 
-    rows = await host.from_session(partial(reports.tokens, view=host.compaction))
+    rows = await host.from_session(partial(reports.tokens, view=host.model.state.compaction))
     host.push(Report("tokens", rows))
 
 
@@ -192,12 +192,13 @@ _add_override("include", "send an excluded item again")
 
 def not_undoable(host: Host) -> str:
     """Why nothing can be undone: it is read-only, and no proxy changes its requests."""
-    return "" if host.compaction is not None and host.compaction.way is not None else host.read_only
+    state = host.model.state
+    return "" if state.compaction is not None and state.compaction.way is not None else state.read_only
 
 
 async def _undone_on_the_way(host: Host) -> bool:
     """Whether it is a proxy that writes the session, which has undone what it did last."""
-    if not host.read_only:
+    if not host.model.state.read_only:
         return False
     from workbench.tui.screens.on_the_way import undo_on_the_way
 

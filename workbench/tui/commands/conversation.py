@@ -30,7 +30,7 @@ def interrupt(host: Host, argument: str) -> None:
 )
 async def retry(host: Host, argument: str) -> None:
     """The last user message once more. It costs what a request costs, so it is never done by a slip of a finger."""
-    status = host.status
+    status = host.model.state.status
     said, price = await host.from_session(lambda opened: (opened.said, opened.setup.info.input_price))
     if not said:
         raise Refused("nothing was said yet")
@@ -43,7 +43,7 @@ async def retry(host: Host, argument: str) -> None:
 @COMMANDS.add("copy", "copy the last answer", "put the model's last answer on the clipboard", keys=("f12",))
 def copy(host: Host, argument: str) -> None:
     """The text as the model wrote it."""
-    transcript = host.transcript
+    transcript = host.model.state.transcript
     for at in range(len(transcript) - 1, -1, -1):
         entry = transcript[at]
         if entry.kind == "ai":

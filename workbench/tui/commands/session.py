@@ -125,7 +125,7 @@ def in_demo(host: Host) -> str:
 )
 async def demo(host: Host, argument: str) -> None:
     """The session that is open closes meanwhile."""
-    if host.activity.kind not in ("idle", "read_only"):
+    if host.model.state.activity.kind not in ("idle", "read_only"):
         raise Refused("the model is still working; Esc stops it")
     await host.leave(Detour(await host.from_session(came_from)))
 
@@ -150,13 +150,13 @@ async def continue_from(host: Host, argument: str) -> None:
     from workbench.tui.screens.continuing import ContinueScreen
 
     if await host.ask(ContinueScreen(host, argument)):
-        host.tell(f"now in {host.session_title}; the other session is unchanged")
+        host.tell(f"now in {host.model.state.title}; the other session is unchanged")
 
 
 @COMMANDS.add("rename", "rename", "give this session another title", argument="[TITLE]", why_not=read_only)
 async def rename(host: Host, argument: str) -> None:
     """A title is an event like any other."""
-    argument = argument or await asked_for(host, "rename", host.session_title, "The session's title.")
+    argument = argument or await asked_for(host, "rename", host.model.state.title, "The session's title.")
     if argument:
         host.model.rename(argument)
 
@@ -171,7 +171,7 @@ async def export(host: Host, argument: str) -> None:
     """Never over a file that is there."""
     from workbench.session import reports  # late: it brings along what a turn needs
 
-    name = file_name(host.session_title)
+    name = file_name(host.model.state.title)
     about = "A new file; .json makes OpenAI-style messages of it, all else the log itself."
     argument = argument or await asked_for(host, "export", name, about, new_file)
     if not argument:

@@ -16,6 +16,7 @@ from workbench.config.text import percent, printable
 from workbench.context.policy import Mode
 from workbench.log.events import Compaction
 from workbench.session.compaction_values import CompactionView, RunningCompaction, progress_text
+from workbench.tui.widgets.wrapped_lines import flowing
 
 Rows = list[tuple[str, str]]
 """A report: what, and how much."""
@@ -27,6 +28,14 @@ ABOUT_MODES: dict[Mode, str] = {
 }
 SIGNS: dict[Status, str] = {"standing": "◆", "replaced": "▪", "reverted": "◇"}
 COLOURS: dict[Status, str] = {"standing": "$slot-summaries", "replaced": "$quiet", "reverted": "$quiet"}
+
+
+def title(view: CompactionView, width: int) -> str:
+    """The mode and the policy, with the names of both where there is room."""
+    mode, policy = f"{view.mode} ({ABOUT_MODES[view.mode]})", printable(view.policy)
+    fixed = " · read-only" if view.fixed else ""
+    whole = f"Compaction · mode {mode} · policy {policy}{fixed}"
+    return whole if len(whole) <= width else f"Compaction · {mode} · {policy}{fixed}"
 
 
 # What comes next
@@ -56,19 +65,24 @@ def running_line(running: RunningCompaction, now: float) -> Content:
 # What came last
 
 
-def last_line(view: CompactionView) -> Content:
-    """The figures of the newest compaction; where there is none, why."""
+def last_lines(view: CompactionView, width: int) -> list[Content]:
+    """The figures of the newest compaction; where there is none, why. No figure is broken in two."""
     if view.failed is not None:
         said = f"{view.failed.kind}: {printable(view.failed.message)}"
-        return Content.assemble((f"✗ failed at event {view.failed.seq}, ", "bold $error"), said)
+        return Content.assemble((f"✗ failed at event {view.failed.seq}, ", "bold $error"), said).wrap(width)
     if view.last is None:
         if view.nothing:
-            return Content.assemble(("nothing to compact yet: ", "$quiet"), printable(view.nothing))
-        return Content.styled("no compactions yet", "$quiet")
-    facts = facts_of(view.last)
-    said = f"{figures(view.last)}{facts and f', {facts}'}; "
-    end = ("u undoes it", "$quiet") if view.last.status == "standing" else (state_of(view.last), "bold $warning")
-    return Content.assemble((f"#{view.last.event.seq}: ", "bold"), said, end)
+            return Content.assemble(("nothing to compact yet: ", "$quiet"), printable(view.nothing)).wrap(width)
+        return [Content.styled("no compactions yet", "$quiet")]
+    undo = ("u undoes it", "$quiet") if view.last.status == "standing" else (state_of(view.last), "bold $warning")
+    pieces = [
+        Content.assemble((f"#{view.last.event.seq}: ", "bold"), figures(view.last)),
+        *([Content(facts)] if (facts := facts_of(view.last)) else []),
+        Content.styled(*undo),
+    ]
+    if any(piece.cell_length > width for piece in pieces):
+        return Content(" · ").join(pieces).wrap(width)
+    return flowing(pieces, width, " · ")
 
 
 def figures(entry: CompactionEntry) -> str:

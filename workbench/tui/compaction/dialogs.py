@@ -19,8 +19,9 @@ from workbench.compaction.triggers import question
 from workbench.compaction.values import CompactionPreview
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
-from workbench.session.compaction_values import progress_text
+from workbench.session.compaction_values import CompactionView, progress_text
 from workbench.tui.compaction import descriptions
+from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.wrapped_lines import FigureTable
@@ -31,7 +32,7 @@ TICK = 0.5
 """Seconds between two looks at the clock."""
 
 
-class CompactDialog(ModalScreen[Answer]):
+class CompactDialog(Observing, ModalScreen[Answer]):
     """Whether to compact, with the figures. No, unless the user says otherwise."""
 
     BINDING_GROUP_TITLE = "Compact?"
@@ -42,12 +43,15 @@ class CompactDialog(ModalScreen[Answer]):
         Binding("n,escape,enter,q", "answer('no')", "no", id="compact-dialog.no"),
     ]
 
+    compaction = observed(lambda session: session.compaction, repaint=False)
+    status = observed(lambda session: session.status, repaint=False)
+
     figures = query_one(FigureTable)
     buttons = query_one(ButtonLine)
 
     def __init__(self, host: Host, *, digest: bool = False) -> None:
         """`digest`: the question is about a compaction without a model."""
-        super().__init__()
+        super().__init__(host.model)
         self._host = host
         self._digest = digest
         self.preview: CompactionPreview | None = None
@@ -60,8 +64,9 @@ class CompactDialog(ModalScreen[Answer]):
         with Vertical(classes="dialog") as box:
             box.border_title = "compact without a model" if self._digest else "compact"
             box.border_subtitle = "Enter, Esc: no"
-            status = self._host.status
-            yield Static(f"? {question(status.tokens, status.window)}", classes="dialog--question", markup=False)
+            yield Static(
+                f"? {question(self.status.tokens, self.status.window)}", classes="dialog--question", markup=False
+            )
             with VerticalScroll(can_focus=False):
                 yield FigureTable()
             yield ButtonLine()
@@ -69,13 +74,11 @@ class CompactDialog(ModalScreen[Answer]):
     def on_mount(self) -> None:
         """The figures come when they are worked out; until then only no is an answer."""
         self.buttons.buttons = (Button("n", "no", "no"),)
-        self._host.follow("compaction", self, self._told)
         self._work_out()
 
-    def _told(self) -> None:
-        """How far the figures are."""
+    def watch_compaction(self, view: CompactionView | None) -> None:
+        """Say how far the figures are."""
         if self.preview is None and not self._problem:
-            view = self._host.compaction
             running = view.running if view is not None else None
             how_far = f": {progress_text(running.progress)}" if running is not None else "…"
             self.figures.note = Content(f"{WORKING}{how_far}")
@@ -118,7 +121,7 @@ class CompactDialog(ModalScreen[Answer]):
             self.dismiss("digest" if answer == "yes" and self._digest else answer)
 
 
-class ProgressDialog(ModalScreen[None]):
+class ProgressDialog(Observing, ModalScreen[None]):
     """How far it is; it can be stopped, or left to go on behind the panes."""
 
     BINDING_GROUP_TITLE = "Compacting"
@@ -127,10 +130,12 @@ class ProgressDialog(ModalScreen[None]):
         Binding("b", "leave", "continue in the background", id="progress.leave"),
     ]
 
+    compaction = observed(lambda session: session.compaction, repaint=False)
+
     said = query_one("#progress-said", Static)
 
     def __init__(self, host: Host) -> None:
-        super().__init__()
+        super().__init__(host.model)
         self._host = host
         self._since = time.monotonic()
         self.left = False
@@ -144,16 +149,19 @@ class ProgressDialog(ModalScreen[None]):
             yield ButtonLine()
 
     def on_mount(self) -> None:
-        """The line follows the session, and the clock."""
+        """The line follows the clock, too."""
         self.query_one(ButtonLine).buttons = (
             Button("b", "leave", "continue in the background"),
             Button("x", "stop", "stop"),
         )
         self.set_interval(TICK, self._draw)
-        self._host.follow("compaction", self, self._draw)
+
+    def watch_compaction(self) -> None:
+        """Say how far it is."""
+        self._draw()
 
     def _draw(self) -> None:
-        running = self._host.compaction.running if self._host.compaction is not None else None
+        running = self.compaction.running if self.compaction is not None else None
         if running is None:
             waited = int(time.monotonic() - self._since)
             self.said.update(Content.assemble(("⟳ ", "bold $accent"), f"getting ready · {waited} s"))

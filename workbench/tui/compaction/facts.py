@@ -15,6 +15,7 @@ from workbench.compaction.values import Audit, Fact
 from workbench.config.text import printable
 from workbench.session.compaction_values import PastAudit
 from workbench.tui.compaction import descriptions
+from workbench.tui.widgets.cells import one_line
 
 Word = Literal["lost", "forgot"]
 MOST = 500
@@ -39,7 +40,7 @@ class FactList(OptionList):
     def __init__(self, title: str, *, choosing: bool = False) -> None:
         """`choosing`: facts can be marked, to be put back into the summary."""
         super().__init__(markup=False, compact=True)
-        self.border_title = title
+        self.border_title = one_line(title)
         self._choosing = choosing
         self._facts: list[tuple[Word, Fact]] = []
         self._seqs: Mapping[str, int] = {}
@@ -67,9 +68,8 @@ class FactList(OptionList):
     def _fill(self, lost: tuple[Fact, ...], forgotten: tuple[Fact, ...], kept: int, seqs: Mapping[str, int]) -> None:
         self._seqs = seqs
         marked = self.highlighted
-        self.border_title = f"{len(lost):,} lost, {kept:,} kept" + (
-            f", {len(forgotten):,} lost since the last summary" if forgotten else ""
-        )
+        since = f", {len(forgotten):,} lost since the last summary" if forgotten else ""
+        self.border_title = one_line(f"{len(lost):,} lost, {kept:,} kept{since}")
         if not lost and not forgotten:
             self.none("no facts were lost")
             return

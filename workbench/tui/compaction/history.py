@@ -25,6 +25,7 @@ from workbench.session.compaction_values import CompactionView, PastAudit
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.undoing import undo
+from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.text_view import text_page
@@ -76,7 +77,7 @@ class HistoryList(OptionList):
         return bool(found)
 
 
-class HistoryScreen(ModalScreen[None]):
+class HistoryScreen(Observing, ModalScreen[None]):
     """The tree, and below it the compaction under the mark."""
 
     BINDING_GROUP_TITLE = "Compactions"
@@ -87,6 +88,8 @@ class HistoryScreen(ModalScreen[None]):
         Binding("o", "inspect", "show its range in the context", id="history.inspect"),
     ]
 
+    compaction = observed(lambda session: session.compaction, repaint=False)
+
     history = query_one(HistoryList)
     facts = query_one(FactList)
     reader = query_one(TextReader)
@@ -94,7 +97,7 @@ class HistoryScreen(ModalScreen[None]):
 
     def __init__(self, host: Host, seq: int = 0, head: str = "") -> None:
         """`seq`: the compaction to begin with; `head`: what to say above all, such as that it was made just now."""
-        super().__init__()
+        super().__init__(host.model)
         self._host = host
         self._seq = seq
         self._head = head
@@ -113,16 +116,16 @@ class HistoryScreen(ModalScreen[None]):
                 yield FactList("lost")
 
     def on_mount(self) -> None:
-        """What is shown follows the session."""
+        """Begin at the list."""
         self.query_one("#history-head").display = bool(self._head)
-        self._host.follow("compaction", self, self._show)
         self.history.focus()
 
     def on_resize(self, event: Resize) -> None:
         """Side by side where there is room."""
         self.set_class(event.size.width >= BESIDE, "-beside")
 
-    def _show(self, view: CompactionView | None) -> None:
+    def watch_compaction(self, view: CompactionView | None) -> None:
+        """Show what there is by now."""
         if view is None:
             return
         self.history.show(view.history)

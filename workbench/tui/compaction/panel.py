@@ -1,6 +1,6 @@
 """The compaction panel: what happens next and why, how the context grew, what was done last, and what can be done.
 
-An attribute comes down (`compaction`), messages go up (`Run`, `Jump`). The panel works nothing out.
+The panel observes the session and posts messages (`Run`, `Jump`). It works nothing out.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.events import Resize
 from textual.getters import query_one
-from textual.reactive import reactive, var
 from textual.widget import Widget
 from textual.widgets import OptionList
 
 from workbench.config.text import printable
 from workbench.session.compaction_values import CompactionView
-from workbench.session.context_view import ContextView
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.plot import Plot
 from workbench.tui.messages import Run
+from workbench.tui.observing import Observing, observed
+from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.wrapped_lines import WrappedLines, hanging
 
@@ -46,10 +46,10 @@ HINTS: Hints = (
 )
 
 
-class NextLine(Widget):
+class NextLine(Observing, Widget):
     """Which trigger fires next and when; while one is being made, how far it is."""
 
-    compaction: reactive[CompactionView | None] = reactive(None, layout=True)
+    compaction = observed(lambda session: session.compaction, layout=True)
 
     def on_mount(self) -> None:
         """The clock is only looked at while something goes on."""
@@ -57,8 +57,7 @@ class NextLine(Widget):
 
     def watch_compaction(self, view: CompactionView | None) -> None:
         """Start or stop the clock."""
-        if self.is_mounted:
-            (self._clock.resume if view is not None and view.running is not None else self._clock.pause)()
+        (self._clock.resume if view is not None and view.running is not None else self._clock.pause)()
 
     def render(self) -> Content:
         """Words with their figures."""
@@ -72,10 +71,10 @@ class NextLine(Widget):
         return descriptions.next_line(view)
 
 
-class WouldLine(WrappedLines):
+class WouldLine(Observing, WrappedLines):
     """What a compaction would summarise now, and what it would keep."""
 
-    compaction: reactive[CompactionView | None] = reactive(None, layout=True)
+    compaction = observed(lambda session: session.compaction, layout=True)
 
     def lines(self, width: int) -> Sequence[Content]:
         """The figures; nothing where they are not known."""
@@ -87,10 +86,10 @@ class WouldLine(WrappedLines):
         return []
 
 
-class WayLine(WrappedLines):
+class WayLine(Observing, WrappedLines):
     """What a proxy that the session passes masks and cuts, and what that saved and cost."""
 
-    compaction: reactive[CompactionView | None] = reactive(None, layout=True)
+    compaction = observed(lambda session: session.compaction, layout=True)
 
     def watch_compaction(self, view: CompactionView | None) -> None:
         """It takes no room where no proxy changes anything."""
@@ -102,17 +101,17 @@ class WayLine(WrappedLines):
         return list(hanging(Content.styled("on the way  ", "$quiet"), printable(str(way)), width)) if way else []
 
 
-class LastLine(Widget):
+class LastLine(Observing, WrappedLines):
     """The newest compaction, or why there is none."""
 
-    compaction: reactive[CompactionView | None] = reactive(None, layout=True)
+    compaction = observed(lambda session: session.compaction, layout=True)
 
-    def render(self) -> Content:
+    def lines(self, width: int) -> Sequence[Content]:
         """Its figures, and what became of it."""
-        return descriptions.last_line(self.compaction) if self.compaction is not None else Content()
+        return descriptions.last_lines(self.compaction, width) if self.compaction is not None else []
 
 
-class CompactionPanel(Vertical, can_focus=True):
+class CompactionPanel(Observing, Vertical, can_focus=True):
     """Compaction at a glance; with more room, all of it."""
 
     BINDING_GROUP_TITLE = "Compaction"
@@ -126,8 +125,7 @@ class CompactionPanel(Vertical, can_focus=True):
         ),
     ]
 
-    compaction: var[CompactionView | None] = var(None)
-    shown: var[ContextView | None] = var(None)
+    compaction = observed(lambda session: session.compaction, repaint=False)
 
     history = query_one(HistoryList)
 
@@ -135,13 +133,13 @@ class CompactionPanel(Vertical, can_focus=True):
         """From top to bottom."""
         with Container(classes="compaction--body"):
             with Vertical(classes="compaction--curve"):
-                yield NextLine().data_bind(CompactionPanel.compaction)
-                yield Plot().data_bind(CompactionPanel.compaction, CompactionPanel.shown)
+                yield NextLine(self.session)
+                yield Plot(self.session)
             with Vertical(classes="compaction--facts"):
-                yield WouldLine().data_bind(CompactionPanel.compaction)
+                yield WouldLine(self.session)
                 yield HistoryList()
-        yield WayLine().data_bind(CompactionPanel.compaction)
-        yield LastLine().data_bind(CompactionPanel.compaction)
+        yield WayLine(self.session)
+        yield LastLine(self.session)
 
     def hints(self) -> Hints:
         """Its keys, the important first."""
@@ -157,17 +155,17 @@ class CompactionPanel(Vertical, can_focus=True):
         self.set_class(height >= TALL or (width >= WIDE and height >= LOW), "-full")
         self.set_class(width >= WIDE and height >= LOW, "-wide")
         self.set_class(height < LOW, "-low")
+        self._set_title()
 
     def watch_compaction(self, view: CompactionView | None) -> None:
         """The title says the mode and the policy; the history is a list of its own."""
-        if not self.is_mounted:  # the first value comes before there are children
-            return
-        if view is not None:
-            mode = f"{view.mode} ({descriptions.ABOUT_MODES[view.mode]})"
-            fixed = " · read-only" if view.fixed else ""
-            self.border_title = Content(f"Compaction · mode {mode} · policy {printable(view.policy)}{fixed}")
+        self._set_title()
         self.history.show(view.history if view is not None else ())
         self.history.display = view is not None and bool(view.history)
+
+    def _set_title(self) -> None:
+        if self.compaction is not None:
+            self.border_title = one_line(descriptions.title(self.compaction, self.size.width - 4))
 
     @on(OptionList.OptionSelected)
     def _open(self, event: OptionList.OptionSelected) -> None:

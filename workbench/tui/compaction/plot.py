@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from textual.content import Content
-from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.config.text import printable
-from workbench.session.compaction_values import CompactionView, Curve
-from workbench.session.context_view import ContextView
+from workbench.session.compaction_values import Curve
+from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import joined, number, painted
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
@@ -27,7 +26,7 @@ ROOM_FOR_LABELS = 36
 ROOM_FOR_FOOT = 4
 NEAR = 8
 """A threshold more than this many times as high as the curve is not on the scale: the curve would be flat."""
-EMPTY = "no requests yet"
+EMPTY = "no requests yet: their tokens are drawn here"
 
 
 class PlotColumn(NamedTuple):
@@ -160,11 +159,11 @@ def _foot(curve: Curve, on_scale: bool, named: bool, width: int, number: int) ->
     return joined(parts, width)
 
 
-class Plot(Widget):
+class Plot(Observing, Widget):
     """The curve of the session."""
 
-    compaction: reactive[CompactionView | None] = reactive(None)
-    shown: reactive[ContextView | None] = reactive(None)
+    compaction = observed(lambda session: session.compaction)
+    shown = observed(lambda session: session.shown)
 
     def render(self) -> Content:
         """As wide and as high as there is room."""

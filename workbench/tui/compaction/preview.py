@@ -30,6 +30,7 @@ from workbench.session.values import FILE
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.source import SourceScreen, page, seqs_of
+from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.dialogs import ConfirmDialog
@@ -73,7 +74,7 @@ BUTTONS: dict[Stage, tuple[Button, ...]] = {
 OF_A_FILE = Button("^s", "accept", "make a session of the file, and preview it there")
 
 
-class PreviewScreen(ModalScreen[CompactionOutcome]):
+class PreviewScreen(Observing, ModalScreen[CompactionOutcome]):
     """One preview; its result is what came of it, None where nothing did."""
 
     BINDING_GROUP_TITLE = "Preview of a compaction"
@@ -85,6 +86,9 @@ class PreviewScreen(ModalScreen[CompactionOutcome]):
         Binding("ctrl+l", "add", "put the chosen lost facts back, or all", id="preview.add", priority=True),
     ]
 
+    compaction = observed(lambda session: session.compaction, repaint=False)
+    read_only = observed(lambda session: session.read_only, repaint=False)
+    status = observed(lambda session: session.status, repaint=False)
     stage: var[Stage] = var("working")
 
     reader = query_one(TextReader)
@@ -96,7 +100,7 @@ class PreviewScreen(ModalScreen[CompactionOutcome]):
 
     def __init__(self, host: Host, *, digest: bool = False) -> None:
         """`digest`: begin with the one that asks no model."""
-        super().__init__()
+        super().__init__(host.model)
         self._host = host
         self._by_digest = digest
         self._preview: CompactionPreview | None = None
@@ -120,7 +124,6 @@ class PreviewScreen(ModalScreen[CompactionOutcome]):
 
     def on_mount(self) -> None:
         """The figures come first."""
-        self._host.follow("compaction", self, self._told)
         self.set_interval(1.0, self._told)
         self._work_out()
 
@@ -137,7 +140,7 @@ class PreviewScreen(ModalScreen[CompactionOutcome]):
         self.reader.display = stage in ("look", "drafting")
         self.editor.display = self.facts.display = drafted
         self.buttons.buttons = BUTTONS[stage]
-        if stage == "draft" and self._host.read_only == FILE:
+        if stage == "draft" and self.read_only == FILE:
             self.buttons.buttons = (OF_A_FILE, *BUTTONS[stage][1:])
         self._write_title()
 
@@ -156,9 +159,13 @@ class PreviewScreen(ModalScreen[CompactionOutcome]):
         """Under the title: a line, or figures."""
         self.figures.note, self.figures.rows = note, tuple(rows)
 
+    def watch_compaction(self) -> None:
+        """Say how far it is."""
+        self._told()
+
     def _told(self) -> None:
         """How far the figures are, or the draft."""
-        view = self._host.compaction
+        view = self.compaction
         if self.stage in ("working", "drafting") and view is not None and view.running is not None:
             self._tell(descriptions.running_line(view.running, time.monotonic()))
 
@@ -233,7 +240,7 @@ class PreviewScreen(ModalScreen[CompactionOutcome]):
     def _take(self, draft: SummaryDraft) -> None:
         """Another draft: its figures and its audit."""
         self._draft = draft
-        self._tell(rows=descriptions.draft_rows(draft, self._host.status.window))
+        self._tell(rows=descriptions.draft_rows(draft, self.status.window))
         self.facts.show_audit(draft.audit, seqs_of(draft.preview.selected))
 
     @on(TextArea.Changed)
@@ -287,7 +294,7 @@ class PreviewScreen(ModalScreen[CompactionOutcome]):
 
     def action_accept(self) -> None:
         """Make it stand."""
-        if self.stage == "draft" and self._host.read_only == FILE:
+        if self.stage == "draft" and self.read_only == FILE:
             self._make_session()
         elif self.stage == "draft":
             self.stage = "accepting"

@@ -15,6 +15,7 @@ from workbench.compaction.values import SelectedRange
 from workbench.config.text import fit, printable
 from workbench.context.items import Item
 from workbench.context.tool_lines import item_line
+from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.text_view import TextLine, TextPage, text_page
 
@@ -72,7 +73,7 @@ class SourceScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """The text, searchable."""
         with Vertical(id="source") as box:
-            box.border_title = f"event {self._seq}"
+            box.border_title = one_line(f"event {self._seq}")
             box.border_subtitle = "/ search · y copy · Esc closes"
             yield TextReader()
 

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
-from workbench.config.text import percent, printable, table
+from workbench.config.text import percent, printable, table, when
 from workbench.models.ledger import Ledger, LedgerRow, UsageTotals
 from workbench.session.context_view import ContextView
 from workbench.session.requests import RequestMark
@@ -24,7 +24,10 @@ ROW_CHARS = 100
 """About how long a line is."""
 EMPTY = "No requests yet."
 BY_REQUEST = ("request", "turn", "counted", "reported", "unattributed", "cached", "answer", "cost", "time", "model")
-BY_TURN = ("turn", "requests", "counted", "reported", "unattributed", "cached", "answer", "cost", "time", "compacted")
+BY_TURN = (
+    *("turn", "at", "requests", "counted", "reported", "unattributed", "cached", "answer", "total", "cost", "time"),
+    "compacted",
+)
 
 
 def cost(value: float | None) -> str:
@@ -48,12 +51,14 @@ def _sums(name: str, total: UsageTotals, compactions: Sequence[int] | None = Non
     spent = cost(total.cost) + (f" + {total.uncosted} unknown" if total.uncosted else "")
     return (
         name,
+        when(total.last_at) if total.last_at else "",
         f"{total.requests:,}",
         f"{total.estimate:,}",
         f"{total.prompt:,}",
         f"{total.unattributed:+,}",
         f"{total.cached:,}",
         f"{total.completion:,}",
+        f"{total.tokens:,}",
         spent,
         _seconds(total.seconds),
         f"◆ {', '.join(map(str, compactions))}" if compactions else "",

@@ -24,8 +24,10 @@ WIDE = 110
 BLOCKS = " ▏▎▍▌▋▊▉█"
 BESIDE = 40
 """From this width on the last column has room for a reason beside the text."""
-LEAST = 20
-"""Cells for what a row says; where there are fewer, first the bars of the shares go, then the words of the states."""
+ROOM_WITH_SHARES = 20
+"""Cells that must be left for what a row says, or the bars of the shares are not shown."""
+ROOM_WITH_STATES = 14
+"""Cells that must be left for it, or a state is its letter without the word."""
 CHARS_PER_TOKEN = 4
 """For an answer that is still coming in: near enough, and marked as such."""
 ASIDES = ("usage", "snapshot", "error")
@@ -71,14 +73,14 @@ def lay_out(width: int, events: int, marked: bool = False) -> Columns:
     wide = width >= WIDE
     gap = 2 if wide else 1
     seq = max(3, len(str(events)))
-    who, tokens, share = (18, 9, 10) if wide else (13, 8, 5)
+    who, tokens, share = (18, 9, 10) if wide else (14, 8, 5)
     original = 8 if wide else 0
     state = 12
     mark = 1 if marked else 0
     used = seq + mark * (1 + gap) + who + tokens + original + share + 1 + state + gap * (7 if wide else 6)
-    if width - used < LEAST:
+    if width - used < ROOM_WITH_SHARES:
         used, share = used - share - gap, 0
-    if width - used < LEAST:
+    if width - used < ROOM_WITH_STATES:
         used, state = used - state + 1, 1
     return Columns(seq, who, tokens, original, share, state, max(0, width - used), gap, mark)
 

@@ -25,15 +25,16 @@ from workbench.tui.inspector.row_list import RowList, problem
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.treemap import Treemap
 from workbench.tui.messages import Decide, NeedsSession, Run
+from workbench.tui.observing import Observing, observed
 
 MOST_CHOSEN = 20_000
 """Rows that one decision, or one copy, may speak of."""
 
 
-class DecidingPane(Vertical):
+class DecidingPane(Observing, Vertical):
     """A pane with rows that can be pinned, masked, excluded and restored; nothing is done before the user agrees."""
 
-    shown: var[ContextView | None] = var(None)
+    shown = observed(lambda session: session.shown, repaint=False)
     asked: var[OverridePreview | None] = var(None)
     """What the user is asked about; nothing is done before Enter."""
 

@@ -109,5 +109,6 @@ def hidden(asides: Mapping[str, int], listed: bool, width: int) -> Content:
     most_first = sorted(asides.items(), key=lambda kind: -kind[1])
     each = ", ".join(counted(count, name, SEVERAL.get(name, name)) for name, count in most_first)
     count = f"{sum(asides.values()):,} {'never sent' if listed else 'hidden'}: {each}"
-    key = Content.assemble((".", "bold $primary"), " hides them" if listed else " shows them")
+    them = "it" if sum(asides.values()) == 1 else "them"
+    key = Content.assemble((".", "bold $primary"), f" hides {them}" if listed else f" shows {them}")
     return joined([Content.styled(count, "$quiet"), key], width)

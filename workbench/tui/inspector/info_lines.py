@@ -9,12 +9,13 @@ from textual.widget import Widget
 from workbench.config.text import counted, printable
 from workbench.context.plan import ContextPlan
 from workbench.session.context_view import COUNTING, ContextView, unattributed_words
+from workbench.tui.observing import Observing, observed
 
 
-class VerdictLine(Widget):
+class VerdictLine(Observing, Widget):
     """Why it cannot be sent, and what to be warned of. It takes no room where there is nothing to say."""
 
-    shown: reactive[ContextView | None] = reactive(None)
+    shown = observed(lambda session: session.shown)
 
     def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:
         """More or fewer lines need another height; anything else none."""
@@ -38,10 +39,10 @@ def _said(shown: ContextView) -> list[tuple[str, str]]:
     return lines + [(f"! {warning}", "$warning") for warning in shown.plan.warnings]
 
 
-class TotalsLine(Widget):
+class TotalsLine(Observing, Widget):
     """The sums, as far as the line reaches."""
 
-    shown: reactive[ContextView | None] = reactive(None)
+    shown = observed(lambda session: session.shown)
     filtered: reactive[bool] = reactive(False)
     """Whether the rows are counted elsewhere, as those that match."""
 

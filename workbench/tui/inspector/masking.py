@@ -25,7 +25,7 @@ from workbench.config.text import counted, percent, printable
 from workbench.context.plan import ContextPlan
 from workbench.session.context_view import ContextView, SessionQueries
 from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides, preview
-from workbench.tui.widgets.cells import fit
+from workbench.tui.widgets.cells import fit, one_line
 
 T = TypeVar("T")
 
@@ -153,7 +153,7 @@ class MaskScreen(ModalScreen[OverridePreview], Generic[T]):
     def compose(self) -> ComposeResult:
         """The items, then what it would free."""
         with Vertical(classes="dialog") as box:
-            box.border_title = self.TITLE_LINE
+            box.border_title = one_line(self.TITLE_LINE)
             box.border_subtitle = "Space choose · a all or none · Enter mask these · Esc leave"
             if self.HEADER:
                 yield Static(self.HEADER, id="mask-header", markup=False)

@@ -1,7 +1,7 @@
 """The inspector: what the model sees of the session, row by row, and why.
 
-Attributes come down (`shown`, `live`), messages go up (`Decide`, `Jump`, `Travel`, `Run`). The pane plans nothing: it
-asks `ContextView.queries`, in a thread.
+The pane observes the session and posts messages (`Decide`, `Jump`, `Travel`, `Run`). It plans nothing: it asks
+`ContextView.queries`, in a thread.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from workbench.config.background import background
 from workbench.context.compare import changes
 from workbench.context.items import Item
 from workbench.session.context_view import ContextView
+from workbench.session.observable import ObservableSession
 from workbench.session.row_lookup import row_of
-from workbench.session.values import Live
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.deciding import DecidingPane
 from workbench.tui.inspector.detail import Detail
@@ -79,26 +79,25 @@ class InspectorPane(DecidingPane):
         ),
     ]
 
-    live: var[Live | None] = var(None)
     detailed: var[bool] = var(False, toggle_class="-detailed")
     mapped: var[bool] = var(False, toggle_class="-mapped")
     """Whether the treemap is seen."""
 
     detail = query_one(Detail)
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, session: ObservableSession) -> None:
+        super().__init__(session)
         self._detail_of: ContextView | None = None
         """The view that the item in the detail is from."""
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
         with Container(classes="inspector--body"):
-            yield RowList().data_bind(InspectorPane.shown, InspectorPane.live)
-            yield Treemap().data_bind(InspectorPane.shown)
+            yield RowList(self.session)
+            yield Treemap(self.session)
             yield Detail()
-        yield VerdictLine().data_bind(InspectorPane.shown)
-        yield TotalsLine().data_bind(InspectorPane.shown)
+        yield VerdictLine(self.session)
+        yield TotalsLine(self.session)
 
     # For the main screen
 
@@ -130,7 +129,7 @@ class InspectorPane(DecidingPane):
         """Other keys matter then."""
         self.post_message(HintsChanged())
 
-    # What comes down
+    # What changes in the session
 
     def on_resize(self, event: Resize) -> None:
         """The pane's own width decides, not the screen's: there are other panes."""

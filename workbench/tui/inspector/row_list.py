@@ -23,8 +23,8 @@ from workbench.config.errors import WrongCall
 from workbench.config.text import printable
 from workbench.context.compare import Mark, RequestChanges
 from workbench.session.context_view import ContextView
+from workbench.session.observable import ObservableSession
 from workbench.session.row_lookup import row_of
-from workbench.session.values import Live
 from workbench.tui.inspector import foot_lines
 from workbench.tui.inspector.columns import NO_MARKS, Heads
 from workbench.tui.inspector.filters import FORMS, Filter, help_on, parse
@@ -43,6 +43,7 @@ from workbench.tui.inspector.order import (
     sums,
 )
 from workbench.tui.inspector.rows import RowsView
+from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.input_line import InputLine
 from workbench.tui.widgets.reader import FootLine
 
@@ -51,7 +52,7 @@ SUMMED_AT_ONCE = 2_000
 """Rows whose tokens are added up before the next frame; more are added up in a thread."""
 
 
-class RowList(Vertical):
+class RowList(Observing, Vertical):
     """Rows, and what can be done to their order."""
 
     BINDING_GROUP_TITLE = "Inspector"
@@ -66,8 +67,7 @@ class RowList(Vertical):
         Binding("full_stop", "hidden", "show or hide what is never sent: usage, snapshots", id="inspector.hidden"),
     ]
 
-    shown: var[ContextView | None] = var(None)
-    live: var[Live | None] = var(None)
+    shown = observed(lambda session: session.shown, repaint=False)
     found: var[RequestChanges | None] = var(None)
     """What changed since the request before, where one looks at the past."""
     lines: var[RowLines | None] = var(None)
@@ -91,8 +91,8 @@ class RowList(Vertical):
             super().__init__()
             self.group = group
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, session: ObservableSession) -> None:
+        super().__init__(session)
         self._folded: frozenset[str] = AS_SENT
         self._arranging = False
         self._wanted = Filter()
@@ -104,7 +104,7 @@ class RowList(Vertical):
     def compose(self) -> ComposeResult:
         """From top to bottom."""
         yield Heads().data_bind(RowList.events_count, RowList.marks, RowList.sort)
-        yield RowsView().data_bind(RowList.lines, RowList.live, RowList.events_count, RowList.marks, RowList.empty)
+        yield RowsView(self.session).data_bind(RowList.lines, RowList.events_count, RowList.marks, RowList.empty)
         yield InputLine()
         yield FootLine()
 

@@ -16,9 +16,11 @@ from textual.strip import Strip
 
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item
+from workbench.session.observable import ObservableSession
 from workbench.session.values import Live
 from workbench.tui.inspector.columns import NO_MARKS, Columns, ListState, Look, lay_out, picture
 from workbench.tui.inspector.order import RowGroup, RowLines, near
+from workbench.tui.observing import Observing, observed
 from workbench.tui.textual_patches import move_thumb, set_line_count
 from workbench.tui.widgets.cells import fit
 from workbench.tui.widgets.virtual_list import MOST_STRIPS, VirtualList
@@ -29,7 +31,7 @@ STYLES = (
 )
 
 
-class RowsView(VirtualList[Look]):
+class RowsView(Observing, VirtualList[Look]):
     """A line per row, a cursor, and perhaps a range of chosen lines."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"rows--{name}" for name in (*STYLES, *SIGNS)}
@@ -49,7 +51,7 @@ class RowsView(VirtualList[Look]):
     ]
 
     lines: var[RowLines | None] = var(None)
-    live: var[Live | None] = var(None)
+    live = observed(lambda session: session.unlogged, repaint=False)
     events_count: var[int] = var(0)
     """How long the log is: the width of the first column."""
     marks: var[Mapping[str, Mark]] = var(NO_MARKS)
@@ -67,8 +69,8 @@ class RowsView(VirtualList[Look]):
             super().__init__()
             self.walked = walked
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, session: ObservableSession) -> None:
+        super().__init__(session)
         self._looks: dict[int, Look] = {}
         """Of the rows in the scene that was seen last."""
         self._scene: ListState | None = None

@@ -20,16 +20,18 @@ from workbench.config.background import background
 from workbench.config.text import percent
 from workbench.context.items import SIGNS, state_words
 from workbench.session.context_view import ContextView
+from workbench.session.observable import ObservableSession
 from workbench.tui.inspector.order import Grouping
 from workbench.tui.inspector.squarify import Tiling, tile
 from workbench.tui.inspector.token_groups import Part, TokenGroup, token_groups
+from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import fit
 
 PLAIN, HEAVY = ("╭", "─", "╮", "│", "╰", "╯"), ("┏", "━", "┓", "┃", "┗", "┛")
 """The border of a box, and of the one under the cursor."""
 
 
-class Treemap(Widget, can_focus=True):
+class Treemap(Observing, Widget, can_focus=True):
     """Boxes: arrows go from one to the next, Enter opens one, Escape leaves it."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"treemap--cursor", *(f"treemap--{state}" for state in SIGNS)}
@@ -45,7 +47,7 @@ class Treemap(Widget, can_focus=True):
         Binding("backspace", "leave", "back to what the box is in", id="treemap.leave"),
     ]
 
-    shown: var[ContextView | None] = var(None)
+    shown = observed(lambda session: session.shown, repaint=False)
     by: var[Grouping] = var("")
     """As the rows are grouped."""
     cursor: var[int] = var(0)
@@ -62,8 +64,8 @@ class Treemap(Widget, can_focus=True):
             self.row = row
             self.opened = opened
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, session: ObservableSession) -> None:
+        super().__init__(session)
         self.levels: list[TokenGroup] = []
         """What is shown is the last one; the others are what it is in."""
         self._path: list[str] = []

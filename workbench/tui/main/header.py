@@ -12,6 +12,7 @@ from textual.widget import Widget
 from workbench.config.text import printable
 from workbench.session.values import FOLLOWING
 from workbench.tui.main.layout import PaneLayout
+from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import fit, fit_end
 from workbench.tui.widgets.host import PANES, PaneName
 
@@ -21,17 +22,17 @@ ROOM_FOR_NAMES = 60
 ROOM_FOR_FOLDER = 90
 
 
-class Header(Widget):
+class Header(Observing, Widget):
     """Folder, branch and title at the left; at the right the panes, the one with the focus marked."""
 
-    arrangement: reactive[PaneLayout] = reactive(PaneLayout())
-    session_title: reactive[str] = reactive("")
-    folder: reactive[str] = reactive("")
-    branch: reactive[str] = reactive("")
-    read_only: reactive[str] = reactive("")
-    following: reactive[str] = reactive("")
+    session_title = observed(lambda session: session.title)
+    folder = observed(lambda session: session.folder)
+    branch = observed(lambda session: session.branch)
+    read_only = observed(lambda session: session.read_only)
+    following = observed(lambda session: session.following)
     """What is known of the file that is followed; such a file is read-only as well."""
 
+    arrangement: reactive[PaneLayout] = reactive(PaneLayout())
     held: reactive[int] = reactive(0)
     """Requests of other agents that wait at a breakpoint."""
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from workbench.tui.widgets.host import PANES, PaneName
 
-BESIDE = 100
-"""Columns under which there is room for one pane at a time only."""
-SPLIT = 150
-"""Columns from which on all panes are shown, where the user has not chosen."""
+SPLIT_COLUMNS = 100
+"""Columns that the panes need side by side."""
+SPLIT_LINES = 28
+"""Lines from which on all panes are shown, where the user has not chosen."""
 SMALLEST, LARGEST = 20, 80
 """What a pane gets of the room at least and at most, in per cent."""
 STEP = 5
@@ -43,10 +43,10 @@ class PaneLayout:
 
     def fitted(self, width: int, height: int) -> PaneLayout:
         """For a terminal of this size; a low one has no room for two panes over each other."""
-        split = width >= SPLIT if self.split is None else self.split
+        split = height >= SPLIT_LINES if self.split is None else self.split
         low = height < 24 and self.active != "compaction"
         return replace(
-            self, split=split, narrow=width < BESIDE, hidden=self.hidden | {"compaction"} if low else self.hidden
+            self, split=split, narrow=width < SPLIT_COLUMNS, hidden=self.hidden | {"compaction"} if low else self.hidden
         )
 
     def with_active(self, name: PaneName) -> PaneLayout:

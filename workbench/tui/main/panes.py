@@ -18,14 +18,15 @@ from workbench.tui.chat.pane import ChatPane
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.main.header import Header
-from workbench.tui.main.layout import BESIDE, PaneLayout
+from workbench.tui.main.layout import SPLIT_COLUMNS, PaneLayout
 from workbench.tui.main.timeline import HINTS, Timeline
 from workbench.tui.messages import HintsChanged, Jump, ShowBeside
+from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.help import Keys
 from workbench.tui.widgets.hints import Hints, chosen, chosen_names, key_hints
 from workbench.tui.widgets.host import PaneName
 
-LOW = 30
+LOW = 28
 """Lines under which the legend of the bar makes room, unless the context is what is looked at."""
 
 
@@ -66,7 +67,7 @@ class PaneScreen(Screen[None]):
     def on_mount(self) -> None:
         """To where one types."""
         for name, pane in self.panes():
-            pane.border_title = name.capitalize()
+            pane.border_title = one_line(name.capitalize())
         self.focus_pane("chat")
 
     def panes(self) -> Iterator[tuple[PaneName, ChatPane | InspectorPane | CompactionPanel]]:
@@ -90,7 +91,9 @@ class PaneScreen(Screen[None]):
     def toggle_split(self) -> bool:
         """All panes, or the one with the focus; the result is whether all are shown."""
         if self.fitted.narrow:
-            raise Refused(f"all panes side by side need {BESIDE} columns; F2, F3 and F4 go from one to the other")
+            raise Refused(
+                f"all panes side by side need {SPLIT_COLUMNS} columns; F2, F3 and F4 go from one to the other"
+            )
         self.arrangement = replace(self.arrangement, split=not self.fitted.split)
         return self.fitted.is_split
 
@@ -145,8 +148,8 @@ class PaneScreen(Screen[None]):
         for name, pane in self.panes():
             pane.display = name in visible
         self.query_one("#side").display = bool({"context", "compaction"} & visible)
-        self.set_class(not fitted.is_split, "-single")
-        self.set_class(self.size.height < LOW and not (fitted.active == "context" and not fitted.is_split), "-low")
+        is_low = self.size.height < LOW and not (fitted.active == "context" and not fitted.is_split)
+        self.update_classes({"-single": not fitted.is_split, "-low": is_low})
         self.chat.styles.width = f"{fitted.chat_share}fr"
         self.query_one("#side").styles.width = f"{100 - fitted.chat_share}fr"
         self.inspector.styles.height = f"{fitted.context_share}fr"

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from textual import on
-from textual.dom import DOMNode
 from textual.screen import Screen
 
 from workbench.agent.mentions import as_written
@@ -119,6 +118,10 @@ class MainScreen(SessionPanes):
     def _travel(self, message: messages.Travel) -> None:
         self.model.travel(message.place)
 
+    @on(messages.Walk)
+    def _walk(self, message: messages.Walk) -> None:
+        self.model.walk(message.by, message.alone)
+
     @on(messages.EditAndResend)
     def _edit_and_resend(self, message: messages.EditAndResend) -> None:
         self.model.edit_and_resend(message.seq, message.text)
@@ -196,15 +199,16 @@ class MainScreen(SessionPanes):
 
     async def make_writable(self) -> bool:
         """Under a file, after the question that a message asks as well."""
-        if self.read_only == FILE:
-            text = f"Make a session of {printable(self.session_title)}? {A_COPY}"
+        if self.model.state.read_only == FILE:
+            text = f"Make a session of {printable(self.model.state.title)}? {A_COPY}"
             if not await self.ask(ConfirmDialog("read-only", text, "make a session", "cancel")):
                 return False
             await self.model.compacting(lambda work: work.make_session())
             await self.model.settled()
-        if self.read_only:
-            self.tell(self.read_only, "warning")
-        return not self.read_only
+        why_not = self.model.state.read_only
+        if why_not:
+            self.tell(why_not, "warning")
+        return not why_not
 
     def push(self, screen: Screen[Any]) -> None:
         """Show a screen over the panes."""
@@ -221,10 +225,6 @@ class MainScreen(SessionPanes):
     async def in_background(self, work: Callable[[], T]) -> T:
         """The result of something that must not hold up the screen."""
         return await asyncio.wrap_future(background(work))
-
-    def follow(self, value: str, who: DOMNode, changed: Callable[..., None]) -> None:
-        """Have a value of this screen watched."""
-        who.watch(self, value, changed)
 
     def copy(self, text: str) -> None:
         """Put a text on the clipboard."""
@@ -250,7 +250,8 @@ class MainScreen(SessionPanes):
     @property
     def request_shown(self) -> int | None:
         """As the timeline has it."""
-        return None if self.shown is None else self.shown.at
+        shown = self.model.state.shown
+        return None if shown is None else shown.at
 
     def go_to_request(self, number: str) -> None:
         """By the timeline, which knows how many there are."""
@@ -258,7 +259,7 @@ class MainScreen(SessionPanes):
 
     def back_to_input(self) -> bool:
         """What runs is stopped before a pane is left."""
-        if is_working(self.activity) or self.chat.composer.has_focus:
+        if is_working(self.model.state.activity) or self.chat.composer.has_focus:
             return False
         self.focus_pane("chat")
         return True

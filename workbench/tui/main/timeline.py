@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, NamedTuple
 
@@ -16,10 +16,10 @@ from textual.widget import Widget
 from workbench.compaction.undo import Node
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import counted, whole_number
-from workbench.session.compaction_values import CompactionView
 from workbench.session.context_view import ContextView
 from workbench.session.requests import RequestMark, not_sent
-from workbench.tui.messages import Travel
+from workbench.tui.messages import Travel, Walk
+from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.hints import Hints
 
 HINTS: Hints = (
@@ -115,7 +115,7 @@ def all_compactions(history: Sequence[Node]) -> Iterator[tuple[int, str]]:
         yield from all_compactions(node.inside)
 
 
-class Timeline(Widget, can_focus=True):
+class Timeline(Observing, Widget, can_focus=True):
     """Where one is among the requests. Keys and mouse walk along it; chat, rows and curve follow."""
 
     BINDING_GROUP_TITLE = "Timeline"
@@ -129,24 +129,17 @@ class Timeline(Widget, can_focus=True):
         Binding("slash", "search", "search the rows of this request", id="timeline.search"),
     ]
 
-    shown: reactive[ContextView | None] = reactive(None)
-    compaction: reactive[CompactionView | None] = reactive(None)
+    shown = observed(lambda session: session.shown)
+    compaction = observed(lambda session: session.compaction)
     alone: reactive[bool] = reactive(False)
     """Whether side requests and sub-agents are passed over."""
 
     class SearchWanted(Message):
         """Search the rows of the request that is looked at."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._going: int | None = None
-        """The place that was asked for last and is not shown yet; keys count from there, and none is lost."""
-
-    def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:
+    def watch_shown(self, shown: ContextView | None) -> None:
         """There once there is something to walk along."""
-        self.display = new is not None and bool(new.requests)
-        if new is None or old is None or new.requests is not old.requests or place_of(new) == self._going:
-            self._going = None
+        self.display = shown is not None and bool(shown.requests)
 
     # Drawing
 
@@ -196,11 +189,7 @@ class Timeline(Widget, can_focus=True):
             return
         if not shown.requests:
             raise Refused("no request was made yet: there is nothing to go back to")
-        here = place_of(shown) if self._going is None else self._going
-        stops = [at for at, mark in enumerate(shown.requests) if mark.purpose == "turn" or not self.alone]
-        stops.append(len(shown.requests))
-        at = bisect_left(stops, here) + by if by < 0 else bisect_right(stops, here) - 1 + by
-        self._go(stops[max(0, min(at, len(stops) - 1))])
+        self.post_message(Walk(by, self.alone))
 
     def toggle_alone(self) -> None:
         """Pass over requests beside the conversation, or stop at them again."""
@@ -221,9 +210,7 @@ class Timeline(Widget, can_focus=True):
 
     def _go(self, place: int) -> None:
         assert self.shown is not None
-        if place != (place_of(self.shown) if self._going is None else self._going):
-            self._going = place
-            self.post_message(Travel(None if place == len(self.shown.requests) else place))
+        self.post_message(Travel(None if place == len(self.shown.requests) else place))
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """To the column under the mouse, and along with it."""

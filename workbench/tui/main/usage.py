@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from textual.content import Content
-from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.config.text import percent, printable
@@ -11,6 +10,7 @@ from workbench.log.events import Purpose
 from workbench.session.compaction_values import CompactionView
 from workbench.session.context_view import ContextView
 from workbench.session.values import Activity, Status, WindowUse
+from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.bar import LEVELS, draw, legend
 
 READY = {
@@ -39,13 +39,13 @@ Part = tuple[int, Content, Content]
 """Its rank, 0 is what must be seen; what it says, and what where there is little room."""
 
 
-class ContextOverview(Widget):
+class ContextOverview(Observing, Widget):
     """The usage line, the bar, and where there is room for it the bar's legend."""
 
-    shown: reactive[ContextView | None] = reactive(None)
-    compaction: reactive[CompactionView | None] = reactive(None)
-    status: reactive[Status] = reactive(Status(ready="loading"))
-    activity: reactive[Activity] = reactive(Activity())
+    shown = observed(lambda session: session.shown)
+    compaction = observed(lambda session: session.compaction)
+    status = observed(lambda session: session.status)
+    activity = observed(lambda session: session.activity)
 
     def render(self) -> Content:
         """As many of the three as there are lines."""

@@ -18,9 +18,12 @@ from textual.widgets import Static, TextArea
 from workbench.compaction.preview import asked_for
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
+from workbench.session.compaction_values import CompactionView
 from workbench.session.continuing import ContinuationDraft, ContinuationOffer
 from workbench.tui.compaction.descriptions import running_line
+from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.buttons import Button, ButtonLine
+from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.host import Host
 
 WRITE = (Button("enter", "write", "write the summary"), Button("d", "digest", "without a model"))
@@ -28,7 +31,7 @@ LEAVE = Button("escape", "leave", "leave")
 BEGIN = Button("ctrl+s", "begin", "begin the new session")
 
 
-class ContinueScreen(ModalScreen[bool]):
+class ContinueScreen(Observing, ModalScreen[bool]):
     """True once the new session is open; nothing was made of it where this is left."""
 
     AUTO_FOCUS = ""  # the editor takes the focus with the draft, and the letters not before
@@ -40,6 +43,7 @@ class ContinueScreen(ModalScreen[bool]):
         Binding("ctrl+s", "begin", "begin the new session", id="continue.begin", priority=True),
     ]
 
+    compaction = observed(lambda session: session.compaction, repaint=False)
     offer: var[ContinuationOffer | None] = var(None)
     draft: var[ContinuationDraft | None] = var(None)
 
@@ -50,7 +54,7 @@ class ContinueScreen(ModalScreen[bool]):
 
     def __init__(self, host: Host, ref: str) -> None:
         """`ref`: which session; empty: this one, or the last where this one is empty."""
-        super().__init__()
+        super().__init__(host.model)
         self._host = host
         self._ref = ref
         self._first = ""
@@ -68,11 +72,10 @@ class ContinueScreen(ModalScreen[bool]):
         """The summary is written first; where that costs something, the user is asked before."""
         self.editor.display = False
         self.buttons.buttons = (LEAVE,)
-        self._host.follow("compaction", self, self._told)
         self._look()
 
-    def _told(self) -> None:
-        view = self._host.compaction
+    def watch_compaction(self, view: CompactionView | None) -> None:
+        """Say how far the summary is."""
         if self.draft is None and view is not None and view.running is not None:
             self.said.update(running_line(view.running, time.monotonic()))
 
@@ -84,7 +87,7 @@ class ContinueScreen(ModalScreen[bool]):
         except WorkbenchError as error:
             self._fail(str(error))
             return
-        self.box.border_title = f"continue from: {printable(offer.earlier.title or offer.earlier.id)}"
+        self.box.border_title = one_line(f"continue from: {offer.earlier.title or offer.earlier.id}")
         if not offer.costs:
             self._write(offer)
             return

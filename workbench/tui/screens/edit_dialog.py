@@ -15,6 +15,7 @@ from textual.widgets import Static, TextArea
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import editable, edited, printable
+from workbench.tui.widgets.cells import one_line
 
 
 class EditDialog(ModalScreen[str | None]):
@@ -39,10 +40,10 @@ class EditDialog(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         """The text, and what is wrong with it."""
         with Vertical(classes="asking--box asking--long") as box:
-            box.border_title = printable(self._title)
+            box.border_title = one_line(self._title)
             box.border_subtitle = "Ctrl+S accept · Esc cancel"
             yield TextArea(editable(self._text), soft_wrap=True, show_line_numbers=False)
-            yield Static(id="asking-wrong")
+            yield Static(id="asking-wrong", markup=False)
 
     def on_mount(self) -> None:
         """Nothing is wrong yet."""

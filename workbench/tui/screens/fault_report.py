@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
+from workbench.config.foreign_files import read_regular_file
 from workbench.config.text import printable
 from workbench.tui.widgets.reader import FootLine, TextReader, TextScreen
 from workbench.tui.widgets.text_view import text_page
@@ -34,7 +35,7 @@ class FaultReportScreen(TextScreen):
 
     def _fill(self) -> None:
         try:
-            text = self._path.read_text(encoding="utf-8", errors="replace")
+            text = read_regular_file(self._path).decode("utf-8", "replace")
         except OSError as error:
             text = f"cannot be read: {error.strerror or error}"
         self.reader.show(partial(text_page, text), len(text))

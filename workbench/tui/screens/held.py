@@ -28,6 +28,7 @@ from workbench.proxy.editing import (
 )
 from workbench.tui.screens.edit_dialog import EditDialog
 from workbench.tui.screens.text_blocks import blocks, lines, pairs, per_cent
+from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -76,7 +77,7 @@ class HeldScreen(Finder[bool]):
     def on_mount(self) -> None:
         """It says whose it is."""
         held = self._detail.summary
-        self.box.border_title = printable(" · ".join(filter(None, (f"held {held.id}", held.agent, held.model))))
+        self.box.border_title = one_line(" · ".join(filter(None, (f"held {held.id}", held.agent, held.model))))
         self.call_after_refresh(self.only_keys)
         self.set_interval(LOOKS, self._look)
 

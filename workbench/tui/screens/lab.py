@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.getters import query_one
 
 from workbench.config.errors import WorkbenchError
-from workbench.config.text import counted, printable
+from workbench.config.text import counted
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.lab.replay import LabSource
@@ -29,6 +29,7 @@ from workbench.tui.screens.policy_diff import PlanSide, PolicyDiffScreen
 from workbench.tui.screens.policy_editor import PolicyChange, save_policy
 from workbench.tui.screens.text_blocks import paragraph
 from workbench.tui.screens.what_if import SessionSnapshot, policy_names, short_name
+from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row, room
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -193,7 +194,7 @@ class LabScreen(Finder[PolicyChange]):
         said = ""
         if knobs and isinstance(made, PolicyRun):
             said = title(ref, knobs) + (f" · {effect(before, made)}" if before is not None else "")
-        self.box.border_subtitle = Content(printable(said)).markup
+        self.box.border_subtitle = one_line(said)
 
     # The table
 
@@ -231,7 +232,7 @@ class LabScreen(Finder[PolicyChange]):
         self.about.update(self._told())
         model = f" · {self._asked.model}" if self._asked.model else ""
         head = f"{self.NAME} · {counted(self.requests, 'request')}{model}" if self._lab is not None else self.NAME
-        self.box.border_title = Content(printable(head)).markup
+        self.box.border_title = one_line(head)
 
     def _told(self) -> Content:
         if self._lab is None:

@@ -13,6 +13,7 @@ from workbench.lab.needs import said_by
 from workbench.lab.values import Miss, PolicyRun
 from workbench.log.events import Event
 from workbench.tui.screens.text_blocks import blocks, pairs
+from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -50,7 +51,7 @@ class MissesScreen(Finder[int]):
 
     def on_mount(self) -> None:
         """Whose they are."""
-        self.box.border_title = Content(printable(self._title)).markup
+        self.box.border_title = one_line(self._title)
 
     async def find(self, text: str) -> FinderResult:
         """All words must be somewhere in the row."""

@@ -104,7 +104,7 @@ class ModelsScreen(Finder[str]):
 
     def _group(self, name: str) -> int:
         """The one that is used now, those with a key, those that need none or are the user's, well-known, the rest."""
-        if name == self.host.status.model:
+        if name == self.host.model.state.status.model:
             return 0
         if self._key(self._catalogue.find(name)).origin in ("environment", "key store"):
             return 1
@@ -133,7 +133,7 @@ class ModelsScreen(Finder[str]):
 
     def _with_facts(self, info: ModelInfo, name: str, state: Content) -> Row:
         title = Content(f"  {name}")
-        if name == self.host.status.model:
+        if name == self.host.model.state.status.model:
             ready = self._key(info).origin != "none"
             title = Content.assemble(("● ", "$success") if ready else ("○ ", "$error"), name, ("  now", "$quiet"))
         about = "~" if info.window_source == "guess" else ""

@@ -13,13 +13,14 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from workbench.config.errors import Refused, WorkbenchError
-from workbench.config.text import counted, printable, printable_lines
+from workbench.config.text import counted, printable_lines
 from workbench.log.events import Event
 from workbench.proxy import control
 from workbench.proxy.control import PolicyOrder, RunningProxy, SessionPolicy, WayPolicy
 from workbench.proxy.policy_notes import NO_PROXY
 from workbench.session.on_the_way import Foresight, foresee
 from workbench.tui.widgets.buttons import Button, ButtonLine
+from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.host import Host
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ async def undo_on_the_way(host: Host) -> None:
     """The last batch, with the next one. Raises Refused."""
     passing = await passing_session(host)
     if passing is None:
-        raise Refused(host.read_only or NO_PROXY)
+        raise Refused(host.model.state.read_only or NO_PROXY)
     told = await _order(host, passing, PolicyOrder("undo"))
     results = counted(told.leaving, "result")
     host.tell(f"undone: {results} whole again from the next batch on, so that the provider's cache is lost only once")
@@ -97,7 +98,7 @@ class WayDialog(ModalScreen[Answer]):
     def compose(self) -> ComposeResult:
         """What it is about, and the answers."""
         with Vertical(classes="dialog") as box:
-            box.border_title = f"policy on the way: {printable(self._title)}"
+            box.border_title = one_line(f"policy on the way: {self._title}")
             box.border_subtitle = "Enter and Esc: leave it"
             yield Static("working out what it would change…", classes="dialog--question", markup=False)
             yield ButtonLine()

@@ -18,6 +18,7 @@ from workbench.context.plan import ContextPlan
 from workbench.tui.screens.text_blocks import MOST as MOST_TOLD
 from workbench.tui.screens.text_blocks import blocks, lines
 from workbench.tui.screens.what_if import ItemPair, differences
+from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -75,7 +76,7 @@ class PolicyDiffScreen(Finder[str]):
         """The items that differ, planned once; all words must be somewhere in the row."""
         if self._pairs is None:
             self._pairs = await self.host.in_background(self._compare)
-            self.box.border_title = self._head
+            self.box.border_title = one_line(self._head)
         words = text.lower().split()
         rows = [self._row(key, pair) for key, pair in self._pairs.items()]
         if words:
@@ -141,7 +142,7 @@ class BothTexts(ModalScreen[None]):
         """The texts, searchable."""
         with Vertical(id="source") as box:
             seq = self._pair.item.seq
-            box.border_title = "an item" if seq is None else f"event {seq}"
+            box.border_title = one_line("an item" if seq is None else f"event {seq}")
             box.border_subtitle = "/ search · y copy · Esc closes"
             yield TextReader()
 

@@ -17,6 +17,7 @@ from workbench.context.load import PolicyRow, describe, load_policy
 from workbench.tui.screens import policy_files
 from workbench.tui.screens.text_blocks import blocks, pairs, paragraph, per_cent
 from workbench.tui.screens.what_if import SessionSnapshot, planned, set_up, short_name
+from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
@@ -92,13 +93,13 @@ class PolicyEditor(Finder[PolicyChange]):
     async def _show_effect(self) -> None:
         """What this session's request would be; in the border, where it is always seen."""
         box = self.query_one(".finder--box")
-        box.border_title = f"policy {short_name(self._ref)}" + (" (changed)" if self._changed else "")
+        box.border_title = one_line(f"policy {short_name(self._ref)}{' (changed)' if self._changed else ''}")
         box.border_subtitle = "planning…"
         try:
             said = await self.host.in_background(partial(self._effect, self._sets()))
         except WorkbenchError as error:
             said = str(error)
-        box.border_subtitle = Content(said).markup if "[" in said else said
+        box.border_subtitle = one_line(said)
 
     def _effect(self, sets: list[str]) -> str:
         plan = planned(set_up(self.host.services, self.host.options, self._asked, self._ref, sets), self._asked)

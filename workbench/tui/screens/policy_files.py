@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from workbench.agent.tools.files import replace_file
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
+from workbench.config.foreign_files import read_regular_file
 from workbench.config.paths import config_dir
+from workbench.config.writing import replace_file
 from workbench.context.load import PRESETS, load_policy
 from workbench.context.policy_text import policy_text
 
@@ -32,14 +33,16 @@ def save(name: str, ref: str, knobs: Mapping[str, Any], *, over: bool = False) -
     path = path_of(name)
     if path.exists() and not over:
         raise Refused(f"{path}: already exists")
-    before = path.read_bytes() if path.exists() else None
     itself = path if path.exists() and Path(ref) == path else None
+    target = path.resolve()
     try:
-        replace_file(path, policy_text(ref, knobs, file=itself).encode())
-        load_policy(str(path), env={})
-    except WorkbenchError:
-        _put_back(path, before)
-        raise
+        before = read_regular_file(target) if path.exists() else None
+        replace_file(target, policy_text(ref, knobs, file=itself).encode())
+        try:
+            load_policy(str(path), env={})
+        except WorkbenchError:
+            _put_back(target, before)
+            raise
     except OSError as error:
         raise WrongCall(f"{path}: cannot be written: {error.strerror or error}") from None
     return path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getopt
 import shlex
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import ClassVar
@@ -31,12 +32,16 @@ from workbench.session.replaying import (
     replay,
 )
 from workbench.session.source import Source, as_source
+from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.text_dialog import TextDialog
 
-WORDS = "-n K · --model M · --policy P · --set KNOB=VALUE · --exclude SEQ|PATH · --mask SEQ|PATH[=TEXT] · --to URL"
-_NAMES = ("at=", "model=", "policy=", "set=", "exclude=", "mask=", "to=")
+WORDS = (
+    "-n K · --model M · --policy P · --set KNOB=VALUE · --exclude SEQ|PATH · --mask SEQ|PATH[=TEXT]"
+    " · --to URL [--send-key]"
+)
+_NAMES = ("at=", "model=", "policy=", "set=", "exclude=", "mask=", "to=", "send-key")
 LEAST = 34
 """Cells that an answer needs to be read."""
 _MARKS = {"+": "$success", "-": "$error"}
@@ -63,7 +68,8 @@ def read_wish(words: str) -> tuple[Options, ReplayWish]:
     options = Options(model=last.get("model", last.get("m", "")), policy=last.get("policy", ""), knobs=every("set"))
     number = whole_number(numbers["at"]) if "at" in last else None
     times = whole_number(numbers["n"])
-    return options, ReplayWish(number, times, every("exclude"), every("mask"), last.get("to", ""))
+    to, send_key = last.get("to", ""), "send-key" in last
+    return options, ReplayWish(number, times, every("exclude"), every("mask"), to, send_key)
 
 
 def source_of(opened: OpenSession) -> Source:
@@ -81,7 +87,7 @@ async def replay_request(host: Host, words: str) -> None:
         words = wanted
     options, wish = read_wish(words)
     if wish.number is None and host.request_shown is not None:
-        wish = ReplayWish(host.request_shown + 1, wish.times, wish.exclude, wish.mask, wish.to)
+        wish = replace(wish, number=host.request_shown + 1)
     source = await host.from_session(source_of)
     job = await host.in_background(partial(prepare, host.services, options, source, wish))
     if job.is_free or await host.ask(ConfirmDialog("replay", _sentence(job.question), "send it", "send nothing")):
@@ -97,7 +103,7 @@ class AnswerColumn(VerticalScroll):
 
     def __init__(self, title: str) -> None:
         super().__init__()
-        self.border_title = title
+        self.border_title = one_line(title)
 
     def compose(self) -> ComposeResult:
         """Until it comes, that it is waited for."""
@@ -140,7 +146,7 @@ class ReplayScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """The recorded answer first."""
         with Vertical(classes="replay--box") as box:
-            box.border_title = printable(self._job.described)
+            box.border_title = one_line(self._job.described)
             box.border_subtitle = "+ not in the recorded answer · ← → other answers · Esc closes"
             with HorizontalScroll(can_focus=False):
                 if self._job.recorded is not None:

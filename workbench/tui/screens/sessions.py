@@ -23,6 +23,7 @@ from workbench.session.all_agents import all_agents
 from workbench.session.services import Services
 from workbench.session.source import paths_like, recorded_by
 from workbench.tui.screens.text_blocks import blocks, pairs, paragraph
+from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
@@ -109,7 +110,7 @@ class SessionsScreen(Finder[SessionChoice]):
         self._infos, self._hits = infos, hits
         first = await self.host.in_background(partial(self._store.first_events, [*infos]))
         self._passed = {name: recorded_by(event) for name, event in first.items()}
-        self.box.border_subtitle = f"of {shown_folder(self._here)}" if self._only_here else "of all folders"
+        self.box.border_subtitle = one_line(f"of {shown_folder(self._here)}" if self._only_here else "of all folders")
         rows = [self._row(info) for info in infos.values() if info.id not in hits]
         rows += [self._hit_row(hit, infos[hit.session_id]) for hit in hits.values()]
         rows = [*rows, *self._agent_rows(text, folder)][:MOST]

@@ -88,7 +88,8 @@ class SettingsScreen(Finder[str]):
         super().__init__(host)
         self._settings = host.services.settings
         self._path = str(self._settings.file or config_dir() / FILE_NAME)
-        found = lines_of(self._settings, host.status.model, host.status.policy, host.theme)
+        status = host.model.state.status
+        found = lines_of(self._settings, status.model, status.policy, host.theme)
         self._lines = {line.name: line for line in found}
 
     async def find(self, text: str) -> FinderResult:

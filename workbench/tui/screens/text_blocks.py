@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from textual.content import Content
 
 from workbench.config.text import percent, printable, printable_lines
+from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.wrapped_lines import hanging
 
 MOST = 4_000
@@ -26,7 +27,7 @@ def pairs(rows: Iterable[tuple[str, str]], width: int) -> Content:
 
 def paragraph(text: str, style: str = "") -> Content:
     """A text in one paragraph."""
-    return Content.styled(printable(text), style) if style else Content(printable(text))
+    return Content.styled(printable(text), style) if style else one_line(text)
 
 
 def lines(text: str, most: int = MOST) -> Content:

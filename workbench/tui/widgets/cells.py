@@ -9,6 +9,8 @@ from operator import itemgetter
 from rich.cells import cell_len, set_cell_size
 from textual.content import Content
 
+from workbench.config.text import printable
+
 
 def fit(text: str, width: int) -> str:
     """Exactly so many cells: padded with blanks, or cut with an ellipsis."""
@@ -57,6 +59,11 @@ def _manner(value: int, width: int) -> int:
     """The first of the forms that there is room for."""
     forms = _forms(value)
     return next((at for at, form in enumerate(forms) if len(form) <= width), len(forms) - 1)
+
+
+def one_line(text: str) -> Content:
+    """A text from anywhere as one line of the screen: nothing in it is markup, its controls show as pictures."""
+    return Content(printable(text))
 
 
 def joined(parts: Iterable[Content], width: int, between: str = " · ") -> Content:

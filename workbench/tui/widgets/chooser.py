@@ -16,6 +16,7 @@ from textual.widgets import Input, OptionList
 from textual.widgets import option_list as options_of
 
 from workbench.config.text import printable
+from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.filter_field import FilterField
 
 MOST = 200
@@ -50,7 +51,7 @@ class Chooser(ModalScreen[str]):
     def compose(self) -> ComposeResult:
         """The line to type in, and what matches."""
         with Vertical() as box:
-            box.border_title = self._title
+            box.border_title = one_line(self._title)
             box.border_subtitle = "Enter accept · Esc cancel"
             yield FilterField(placeholder="type to filter", compact=True)
             yield OptionList(markup=False, compact=True)

@@ -65,7 +65,7 @@ class Completion(NamedTuple):
 
 def read_only(host: Host) -> str:
     """Why nothing can be changed: the `why_not` of all that changes the session."""
-    return host.read_only
+    return host.model.state.read_only
 
 
 class Commands:

@@ -12,8 +12,9 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from workbench.config.text import printable
+from workbench.config.text import printable, printable_lines
 from workbench.tui.widgets.buttons import Button, ButtonLine
+from workbench.tui.widgets.cells import one_line
 
 
 class ConfirmDialog(ModalScreen[bool]):
@@ -31,7 +32,7 @@ class ConfirmDialog(ModalScreen[bool]):
         """`effect` works out what yes would do, which is told as soon as it is known."""
         super().__init__()
         self._title = title
-        self._text = text
+        self._text = "\n".join(printable_lines(text))
         self._yes = yes
         self._no = no
         self._effect = effect
@@ -39,8 +40,8 @@ class ConfirmDialog(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         """What it is about, and the two answers."""
         with Vertical(classes="dialog") as box:
-            box.border_title = self._title
-            box.border_subtitle = f"Enter and Esc: {self._no}"
+            box.border_title = one_line(self._title)
+            box.border_subtitle = one_line(f"Enter and Esc: {self._no}")
             yield Static(f"? {self._text}", classes="dialog--question", markup=False)
             yield ButtonLine()
 

@@ -20,7 +20,7 @@ from textual.widgets.option_list import Option
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
-from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.cells import joined, one_line
 from workbench.tui.widgets.columns import Column, Row, header, line
 from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.host import Host
@@ -144,16 +144,16 @@ class Finder(ModalScreen[T | None], Generic[T]):
     def compose(self) -> ComposeResult:
         """The list and what is told of the marked one, side by side where there is room."""
         with Vertical(classes="finder--box") as box:
-            box.border_title = self.NAME
+            box.border_title = one_line(self.NAME)
             yield FilterField(placeholder=self.PLACEHOLDER, compact=True, id="finder-field")
             with Container(classes="finder--body"):
                 with Vertical(classes="finder--list"):
-                    yield Static(id="finder-head")
+                    yield Static(id="finder-head", markup=False)
                     yield FoundList(markup=False, compact=True, id="finder-list")
                 yield from self.between()
                 with VerticalScroll(can_focus=False, id="finder-page"):
-                    yield Static(id="finder-about")
-            yield Static(id="finder-note")
+                    yield Static(id="finder-about", markup=False)
+            yield Static(id="finder-note", markup=False)
             yield KeyLine(bindings_of(type(self)))
 
     def on_mount(self) -> None:

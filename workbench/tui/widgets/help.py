@@ -118,7 +118,7 @@ class Help(ModalScreen[None]):
             box.border_subtitle = "type to search · ↑ ↓ scroll · Esc closes"
             yield FilterField(placeholder="search", compact=True)
             with VerticalScroll(can_focus=False):
-                yield Static(id="help-text")
+                yield Static(id="help-text", markup=False)
 
     def on_resize(self) -> None:
         """As wide as there is room; all of it at first."""

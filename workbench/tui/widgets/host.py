@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from textual.dom import DOMNode
 from textual.screen import Screen
 
-from workbench.session.compaction_values import CompactionView
 from workbench.session.model import SessionModel
 from workbench.session.options import Detour, Options
 from workbench.session.services import Services
-from workbench.session.values import Activity, Status, Transcript
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
@@ -24,18 +21,12 @@ PANES: tuple[PaneName, ...] = ("chat", "context", "compaction")
 
 
 class Host(Protocol):
-    """The session, what the screen shows of it, and a few things to do."""
+    """The session, and a few things that the screen can do."""
 
     services: Services
     options: Options
     model: SessionModel
-    session_title: str
-    transcript: Transcript
-    compaction: CompactionView | None
-    status: Status
-    activity: Activity
-    read_only: str
-    """Why nothing can be changed; empty: it can."""
+    """The session: `model.state` is what is shown of it now."""
     own_keys: Mapping[str, str]
     """The keys that the user chose, by the ids of their bindings."""
     theme: str
@@ -66,9 +57,6 @@ class Host(Protocol):
 
     async def in_background(self, work: Callable[[], T]) -> T:
         """The result of something that must not hold up the screen."""
-
-    def follow(self, value: str, who: DOMNode, changed: Callable[..., None]) -> None:
-        """Call `changed` with one of the values above now and whenever it is another, until `who` is gone."""
 
     def copy(self, text: str) -> None:
         """Put a text on the clipboard."""

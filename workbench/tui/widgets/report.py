@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 
+from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.wrapped_lines import FigureTable
 
 Rows = Sequence[tuple[str, str]]
@@ -33,7 +34,7 @@ class Report(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """One text that scrolls where the terminal is low."""
         with VerticalScroll() as page:
-            page.border_title = self._title
+            page.border_title = one_line(self._title)
             page.border_subtitle = "y copies · Esc closes"
             yield self._table
 

@@ -16,6 +16,7 @@ from textual.widgets import Input, Static
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
+from workbench.tui.widgets.cells import one_line
 
 
 def _anything(text: str) -> None:
@@ -41,12 +42,12 @@ class TextDialog(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         """What is expected, the line, and what is wrong with it."""
         with Vertical(classes="asking--box") as box:
-            box.border_title = self._title
+            box.border_title = one_line(self._title)
             box.border_subtitle = "Enter accept · Esc cancel"
             if self._about:
-                yield Static(Content.styled(printable(self._about), "$quiet"))
+                yield Static(Content.styled(printable(self._about), "$quiet"), markup=False)
             yield Input(printable(self._text), compact=True)
-            yield Static(id="asking-wrong")
+            yield Static(id="asking-wrong", markup=False)
 
     def on_mount(self) -> None:
         """The whole text is marked, so that typing replaces it."""

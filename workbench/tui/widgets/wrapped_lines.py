@@ -47,11 +47,11 @@ class FigureTable(WrappedLines):
         return [*found, *note]
 
 
-def flowing(pieces: Iterable[Content], width: int) -> list[Content]:
-    """Pieces side by side, a blank between them; one that does not fit begins another line."""
+def flowing(pieces: Iterable[Content], width: int, between: str = " ") -> list[Content]:
+    """Pieces side by side; one that does not fit begins another line."""
     lines: list[Content] = []
     for piece in pieces:
-        longer = Content.assemble(lines[-1], " ", piece) if lines else piece
+        longer = Content.assemble(lines[-1], between, piece) if lines else piece
         if lines and longer.cell_length <= width:
             lines[-1] = longer
         else:
