@@ -40,7 +40,7 @@ class Terminal:
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
             signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-        self._ours, theirs = pty.openpty()
+        self.ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         self.process = subprocess.Popen(
             [*command, *arguments],
@@ -53,7 +53,7 @@ class Terminal:
             env={**inherited(), "TERM": "xterm-256color", "COLUMNS": "80", "LINES": "24", **environment},
         )
         os.close(theirs)
-        os.set_blocking(self._ours, False)
+        os.set_blocking(self.ours, False)
         self.seen = b""
 
     def wait_for(self, text: str) -> None:
@@ -78,7 +78,7 @@ class Terminal:
 
     def press(self, keys: str) -> None:
         """Type."""
-        os.write(self._ours, keys.encode())
+        os.write(self.ours, keys.encode())
 
     def end(self) -> int:
         """Read to the end; the result is the exit code."""
@@ -86,20 +86,20 @@ class Terminal:
         while self._read():
             if time.monotonic() > end:
                 self.process.kill()
-        os.close(self._ours)
+        os.close(self.ours)
         return self.process.wait(DEADLINE)
 
     def vanish(self) -> int:
         """Close the terminal before the program; the result is its exit code."""
-        os.close(self._ours)
+        os.close(self.ours)
         return self.process.wait(DEADLINE)
 
     def _read(self) -> bool:
         """Take in what there is, waiting a moment for it; whether more may come."""
-        if not select.select([self._ours], [], [], 0.2)[0]:
+        if not select.select([self.ours], [], [], 0.2)[0]:
             return True
         try:
-            got = os.read(self._ours, 65536)
+            got = os.read(self.ours, 65536)
         except OSError:  # how Linux tells that the other end was closed
             return False
         self.seen += got

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -10,11 +11,14 @@ from typing import Any
 
 import pytest
 from textual import events
+from textual import markup as textual_markup
 from textual.app import App
+from textual.content import Content
 
 from workbench.models.keys import Key
 from workbench.models.model_routes import ModelRoutes
 from workbench.session.fault_reports import FaultReports
+from workbench.tui.textual_patches import MENDED, text_as_it_is
 
 
 @pytest.fixture(autouse=True)
@@ -81,3 +85,23 @@ def no_faults(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -
     yield
     if found and not wanted:
         raise found[0]
+
+
+PALETTE = ("textual.command", "textual.fuzzy")
+"""Where Textual reads the commands of the palette, and takes nothing but strings."""
+
+
+@pytest.fixture(autouse=True)
+def no_markup(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The wall shows a string as it is; where one reaches it, something before it should have been `Content`."""
+    found: list[str] = []
+
+    def noted(markup: str, *more: Any, **named: Any) -> Content:
+        if sys._getframe(2).f_globals["__name__"] not in PALETTE:
+            found.append(markup)
+        return text_as_it_is(markup, *more, **named)
+
+    monkeypatch.setitem(MENDED, (textual_markup, "to_content"), noted)
+    monkeypatch.setattr(textual_markup, "to_content", noted)
+    yield
+    assert found == [], "read as markup by plain Textual"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import faulthandler
+import gc
 import os
 import sys
 import threading
@@ -30,6 +31,8 @@ from textual.geometry import Size
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from support.drawn import drawn_faults
+from tui.monkey_frames import Frames
 from tui.monkey_worlds import WORLDS, RandomModel, own_folders
 from tui.play import full_screen, until
 from workbench.session import connection
@@ -39,8 +42,19 @@ from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.registry import WorkbenchScreen
 from workbench.tui.main.screen import MainScreen
 
-PATIENCE = 120
-"""Seconds without an answer after which the program is taken for hung."""
+LOOKS = 30_000
+"""Looks for an answer after which the program is taken for hung; on a busy machine they are further apart."""
+STUCK = 1_800
+"""Seconds without a step after which the loop itself is taken for stuck."""
+
+DRAWN = 0.2
+"""How often what is drawn is looked at."""
+DEEP = 4
+"""With more screens than these over each other, every second step is Escape: a deep stack is slow to paint."""
+EVERY_FRAME = 0.2
+"""How often a burst is painted frame by frame."""
+PAINTED = 0.6
+"""How often any other burst is painted when it is over."""
 
 KEYS = (
     *(f"f{number}" for number in range(1, 13)),
@@ -62,6 +76,11 @@ TEXTS = (
     "/policy off",
     "/open run.jsonl",
     "/set masking.keep_last=2",
+    "/lab",
+    "/waste",
+    "/replay -n 1",
+    "/rename [b]x[/b",
+    "[@click=app.quit()]X",
 )
 PASTES = ("plain", "two\r\nlines", "\x9b31mred", "x" * 5_000, "語" * 300, "\x00\x07\u202e back", "```\ncode\n```")
 WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 12, 20, 40, 80, 99, 100, 120, 140, 200)
@@ -79,54 +98,64 @@ class MonkeyRun:
     """Why it is over before its time."""
     last: list[str] = field(default_factory=list)
     """The steps before the first fault."""
+    drawn: list[str] = field(default_factory=list)
+    """What was wrong with what the screen showed."""
     screens: set[str] = field(default_factory=set)
     """Those that were seen."""
 
     @property
     def is_well(self) -> bool:
         """Whether nothing was found."""
-        return not self.faults and not self.ended
+        return not self.faults and not self.ended and not self.drawn
 
     def told(self) -> str:
         """For whoever mends it."""
         found = "".join("".join(traceback.format_exception(each)[-14:]) for each in self.faults)
-        return f"seed {self.seed}, after {self.steps} steps {self.last[-12:]}: {self.ended}\n{found}"
+        return f"seed {self.seed}, after {self.steps} steps {self.last[-12:]}: {self.ended} {self.drawn}\n{found}"
 
 
 class Monkey:
     """Does things to an app."""
 
-    def __init__(self, app: WorkbenchApp, seed: int, run: MonkeyRun) -> None:
+    def __init__(self, app: WorkbenchApp, seed: int, run: MonkeyRun, frames: Frames) -> None:
         self._app = app
         self._random = Random(seed)
         self._run = run
         self._slashes = [f"/{each.slashes[0]}" for each in WorkbenchScreen.REGISTRY.commands if each.slashes]
         self._at = (0, 0)
+        self._frames = frames
 
     async def play(self, steps: int) -> None:
         """So many steps, in bursts as of someone who does not wait."""
         while self._run.steps < steps and not self._app._exit:
+            if __name__ == "__main__" and sys.__stderr__ is not None:
+                faulthandler.dump_traceback_later(STUCK, exit=True, file=sys.__stderr__)
+            self._frames.held_back = self._random.random() >= EVERY_FRAME
             for _ in range(self._random.choice((1, 1, 2, 3, 8))):
                 self._step()
             for _ in range(self._random.choice((0, 1, 3, 10))):
                 await asyncio.sleep(0)
-            if self._random.random() < 0.5:
+            if self._random.random() < 0.3:
                 await asyncio.sleep(self._random.choice((0.005, 0.02, 0.06)))
             await self._answers()
+            if self._random.random() < PAINTED:
+                self._frames.paint(self._app)
 
     async def _answers(self) -> None:
         """Wait until the app has worked through what it got, and the screen too."""
         self._run.screens.add(type(self._app.screen).__name__)
+        if self._app.screen.is_mounted and self._random.random() < DRAWN:
+            self._run.drawn += [each for each in drawn_faults(self._app) if each not in self._run.drawn][:5]
         for pump in (self._app, self._app.screen):
             done = asyncio.Event()
             pump.call_later(done.set)
             if not pump._running:  # the screen was left a moment ago
                 continue
-            try:
-                async with asyncio.timeout(PATIENCE):
-                    while not done.is_set() and pump._running and not self._app._exit:
-                        await asyncio.sleep(0.002)
-            except TimeoutError:
+            for _ in range(LOOKS):
+                if done.is_set() or not pump._running or self._app._exit:
+                    break
+                await asyncio.sleep(0.002)
+            else:
                 self._run.ended = f"{pump} does not answer"
                 self._app.exit()
 
@@ -136,6 +165,8 @@ class Monkey:
             (self._own_key, self._key, self._letters, self._slash, self._text, self._paste, self._mouse, self._resize),
             (25, 25, 8, 10, 6, 2, 16, 8),
         )[0]
+        if self._random.random() < 0.5 and len(self._app.screen_stack) > DEEP:
+            doing = self._escape
         said = doing()
         if not self._run.faults:
             self._run.last = [*self._run.last[-40:], said]
@@ -156,6 +187,10 @@ class Monkey:
         key = self._random.choice(KEYS)
         self._press(key, " " if key == "space" else None)
         return key
+
+    def _escape(self) -> str:
+        self._press("escape")
+        return "escape"
 
     def _own_key(self) -> str:
         """One that does something in the screen that is seen: its windows open others, which only such keys reach."""
@@ -238,15 +273,15 @@ async def _stay(screen: MainScreen, detour: object = None) -> None:
 
 async def play(seed: int, steps: int) -> MonkeyRun:
     """One run, in the folders that the environment names."""
-    run, random = MonkeyRun(seed), Random(-seed - 1)
+    run, random, frames = MonkeyRun(seed), Random(-seed - 1), Frames()
     model = patch.object(connection, "serving", RandomModel(random).serving)
-    with Services() as services, _watching(run), model, patch.object(MainScreen, "leave", _stay):
+    with Services() as services, _watching(run), model, frames.fewer(), patch.object(MainScreen, "leave", _stay):
         async with WORLDS[seed % len(WORLDS)](services) as world:
             app = full_screen(services, world.ref, follow=world.follow)
             async with app.run_test(size=random.choice(((120, 40), (80, 24), (160, 50))), notifications=True):
                 if random.random() < 0.7:  # else keys come before anything is there
                     await until(lambda: isinstance(app.screen, MainScreen))
-                await Monkey(app, seed, run).play(steps)
+                await Monkey(app, seed, run, frames).play(steps)
                 if not run.ended and app._exit:
                     run.ended = f"the program ended: {app.return_value}"
     return run
@@ -259,17 +294,23 @@ def main() -> int:
     parser.add_argument("--steps", type=int, default=1_500)
     parser.add_argument("--seed", type=int, default=1, help="of the first run; each further one has the next")
     asked = parser.parse_args()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)  # what was imported is large, and takes a quarter of the time to go through
     bad, steps, started, screens = 0, 0, time.monotonic(), set[str]()
     for seed in range(asked.seed, asked.seed + asked.runs):
-        faulthandler.dump_traceback_later(3 * PATIENCE + asked.steps, exit=True)
-        with own_folders():
-            run = asyncio.run(play(seed, asked.steps))
+        try:
+            with own_folders():
+                run = asyncio.run(play(seed, asked.steps))
+        except (Exception, asyncio.CancelledError) as error:  # one run must not take the others along
+            run = MonkeyRun(seed, faults=[error], ended="the program did not end well")
         steps += run.steps
         screens |= run.screens
         bad += not run.is_well
         if not run.is_well:
             print(run.told(), flush=True)
-        print(f"seed {seed}: {run.steps} steps, {len(run.faults)} faults {run.ended}", flush=True)
+        print(
+            f"seed {seed}: {run.steps} steps, {len(run.faults)} faults {run.ended} {len(run.drawn)} drawn", flush=True
+        )
     faulthandler.cancel_dump_traceback_later()
     print(f"screens seen: {', '.join(sorted(screens))}")
     alive = sum(thread.is_alive() for thread in threading.enumerate())

@@ -1,6 +1,7 @@
 """What a monkey finds when it begins: nothing, a session, another agent's file that grows, or an agent at a proxy.
 
-In each there are sessions of other agents on this machine, and a model that answers at random.
+In each there are sessions of other agents on this machine, a project and settings full of strange names, and a model
+that answers at random. In some every text is hostile.
 """
 
 from __future__ import annotations
@@ -19,26 +20,39 @@ from typing import Any, NamedTuple
 import aiohttp
 
 from live.test_finder import SESSIONS
+from support.hostile_text import CLIPBOARD, CONTROLS, MARKS, MARKUP, SURROGATES, TEXTS, hostile_text, poisoned
 from tui.play import until
 from tui.recorded.long_run import FIXED, as_file, run, step
 from tui.screens.test_on_the_way import Agent, agent
+from workbench.config.paths import config_dir
 from workbench.log.codec import encode
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text
 from workbench.session.services import Services
 from workbench.session.source import number_events
 from workbench.tui.demo import recording
+from workbench.tui.themes import shipped_folder
 
 ANSWERS = (
     "A short answer.",
     "# Title\n\n- one\n- two\n  - three\n\n> quoted\n\n```python\ndef f(x):\n    return x\n```\n",
     "| a | b |\n|---|---|\n| 1 | 語語語 |\n\n1. first\n2. second **bold** `code` [link](https://example.org)\n",
     "word " * 400,
+    *(f"about {text}" for text in (*MARKUP, *CONTROLS, *MARKS, *SURROGATES)),
 )
+TOOLS = ("read_file", "list_files", "no_such_tool", "run_command", "[b]tool[/b", f"tool{CLIPBOARD}")
 STEPS = 6
 """Of another agent's session, before it grows."""
-GROWS = 0.3
+GROWS = 1.0
 """Seconds between two steps of it."""
+
+
+STRANGE_SETTINGS = {
+    "policies/[b]mine.toml": 'extends = "workbench"\ndescription = "[@click=app.quit()]X \\u001b]52;c;eA=="\n',
+    "policies/broken.toml": '"[/]" = 1\n',
+    "themes/strange.toml": 'name = "[b]strange[/b \\u001b[31m"\n',
+}
+"""Files of the config folder, by name."""
 
 
 class World(NamedTuple):
@@ -59,9 +73,11 @@ class RandomModel:
         random = self._random
         dice = random.random()
         if dice < 0.15:
-            raise ModelFailure("authentication" if dice < 0.08 else "bad_request", "the server said \x1b[31mno")
+            raise ModelFailure(
+                "authentication" if dice < 0.08 else "bad_request", f"the server said {random.choice(TEXTS)}"
+            )
         if dice < 0.45:
-            tool = random.choice(("read_file", "list_files", "no_such_tool", "run_command"))
+            tool = random.choice(TOOLS)
             given = random.choice(('{"path": "note.txt"}', "{}", "not JSON", '{"command": "echo hello"}'))
             yield CallFragment(0, f"call-{random.random()}", tool, given)
             yield Finished("tool_calls")
@@ -86,7 +102,7 @@ async def _meanwhile(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         yield
     finally:
         task.cancel()
-        with suppress(asyncio.CancelledError, aiohttp.ClientError):
+        with suppress(asyncio.CancelledError, TimeoutError, aiohttp.ClientError):
             await task
 
 
@@ -134,16 +150,50 @@ async def agent_at_a_proxy(services: Services) -> AsyncIterator[World]:
 
 async def _ask_on(asking: Agent) -> None:
     for steps in count(4):
-        with suppress(aiohttp.ClientError):
+        with suppress(aiohttp.ClientError, TimeoutError):  # nobody may let it go for minutes
             await asking.ask(steps)
 
 
-WORLDS = (nothing, demo, growing_file, agent_at_a_proxy)
+@asynccontextmanager
+async def hostile_session(services: Services) -> AsyncIterator[World]:
+    """A session of the store in which every name, title and text is a stranger's."""
+    chance = Random(7)
+    bodies = poisoned(run(STEPS), chance)
+    with services.store.create(bodies, title=hostile_text(chance)) as session:
+        yield World(session.id)
+
+
+@asynccontextmanager
+async def hostile_file(services: Services) -> AsyncIterator[World]:
+    """A file of the same kind, which nothing can be changed in, with halves of characters."""
+    path = Path(as_file(Path.cwd(), poisoned(run(STEPS), Random(8))))
+    path.write_text(path.read_text("utf-8").replace("[/]", "[/]\\ud800"), "utf-8")
+    yield World(str(path))
+
+
+@asynccontextmanager
+async def held_request(services: Services) -> AsyncIterator[World]:
+    """Nothing is open, while an agent with a strange name waits at a breakpoint for its first answer."""
+    async with agent(0, "every") as (asking, _), _meanwhile(_ask_on(asking)):
+        yield World()
+
+
+WORLDS = (nothing, demo, growing_file, agent_at_a_proxy, hostile_session, hostile_file, held_request)
 
 
 def furnish(project: Path) -> None:
-    """A file to read, and the sessions of other agents."""
+    """A file to read, the sessions of other agents, and names, themes and policies as a stranger would write them."""
     (project / "note.txt").write_text("the milk is in the fridge\n")
+    (project / "[b]note[b").write_text(f"{CLIPBOARD}\n")
+    (project / f"note{CLIPBOARD}\u202e.txt").write_text("[@click=app.quit()]X[/]\n")
+    (project / "AGENTS.md").write_text("\n".join(TEXTS), "utf-8")
+    for name, text in STRANGE_SETTINGS.items():
+        path = config_dir() / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    ink = (shipped_folder() / "ink.toml").read_text("utf-8")
+    strange = ink.replace('name = "ink"', 'name = "[@click=app.quit()]X"')
+    (config_dir() / "themes" / "strange-name.toml").write_text(strange, "utf-8")
     for place, lines in SESSIONS.values():
         path = Path.home() / place
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import pytest
@@ -18,10 +19,10 @@ from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text
 from workbench.session import connection
 from workbench.session.model import SessionModel
+from workbench.session.observable import Notice, SessionState
 from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
 from workbench.session.services import Services
-from workbench.session.updates import Notice
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.registry import WorkbenchScreen
 from workbench.tui.main.screen import MainScreen
@@ -29,7 +30,8 @@ from workbench.tui.main.screen import MainScreen
 T = TypeVar("T")
 
 SMALL = (90, 30)
-"""A screen with one pane at a time, which is drawn faster."""
+ONE_PANE = (99, 40)
+"""Screens with one pane at a time, which are drawn faster."""
 DEADLINE = 180
 """Seconds after which what was waited for is taken for lost."""
 
@@ -85,19 +87,19 @@ class Watcher:
     """A model without a screen, and what it has shown so far."""
 
     def __init__(self, services: Services, ref: str = "", **options: Any) -> None:
-        self.values: dict[str, Any] = {}
         self.seen: list[tuple[str, Any]] = []
         self.notices: list[Notice] = []
-        self.model = SessionModel(services, Options(**options), self._show, asyncio.get_running_loop())
+        self.model = SessionModel(services, Options(**options), asyncio.get_running_loop())
+        self.model.observe(self._observe)
+        self.model.listen(self.notices.append)
         self.model.start(ref or newest(services))
 
-    def _show(self, changes: Mapping[str, Any], notices: tuple[Notice, ...]) -> None:
-        self.values.update(changes)
-        self.seen += changes.items()
-        self.notices += notices
+    def _observe(self, before: SessionState, after: SessionState) -> None:
+        values = [(each.name, getattr(before, each.name), getattr(after, each.name)) for each in fields(SessionState)]
+        self.seen += [(name, new) for name, old, new in values if new is not old]
 
     def __getattr__(self, name: str) -> Any:
-        return self.values[name]
+        return getattr(self.model.state, name)
 
     async def ask(self, question: Callable[[OpenSession], T]) -> T:
         """Something about what is open."""
@@ -154,7 +156,6 @@ async def settle(pilot: Pilot[Any]) -> None:
     await until(lambda: any(isinstance(screen, MainScreen) for screen in pilot.app.screen_stack))
     screen = main_screen(pilot.app)
     await pilot.pause()
-    await until(lambda: hasattr(screen, "model"))
     async with asyncio.timeout(DEADLINE):
         await screen.model.settled()
     await pilot.pause()
@@ -170,7 +171,7 @@ def full_screen(services: Services, ref: str = "", **options: Any) -> WorkbenchA
 
 @asynccontextmanager
 async def program(
-    services: Services, size: tuple[int, int] = (120, 40), ref: str = "", **options: Any
+    services: Services, size: tuple[int, int] = ONE_PANE, ref: str = "", **options: Any
 ) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
     """The program on a screen of this size, settled."""
     app = full_screen(services, ref, **options)

@@ -1,38 +1,44 @@
-"""Pictures of the screen: SVG files beside the tests, every feature at three sizes, in a dark and in a light theme.
+"""Pictures of the screen, compared by pytest-textual-snapshot's `snap_compare`, which writes a report of differences.
 
-A test starts one app, brings it to where the feature is seen, and has it compared; the app is walked through sizes and
-themes. A test module asks for the fixture with `pytest_plugins = ["tui.snapshots"]`.
+`snap_compare` starts an app, takes one picture of it and keeps it beside the test. It does not wait for threads, knows
+one size, and shows differences of the clock and of ids as well; so what is built on it here waits until the app is at
+rest, sets terminal, clock and ids, and looks at the same state in other sizes without pictures: the words that matter
+must be seen there, nothing may stick out of its place, and everything must be readable.
+
+A test module asks for the fixture with `pytest_plugins = ["tui.snapshots"]`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import re
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from textual import constants
 from textual.app import App
+from textual.geometry import Region
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
-from tui.play import DEADLINE
+from tui.contrast import faint_texts
+from tui.play import DEADLINE, shown
+from workbench.config import text
 from workbench.log import ids, rows
 from workbench.tui.chat.window import Window
+from workbench.tui.main.screen import MainScreen
 
 Size = tuple[int, int]
+Act = Callable[[Pilot[Any]], Awaitable[None]]
 
 SIZES: Sequence[Size] = ((80, 24), (120, 40), (200, 60))
-THEMES = ("ink", "paper")
 CALM = 3
 """Looks in a row that must find nobody at work."""
 WAITING = ("commands", "leave", "ask")
@@ -43,124 +49,87 @@ NOT_OURS = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
 NOON = 1_767_268_800_000
 """New Year's Day 2026, in milliseconds since 1970: whatever a test writes into a log was written then."""
 
-LINE = 24.4
-"""Height of a line of the screen in a picture, of which a background is a little more."""
-BACKGROUND = re.compile(
-    r'<rect fill="(#\w+)" x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="24\.65" shape-rendering="crispEdges"/>'
-)
+
+DAYS_LATER = 2 * 24 * 3600
+"""Seconds after which the pictures are taken: what has an age is two days old."""
 
 
-class Drawing(SingleFileSnapshotExtension):
-    """One file per picture, named by what it shows, at a third of the length that Rich gives it."""
-
-    _file_extension = "svg"
-    _write_mode = WriteMode.TEXT
-
-    @classmethod
-    def get_snapshot_name(cls, *, index: int | str = 0, **_: Any) -> str:
-        """Without the name of the test, which speaks of a rule."""
-        return str(index)
-
-    @classmethod
-    def write_snapshot(cls, **given: Any) -> None:
-        """Without a warning for each name."""
-        with warnings.catch_warnings(action="ignore"):
-            super().write_snapshot(**given)
-
-    def serialize(self, *args: Any, **kwargs: Any) -> str:
-        """What is kept, and what is compared."""
-        return smaller(str(super().serialize(*args, **kwargs)))
-
-
-def smaller(svg: str) -> str:
-    """The same picture: fonts of this machine, no clipping of lines, backgrounds in few pieces, a line per text."""
-    svg = re.sub(r"\s*(@font-face \{.*?\}|<!--.*?-->)", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"\bterminal-(\d+-)?", "", svg)
-    svg = re.sub(r'\s*<clipPath id="line-\d+">.*?</clipPath>', "", svg, flags=re.DOTALL)
-    svg = re.sub(r' clip-path="url\(#line-\d+\)"', "", svg)
-    svg = svg.replace("&#160;", "\u00a0").replace("</text><text", "</text>\n<text")
-    svg = svg.replace("<style>", "<style>\n    rect { shape-rendering: crispEdges }", 1)
-    found = BACKGROUND.search(svg)
-    if found is None:
-        return svg
-    pieces = "\n".join(_pieces(BACKGROUND.findall(svg)))
-    return svg[: found.start()] + pieces + BACKGROUND.sub("", svg[found.start() :])
-
-
-def _pieces(found: Sequence[tuple[str, str, str, str]]) -> Iterator[str]:
-    """Backgrounds of one colour as one piece: first along the lines, then from line to line."""
-    runs: list[tuple[str, float, float, float]] = []
-    for fill, *numbers in found:
-        x, y, width = map(float, numbers)
-        if runs and runs[-1][0] == fill and runs[-1][2] == y:
-            _, x, _, _ = before = runs.pop()
-            width += before[3]
-        runs.append((fill, x, y, width))
-    open_: dict[tuple[str, str, str], list[float]] = {}
-    for fill, x, y, width in runs:
-        key = (fill, f"{x:g}", f"{width:g}")
-        last = open_.get(key)
-        if last is not None and abs(last[1] + LINE - y) < 0.1:
-            last[1] = y
-            continue
-        if last is not None:
-            yield _piece(key, *last)
-        open_[key] = [y, y]
-    for key, last in open_.items():
-        yield _piece(key, *last)
-
-
-def _piece(key: tuple[str, str, str], first: float, last: float) -> str:
-    fill, x, width = key
-    return f'<rect fill="{fill}" x="{x}" y="{first:g}" width="{width}" height="{last - first + LINE + 0.25:g}"/>'
+BORDERS = str.maketrans("│┃╎▌", "    ")
+"""What stands between two lines of a text in a box."""
 
 
 class Pictures:
     """What the screen shows, against what somebody found good."""
 
-    sizes = SIZES
-    themes = THEMES
+    def __init__(self, snap_compare: Callable[..., bool]) -> None:
+        self._snap_compare = snap_compare
 
-    def __init__(self, snapshot: SnapshotAssertion, folder: Path) -> None:
-        """`folder`: where pictures go that are not as they should be."""
-        self._snapshot = snapshot.use_extension(Drawing)
-        self._folder = folder
-        self._wrong: list[str] = []
-
-    async def compare(
-        self, pilot: Pilot[Any], name: str, sizes: Sequence[Size] = SIZES, at_rest: Callable[[], bool] = lambda: True
+    def compare(
+        self,
+        app: App[Any],
+        act: Act,
+        *,
+        words: Sequence[str],
+        size: Size = (80, 24),
+        theme: str = "ink",
+        sizes: Sequence[Size] = (),
+        is_busy: bool = False,
     ) -> None:
-        """Every size in every theme. `at_rest` says what the app alone does not know."""
-        themes = THEMES
-        for size in sizes:
-            for theme in themes:
-                await self.take(pilot, name, size, theme, at_rest)
-            themes = themes[::-1]  # another theme takes longest: as few changes as there can be
-        self.check()
+        """Have `act` bring the app to where the feature is seen, and compare one picture.
 
-    async def take(self, pilot: Pilot[Any], name: str, size: Size, theme: str, at_rest: Callable[[], bool]) -> None:
-        """One picture."""
-        app = pilot.app
-        await still(pilot, at_rest)
-        if app.size != size:
-            await pilot.resize_terminal(*size)
-        app.theme = theme
-        await still(pilot, at_rest)
-        assert app.screen._compositor.size == size
-        picture = f"{name}-{size[0]}x{size[1]}-{theme}"
-        svg = app.export_screenshot(title=picture, simplify=True)
-        is_as_kept = self._snapshot(name=picture) == svg
-        if not is_as_kept:
-            (self._folder / f"{picture}.svg").write_text(Drawing().serialize(svg), "utf-8")
-            self._wrong.append(picture)
+        `words` are seen at all `sizes` (none given: the usual three). `is_busy`: nobody waits for the session.
+        """
+        app._disable_notifications = app._disable_tooltips = True  # they come and go
 
-    def check(self) -> None:
-        """Fail, once all were taken, if one is not as it was."""
-        place = self._snapshot.test_location
-        assert not self._wrong, (
-            f"{', '.join(self._wrong)}: look at {self._folder}/*.svg beside {Drawing.dirname(test_location=place)}; "
-            f"if they are meant: uv run pytest -n 0 --snapshot-update {place.filepath}"
+        def at_rest() -> bool:
+            mains = [screen for screen in app.screen_stack if isinstance(screen, MainScreen)]
+            return is_busy or all(hasattr(main, "model") and main.model.is_settled for main in mains)
+
+        async def show(pilot: Pilot[Any]) -> None:
+            await act(pilot)
+            pilot.app.theme = theme
+            for other in (*(each for each in sizes or SIZES if each != size), size):
+                await resize(pilot, other, at_rest)
+                check_look(pilot.app, words)
+            assert faint_texts(pilot.app) == [], f"hardly readable in {theme}"
+
+        assert self._snap_compare(app, terminal_size=size, run_before=show), (
+            "if this is meant: uv run pytest -n 0 --snapshot-update, with the path of this test"
         )
+
+
+async def resize(pilot: Pilot[Any], size: Size, at_rest: Callable[[], bool]) -> None:
+    """Another size of the terminal, and all that follows from it."""
+    await still(pilot, at_rest)
+    if pilot.app.size != size:
+        await pilot.resize_terminal(*size)
+        await still(pilot, at_rest)
+    assert pilot.app.screen._compositor.size == size
+
+
+def check_look(app: App[Any], words: Sequence[str]) -> None:
+    """The words are there, also where a line breaks between them; no widget is larger than its place."""
+    screen = shown(app)
+    flat = " ".join(screen.translate(BORDERS).split())
+    missing = [each for each in words if each not in flat]
+    assert not missing, f"{missing} not seen at {app.size}:\n{screen}"
+    assert not (out := list(sticking_out(app))), f"at {app.size}: {out}"
+
+
+def sticking_out(app: App[Any]) -> Iterator[tuple[Widget, Region]]:
+    """Widgets of which a part cannot be seen, though nothing scrolls there."""
+    for widget in app.screen.walk_children(Widget):
+        parent = widget.parent
+        if not isinstance(parent, Widget) or not widget.visible or not widget.region.area or widget.is_scrollable:
+            continue
+        around = app.screen.region if parent is app.screen else parent.region
+        if not around.contains_region(widget.region) and not _scrolls(parent):
+            yield widget, widget.region
+
+
+def _scrolls(widget: Widget) -> bool:
+    within = (each for each in widget.ancestors_with_self if isinstance(each, Widget) and not isinstance(each, Screen))
+    return any(each.allow_vertical_scroll for each in within)
 
 
 async def still(pilot: Pilot[Any], at_rest: Callable[[], bool]) -> None:
@@ -200,7 +169,7 @@ def _pumps(app: App[Any]) -> Iterator[MessagePump]:
 
 
 @pytest.fixture
-def pictures(snapshot: SnapshotAssertion, tmp_path: Path) -> Iterator[Pictures]:
+def pictures(snap_compare: Callable[..., bool], tmp_path: Path) -> Iterator[Pictures]:
     """The same terminal, clock and ids everywhere; nothing blinks, nothing glides."""
     with pytest.MonkeyPatch.context() as patch:
         for name in NOT_OURS:
@@ -210,6 +179,7 @@ def pictures(snapshot: SnapshotAssertion, tmp_path: Path) -> Iterator[Pictures]:
         patch.setenv("HOME", str(tmp_path))  # a folder is told by its way from here, whose name is another in every run
         time.tzset()
         patch.setattr(rows, "now", lambda: NOON)
+        patch.setattr(text, "time", SimpleNamespace(time=lambda: NOON / 1000 + DAYS_LATER))
         patch.setattr(ids, "time", SimpleNamespace(time_ns=lambda: NOON * 1_000_000))
         patch.setattr(ids, "secrets", SimpleNamespace(randbelow=lambda _: 0))
         patch.setattr(ids.new_id.__self__, "_last", 0)  # type: ignore[attr-defined]  # it is a method
@@ -219,5 +189,5 @@ def pictures(snapshot: SnapshotAssertion, tmp_path: Path) -> Iterator[Pictures]:
         patch.setitem(Timer.__init__.__kwdefaults__ or {}, "skip", False)
         patch.setattr(Input, "_toggle_cursor", lambda field: None)
         patch.setattr(TextArea, "_toggle_cursor_blink_visible", lambda area: None)
-        yield Pictures(snapshot, tmp_path)
+        yield Pictures(snap_compare)
     time.tzset()

@@ -73,7 +73,7 @@ async def test_an_error_anywhere_on_the_screen_is_told_and_the_turn_goes_on(
     Script([Text("half"), gate, *answer(" whole")]).play(monkeypatch)
     async with program(services) as (pilot, screen):
         screen.model.send("go")
-        await until(lambda: screen.live is not None)
+        await until(lambda: screen.model.state.live is not None)
         for way in WAYS:
             await screen.mount(Broken(way))
             await until(lambda way=way: f"broken while {way}" in told(pilot.app))  # type: ignore[misc]

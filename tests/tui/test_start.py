@@ -62,9 +62,9 @@ async def main():
         app = WorkbenchApp(load_settings(), lambda: load(stack))
         async with app.run_test() as pilot:
             await pilot.press("h", "i")
-            while getattr(app.screen, "shown", None) is None:
+            while not hasattr(app.screen, "model") or app.screen.model.state.shown is None:
                 await pilot.pause()
-            print(app.screen.shown.plan.verdict.status)
+            print(app.screen.model.state.shown.plan.verdict.status)
 
 asyncio.run(main())
 """

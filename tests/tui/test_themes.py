@@ -6,12 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import tomlkit
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.color import Color as RichColor
 from rich.color import ColorSystem
 from textual.color import Color
 from textual.theme import Theme
 
+from support.hostile_text import TEXTS
+from tui.small_app import SmallApp
 from workbench.config.errors import WorkbenchError
+from workbench.config.paths import config_dir
 from workbench.tui.themes import COLOURS, VARIABLES, ThemeFolder, load_themes, read_theme, shipped_folder
 
 SOUND = 'name = "mine"\ndark = true\n' + "".join(f'{colour} = "#123456"\n' for colour in COLOURS)
@@ -130,3 +136,69 @@ def test_a_folder_tells_when_a_theme_came_changed_or_went(tmp_path: Path) -> Non
         assert not folder.changed()
     path.unlink()
     assert folder.changed()
+
+
+ODD_COLOURS = (
+    *("", "auto", "auto 50%", "rgb(1e400,2,3)", "rgb(1,2)", "rgba(1,2,3,nan)", "hsl(inf,1%,1%)", "#12345", "$primary"),
+    *("transparent", "ansi_red", "ansi_default", "red 50%", "9" * 5_000, f"rgb({'9' * 5_000},1,1)", "red; color: blue"),
+    *("hsl(1e400,1%,1%)", "hsv(1,2%,nan%)", "rgb(-1,-1,-1)", "#ffffff00", *TEXTS),
+)
+VALUES = (
+    st.sampled_from(ODD_COLOURS) | st.text(st.characters(exclude_categories=["Cs"])) | st.integers() | st.floats()
+) | st.lists(st.booleans(), max_size=3)
+KEYS = st.sampled_from([*COLOURS, "name", "dark", "variables", "[b]x[/b", *(f"variables.{key}" for key in VARIABLES)])
+
+
+def write_theme(path: Path, changes: dict[str, object]) -> None:
+    """A sound theme with these values in place of its own."""
+    made = tomlkit.parse(SOUND)
+    for key, value in changes.items():
+        table, _, name = key.rpartition(".")
+        if table and not isinstance(made.get(table), dict):
+            made[table] = tomlkit.table()
+        place = made[table] if table else made
+        place[name] = value
+    path.write_text(tomlkit.dumps(made), "utf-8")
+
+
+@given(st.dictionaries(KEYS, VALUES, max_size=3))
+def test_whatever_a_theme_s_file_says_it_is_a_theme_or_a_line(
+    tmp_path_factory: pytest.TempPathFactory, changes: dict[str, object]
+) -> None:
+    folder = tmp_path_factory.mktemp("themes")
+    write_theme(folder / "odd.toml", changes)
+    found = load_themes([folder])
+    assert len(found.themes) + len(found.problems) == 1
+    for problem in found.problems:
+        assert len(problem.splitlines()) == 1
+        assert len(problem) < 400 + len(str(folder))
+    for theme in found.themes:
+        assert theme.name.isprintable()
+        for key, value in {**theme.to_color_system().generate(), **theme.variables}.items():
+            assert isinstance(value, str), key
+
+
+@pytest.mark.parametrize("name", ["\\u001b]52;c;eA==\\u0007", "\\u202eabc", "x" * 61, " "])
+def test_a_name_that_cannot_be_shown_is_told_in_a_line(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "odd.toml"
+    path.write_text(SOUND.replace("mine", name))
+    with pytest.raises(WorkbenchError, match="name: expected up to 60 characters that can be shown"):
+        read_theme(path)
+
+
+async def test_odd_themes_are_shown_and_of_many_broken_ones_a_few_are_told() -> None:
+    folder = config_dir() / "themes"
+    folder.mkdir(parents=True)
+    for number, colour in enumerate(ODD_COLOURS):
+        write_theme(folder / f"{number}.toml", {"name": f"[b]{number}[/b", "panel": colour, "variables.quiet": colour})
+    app = SmallApp()
+    async with app.run_test(notifications=True) as pilot:
+        await pilot.pause()
+        told = [notice.message for notice in app._notifications]
+        assert len(told) == 6
+        assert told[-1].startswith("and ")
+        odd = [name for name in app.available_themes if name.startswith("[b]")]
+        assert 0 < len(odd) < len(ODD_COLOURS)
+        for name in odd:
+            app.theme = name
+            await pilot.pause()

@@ -8,18 +8,18 @@ from typing import Any
 from textual.app import App, ComposeResult
 from textual.message import Message
 from textual.pilot import Pilot
-from textual.reactive import var
 
+from support.session_state import SetSession, StateField
 from tui.play import until
 from tui.small_app import SmallApp
+from workbench.session.observable import ObservableSession
+from workbench.session.transcript import NOTHING
 from workbench.session.values import (
     Activity,
     AnswerChoice,
     ChatCall,
     ChatEntry,
-    DraftCost,
     EntryState,
-    Live,
     Transcript,
     UserQuestion,
 )
@@ -111,37 +111,36 @@ ASKED = UserQuestion(
 )
 
 
+def _complete(text: str) -> list[Completion]:
+    return [each for each in SLASHES if each.text.startswith(text)]
+
+
 class Host(SmallApp):
-    """The pane, bound to values that a test sets; every message that reaches the top is kept."""
+    """The pane over a state that a test sets; every message that reaches the top is kept."""
 
     ENABLE_COMMAND_PALETTE = False
 
-    transcript: var[Transcript | None] = var(None)
-    live: var[Live | None] = var(None)
-    activity: var[Activity] = var(Activity())
-    question: var[UserQuestion | None] = var(None)
-    queue: var[tuple[str, ...]] = var(())
-    draft_cost: var[DraftCost] = var(DraftCost())
-    read_only: var[str] = var("")
+    transcript, live, activity, question = StateField(), StateField(), StateField(), StateField()
+    queue, draft_cost, refusal = StateField(), StateField(), StateField()
 
-    def __init__(self, entries: Transcript | list[ChatEntry] | None = None, root: Path | None = None) -> None:
+    def __init__(
+        self,
+        entries: Transcript | list[ChatEntry] = NOTHING,
+        root: Path | None = None,
+        session: ObservableSession | None = None,
+    ) -> None:
         super().__init__()
+        self.session = session or SetSession()
+        self.session.put(
+            transcript=ListTranscript(entries) if isinstance(entries, list) else entries, activity=Activity()
+        )
         self._root = root
         self.asked: list[Message] = []
         self.copied: list[str] = []
-        self.set_reactive(Host.transcript, ListTranscript(entries) if isinstance(entries, list) else entries)
 
     def compose(self) -> ComposeResult:
         """The pane alone."""
-        yield ChatPane(lambda text: [each for each in SLASHES if each.text.startswith(text)], self._root).data_bind(
-            Host.transcript,
-            Host.live,
-            Host.activity,
-            Host.question,
-            Host.queue,
-            Host.draft_cost,
-            Host.read_only,
-        )
+        yield ChatPane(self.session, _complete, self._root)
 
     def on_mount(self) -> None:
         """One types at once."""

@@ -198,10 +198,10 @@ async def test_a_draft_outlives_whatever_comes_in() -> None:
         app.transcript = LongTranscript(30)
         app.live = None
         app.draft_cost = DraftCost(3, 4, 5)
-        app.read_only = "for a moment"
+        app.refusal = "for a moment"
         await settle(pilot)
         await pilot.press("x", "enter")
-        app.read_only = ""
+        app.refusal = ""
         await settle(pilot)
         assert app.pane.composer.text == "my draftx"
         assert app.pane.composer.has_focus
@@ -212,9 +212,9 @@ async def test_read_only_says_why_keeps_the_message_and_sends_commands() -> None
     app = Host(TALK)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await settle(pilot)
-        app.read_only = "another has it [/b]"
+        app.refusal = "another has it [/b] \u200fback"
         await settle(pilot)
-        assert "read-only: another has it [/b]" in screen_of(app)
+        assert "read-only: another has it [/b] �back" in screen_of(app)
         await pilot.press("a", "ctrl+j", "b", "enter")
         await settle(pilot)
         assert app.pane.composer.text == "a\nb"

@@ -184,7 +184,7 @@ async def test_nothing_is_edited_where_nothing_can_be_sent() -> None:
     app = Host(list(TALK))
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await settle(pilot)
-        app.read_only = "talk.json is a file"
+        app.refusal = "talk.json is a file"
         await pilot.press("shift+tab", "e")
         await settle(pilot)
         assert app.pane.composer.editing is None

@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from rich.color import Color as RichColor
-from rich.style import Style
-from textual.color import Color
 from textual.pilot import Pilot
 
 from tui.chat.host import ASKED, Host, ListTranscript, called, said, settle
+from tui.contrast import faint_texts
 from workbench.session.values import Activity, DraftCost, EntryState, Live, LiveCall
 from workbench.tui.themes import load_themes
 
@@ -106,17 +104,49 @@ async def asking(app: Host, pilot: Pilot[Any]) -> None:
     await pilot.press("tab")
 
 
+WORDS: dict[Act, tuple[str, ...]] = {
+    resting: (
+        "· 212 tokens, leaves",
+        "■ you stopped the answer here",
+        "R asks again",
+        "See the docs (http://example.org).",
+    ),
+    call: (
+        "▾ Bash pytest -x",
+        "run_command · event 5 · turn 1",
+        "8,000 of 52,113 t · truncated: 52,113 tokens are over",
+    ),
+    reasoning: ("▾ reasoning", "First the test. First the test."),
+    answering: (
+        "waits 1: and then the docs",
+        "Alt+↑ edits it",
+        "● running: run_command Esc stop",
+        "Bash make -j2 … running",
+    ),
+    slash: ("▸ /compact make room now", "/model NAME talk to another model"),
+    file: ("▸ auth.py about 225 t", "tables.sql about 8 t"),
+    asking: ("? run_command: may the model run a command?", "c this command (this session), C always", "does not fit"),
+}
+
+
 @pytest.mark.parametrize(
-    "act", [resting, call, reasoning, answering, slash, file, asking], ids=lambda act: act.__name__
+    ("act", "size", "theme"),
+    [*((act, (80, 24), "ink") for act in WORDS), (resting, (200, 60), "ink"), (resting, (120, 40), "paper")],
+    ids=lambda value: (
+        getattr(value, "__name__", None) or (value if isinstance(value, str) else f"{value[0]}x{value[1]}")
+    ),
 )
-async def test_the_pane(act: Act, project: Path, pictures: Pictures) -> None:
+def test_the_pane(act: Act, size: tuple[int, int], theme: str, project: Path, pictures: Pictures) -> None:
     (project / "auth.py").write_text("import sqlite3\n" * 60, "utf-8")
     (project / "tables.sql").write_text("create table users (name text);\n", "utf-8")
     app = Host(ListTranscript(list(TALK), STANDINGS), project)
-    async with app.run_test(size=(80, 24)) as pilot:
+
+    async def show(pilot: Pilot[Any]) -> None:
         await settle(pilot)
         await act(app, pilot)
-        await pictures.compare(pilot, act.__name__)
+
+    sizes = () if size == (80, 24) else (size,)
+    pictures.compare(app, show, words=WORDS[act], size=size, theme=theme, sizes=sizes)
 
 
 async def on_screen(act: Act, size: tuple[int, int], theme: str, look: Callable[[Host], Any]) -> Any:
@@ -135,34 +165,10 @@ THEMES = [theme.name for theme in load_themes().themes]
 
 @pytest.mark.parametrize("theme", THEMES)
 async def test_everything_can_be_read_in_every_theme(theme: str) -> None:
-    assert await on_screen(everything, (120, 70), theme, _faint) == []
+    assert await on_screen(everything, (120, 70), theme, faint_texts) == []
 
 
 async def everything(app: Host, pilot: Pilot[Any]) -> None:
     """As much as a screen holds."""
     await answering(app, pilot)
     await asking(app, pilot)
-
-
-def _faint(app: Host) -> list[tuple[str, float]]:
-    """Texts that hardly stand out from what is behind them, with the contrast they have."""
-    found = []
-    for strip in app.screen._compositor.render_strips():
-        for text, style, _ in strip:
-            if any(char.isalnum() for char in text) and style is not None and (contrast := _contrast(style)) < 3:
-                found.append((text, contrast))
-    return found
-
-
-def _contrast(style: Style) -> float:
-    """As the accessibility guidelines reckon it: 3 is the least for what is not running text."""
-    if style.color is None or style.bgcolor is None:
-        return 21.0
-    bright, dark = sorted((_luminance(style.color), _luminance(style.bgcolor)), reverse=True)
-    return (bright + 0.05) / (dark + 0.05)
-
-
-def _luminance(color: RichColor) -> float:
-    parts = [part / 255 for part in Color.from_rich_color(color).rgb]
-    red, green, blue = (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -161,17 +161,18 @@ async def test_a_key_from_before_the_question_could_be_seen_is_typing() -> None:
         assert app.pane.composer.text == "y"
 
 
-async def test_the_lines_of_a_long_answer_begin_at_the_left() -> None:
+async def test_a_long_answer_continues_below_its_label_and_in_another_size_too() -> None:
     app = Host(said(("you", "go")))
-    async with app.run_test(size=(60, 30)) as pilot:
+    async with app.run_test(size=(45, 30)) as pilot:
         await settle(pilot)
-        never = AnswerChoice("v", "never", "never: run_command:printf " + "x" * 50)
-        app.question = ASKED._replace(choices=(AnswerChoice("n", "no", "deny once"), never), default="no")
+        app.question = ASKED._replace(choices=(AnswerChoice("c", "yes", "word " * 12),))
         await settle(pilot)
-        lines = screen_of(app).splitlines()
-        begins = next(line.index("v never") for line in lines if "v never" in line)
-        goes_on = next(line for line in lines if "xxxxx" in line)
-        assert goes_on.index("x") <= begins
+        for width in (45, 70, 38):
+            await pilot.resize_terminal(width, 30)
+            await settle(pilot)
+            lines = [line for line in screen_of(app).splitlines() if " word" in line]
+            assert len({line.index("word") for line in lines}) == 1, lines
+            assert sum(line.count("word") for line in lines) == 12
 
 
 async def test_escape_gives_the_answer_that_changes_nothing() -> None:

@@ -100,7 +100,10 @@ async def test_it_stays_open_when_a_real_answer_ends(services: Services, monkeyp
         await until(lambda: "Then at the fixture." in shown(pilot.app))
         gate.set()
         await play.settle(pilot)
-        assert [entry.kind for entry in map(screen.transcript.__getitem__, range(len(screen.transcript)))][-2:] == [
+        assert [
+            entry.kind
+            for entry in map(screen.model.state.transcript.__getitem__, range(len(screen.model.state.transcript)))
+        ][-2:] == [
             "reasoning",
             "ai",
         ]

@@ -19,7 +19,7 @@ from workbench.tui.main.screen import MainScreen
 
 pytestmark = pytest.mark.usefixtures("project")
 
-SIZES = [(80, 24), (120, 40), (200, 60)]
+SIZES = [(80, 24), (100, 28), (120, 40), (200, 60)]
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def earlier(services: Services) -> str:
 
 async def found(screen: MainScreen) -> None:
     """Wait until other agents' sessions were looked for."""
-    await until(lambda: screen.welcome is not None and not screen.welcome.lists.searching)
+    await until(lambda: screen.model.state.welcome is not None and not screen.model.state.welcome.lists.searching)
 
 
 @pytest.mark.long
@@ -79,7 +79,7 @@ async def test_an_empty_chat_says_what_to_do_and_what_there_is(
             "Ctrl+Q quit",
         ):
             assert said in text
-        assert "bread 1,234 tokens" in text
+        assert ("bread 1,234 tokens" if size == SIZES[0] else "bread") in text  # a column of the split has less room
         assert text.index("[b]here") < text.index("[b]there"), "those of this folder come first"
         assert "\x1b" not in text
         assert told(pilot.app) == "", "nothing lies over the keys"
@@ -97,9 +97,9 @@ async def test_the_rows_are_reached_by_keys_and_open(services: Services, earlier
         await pilot.press("tab", "escape")
         assert screen.chat.composer.has_focus
         await pilot.press("tab", *["j"] * 5, "enter")
-        await until(lambda: screen.session_title == "bread")
+        await until(lambda: screen.model.state.title == "bread")
         await settle(pilot)
-        assert screen.welcome is None
+        assert screen.model.state.welcome is None
         assert screen.chat.composer.has_focus, "the welcome is gone, and with it its focus"
         assert not screen.chat.greeting.display
 
@@ -112,7 +112,7 @@ async def test_another_agents_session_is_opened_by_mouse(services: Services) -> 
         lines = shown(pilot.app).splitlines()
         row = next(at for at, line in enumerate(lines) if "[b]there" in line)
         await pilot.click(offset=(lines[row].index("there"), row))
-        await until(lambda: "there/1.jsonl" in screen.session_title)
+        await until(lambda: "there/1.jsonl" in screen.model.state.title)
         await settle(pilot)
         assert "[b]there" in shown(pilot.app)
 
@@ -122,7 +122,7 @@ async def test_it_goes_with_the_first_word(services: Services, monkeypatch: pyte
     Script(answer("rye rises slowly")).play(monkeypatch)
     async with program(services) as (pilot, screen):
         await typed(pilot, "bread")
-        assert screen.welcome is None
+        assert screen.model.state.welcome is None
         assert "rye rises slowly" in shown(pilot.app)
 
 
@@ -132,7 +132,7 @@ async def test_a_file_without_messages_says_so(services: Services, tmp_path: Pat
         name = session.id
     empty.write_text("\n".join(services.store.export_events(name)))
     async with program(services, ref=str(empty)) as (pilot, _):
-        assert "This file holds no messages." in shown(pilot.app)
+        await until(lambda: "This file holds no messages." in shown(pilot.app))
         assert "say something" not in shown(pilot.app)
 
 
@@ -161,8 +161,8 @@ async def test_who_answers_and_what_to_do_about_it(
 
 
 def welcome_text(screen: MainScreen) -> list[str]:
-    assert screen.welcome is not None
-    return [screen.welcome.model, screen.welcome.advice]
+    assert screen.model.state.welcome is not None
+    return [screen.model.state.welcome.model, screen.model.state.welcome.advice]
 
 
 TALKS, AGES = st.text(max_size=90), st.integers(0, 2**42)

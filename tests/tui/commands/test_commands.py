@@ -29,7 +29,7 @@ async def test_what_cannot_be_done_now_says_why(services: Services, talk: Path) 
         screen.run_command(REGISTRY["undo"])
         await seen(pilot, "Make a session of", "A file is read-only.")
         await pilot.press("escape")
-        assert screen.read_only
+        assert screen.model.state.read_only
         names = [str(hit.prompt) async for hit in CommandHits(screen).discover()]
         assert not any(name.startswith("undo") for name in names)
 
@@ -89,15 +89,17 @@ async def test_tokens_says_when_the_policy_compacts_and_agrees_with_the_panel_on
     async with program(services, SMALL, policy=policy) as (pilot, screen):
         screen.say("one")
         await settle(pilot)
-        await until(lambda: screen.compaction is not None and screen.compaction.curve.turns == 1)
-        assert screen.compaction is not None
-        line = next_line(screen.compaction).plain
+        await until(
+            lambda: screen.model.state.compaction is not None and screen.model.state.compaction.curve.turns == 1
+        )
+        assert screen.model.state.compaction is not None
+        line = next_line(screen.model.state.compaction).plain
         screen.run_command(REGISTRY["tokens"])
         await until(lambda: isinstance(pilot.app.screen, Report))
         await pilot.press("y")
         rows = dict(re.split(r" {2,}", row, maxsplit=1) for row in pilot.app.clipboard.splitlines())
         assert rows["compaction"] == f"{policy} {said}"
-        assert rows["next"] == screen.compaction.next
+        assert rows["next"] == screen.model.state.compaction.next
         assert rows["next"] in line
         assert rows["window full"] == "not soon"
 
@@ -131,10 +133,10 @@ async def test_instructions_that_are_not_there_are_said_to_be_missing(services: 
 @pytest.mark.parametrize(
     ("name", "letters", "value"),
     [
-        ("policy", "lay", lambda screen: screen.status.policy == "layers"),
+        ("policy", "lay", lambda screen: screen.model.state.status.policy == "layers"),
         ("theme", "paper", lambda screen: screen.app.theme == "paper"),
-        ("model", "gpt-4.1-mini", lambda screen: "gpt-4.1-mini" in screen.status.model),
-        ("sessions", "second", lambda screen: screen.session_title == "the second"),
+        ("model", "gpt-4.1-mini", lambda screen: "gpt-4.1-mini" in screen.model.state.status.model),
+        ("sessions", "second", lambda screen: screen.model.state.title == "the second"),
     ],
 )
 async def test_a_list_is_narrowed_down_by_typing(services: Services, name: str, letters: str, value: object) -> None:
@@ -162,7 +164,7 @@ async def test_a_list_can_be_left(services: Services) -> None:
         await until(lambda: pilot.app.screen is not screen)
         await pilot.press("escape")
         await settle(pilot)
-        assert screen.status.policy == "workbench"
+        assert screen.model.state.status.policy == "workbench"
 
 
 async def test_arguments_are_checked(services: Services) -> None:
@@ -190,20 +192,28 @@ async def test_overrides_and_the_clipboard(services: Services, monkeypatch: pyte
         screen.say("/copy")
         await pilot.app.workers.wait_for_complete()
         assert pilot.app.clipboard == "The [b]answer."
-        seq = screen.transcript[len(screen.transcript) - 1].seq
+        seq = screen.model.state.transcript[len(screen.model.state.transcript) - 1].seq
         screen.say(f"/pin {seq - 1}-{seq}")
         await settle(pilot)
-        standing = screen.transcript.standing(screen.transcript[screen.transcript.index_of(seq)])
+        standing = screen.model.state.transcript.standing(
+            screen.model.state.transcript[screen.model.state.transcript.index_of(seq)]
+        )
         assert standing is not None
         assert standing.pinned
 
 
-@pytest.mark.parametrize("name", ["語" * 300, "~nobody-here/talk.jsonl"], ids=["too long", "no such user"])
-async def test_a_name_that_no_file_can_have_is_told_and_ends_nothing(services: Services, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "refusal"),
+    [("語" * 300, "cannot be written"), ("~nobody-here/talk.jsonl", "there is no folder ~nobody-here")],
+    ids=["too long", "no such user"],
+)
+async def test_a_name_that_no_file_can_have_is_told_and_ends_nothing(
+    services: Services, name: str, refusal: str
+) -> None:
     services.store.create([UserMessage("kept")], title="talk").close()
     new_file(name)
     async with program(services, SMALL) as (pilot, screen):
-        for command, says in (("export", "cannot be written"), ("open", "no session")):
+        for command, says in (("export", refusal), ("open", "no session")):
             screen.say(f"/{command} {name}")
             await until(lambda says=says: says in told(pilot.app))  # type: ignore[misc]
 
@@ -220,7 +230,7 @@ async def test_a_session_is_exported_and_never_over_another_file(services: Servi
         screen.say("/export nowhere/at/all.json")
         await pilot.app.workers.wait_for_complete()
         await settle(pilot)
-        assert "cannot be written" in told(pilot.app)
+        assert "there is no folder nowhere/at" in told(pilot.app)
     text = (project / name).read_text()
     assert "kept" in text
     assert name.endswith("l") or json.loads(text)["messages"][-1]["content"] == "kept"
@@ -265,6 +275,7 @@ async def test_the_help_lists_all_commands_and_is_searched(services: Services) -
         for command in REGISTRY.commands:
             for word in command.help.split():
                 assert word in whole
+        assert "/compact " in whole
         assert "keys: chat" in whole
         assert "⚑" in whole
         assert all(len(line) <= 80 for line in shown(pilot.app).splitlines())

@@ -31,8 +31,8 @@ async def on(services: Services, *more: Any) -> AsyncIterator[tuple[Pilot[Any], 
 
 async def active(screen: MainScreen) -> list[str]:
     """The states of the rows."""
-    assert screen.shown is not None
-    return [row.state for row in screen.shown.plan.rows]
+    assert screen.model.state.shown is not None
+    return [row.state for row in screen.model.state.shown.plan.rows]
 
 
 async def test_in_the_context_overrides_are_undone_first_and_a_compaction_only_when_agreed(services: Services) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from support.drafts import work
-from tui.play import DEADLINE, program, settle, until
+from tui.play import DEADLINE, ONE_PANE, program, settle, until
 from workbench.log.events import Body, Setting, Usage, UserMessage
 from workbench.session.services import Services
 from workbench.tui.main.screen import MainScreen
@@ -42,7 +42,7 @@ def stored(services: Services, turns: int = 8, **more: Any) -> str:
 
 @asynccontextmanager
 async def on_screen(
-    services: Services, size: tuple[int, int] = (120, 40), turns: int = 8, **options: Any
+    services: Services, size: tuple[int, int] = ONE_PANE, turns: int = 8, **options: Any
 ) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
     """The program on such a session."""
     made = {"window": WINDOW, "reserve": 2_000, **options}

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from support.requirements import requirement
+from support.talk import turns
 from tui.compaction.long_talk import SUMMARY, stored
 from tui.compaction.watching import Scripted, bodies, on_talk, view
 from tui.play import answer, opened, until
-from workbench.log.events import Compaction, Failure, Usage
+from workbench.log.events import Compaction, Failure, Setting, Usage
 from workbench.models.reply_parts import Text
 from workbench.session.questions import make_session
 from workbench.session.reports import tokens
@@ -51,7 +52,7 @@ async def test_the_next_turn_does_not_wait_for_a_compaction(services: Services, 
     script(answer(LONG), [gate, *answer(SUMMARY)], answer("And this."))
     async with on_talk(services, *AUTO) as on:
         on.model.send("go on")
-        await until(lambda: on.values["activity"].text == "asking scripted" and view(on).running is not None)
+        await until(lambda: on.activity.text == "asking scripted" and view(on).running is not None)
         assert (on.activity.kind, on.activity.text) == ("compacting", "asking scripted")
         on.model.send("and that?")
         await until(lambda: on.said[-1] == ("ai", "And this."))
@@ -71,14 +72,14 @@ async def test_confirm_asks_in_place_with_the_figures_and_no_is_the_default(
     made = script(answer(LONG), answer("Two."), answer(SUMMARY))
     async with on_talk(services, *ASK) as on:
         on.model.send("first")
-        await until(lambda: on.values.get("question") is not None)
+        await until(lambda: on.question is not None)
         question = on.question
         assert question.kind == "compact"
         assert question.title.startswith("Context usage at ")
         assert question.title.endswith("Compact conversation?")
         assert question.default == "no"
         assert "threshold: " in question.detail
-        assert on.values["activity"].kind == "waiting"
+        assert on.activity.kind == "waiting"
         on.model.answer(question.number, "no")
         await until(lambda: on.question is None)
         await on.settled()
@@ -98,7 +99,7 @@ async def test_a_message_in_place_of_an_answer_means_not_now(services: Services,
     script(answer(LONG), answer("Two."))
     async with on_talk(services, *ASK) as on:
         on.model.send("first")
-        await until(lambda: on.values.get("question") is not None)
+        await until(lambda: on.question is not None)
         number = on.question.number
         on.model.send("second")
         await until(lambda: on.said[-1] == ("ai", "Two."))
@@ -108,9 +109,11 @@ async def test_a_message_in_place_of_an_answer_means_not_now(services: Services,
 
 async def test_what_cannot_be_sent_is_asked_about_at_every_message(services: Services, script: Scripted) -> None:
     script()
-    async with opened(services, stored(services, 8), window=6_000, policy="confirm") as on:
+    with services.store.create([Setting("model", "scripted"), *turns(8, 450)]) as session:
+        talk = session.id
+    async with opened(services, talk, window=6_000, policy="confirm") as on:
         on.model.send("refused")
-        await until(lambda: on.values.get("question") is not None)
+        await until(lambda: on.question is not None)
         assert [choice.label for choice in on.question.choices][1] == "no, ask again at the next message"
         number = on.question.number
         on.model.answer(number, "no")
@@ -204,7 +207,7 @@ async def test_two_questions_at_a_time_are_asked_one_after_the_other(services: S
             return said
 
         first = asyncio.ensure_future(on.model.compacting(lambda work: ask(work, "one")))
-        await until(lambda: on.values.get("question") is not None)
+        await until(lambda: on.question is not None)
         second = asyncio.ensure_future(on.model.compacting(lambda work: ask(work, "two")))
         await until(lambda: "two" in on.question.title)
         on.model.answer(on.question.number, "no")

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("project")
 
 def made(screen: MainScreen) -> int:
     """How many compactions there are."""
-    return screen.compaction.metrics.made if screen.compaction is not None else -1
+    return screen.model.state.compaction.metrics.made if screen.model.state.compaction is not None else -1
 
 
 async def asked(pilot: Pilot[Any], key: str = "c") -> CompactDialog:
@@ -55,7 +55,7 @@ async def test_the_keys_work_in_the_composer_ask_with_the_figures_and_no_is_the_
         for key, no in (("ctrl+g", "n"), ("f8", "enter"), ("ctrl+g", "escape")):
             await asked(pilot, key)
             text = shown(pilot.app)
-            assert f"({screen.status.tokens:,}/20,000 tokens). Compact conversation?" in text
+            assert f"({screen.model.state.status.tokens:,}/20,000 tokens). Compact conversation?" in text
             for figure in ("18 items with 4,224 tokens", "6 events of that range", "price unknown", "cached tokens"):
                 assert figure in text
             await pilot.press(no)
@@ -92,8 +92,8 @@ async def test_the_question_shows_how_far_its_figures_are_and_esc_stops_them(
         go_on.set()
         await until(ended.is_set)
         await rest(pilot)
-        assert screen.compaction is not None
-        assert screen.compaction.running is None
+        assert screen.model.state.compaction is not None
+        assert screen.model.state.compaction.running is None
         assert made(screen) == 0
 
 
@@ -123,15 +123,15 @@ async def test_yes_compacts_and_shows_the_summary_and_the_new_usage(
 ) -> None:
     Script(answer(SUMMARY)).play(monkeypatch)
     async with panel(services) as (pilot, screen):
-        before = screen.status.tokens
+        before = screen.model.state.status.tokens
         agreed = (await asked(pilot)).preview
         await pilot.press("y")
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
         await rest(pilot)
-        after = screen.status.tokens
+        after = screen.model.state.status.tokens
         assert after < before
-        assert screen.compaction is not None
-        entry = screen.compaction.last
+        assert screen.model.state.compaction is not None
+        entry = screen.model.state.compaction.last
         assert agreed is not None
         assert entry is not None
         assert entry.range == (agreed.selected.first, agreed.selected.last)
@@ -146,11 +146,11 @@ async def test_yes_compacts_and_shows_the_summary_and_the_new_usage(
         await pilot.press("y")
         await rest(pilot)
         assert "undone by #" in shown(pilot.app)
-        assert screen.status.tokens == before
+        assert screen.model.state.status.tokens == before
         assert f"{after:,} → {before:,} of 20,000 tokens" in told(pilot.app)
         await pilot.press("U")
         await rest(pilot)
-        assert screen.status.tokens == after
+        assert screen.model.state.status.tokens == after
 
 
 async def test_without_a_model_by_key_button_and_command(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +203,7 @@ async def test_it_can_be_stopped_or_left_to_go_on(services: Services, monkeypatc
         await rest(pilot)
         assert made(screen) == 1
         assert pilot.app.screen is screen
-        assert f"→ {screen.status.tokens:,} of 20,000 tokens" in told(pilot.app)
+        assert f"→ {screen.model.state.status.tokens:,} of 20,000 tokens" in told(pilot.app)
 
 
 @pytest.mark.long
@@ -218,8 +218,8 @@ async def test_the_panel_stops_one(services: Services, monkeypatch: pytest.Monke
         await rest(pilot)
         gate.set()
         assert made(screen) == 0
-        assert screen.compaction is not None
-        assert screen.compaction.running is None
+        assert screen.model.state.compaction is not None
+        assert screen.model.state.compaction.running is None
 
 
 @pytest.mark.long
@@ -259,15 +259,15 @@ async def test_confirm_asks_in_place_and_goes_on_when_declined(
     Script(answer(long), answer("Two."), answer(SUMMARY)).play(monkeypatch)
     async with on_screen(services, knobs=("compaction.threshold=0.35",)) as (pilot, screen):
         await typed(pilot, "go")
-        await until(lambda: screen.question is not None)
+        await until(lambda: screen.model.state.question is not None)
         await settle(pilot)
         assert "Compact conversation?" in shown(pilot.app)
         await until(lambda: screen.query_one(QuestionBox).has_focus)
         await pilot.press("escape")
-        await until(lambda: screen.question is None)
+        await until(lambda: screen.model.state.question is None)
         assert made(screen) == 0
         await typed(pilot, "on")
-        await until(lambda: screen.question is not None)
+        await until(lambda: screen.model.state.question is not None)
         await settle(pilot)
         await until(lambda: screen.query_one(QuestionBox).has_focus)
         await pilot.press("y")
@@ -284,7 +284,7 @@ async def test_the_command_may_be_typed_in_place_of_an_answer(
     Script(answer("Done, and this is how it was done. " * 100), answer(SUMMARY)).play(monkeypatch)
     async with on_screen(services, knobs=("compaction.threshold=0.35",)) as (pilot, screen):
         await typed(pilot, "go")
-        await until(lambda: screen.question is not None)
+        await until(lambda: screen.model.state.question is not None)
         await settle(pilot)
         await typed(pilot, "/compact")
         await until(lambda: isinstance(pilot.app.screen, CompactDialog))
@@ -293,11 +293,11 @@ async def test_the_command_may_be_typed_in_place_of_an_answer(
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
         await settle(pilot)
         assert made(screen) == 1
-        assert screen.question is None, "it is answered with that"
+        assert screen.model.state.question is None, "it is answered with that"
 
 
 def mode(screen: MainScreen) -> str:
-    return screen.compaction.mode if screen.compaction else ""
+    return screen.model.state.compaction.mode if screen.model.state.compaction else ""
 
 
 async def test_mode_and_policy_are_switched_from_the_panel(services: Services) -> None:
@@ -310,8 +310,8 @@ async def test_mode_and_policy_are_switched_from_the_panel(services: Services) -
         assert "mode auto" in shown(pilot.app)
         screen.model.switch_policy("layers")
         await rest(pilot)
-        assert screen.compaction is not None
-        assert screen.compaction.policy == "layers"
+        assert screen.model.state.compaction is not None
+        assert screen.model.state.compaction.policy == "layers"
         assert "mode auto" in shown(pilot.app), "what was chosen for the session stays"
         screen.post_message(Run("mode", "sometimes"))
         await rest(pilot)

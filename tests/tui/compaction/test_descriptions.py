@@ -14,7 +14,7 @@ from tui.compaction.views import log, nested, seen, summary
 from workbench.compaction.progress import Progress
 from workbench.compaction.values import Audit, Fact
 from workbench.log.events import Compaction, Failure, UserMessage
-from workbench.session.compaction_values import RunningCompaction, progress_text
+from workbench.session.compaction_values import CompactionView, RunningCompaction, progress_text
 from workbench.tui.compaction import descriptions
 
 
@@ -46,24 +46,44 @@ def test_a_policy_without_compaction_says_so() -> None:
     assert said(layers) == "○ no automatic compaction"
 
 
+def last_line(view: CompactionView) -> str:
+    """What the panel says of the newest compaction, where there is room for all in one line."""
+    (line,) = descriptions.last_lines(view, 200)
+    return line.plain
+
+
+def test_no_figure_of_the_last_one_is_broken_in_two() -> None:
+    view = seen(log([*talk(6), summary(3, 11)]))
+    assert [line.plain for line in descriptions.last_lines(view, 62)] == [
+        "#33: 41,200 → 3,150 tokens (13.1×) · kept 46 of 49 facts",
+        "u undoes it",
+    ]
+
+
+def test_the_title_of_a_narrow_panel_leaves_out_what_it_names_and_not_what_it_says() -> None:
+    view = seen(log(talk(8)), fixed="a file is read-only")
+    assert descriptions.title(view, 80) == "Compaction · mode confirm (asks first) · policy workbench · read-only"
+    assert descriptions.title(view, 60) == "Compaction · confirm (asks first) · workbench · read-only"
+
+
 def test_the_last_one_in_figures() -> None:
     bodies = [*talk(6), summary(3, 11)]
-    line = descriptions.last_line(seen(log(bodies))).plain
-    assert line == "#33: 41,200 → 3,150 tokens (13.1×), kept 46 of 49 facts; u undoes it"
+    line = last_line(seen(log(bodies)))
+    assert line == "#33: 41,200 → 3,150 tokens (13.1×) · kept 46 of 49 facts · u undoes it"
     bare = seen(log([*talk(6), Compaction(3, 11, "so far")]))
-    assert descriptions.last_line(bare).plain == "#33: token counts not recorded; u undoes it"
+    assert last_line(bare) == "#33: token counts not recorded · u undoes it"
     before = seen(log([*talk(6), Compaction(3, 11, "so far", meta={"tokens_before": 75_062})]))
-    assert descriptions.last_line(before).plain == "#33: made at 75,062 tokens; u undoes it", "as other agents note it"
-    assert descriptions.last_line(seen(log(nested()))).plain.endswith(", kept 46 of 49 facts; undone by #51")
+    assert last_line(before) == "#33: made at 75,062 tokens · u undoes it", "as other agents note it"
+    assert last_line(seen(log(nested()))).endswith(" · kept 46 of 49 facts · undone by #51")
 
 
 def test_where_there_is_none_it_says_why() -> None:
-    assert descriptions.last_line(seen([])).plain == "nothing to compact yet: the conversation is empty"
-    only = descriptions.last_line(seen(log([UserMessage("hello")]))).plain
+    assert last_line(seen([])) == "nothing to compact yet: the conversation is empty"
+    only = last_line(seen(log([UserMessage("hello")])))
     assert only.startswith("nothing to compact yet: ")
-    assert descriptions.last_line(seen(log(talk(8)))).plain == "no compactions yet"
+    assert last_line(seen(log(talk(8)))) == "no compactions yet"
     failed = seen(log([*talk(3), Failure("compaction", "timeout: the model took too long")]))
-    assert descriptions.last_line(failed).plain == "✗ failed at event 18, timeout: the model took too long"
+    assert last_line(failed) == "✗ failed at event 18, timeout: the model took too long"
 
 
 def test_the_tree_is_told_newest_first_with_what_each_replaced_below_it() -> None:

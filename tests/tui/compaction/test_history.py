@@ -77,8 +77,8 @@ async def test_each_is_undone_and_brought_back_by_its_own(services: Services) ->
         assert "redid compaction #44" in told(pilot.app)
         screen.model.revert("all")
         await rest(pilot)
-        assert screen.compaction is not None
-        assert screen.compaction.metrics.by_status["reverted"] == screen.compaction.metrics.made
+        assert screen.model.state.compaction is not None
+        assert screen.model.state.compaction.metrics.by_status["reverted"] == screen.model.state.compaction.metrics.made
         await pilot.press("u")
         await rest(pilot)
         assert "was undone already" in told(pilot.app)
@@ -135,5 +135,5 @@ async def test_what_cannot_be_written_is_not_undone(services: Services) -> None:
             await rest(pilot)
             await pilot.press("down", "u")
             await rest(pilot)
-            assert screen.read_only
-            assert screen.read_only in told(pilot.app)
+            assert screen.model.state.read_only
+            assert screen.model.state.read_only in told(pilot.app)

@@ -14,7 +14,7 @@ from support.requirements import requirement
 from tui.compaction.long_talk import SUMMARY, WINDOW
 from tui.compaction.watching import Scripted, bodies, drafted, on_talk, view
 from tui.play import answer, opened, until
-from workbench.compaction.preview import worthwhile
+from workbench.compaction.preview import WorthwhileSummary, worthwhile
 from workbench.config.errors import Refused
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
@@ -40,7 +40,7 @@ async def test_what_could_be_compacted_is_tried_once_for_a_log(
 ) -> None:
     tried: list[int] = []
 
-    def counted(setup: Setup, plan: ContextPlan, *arguments: Any) -> tuple[int, ContextPlan]:
+    def counted(setup: Setup, plan: ContextPlan, *arguments: Any) -> WorthwhileSummary:
         tried.append(plan.size)
         return worthwhile(setup, plan, *arguments)
 
@@ -108,8 +108,9 @@ async def test_one_at_a_time_and_a_stop_by_hand(services: Services, script: Scri
 @requirement("sliding", "failures", "a compaction that fails does not fail silently")
 async def test_a_refusal_is_told_and_stays_in_the_log(services: Services, script: Scripted) -> None:
     script()
-    async with on_talk(services, "compaction.min_freed=0.99") as on:
-        with pytest.raises(Refused, match="would free"):
+    keeps_all = ("compaction.selection=last_messages", "compaction.keep_messages=500")
+    async with on_talk(services, *keeps_all) as on:
+        with pytest.raises(Refused, match="nothing to compact: the policy summarises everything but the last 500"):
             await on.model.compacting(lambda work: work.compactions.compact(digest=True))
         await on.settled()
         [failure] = await bodies(on, Failure)

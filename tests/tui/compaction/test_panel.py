@@ -67,7 +67,7 @@ async def test_the_whole_width_shows_what_would_be_summarised_and_the_history_be
         assert "tokens by turn" in text
         assert " compacts at 16,000 ┄" in text
         assert "◇ #50 41,200 → 3,150 tokens" in text
-        assert "#50: 41,200 → 3,150 tokens (13.1×), kept 46 of 49 facts; undone by #51" in text
+        assert "#50: 41,200 → 3,150 tokens (13.1×) · kept 46 of 49 facts · undone by #51" in text
 
 
 async def test_a_few_lines_have_words_only_more_the_curve_and_many_everything() -> None:

@@ -13,9 +13,10 @@ import pytest
 from textual.pilot import Pilot
 
 from support.drafts import setup
-from tui.compaction.long_talk import SUMMARY, panel, rest, talk
-from tui.compaction.views import Host, log, nested, seen
-from tui.play import Script, answer, until
+from tui.compaction.long_talk import SUMMARY, WINDOW, alone, rest, stored, talk
+from tui.compaction.views import Host, log, nested, seen, settle
+from tui.play import Script, answer, full_screen, main_screen, until
+from tui.play import settle as settle_all
 from workbench.compaction.progress import Progress
 from workbench.session import opening
 from workbench.session.compaction_values import CompactionView, RunningCompaction
@@ -48,10 +49,29 @@ VIEWS: dict[str, CompactionView] = {
 }
 
 
+PANEL = ("#50: 41,200 → 3,150 tokens", "kept 46 of 49 facts", "undone by #51", "▸ compacts at 16,000")
+SEEN = {
+    "panel": PANEL,
+    "empty": ("nothing to compact yet: the conversation is empty", "no requests yet: their tokens are drawn here"),
+    "off": ("off (never)", "layers", "read-only", "○ no automatic compaction", "8 turns · tokens by turn, 5,931 now"),
+    "held": ("manual (by hand only)", "○ no automatic compaction", "8 turns · tokens by turn, 5,931 now"),
+    "running": ("⟳ compacting: summarising part 2 of 3", "Esc stops it"),
+}
+"""What each view says in every room."""
+
+
 @pytest.mark.parametrize("name", VIEWS)
-async def test_the_panel(name: str, pictures: Pictures) -> None:
-    async with Host(VIEWS[name]).run_test() as pilot:
-        await pictures.compare(pilot, name, (*ROOMS, *TIGHT) if name == "panel" else ROOMS)
+def test_the_panel(name: str, pictures: Pictures) -> None:
+    pictures.compare(Host(VIEWS[name]), settle, words=SEEN[name], size=ROOMS[0], sizes=ROOMS)
+
+
+@pytest.mark.parametrize(
+    ("size", "theme"),
+    [*((size, "ink") for size in (*ROOMS[1:], *TIGHT)), (ROOMS[0], "paper")],
+    ids=lambda value: value if isinstance(value, str) else f"{value[0]}x{value[1]}",
+)
+def test_the_panel_in_other_rooms(size: tuple[int, int], theme: str, pictures: Pictures) -> None:
+    pictures.compare(Host(VIEWS["panel"]), settle, words=PANEL, size=size, theme=theme, sizes=(size,))
 
 
 async def question(pilot: Pilot[Any], main: MainScreen) -> None:
@@ -62,8 +82,9 @@ async def question(pilot: Pilot[Any], main: MainScreen) -> None:
 
 async def progress(pilot: Pilot[Any], main: MainScreen) -> None:
     """How far it is."""
-    assert main.compaction is not None
-    main.compaction = replace(main.compaction, running=RUNNING)
+    assert main.model.state.compaction is not None
+    main.model.put(compaction=replace(main.model.state.compaction, running=RUNNING))
+    await main.model.settled()
     await pilot.app.push_screen(ProgressDialog(main))
 
 
@@ -113,16 +134,56 @@ async def _staged(pilot: Pilot[Any], stage: Stage) -> None:
     await until(lambda: pilot.app.screen.stage == stage)  # type: ignore[attr-defined]  # of the preview
 
 
-@pytest.mark.parametrize("act", [question, progress, look, refused, draft, sure, history], ids=lambda act: act.__name__)
-async def test_the_screens(
+STAGES: dict[Callable[[Pilot[Any], MainScreen], Awaitable[None]], tuple[str, ...]] = {
+    question: ("? Context usage at 30% (5,931/20,000 tokens). Compact conversation?", "n no", "Enter, Esc: no"),
+    progress: ("summarising part 2 of 3, 1,204 characters", "b continue in the background", "x stop"),
+    look: ("summarises 18", "messages with 102 tokens are kept (budget 3,000)", "the bug in src/app1.py"),
+    refused: ("preview: nothing to do", "nothing to compact: the conversation is empty", "Esc leave"),
+    draft: ("facts keeps 1 of 13; loses", "5,931 → 1,683 of", "Port 9001 instead of 8001 (commit abc1231)."),
+    sure: ("? Discard the draft?", "Enter and Esc: keep", "y discard"),
+    history: ("41,200 → 3,150", "46 of 49 facts", "constraint Fix the bug in src/app3.py", "u undo"),
+}
+"""What each says at every size."""
+
+
+def on_screen(
+    act: Callable[[Pilot[Any], MainScreen], Awaitable[None]],
+    services: Services,
+    pictures: Pictures,
+    patch: pytest.MonkeyPatch,
+    size: tuple[int, int],
+) -> None:
+    """Bring the program to where a screen over the compaction panel is seen, and compare it."""
+    patch.setattr(opening, "fill_slots", lambda opened: None)
+    Script(answer(SUMMARY)).play(patch)
+
+    async def show(pilot: Pilot[Any]) -> None:
+        await settle_all(pilot)
+        await alone(pilot, "f4")
+        await act(pilot, main_screen(pilot.app))
+
+    app = full_screen(services, stored(services), window=WINDOW, reserve=2_000)
+    pictures.compare(app, show, words=STAGES[act], size=size, sizes=() if size == (80, 24) else (size,))
+
+
+@pytest.mark.parametrize("act", STAGES, ids=lambda act: act.__name__)
+def test_the_screens(
     act: Callable[[Pilot[Any], MainScreen], Awaitable[None]],
     services: Services,
     project: None,
     pictures: Pictures,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(opening, "fill_slots", lambda opened: None)
-    Script(answer(SUMMARY)).play(monkeypatch)
-    async with panel(services, (80, 24)) as (pilot, main):
-        await act(pilot, main)
-        await pictures.compare(pilot, act.__name__, at_rest=lambda: main.model.is_settled)
+    on_screen(act, services, pictures, monkeypatch, (80, 24))
+
+
+@pytest.mark.parametrize("act", [look, draft, history], ids=lambda act: act.__name__)
+def test_the_screens_with_more_room(
+    act: Callable[[Pilot[Any], MainScreen], Awaitable[None]],
+    services: Services,
+    project: None,
+    pictures: Pictures,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Text and facts are side by side."""
+    on_screen(act, services, pictures, monkeypatch, (120, 40))

@@ -9,10 +9,13 @@ import pytest
 from textual.pilot import Pilot
 
 from tui.compaction.long_talk import SUMMARY, panel, rest, stored
-from tui.play import Script, answer, shown, top, until
+from tui.play import Script, answer, shown, told, top, until
+from workbench.agent.compacting import CHANGED
 from workbench.log.events import Compaction
 from workbench.models.failures import ModelFailure
+from workbench.session.fault_reports import latest_report
 from workbench.session.services import Services
+from workbench.session.worker import SessionWorker
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen
 from workbench.tui.compaction.source import SourceScreen
@@ -63,7 +66,7 @@ async def test_it_shows_what_would_be_summarised_and_asks_nobody(services: Servi
         assert "nothing has been asked or changed yet" in text
         assert "facts         a summary without a model keeps all 13; the draft shows what scripted would lose" in text
         assert "18 items with 4,224 tokens, events 3 to 31" in text
-        assert f" of {screen.status.tokens:,} tokens" in text
+        assert f" of {screen.model.state.status.tokens:,} tokens" in text
         assert "kept            3  user" in text
         called = next(line for line in text.splitlines() if "summarised      4  run_command()" in line)
         assert called.rstrip().endswith("Bash pytest tests/test_1.py"), "told in the line that the context has for it"
@@ -95,7 +98,7 @@ async def test_a_draft_is_edited_with_live_figures_and_accepted(services: Servic
     async with panel(services) as (pilot, screen):
         found = await drafted(pilot)
         assert found.editor.has_focus
-        assert f"request  {screen.status.tokens:,} → " in shown(pilot.app)
+        assert f"request  {screen.model.state.status.tokens:,} → " in shown(pilot.app)
         assert "facts    keeps 1 of 13; loses tests/test_1.py, " in shown(pilot.app), "what is lost comes first"
         assert "12 lost, 1 kept" in shown(pilot.app)
         found.editor.move_cursor(found.editor.document.end)
@@ -280,3 +283,15 @@ async def test_what_a_terminal_would_act_on_never_gets_into_the_editor(
     async with panel(services) as (pilot, _):
         found = await drafted(pilot)
         assert found.editor.text == "red ␛[31mtext [/b] and  tab"
+
+
+async def test_a_draft_that_is_edited_after_its_session_is_gone_is_refused_with_a_notice(services: Services) -> None:
+    async def forget(work: SessionWorker) -> None:
+        work.drafts._previewed = None  # as when another session was opened
+
+    async with panel(services) as (pilot, screen):
+        found = await drafted(pilot)
+        await screen.model.compacting(forget)
+        found.editor.load_text("another text")
+        await until(lambda: CHANGED in told(pilot.app))
+        assert latest_report() is None

@@ -10,16 +10,17 @@ from typing import Any
 from textual import on
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
-from textual.reactive import var
 
 from support.drafts import setup
 from support.logs import number
+from support.session_state import SetSession, StateField
 from tui.compaction.long_talk import talk
 from tui.small_app import SmallApp
 from workbench.context.setup import Setup
 from workbench.log.events import Body, Compaction, Event, Revert
 from workbench.session.compaction_values import CompactionView
 from workbench.session.compaction_view import CompactionInputs, LogFigures, view
+from workbench.session.observable import ObservableSession
 from workbench.tui.compaction import panel as panel_module
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.messages import Run
@@ -77,18 +78,18 @@ def log(bodies: Sequence[Body]) -> list[Event]:
 
 
 class Host(SmallApp):
-    """The panel, bound to a value that a test sets; what it asks for is kept."""
+    """The panel over a state that a test sets; what it asks for is kept."""
 
-    compaction: var[CompactionView | None] = var(None)
+    compaction = StateField()
 
     def __init__(self, shown: CompactionView | None = None, theme: str = "ink") -> None:
         super().__init__(theme)
         self.asked: list[tuple[str, str]] = []
-        self.set_reactive(Host.compaction, shown)
+        self.session: ObservableSession = SetSession(compaction=shown)
 
     def compose(self) -> ComposeResult:
         """The panel alone."""
-        yield CompactionPanel().data_bind(Host.compaction)
+        yield CompactionPanel(self.session)
 
     def on_mount(self) -> None:
         """Its keys work at once."""

@@ -12,11 +12,11 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.pilot import Pilot
-from textual.reactive import var
 from textual.scroll_view import ScrollView
 from textual.worker import WorkerCancelled
 
 from support.logs import number
+from support.session_state import SetSession, StateField
 from support.talk import words
 from tui.small_app import SmallApp
 from workbench.compaction.triggers import compacts_at
@@ -39,12 +39,13 @@ from workbench.log.events import (
 from workbench.models.catalogue import Catalogue
 from workbench.models.ledger import Ledger
 from workbench.session.context_view import ContextView, LogQueries
+from workbench.session.observable import ObservableSession
 from workbench.session.requests import RequestMarks
-from workbench.session.values import Live
+from workbench.session.time_travel import place_after
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.inspector.row_list import RowList
 from workbench.tui.main.timeline import FAR, Timeline
-from workbench.tui.messages import Decide, Jump, Run, Travel
+from workbench.tui.messages import Decide, Jump, Run, Travel, Walk
 from workbench.tui.widgets.input_line import InputLine
 
 FOLDER = Path(__file__).parents[3] / "workbench" / "tui"
@@ -185,18 +186,17 @@ class Host(SmallApp):
     ]
     """Those of the main screen."""
 
-    shown: var[ContextView | None] = var(None)
-    live: var[Live | None] = var(None)
+    shown, live = StateField(), StateField()
 
     def __init__(self, model: Model | None = None, shown: ContextView | None = None, theme: str = "ink") -> None:
         super().__init__(theme)
         self.model = model
         self.asked: list[Decide | Jump | Travel | Run] = []
-        self.set_reactive(Host.shown, shown or (model.shown() if model else None))
+        self.session: ObservableSession = SetSession(shown=shown or (model.shown() if model else None))
 
     def compose(self) -> ComposeResult:
-        yield Timeline().data_bind(Host.shown)
-        yield InspectorPane().data_bind(Host.shown, Host.live)
+        yield Timeline(self.session)
+        yield InspectorPane(self.session)
 
     def action_walk(self, by: int) -> None:
         self.query_one(Timeline).action_step(by)
@@ -237,6 +237,13 @@ class Host(SmallApp):
         self.asked.append(message)
         assert self.model is not None
         self.shown = self.model.shown(message.place)
+
+    @on(Walk)
+    def _walk(self, message: Walk) -> None:
+        assert self.model is not None
+        marks, here = self.model.requests.marks, self.shown.at
+        place = place_after(marks, len(marks) if here is None else here, message.by, alone=message.alone)
+        self.post_message(Travel(None if place == len(marks) else place))
 
     @on(Jump)
     @on(Run)

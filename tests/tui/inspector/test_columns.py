@@ -12,7 +12,17 @@ from tui.inspector.sample import SAMPLE, item
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Edit, State
 from workbench.session.values import Live, LiveCall
-from workbench.tui.inspector.columns import MARKS, Cells, cells, head_cells, heads, lay_out, live_cells, share_bar
+from workbench.tui.inspector.columns import (
+    MARKS,
+    ROOM_WITH_STATES,
+    Cells,
+    cells,
+    head_cells,
+    heads,
+    lay_out,
+    live_cells,
+    share_bar,
+)
 from workbench.tui.inspector.order import RowGroup
 
 
@@ -42,6 +52,20 @@ def test_the_heads_are_as_wide_as_the_rows(width: int, events: int) -> None:
 def test_a_state_has_a_letter_and_a_word(state: State) -> None:
     made = cells(item(1, state=state), lay_out(80, 10), "")
     assert made.state.rstrip() == f"{SIGNS[state]} {'not sent' if state == 'aside' else state}"
+
+
+@pytest.mark.parametrize(
+    ("terminal", "inside", "marked", "words"),
+    [(100, 51, False, False), (110, 57, False, True), (120, 62, False, True), (120, 62, True, True)],
+)
+def test_in_the_split_states_have_words_from_110_columns_on(
+    terminal: int, inside: int, marked: bool, words: bool
+) -> None:
+    columns = lay_out(inside, 999, marked)
+    made = cells(SAMPLE[5], columns, "")
+    assert made.state.strip() == ("t truncated" if words else "t"), f"in a terminal of {terminal} columns"
+    assert columns.what >= (14 if words else 17)
+    assert cells(item(1, tool="exec_command", kind="tool_call"), columns, "").who.strip() == "exec_command()"
 
 
 def test_a_reason_stands_beside_the_text_and_never_in_its_place() -> None:
@@ -124,17 +148,17 @@ def test_what_is_beside_the_conversation_says_what_it_is(text: str, who: str) ->
 
 @given(st.integers(60, 250), st.integers(0, 9_999), st.booleans())
 def test_what_a_row_says_always_has_room(width: int, events: int, marked: bool) -> None:
-    assert lay_out(width, events, marked).what >= 20
+    assert lay_out(width, events, marked).what >= ROOM_WITH_STATES
 
 
 def test_in_a_narrow_pane_the_bars_go_before_the_words_and_the_sign_of_the_state_stays() -> None:
-    assert [(lay_out(width, 10).share, lay_out(width, 10).state) for width in (80, 66, 58)] == [
+    assert [(lay_out(width, 10).share, lay_out(width, 10).state) for width in (80, 66, 56)] == [
         (5, 12),
         (0, 12),
         (0, 1),
     ]
     assert "share" not in heads(lay_out(66, 10))
-    masked = cells(item(1, "said", state="masked"), lay_out(58, 10), "")
+    masked = cells(item(1, "said", state="masked"), lay_out(56, 10), "")
     assert (masked.state, masked.text.rstrip()) == ("m", "said")
 
 

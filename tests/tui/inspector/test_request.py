@@ -22,6 +22,7 @@ from tui.inspector.host import (
     setup,
     type_in,
 )
+from workbench.config.text import when
 from workbench.context.render import request
 from workbench.log.events import Compaction, Usage, UserMessage
 from workbench.models.ledger import Ledger
@@ -82,7 +83,7 @@ async def test_the_screen_shows_both_forms_searches_and_copies() -> None:
 
 
 async def test_a_request_that_does_not_fit_says_that_it_is_not_sent() -> None:
-    app = host(Model(BODIES, setup("confirm", window=3_000)))
+    app = host(Model(BODIES, setup("confirm", window=600)))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await press(pilot, "w")
@@ -129,9 +130,24 @@ def test_the_account_adds_up() -> None:
 )
 def test_the_account_by_turn_has_a_line_for_all() -> None:
     lines = said("turn").split("\n")
-    assert lines[-1].split()[:3] == ["all", "8", f"{MODEL.ledger.total.estimate:,}"]
-    assert lines[-3].split()[:2] == ["2", "1"]
-    assert lines[-2].split()[:2] == ["1", "7"]
+    clock = when(MODEL.ledger.total.last_at).split()
+    assert lines[-1].split()[:5] == ["all", *clock, "8", f"{MODEL.ledger.total.estimate:,}"]
+    assert [lines[-3].split()[at] for at in (0, 3)] == ["2", "1"]
+    assert [lines[-2].split()[at] for at in (0, 3)] == ["1", "7"]
+
+
+@requirement("codex", "counting", "the account of a turn has the time at which it was recorded")
+@requirement("codex", "counting", "the account of a turn has a total of input and output")
+def test_the_account_by_turn_has_a_total_and_clock_times() -> None:
+    lines = said("turn").split("\n")
+    head = next(line for line in lines if line.lstrip().startswith("turn")).split()
+    for line, (turn, sums) in zip(lines[-2:-4:-1], sorted(MODEL.ledger.turns.items()), strict=True):
+        found = line.split()
+        assert found[0] == str(turn)
+        assert " ".join(found[1:3]) == when(sums.last_at)
+        # The clock is two words, so that what is behind it is one further on.
+        assert found[head.index("total") + 1] == f"{sums.prompt + sums.completion:,}"
+    assert max(sums.last_at for sums in MODEL.ledger.turns.values()) == MODEL.ledger.total.last_at > 0
 
 
 @requirement("codex", "counting", "the account of a turn says whether a compaction happened in it")

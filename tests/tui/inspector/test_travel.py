@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import pytest
 
 from tui.inspector.host import Model, decisions, go_to, host, lines_of, press, screen_of, settle, setup, type_in
@@ -31,7 +33,8 @@ async def test_one_steps_back_through_the_requests_and_returns() -> None:
         assert str(line.render()).startswith("   1 of 8 ")
         await press(pilot, "}", "]")
         assert str(line.render()).startswith("next of 8 ")
-        assert [each.place for each in app.asked if isinstance(each, Travel)] == [7, 6, 5, 4, 5, 0, None]
+        asked = [each.place for each in app.asked if isinstance(each, Travel)]
+        assert [place for place, _ in groupby(asked)] == [7, 6, 5, 4, 5, 0, None], "both ends may be asked for again"
 
 
 @pytest.mark.long

@@ -18,9 +18,9 @@ from workbench.tui.screens import policy_files
 
 async def next_question(screen: MainScreen, last: int) -> int:
     """The number of the question after this one."""
-    await until(lambda: screen.question is not None and screen.question.number != last)
-    assert screen.question is not None
-    return screen.question.number
+    await until(lambda: screen.model.state.question is not None and screen.model.state.question.number != last)
+    assert screen.model.state.question is not None
+    return screen.model.state.question.number
 
 
 OURS = Saved(("run_command:git *",), ("run_command:rm *",))
@@ -64,7 +64,7 @@ async def test_answers_policies_and_sessions_of_the_demo_are_not_kept(
             for choice in ("always run_command:true", "never"):
                 asked = await next_question(screen, asked)
                 screen.model.answer(asked, choice)
-            await until(lambda: screen.question is None)
+            await until(lambda: screen.model.state.question is None)
             await settle(pilot)
             await screen.model.compacting(lambda work: work.tools.forget(OURS.never[0]))
             policy_files.save("other", "codex", {"masking.keep_last": 4})

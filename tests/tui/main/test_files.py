@@ -46,13 +46,13 @@ async def test_a_key_that_would_change_a_file_makes_a_session_of_it_and_does_wha
         await seen(pilot, "Make a session of", "the file does not change", "n cancel")
         await pilot.press("escape")
         await until(lambda: pilot.app.screen is screen)
-        assert screen.read_only
+        assert screen.model.state.read_only
         assert not services.store.list()
         await pilot.press("m")
         await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
         await pilot.press("y")
         await until(lambda: screen.inspector.asked is not None)
-        assert not screen.read_only
+        assert not screen.model.state.read_only
         await pilot.press("enter")
         await settle(pilot)
     [info] = services.store.list()
@@ -71,7 +71,7 @@ async def test_lists_and_questions_come_up_once_there_is_a_session(
         await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
         await pilot.press("y")
         await until(lambda: isinstance(pilot.app.screen, found))
-        assert not screen.read_only
+        assert not screen.model.state.read_only
 
 
 async def test_undo_in_a_file_says_what_there_is_to_undo_only_after_that(services: Services, file: str) -> None:

@@ -19,14 +19,14 @@ from workbench.tui.main.screen import MainScreen
 
 
 def requests(screen: MainScreen) -> int:
-    return len(screen.shown.requests) if screen.shown is not None else 0
+    return len(screen.model.state.shown.requests) if screen.model.state.shown is not None else 0
 
 
 async def test_the_screen_follows_what_another_process_writes(services: Services, tmp_path: Path) -> None:
     path = put(tmp_path / "1.jsonl", lines(*TURNS[0]).decode())
     process = OtherProcess(path)
     async with program(services, (120, 40), str(path), follow=True) as (pilot, screen):
-        await until(lambda: screen.following == FOLLOWING)
+        await until(lambda: screen.model.state.following == FOLLOWING)
         assert "1.jsonl  following" in shown(pilot.app)
         assert "request 1, recorded" in shown(pilot.app)
         assert "partial: about " in shown(pilot.app)
@@ -45,7 +45,7 @@ async def test_the_screen_follows_what_another_process_writes(services: Services
 async def test_the_chat_stays_where_one_reads(services: Services, tmp_path: Path) -> None:
     path = put(tmp_path / "1.jsonl", lines(*TURNS[0], *TURNS[1], *TURNS[2]).decode())
     async with program(services, (90, 14), str(path), follow=True) as (pilot, screen):
-        await until(lambda: screen.following == FOLLOWING)
+        await until(lambda: screen.model.state.following == FOLLOWING)
         await settle(pilot)
         view = screen.chat.view
         assert view.scroll_offset.y == view.max_scroll_y
@@ -70,15 +70,15 @@ async def test_the_chat_stays_where_one_reads(services: Services, tmp_path: Path
 async def test_a_key_switches_it_off_and_a_command_on(services: Services, tmp_path: Path) -> None:
     path = put(tmp_path / "1.jsonl", lines(*TURNS[0]).decode())
     async with program(services, (120, 30), str(path), follow=True) as (pilot, screen):
-        await until(lambda: screen.following == FOLLOWING)
+        await until(lambda: screen.model.state.following == FOLLOWING)
         await pilot.press("f3", "W")
-        await until(lambda: screen.following == "")
+        await until(lambda: screen.model.state.following == "")
         await settle(pilot)
         assert "1.jsonl  read-only" in shown(pilot.app)
         screen.say("/follow")
-        await until(lambda: screen.following == FOLLOWING)
+        await until(lambda: screen.model.state.following == FOLLOWING)
         path.write_bytes(lines(*claude(5, "more", input_tokens=30_000)))
-        await until(lambda: screen.transcript[0].text == "more")
+        await until(lambda: screen.model.state.transcript[0].text == "more")
 
 
 async def test_a_session_of_the_proxy_is_followed_and_taken_over_when_it_ends(services: Services) -> None:
@@ -88,7 +88,7 @@ async def test_a_session_of_the_proxy_is_followed_and_taken_over_when_it_ends(se
         recording.pass_through("/v1/messages", messages(user("look")), one)
         name = elsewhere.list()[0].id
         async with program(services, (140, 40), name) as (pilot, screen):
-            await until(lambda: screen.following == FOLLOWING)
+            await until(lambda: screen.model.state.following == FOLLOWING)
             await settle(pilot)
             assert "request 1, recorded" in shown(pilot.app)
             assert "exact" in shown(pilot.app)
@@ -98,11 +98,11 @@ async def test_a_session_of_the_proxy_is_followed_and_taken_over_when_it_ends(se
             await settle(pilot)
             assert "and the rest?" in shown(pilot.app)
             assert "request 2, recorded" in shown(pilot.app)
-            assert screen.refusal
+            assert screen.model.state.refusal
             recording.sessions.close()
-            await until(lambda: screen.following == "")
+            await until(lambda: screen.model.state.following == "")
             await settle(pilot)
-            assert not screen.refusal
+            assert not screen.model.state.refusal
 
 
 async def test_a_session_that_runs_is_followed_when_it_is_opened_from_the_list(
@@ -116,7 +116,7 @@ async def test_a_session_that_runs_is_followed_when_it_is_opened_from_the_list(
             await pilot.press("ctrl+o")
             await until(lambda: "Claude Code: " in shown(pilot.app))
             await typed(pilot, "brots")
-            await until(lambda: screen.following == FOLLOWING)
+            await until(lambda: screen.model.state.following == FOLLOWING)
             with path.open("ab") as file:
                 file.write(lines(*TURNS[1]))
             await until(lambda: requests(screen) == 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.tui.main.layout import BESIDE, LARGEST, SMALLEST, SPLIT, PaneLayout
+from workbench.tui.main.layout import LARGEST, SMALLEST, SPLIT_COLUMNS, SPLIT_LINES, PaneLayout
 from workbench.tui.widgets.host import PANES, PaneName
 
 PANE = st.sampled_from(PANES)
@@ -37,7 +37,7 @@ def test_whatever_is_done_a_pane_is_seen_and_it_is_the_active_one(
         arrangement = moved(arrangement, step)
         fitted = arrangement.fitted(width, height)
         assert fitted.active in fitted.visible
-        assert fitted.narrow == (width < BESIDE)
+        assert fitted.narrow == (width < SPLIT_COLUMNS)
         assert len(fitted.visible) == 1 if not fitted.is_split else fitted.visible
         assert SMALLEST <= fitted.chat_share <= LARGEST
         assert SMALLEST <= fitted.context_share <= LARGEST
@@ -52,13 +52,19 @@ def test_a_hidden_pane_comes_back_when_one_goes_there() -> None:
 
 
 def test_a_low_terminal_has_no_room_for_two_panes_over_each_other() -> None:
-    assert PaneLayout().fitted(160, 15).visible == {"chat", "context"}
-    assert PaneLayout(active="compaction").fitted(160, 15).visible == set(PANES)
+    assert PaneLayout(split=True).fitted(160, 15).visible == {"chat", "context"}
+    assert PaneLayout(split=True, active="compaction").fitted(160, 15).visible == set(PANES)
 
 
-def test_a_wide_terminal_shows_all_panes_unless_the_user_chose_otherwise() -> None:
-    assert PaneLayout().fitted(SPLIT, 40).visible == set(PANES)
-    assert PaneLayout().fitted(SPLIT - 1, 40).visible == {"chat"}
-    assert PaneLayout(split=True).fitted(SPLIT - 1, 40).visible == set(PANES)
+def test_all_panes_are_shown_from_100_columns_and_28_lines_on() -> None:
+    assert (SPLIT_COLUMNS, SPLIT_LINES) == (100, 28)
+    assert PaneLayout().fitted(100, 28).visible == set(PANES)
+    assert PaneLayout().fitted(99, 28).visible == {"chat"}
+    assert PaneLayout().fitted(100, 27).visible == {"chat"}
+    assert PaneLayout().fitted(200, 24).visible == {"chat"}
+
+
+def test_the_choice_of_the_user_counts_wherever_there_are_enough_columns() -> None:
     assert PaneLayout(split=False).fitted(200, 60).visible == {"chat"}
-    assert PaneLayout(split=True).fitted(BESIDE - 1, 40).visible == {"chat"}
+    assert PaneLayout(split=True).fitted(100, 24).visible == set(PANES)
+    assert PaneLayout(split=True).fitted(99, 60).visible == {"chat"}

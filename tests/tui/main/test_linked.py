@@ -45,7 +45,7 @@ def row_seq(screen: MainScreen) -> int | None:
 @pytest.mark.long
 async def test_walking_the_rows_shows_the_message_in_the_chat_and_keeps_the_focus(services: Services) -> None:
     async with talk(services) as (pilot, screen):
-        if not screen.arrangement.visible >= {"chat", "context"}:
+        if not screen.fitted.visible >= {"chat", "context"}:
             await pilot.press("f5")
         await pilot.press("f3")
         await settle(pilot)

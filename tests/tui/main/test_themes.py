@@ -101,5 +101,5 @@ async def test_the_first_model_that_is_chosen_is_kept_and_no_other(tmp_path: Pat
         await typed(pilot, "/model gpt-4o-mini")
         screen.model.new_session()
         await settle(pilot)
-        assert screen.status.model == "gpt-4o"
+        assert screen.model.state.status.model == "gpt-4o"
     assert 'model = "gpt-4o"' in (tmp_path / "config" / "config.toml").read_text()

@@ -16,8 +16,8 @@ KEYS = {"g", "G", "h", "l", "t", "w", "a", "q"}
 
 
 def at(screen: MainScreen) -> int | None:
-    assert screen.shown is not None
-    return screen.shown.at
+    assert screen.model.state.shown is not None
+    return screen.model.state.shown.at
 
 
 async def test_letters_that_are_no_keys_of_the_timeline_do_nothing_and_slash_searches_the_rows() -> None:
@@ -25,12 +25,12 @@ async def test_letters_that_are_no_keys_of_the_timeline_do_nothing_and_slash_sea
         async with program(services, (120, 40), ref) as (pilot, screen):
             await pilot.press("f6", "left", "left")
             await settle(pilot)
-            before = at(screen), len(screen.transcript)
+            before = at(screen), len(screen.model.state.transcript)
             assert before[0] is not None
             for letter in sorted(set(string.ascii_letters) - KEYS):
                 await pilot.press(letter)
             await settle(pilot)
-            assert (at(screen), len(screen.transcript)) == before
+            assert (at(screen), len(screen.model.state.transcript)) == before
             assert pilot.app.screen is screen
             assert screen.focused is screen.timeline
             assert "undid" not in told(pilot.app)

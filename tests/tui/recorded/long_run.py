@@ -10,7 +10,7 @@ from typing import Any
 from textual.pilot import Pilot
 
 from support.talk import words
-from tui.play import program, settle
+from tui.play import ONE_PANE, program, settle
 from workbench.context.load import RECORDED
 from workbench.log.codec import encode
 from workbench.log.events import (
@@ -92,7 +92,7 @@ def as_session(services: Services, bodies: list[Body]) -> str:
 
 @asynccontextmanager
 async def inspector(
-    services: Services, ref: str, size: tuple[int, int] = (120, 40), **options: Any
+    services: Services, ref: str, size: tuple[int, int] = ONE_PANE, **options: Any
 ) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
     """The program with the focus on the rows."""
     async with program(services, size, ref, **options) as (pilot, screen):

@@ -25,10 +25,10 @@ async def test_it_has_every_reported_size_and_marks_the_request_that_is_shown(
     services: Services, tmp_path: Path
 ) -> None:
     async with inspector(services, as_file(tmp_path, run()), (200, 60)) as (pilot, screen):
-        assert screen.compaction is not None
-        assert screen.shown is not None
-        curve = screen.compaction.curve
-        turns = [mark for mark in screen.shown.requests if mark.purpose == "turn"]
+        assert screen.model.state.compaction is not None
+        assert screen.model.state.shown is not None
+        curve = screen.model.state.compaction.curve
+        turns = [mark for mark in screen.model.state.shown.requests if mark.purpose == "turn"]
         assert curve.sizes[:-1] == tuple(mark.reported for mark in turns)
         assert curve.sizes[-2] == LAST
         assert not curve.tried
@@ -48,16 +48,16 @@ async def test_a_policy_that_is_tried_is_a_second_line(services: Services, tmp_p
     async with inspector(services, as_file(tmp_path, run()), (200, 60)) as (pilot, screen):
         screen.say("/policy layers")
         await settle(pilot)
-        assert screen.compaction is not None
-        curve = screen.compaction.curve
+        assert screen.model.state.compaction is not None
+        curve = screen.model.state.compaction.curve
         assert curve.sizes[-2] == LAST
         assert len(curve.tried) == len(curve.sizes)
         assert f"{TRIED} layers" in plotted(screen)[-1]
         assert any(TRIED in line for line in plotted(screen)[:-1])
         await pilot.press("right_curly_bracket")
         await settle(pilot)
-        assert screen.shown is not None
-        assert curve.tried[-1] == screen.shown.plan.size
+        assert screen.model.state.shown is not None
+        assert curve.tried[-1] == screen.model.state.shown.plan.size
         assert curve.sizes[-1] > LAST
 
 

@@ -33,8 +33,8 @@ def row(screen: MainScreen) -> str:
 @pytest.mark.long
 async def test_what_is_not_in_the_file_is_a_row_and_a_segment(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run()), (200, 60)) as (pilot, screen):
-        assert screen.shown is not None
-        plan = screen.shown.plan
+        assert screen.model.state.shown is not None
+        plan = screen.model.state.shown.plan
         assert plan.totals.tokens + plan.unattributed == LAST
         assert abs(plan.unattributed - FIXED) < 1_500
         said = row(screen)
@@ -51,17 +51,17 @@ async def test_what_is_not_in_the_file_is_a_row_and_a_segment(services: Services
         await pilot.press("right_square_bracket")
         await settle(pilot)
         assert "calibrated, ±" in row(screen)
-        assert f"~{screen.shown.plan.unattributed:,}" in row(screen)
+        assert f"~{screen.model.state.shown.plan.unattributed:,}" in row(screen)
 
 
 @pytest.mark.long
 async def test_where_the_provider_counted_less_the_row_says_so(services: Services, tmp_path: Path) -> None:
     bodies = [Usage(each.model, 0, 40) if isinstance(each, Usage) else each for each in run(3, others=False)]
     async with inspector(services, as_file(tmp_path, bodies), (200, 60)) as (_, screen):
-        assert screen.shown is not None
-        assert screen.shown.plan.size == 40
+        assert screen.model.state.shown is not None
+        assert screen.model.state.shown.plan.size == 40
         said = row(screen)
-        assert f"{screen.shown.plan.unattributed:,}" in said
+        assert f"{screen.model.state.shown.plan.unattributed:,}" in said
         assert "counted here, but not by the provider" in said
         assert "?" not in str(screen.query_one(ContextOverview).render())
 
@@ -80,8 +80,8 @@ async def test_rows_in_groups_and_by_size_have_it_too(services: Services, tmp_pa
 @pytest.mark.long
 async def test_its_detail_says_where_the_figure_comes_from(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run(5))) as (pilot, screen):
-        assert screen.shown is not None
-        plan = screen.shown.plan
+        assert screen.model.state.shown is not None
+        plan = screen.model.state.shown.plan
         await pilot.press("s", "home", "enter")
         await settle(pilot)
         assert (item := screen.inspector.detail.item) is not None
@@ -104,15 +104,15 @@ async def test_another_policy_is_a_what_if_beside_the_recorded_figure(services: 
     async with inspector(services, as_file(tmp_path, run()), (200, 60)) as (pilot, screen):
         screen.say("/policy layers")
         await settle(pilot)
-        assert screen.shown is not None
-        tried = screen.shown.plan.size
+        assert screen.model.state.shown is not None
+        tried = screen.model.state.shown.plan.size
         assert tried != LAST
         usage = shown(pilot.app).splitlines()[1]
         assert usage.startswith(f" what-if layers for request {REQUESTS} · {tried:,} of 200,000 tokens · ")
         assert f"recorded {LAST:,}" in usage
         screen.go_to_request("5")
         await settle(pilot)
-        reported = screen.shown.requests[4].reported
+        reported = screen.model.state.shown.requests[4].reported
         assert reported is not None
         assert f"recorded {reported:,}" in str(screen.query_one(ContextOverview).render())
         screen.say("/policy recorded")

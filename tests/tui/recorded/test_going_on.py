@@ -43,7 +43,7 @@ async def test_the_lab_and_the_policies_have_what_was_recorded_as_a_row(services
         assert values(await narrowed(pilot, "recorded")) == ["recorded"]
         await pilot.press("enter")
         await until(lambda: pilot.app.screen is screen)
-        await until(lambda: screen.status.policy == "recorded")
+        await until(lambda: screen.model.state.status.policy == "recorded")
         await settle(pilot)
         assert str(screen.query_one(ContextOverview).render()).startswith("request ")
 
@@ -54,11 +54,14 @@ async def test_a_policy_that_is_tried_leaves_no_trace(services: Services) -> Non
     async with inspector(services, session) as (pilot, screen):
         screen.say("/policy layers")
         await settle(pilot)
-        assert screen.status.what_if
+        assert screen.model.state.status.what_if
     with services.store.session(session, write=False) as kept:
         assert len(kept.events()) == len(run(5))
     async with inspector(services, session) as (_, screen):
-        assert (screen.status.policy, screen.shown and screen.shown.view) == ("recorded", "recorded")
+        assert (screen.model.state.status.policy, screen.model.state.shown and screen.model.state.shown.view) == (
+            "recorded",
+            "recorded",
+        )
 
 
 async def test_a_message_goes_on_under_the_users_own_policy(services: Services) -> None:
@@ -68,15 +71,22 @@ async def test_a_message_goes_on_under_the_users_own_policy(services: Services) 
         screen.focus_pane("chat")
         await typed(pilot, "hello")
         await until(
-            lambda: screen.transcript[len(screen.transcript) - 1].kind == "ai" and screen.activity.kind == "idle"
+            lambda: (
+                screen.model.state.transcript[len(screen.model.state.transcript) - 1].kind == "ai"
+                and screen.model.state.activity.kind == "idle"
+            )
         )
         await settle(pilot)
-        assert screen.shown is not None
-        assert (screen.shown.at, screen.shown.view, screen.status.policy) == (None, "", "workbench")
-        assert screen.shown.plan.policy == "workbench"
+        assert screen.model.state.shown is not None
+        assert (screen.model.state.shown.at, screen.model.state.shown.view, screen.model.state.status.policy) == (
+            None,
+            "",
+            "workbench",
+        )
+        assert screen.model.state.shown.plan.policy == "workbench"
         assert "recorded" not in str(screen.query_one(ContextOverview).render())
-        assert screen.status.prompt is not None
-        assert screen.status.prompt < 20_000, "the other agent's prompt and tools are gone"
+        assert screen.model.state.status.prompt is not None
+        assert screen.model.state.status.prompt < 20_000, "the other agent's prompt and tools are gone"
     with services.store.session(session, write=False) as kept:
         bodies = [event.body for event in kept.events()]
     assert Setting("policy", "workbench") in bodies
@@ -88,9 +98,18 @@ async def test_a_message_under_a_file_makes_a_session_of_it_and_goes_on(services
     async with inspector(services, as_file(tmp_path, run(5)), model="rehearsal/rules") as (pilot, screen):
         screen.focus_pane("chat")
         await typed(pilot, "hello")
-        await until(lambda: screen.question is not None)
-        screen.model.answer(screen.question.number, "yes")  # type: ignore[union-attr]  # there is one
-        await until(lambda: len(screen.transcript) > 0 and screen.transcript[len(screen.transcript) - 1].kind == "ai")
+        await until(lambda: screen.model.state.question is not None)
+        screen.model.answer(screen.model.state.question.number, "yes")  # type: ignore[union-attr]  # there is one
+        await until(
+            lambda: (
+                len(screen.model.state.transcript) > 0
+                and screen.model.state.transcript[len(screen.model.state.transcript) - 1].kind == "ai"
+            )
+        )
         await settle(pilot)
-        assert screen.shown is not None
-        assert (screen.shown.at, screen.shown.view, screen.status.policy) == (None, "", "workbench")
+        assert screen.model.state.shown is not None
+        assert (screen.model.state.shown.at, screen.model.state.shown.view, screen.model.state.status.policy) == (
+            None,
+            "",
+            "workbench",
+        )

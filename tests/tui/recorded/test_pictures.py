@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from textual.pilot import Pilot
 
-from tui.play import settle
-from tui.recorded.long_run import as_session, inspector, run
+from tui.play import full_screen, main_screen, settle
+from tui.recorded.long_run import as_session, run
 from workbench.session.services import Services
 
 if TYPE_CHECKING:
@@ -18,20 +19,28 @@ pytestmark = pytest.mark.usefixtures("project")
 
 
 @pytest.mark.parametrize(
-    ("name", "said", "keys"),
+    ("said", "keys", "words"),
     [
-        ("recorded", "", ["home"]),
-        ("sub-agent", "/request 6", ["home"]),
-        ("next", "", ["right_square_bracket", "home"]),
-        ("what-if", "/policy layers", ["home"]),
+        ("", ["home"], ("request 63, recorded", "52,370 of 200,000 tokens", "63 of 63", "+ 2 added (+400)")),
+        ("/request 6", ["home"], ("request 6, recorded", "900 of 200,000", "6 of 63", "+ 1 added (+3)")),
+        ("", ["right_square_bracket", "home"], ("next request, never sent", "52,444 of 200,000 tokens", "next of 63")),
+        ("/policy layers", ["home"], ("what-if layers for request 63", "32,283 of 200,000", "m masked file3")),
     ],
+    ids=["recorded", "sub-agent", "next", "what-if"],
 )
-async def test_what_was_recorded(services: Services, pictures: Pictures, name: str, said: str, keys: list[str]) -> None:
-    async with inspector(services, as_session(services, run()), (80, 24)) as (pilot, screen):
+def test_what_was_recorded(
+    services: Services, pictures: Pictures, said: str, keys: list[str], words: tuple[str, ...]
+) -> None:
+    async def act(pilot: Pilot[Any]) -> None:
+        await settle(pilot)
+        main = main_screen(pilot.app)
+        main.focus_pane("context")
+        await settle(pilot)
         if said:
-            screen.say(said)
+            main.say(said)
             await settle(pilot)
         for key in keys:
             await pilot.press(key)
             await settle(pilot)
-        await pictures.compare(pilot, name, at_rest=lambda: screen.model.is_settled)
+
+    pictures.compare(full_screen(services, as_session(services, run())), act, words=words, size=(120, 40))

@@ -31,8 +31,8 @@ async def jump(pilot: Pilot[Any], number: str) -> None:
 
 
 def place(screen: MainScreen) -> int | None:
-    assert screen.shown is not None
-    return screen.shown.at
+    assert screen.model.state.shown is not None
+    return screen.model.state.shown.at
 
 
 def which(screen: MainScreen) -> str:
@@ -47,8 +47,8 @@ async def test_a_file_opens_at_its_last_reported_request_and_the_next_one_follow
 ) -> None:
     async with inspector(services, as_file(tmp_path, run())) as (pilot, screen):
         assert place(screen) == REQUESTS - 1
-        assert screen.shown is not None
-        plan = screen.shown.plan
+        assert screen.model.state.shown is not None
+        plan = screen.model.state.shown.plan
         assert (plan.size, plan.reported, plan.policy) == (LAST, LAST, "recorded")
         assert which(screen).startswith(f"request {REQUESTS}, recorded · {LAST:,} of 200,000 tokens · 26 % OK")
         assert f"{REQUESTS} of {REQUESTS} " in which(screen)
@@ -58,7 +58,7 @@ async def test_a_file_opens_at_its_last_reported_request_and_the_next_one_follow
         assert place(screen) is None
         assert which(screen).startswith("next request, never sent · ")
         assert f"next of {REQUESTS} " in which(screen)
-        following = screen.shown.plan
+        following = screen.model.state.shown.plan
         assert following.reported is None
         assert following.size > LAST
         await pilot.press(EARLIER)
@@ -138,12 +138,12 @@ async def test_side_requests_and_sub_agents_are_marked_and_can_be_passed_over(
 async def test_the_chat_stands_where_the_request_does(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run())) as (pilot, screen):
         view = screen.chat.view
-        assert view.cursor == screen.transcript.index_of(screen.shown.requests[-1].upto)  # type: ignore[union-attr]  # it is open
+        assert view.cursor == screen.model.state.transcript.index_of(screen.model.state.shown.requests[-1].upto)  # type: ignore[union-attr]  # it is open
         screen.go_to_request("20")
         await settle(pilot)
-        assert screen.shown is not None
-        upto = screen.shown.requests[19].upto
-        assert view.cursor == screen.transcript.index_of(upto)
+        assert screen.model.state.shown is not None
+        upto = screen.model.state.shown.requests[19].upto
+        assert view.cursor == screen.model.state.transcript.index_of(upto)
         assert "file_17.py" in shown(pilot.app)
         assert not view.following
         assert screen.focused is screen.inspector.rows
@@ -183,8 +183,10 @@ async def test_the_timeline_is_walked_with_arrows_and_with_the_mouse(services: S
         await pilot.click(timeline, offset=(1 + len(label) + 4, 0))
         await settle(pilot)
         assert place(screen) == 4
-        assert screen.shown is not None
-        assert screen.chat.view.cursor == screen.transcript.index_of(screen.shown.requests[4].upto), "the chat follows"
+        assert screen.model.state.shown is not None
+        assert screen.chat.view.cursor == screen.model.state.transcript.index_of(
+            screen.model.state.shown.requests[4].upto
+        ), "the chat follows"
         await pilot.press("escape")
         await settle(pilot)
         assert screen.chat.composer.has_focus
@@ -198,11 +200,11 @@ async def test_a_request_that_nobody_reported_has_its_size_and_the_columns_keep_
     open_end += [AssistantMessage("Then I was stopped.", "later", model=MODEL)]
     bodies = run(6, others=False)
     async with inspector(services, as_file(tmp_path, [*bodies[:-4], *open_end, *bodies[-3:]])) as (pilot, screen):
-        assert screen.shown is not None
-        newest = screen.shown.requests[-1]
-        assert place(screen) == len(screen.shown.requests) - 1 == 8, "it opens on the newest"
+        assert screen.model.state.shown is not None
+        newest = screen.model.state.shown.requests[-1]
+        assert place(screen) == len(screen.model.state.shown.requests) - 1 == 8, "it opens on the newest"
         assert newest.reported is None
-        assert newest.tokens == screen.shown.plan.size > screen.shown.requests[0].tokens
+        assert newest.tokens == screen.model.state.shown.plan.size > screen.model.state.shown.requests[0].tokens
         lines = []
         for _ in range(10):
             lines.append(str(screen.query_one(Timeline).render())[9:])

@@ -45,7 +45,7 @@ async def test_a_session_goes_on_in_a_new_one_with_the_summary_that_was_agreed_t
         await pilot.press("ctrl+s")
         await until(lambda: pilot.app.screen is screen)
         await settle(pilot)
-        assert screen.session_title == "continued: bugs"
+        assert screen.model.state.title == "continued: bugs"
         assert "now in continued: bugs; the other session is unchanged" in told(pilot.app)
         assert screen.inspector.shown is not None
         [sent] = [row.text for row in screen.inspector.shown.plan.rows if row.slot == "summaries"]
@@ -69,7 +69,7 @@ async def test_in_an_empty_session_it_is_the_previous_one_that_goes_on(
         await pilot.press("ctrl+s")
         await until(lambda: pilot.app.screen is main_screen(pilot.app))
         await settle(pilot)
-        assert screen.session_title == "continued: bugs"
+        assert screen.model.state.title == "continued: bugs"
     assert began_with(services, "continued: bugs")[1].summary == SUMMARY
     assert began_with(services, "continued: bugs")[1].meta["made_by"] == "rehearsal"
 
@@ -117,7 +117,7 @@ async def test_it_is_what_is_open_that_goes_on_a_file_among_others(
         await pilot.press("ctrl+s")
         await until(lambda: pilot.app.screen is screen)
         await settle(pilot)
-        assert screen.session_title == "continued: talk.json"
+        assert screen.model.state.title == "continued: talk.json"
     origin, _ = began_with(services, "continued: talk.json")
     with services.store.session(str(origin), write=False) as kept:
         assert [text_of(event.body.content) for event in kept.events() if isinstance(event.body, UserMessage)] == [

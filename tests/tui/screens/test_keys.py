@@ -105,7 +105,7 @@ async def test_in_each_list_dialog_and_window_question_mark_is_help_and_q_and_es
     kinds: set[str] = set()
     async with program(services, (120, 40)) as (pilot, screen):
         screen.say("read the file nothing.txt")
-        await until(lambda: len(screen.transcript) > 2 and screen.model.is_settled)
+        await until(lambda: len(screen.model.state.transcript) > 2 and screen.model.is_settled)
         known = {command.name for command in screen.REGISTRY.commands}
         for name in (each for each in OPENING if each in known):
             for leave in ("escape", "q"):

@@ -68,7 +68,7 @@ async def test_a_knob_is_turned_and_the_line_follows(reader: Services) -> None:
         await pilot.press("z")
         await replayed(pilot, lab)
         assert f"{replay(reader, 'layers').tokens:,}" in row(lab, "layers")
-        assert screen.status.policy == "workbench", "nothing holds before it is used"
+        assert screen.model.state.status.policy == "workbench", "nothing holds before it is used"
 
 
 async def test_what_was_turned_is_used_in_this_session(reader: Services) -> None:
@@ -76,7 +76,7 @@ async def test_what_was_turned_is_used_in_this_session(reader: Services) -> None
         await turn_and_leave(pilot, lab)
         await pilot.press("u")
         await until(lambda: pilot.app.screen is screen)
-        await until(lambda: screen.status.policy == "layers")
+        await until(lambda: screen.model.state.status.policy == "layers")
         await screen.model.settled()
         assert "masking.keep_last=12" in await screen.from_session(lambda opened: opened.knobs)
 

@@ -136,7 +136,7 @@ async def test_of_an_imported_transcript_all_are_compared_with_what_was_recorded
 ) -> None:
     async with inspector(many_results, as_file(tmp_path, run()), (120, 40)) as (pilot, screen):
         screen.say("/policy layers")
-        await until(lambda: screen.status.policy == "layers")
+        await until(lambda: screen.model.state.status.policy == "layers")
         lab = await next_request(pilot, screen)
         await narrowed(pilot, "layers")
         await until(lambda: "recorded" in str(lab.about.render()))

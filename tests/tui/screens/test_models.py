@@ -76,7 +76,7 @@ async def test_what_is_shown_of_a_model_does_not_contradict_itself(services: Ser
 @pytest.mark.parametrize("model", ["gpt-5.3-codex-spark", "nobody-knows-it"])
 async def test_a_model_without_a_key_is_never_marked_as_ready(services: Services, model: str) -> None:
     async with program(services, WIDE, model=model) as (pilot, screen):
-        await until(lambda: screen.status.ready == "no key")
+        await until(lambda: screen.model.state.status.ready == "no key")
         await look(pilot, screen, "model")
         await narrowed(pilot, model)
         await seen(pilot, f"○ {model}  now")
@@ -124,7 +124,7 @@ async def test_a_name_that_nobody_knows_may_be_used_and_its_window_is_said_to_be
         await seen(pilot, "use this name as it is", "~128,000", "Unknown model", "Did you mean")
         await pilot.press("enter")
         await settle(pilot)
-        await until(lambda: screen.status.model == "gtp-4o")
+        await until(lambda: screen.model.state.status.model == "gtp-4o")
 
 
 async def test_a_key_store_that_hangs_is_asked_once(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,8 @@ from textual.pilot import Pilot
 from proxy.test_policies import KNOBS, answered, results
 from proxy.test_session_policies import asked
 from support.provider import Provider
-from tui.play import program, told, until
+from support.recorder_thread import in_thread
+from tui.play import ONE_PANE, program, told, until
 from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.config.settings import Settings
 from workbench.log.store import Store
@@ -22,7 +23,6 @@ from workbench.models.catalogue import Catalogue
 from workbench.proxy.control import registered
 from workbench.proxy.gate import Gate
 from workbench.proxy.policies import PassingPolicies, setups
-from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
@@ -53,7 +53,7 @@ class Agent:
 @asynccontextmanager
 async def agent(batch: int, *rules: str) -> AsyncIterator[tuple[Agent, PassingPolicies]]:
     with Store.open() as store:
-        recorder = Recorder(ProxySessions(lambda: store))
+        recorder = in_thread(ProxySessions(lambda: store))
         policies, gate = PassingPolicies(setups(Settings(), Catalogue()), batch, None, recorder), Gate(rules)
         async with (
             Provider(answered(500, 100)) as provider,
@@ -67,7 +67,7 @@ async def agent(batch: int, *rules: str) -> AsyncIterator[tuple[Agent, PassingPo
 
 @asynccontextmanager
 async def watched(
-    services: Services, batch: int, size: tuple[int, int] = (120, 40)
+    services: Services, batch: int, size: tuple[int, int] = ONE_PANE
 ) -> AsyncIterator[tuple[Pilot[Any], MainScreen, Agent, PassingPolicies]]:
     """An agent whose session is open."""
     async with agent(batch) as (asking, policies):
@@ -91,8 +91,8 @@ async def test_it_is_set_after_what_it_would_change_was_shown(services: Services
         await until(lambda: policies.is_on)
         assert await asking.ask(4) == [True, True, True, False]
         await pilot.press("f4")
-        await seen(pilot, "on the way  workbench", "saved 996 tokens in 1 request", "cost 400 tokens of cache")
-        now = screen.compaction
+        await seen(pilot, "on the way  workbench", "saved about 996 tokens in 1 request", "cost 400 tokens")
+        now = screen.model.state.compaction
         assert now is not None
         assert now.tokens - now.curve.sizes[-1] == 996, "the next request is sent without them, too"
         await pilot.press("f2")
@@ -106,7 +106,7 @@ async def test_undo_and_off_wait_for_the_next_batch(services: Services) -> None:
         await pilot.press("y")
         await until(lambda: policies.is_on)
         assert await asking.ask(4) == [True, True, True, False]
-        await until(lambda: screen.compaction is not None and screen.compaction.way is not None)
+        await until(lambda: screen.model.state.compaction is not None and screen.model.state.compaction.way is not None)
         await pilot.press("f9")
         await until(lambda: "undone: 3 results whole again from the next batch on" in told(pilot.app))
         assert await asking.ask(5) == [True, True, True, False, False]

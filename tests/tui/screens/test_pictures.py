@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from tui.compaction.long_talk import alone
-from tui.play import program, until
+from tui.play import full_screen, main_screen, program, settle, until
 from tui.screens.looking import look, narrowed, seen
 from workbench.log.events import AssistantMessage, UserMessage
 from workbench.models.local.discovery import FoundModel, LocalServer
@@ -21,7 +20,6 @@ from workbench.models.model_routes import ModelRoutes
 from workbench.session import opening
 from workbench.session.services import Services
 from workbench.tui.demo import recording
-from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Run
 from workbench.tui.screens.lab import LabScreen
 
@@ -52,50 +50,98 @@ def recorded(services: Services) -> str:
         return session.id
 
 
-@asynccontextmanager
-async def opened(
-    services: Services, ref: str, command: str, text: str | None = None
-) -> AsyncIterator[tuple[Pilot[Any], MainScreen]]:
+def compare(
+    pictures: Pictures,
+    services: Services,
+    command: str,
+    words: tuple[str, ...],
+    text: str | None = None,
+    size: tuple[int, int] = (120, 40),
+    theme: str = "ink",
+    then: Callable[[Pilot[Any]], Awaitable[None]] | None = None,
+) -> None:
     """A screen by its command, and what is typed there, over the compaction panel."""
-    async with program(services, (80, 24), ref) as (pilot, main):
+
+    async def show(pilot: Pilot[Any]) -> None:
+        await settle(pilot)
         await alone(pilot, "f4")
+        main = main_screen(pilot.app)
         main.post_message(Run(command))
         await until(lambda: pilot.app.screen is not main)
         if text is not None:
             await narrowed(pilot, text)
-        yield pilot, main
+        if then is not None:
+            await then(pilot)
+
+    sizes = () if size == (120, 40) and theme == "ink" else (size,)
+    pictures.compare(full_screen(services, recorded(services)), show, words=words, size=size, theme=theme, sizes=sizes)
+
+
+LAB = ("lab: this session under every policy", "tokens by request", "request 25 of 25", "Enter item by item")
 
 
 @pytest.mark.parametrize(
-    ("command", "text"),
-    [("policy", ""), ("knobs", "masking"), ("lab", ""), ("tools", "read"), ("instructions", "")],
-    ids=lambda value: value or "-",
+    ("command", "text", "words"),
+    [
+        ("policy", "", ("● workbench now", "confirm Ask first: at 90 %", "Enter use this policy", "Esc close")),
+        ("knobs", "masking", ("this session: 3,965 → 3,965 tokens", "masking.batch_tokens 20000", "Enter change")),
+        ("lab", "", LAB),
+        ("tools", "read", ("496 tokens of definitions in every request", "read_file read built in 48 ● on")),
+        ("instructions", "", ("…/bakery/AGENTS.md", "most general first", "Enter copy the path")),
+    ],
+    ids=["policy", "knobs", "lab", "tools", "instructions"],
 )
-async def test_what_is_said_of_the_session(services: Services, command: str, text: str, pictures: Pictures) -> None:
-    async with opened(services, recorded(services), command, text) as (pilot, main):
-        await pictures.compare(pilot, command, at_rest=lambda: main.model.is_settled)
+def test_what_is_said_of_the_session(
+    services: Services, command: str, text: str, words: tuple[str, ...], pictures: Pictures
+) -> None:
+    compare(pictures, services, command, words, text)
 
 
 @pytest.mark.parametrize(
-    ("name", "keys"), [("lab-next-request", ["t"]), ("lab-misses", ["down", "m"]), ("lab-compared", ["down", "enter"])]
+    ("size", "theme"), [((80, 24), "ink"), ((200, 60), "ink"), ((120, 40), "paper")], ids=["narrow", "wide", "light"]
 )
-async def test_the_lab_more_closely(services: Services, name: str, keys: list[str], pictures: Pictures) -> None:
-    async with opened(services, recorded(services), "lab", "") as (pilot, main):
+def test_the_lab_in_other_sizes(services: Services, size: tuple[int, int], theme: str, pictures: Pictures) -> None:
+    compare(pictures, services, "lab", LAB, "", size, theme)
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        (["t"], ("request 3,965 of 16,000 tokens, as under workbench", "whole 32,084 tokens", "Enter use this policy")),
+        (["down", "m"], ("used #106 Two things, both from `AGENTS.md`", "held #39", "Enter show where it was used")),
+        (["down", "enter"], ("request 25: recorded 3,995 → codex 9,977 tokens (+5,982)", "Enter both texts")),
+    ],
+    ids=["next-request", "misses", "compared"],
+)
+def test_the_lab_more_closely(services: Services, keys: list[str], words: tuple[str, ...], pictures: Pictures) -> None:
+    async def closer(pilot: Pilot[Any]) -> None:
         lab = pilot.app.screen
         assert isinstance(lab, LabScreen)
         await until(lambda: lab.is_done)
         await pilot.press(*keys)
         await until(lambda: pilot.app.screen is not lab)
-        await pictures.compare(pilot, name, at_rest=lambda: main.model.is_settled)
+
+    compare(pictures, services, "lab", words, "", then=closer)
 
 
 @pytest.mark.parametrize(
-    ("command", "text"),
-    [("settings", ""), ("model", "bakery"), ("sessions", ""), ("rename", None), ("mode", None)],
-    ids=lambda value: value or "-",
+    ("command", "text", "words"),
+    [
+        ("settings", "", ("The colours. Enter changes them", "policy workbench this session", "Enter change it")),
+        ("model", "bakery", ("openai/bakery-large 256,000 key set", "ollama/bakery:1b 4,096 on this machine")),
+        ("sessions", "", ("● A penny short: order 1042 open", "Soup [b]of the day", "Enter open", "Ctrl+R rename")),
+        ("rename", None, ("The session's title.",)),
+        ("mode", None, ("when to compact", "confirm asks first, now", "manual by hand only", "off never")),
+    ],
+    ids=["settings", "model", "sessions", "rename", "mode"],
 )
-async def test_what_is_said_of_the_program(
-    command: str, text: str | None, pictures: Pictures, project: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_is_said_of_the_program(
+    command: str,
+    text: str | None,
+    words: tuple[str, ...],
+    pictures: Pictures,
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server = LocalServer("ollama", "http://127.0.0.1:11434", (FoundModel("bakery:1b", 4_096),))
     monkeypatch.setattr(ModelRoutes, "all_offers", lambda self: offers([server]))
@@ -108,8 +154,7 @@ async def test_what_is_said_of_the_program(
     with Services() as services:
         for title, said in (("Rye or wheat?", "how long does rye rise?"), ("Soup [b]of the day", "more salt")):
             services.store.create([UserMessage(said), AssistantMessage(f"About {title}")], title=title).close()
-        async with opened(services, recorded(services), command, text) as (pilot, main):
-            await pictures.compare(pilot, command, at_rest=lambda: main.model.is_settled)
+        compare(pictures, services, command, words, text)
 
 
 @pytest.mark.parametrize("theme", ["ink", "paper"])

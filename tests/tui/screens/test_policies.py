@@ -37,7 +37,7 @@ async def test_the_list_has_all_policies_and_says_what_each_would_do_here(servic
         finder = await look(pilot, screen, "policy")
         names = [Path(value).stem for value in values(finder)]
         assert names == [*preset_names(), "mine", "torn"]
-        now = screen.status.tokens
+        now = screen.model.state.status.tokens
         await seen(pilot, "● workbench", f"{now:,} tokens", "broken:", "mine alone")
         await narrowed(pilot, "layers")
         await seen(pilot, "masking.keep_last", "under workbench")
@@ -50,7 +50,7 @@ async def test_enter_goes_on_under_the_marked_one(services: Services) -> None:
         await look(pilot, screen, "policy")
         await narrowed(pilot, "codex")
         await pilot.press("enter")
-        await until(lambda: screen.status.policy == "codex")
+        await until(lambda: screen.model.state.status.policy == "codex")
 
 
 async def test_the_lab_has_a_row_for_each_and_its_figures_are_those_of_the_plan(services: Services) -> None:
@@ -67,7 +67,7 @@ async def test_the_lab_has_a_row_for_each_and_its_figures_are_those_of_the_plan(
         assert values(await narrowed(pilot, "codex")) == ["codex"]
         await seen(pilot, "fewer than workbench")
         await pilot.press("enter")
-        await until(lambda: screen.status.policy == "codex")
+        await until(lambda: screen.model.state.status.policy == "codex")
 
 
 # The editor
@@ -95,7 +95,7 @@ async def test_every_knob_is_told_with_value_default_range_and_origin(services: 
 
 async def test_what_is_wrong_is_told_in_place_and_what_is_right_shows_its_effect(services: Services) -> None:
     async with program(services) as (pilot, screen):
-        now = screen.status.tokens
+        now = screen.model.state.status.tokens
         await look(pilot, screen, "knobs")
         await change(pilot, "truncation.max_tokens", "many")
         await seen(pilot, "expected a whole number")
@@ -104,7 +104,7 @@ async def test_what_is_wrong_is_told_in_place_and_what_is_right_shows_its_effect
         await listed(pilot)
         await seen(pilot, "✎ truncation.max_tokens", "not in use yet", "policy workbench (changed)")
         await until(lambda: f"{now:,} → " in shown(pilot.app) and f"{now:,} → {now:,}" not in shown(pilot.app))
-        assert screen.status.tokens == now
+        assert screen.model.state.status.tokens == now
         await pilot.press("ctrl+z")
         await until(lambda: "✎" not in shown(pilot.app))
         await pilot.press("ctrl+z")
@@ -116,7 +116,7 @@ async def test_a_knob_with_few_values_is_chosen_from_them_and_used_in_this_sessi
         return opened.knobs
 
     async with program(services) as (pilot, screen):
-        before = screen.status.tokens
+        before = screen.model.state.status.tokens
         await look(pilot, screen, "knobs", "codex")
         await change(pilot, "truncation.strategy", "head")
         await listed(pilot)
@@ -124,10 +124,10 @@ async def test_a_knob_with_few_values_is_chosen_from_them_and_used_in_this_sessi
         await listed(pilot)
         await pilot.press("ctrl+u")
         await until(lambda: pilot.app.screen is main_screen(pilot.app))
-        await until(lambda: screen.status.policy == "codex")
+        await until(lambda: screen.model.state.status.policy == "codex")
         await settle(pilot)
         assert set(await screen.from_session(knobs)) == {"truncation.strategy=head", "truncation.max_tokens=120"}
-        assert screen.status.tokens < before
+        assert screen.model.state.status.tokens < before
 
 
 async def test_a_knob_for_one_tool_can_be_added(services: Services) -> None:
@@ -188,7 +188,7 @@ async def test_a_policy_is_saved_used_and_changed_again(services: Services, tmp_
         assert load_policy(str(path)).policy.truncation.max_tokens == 100
         await listed(pilot)
         await pilot.press("ctrl+u")
-        await until(lambda: screen.status.policy == str(path))
+        await until(lambda: screen.model.state.status.policy == str(path))
 
 
 @given(st.sampled_from(preset_names()), st.sampled_from([name for name, knob in KNOBS.items() if knob.kind == "int"]))

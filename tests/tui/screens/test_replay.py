@@ -48,7 +48,7 @@ async def test_it_asks_what_and_whether_and_shows_the_answers_side_by_side(servi
     body = json.dumps(answered("Three files.\nThat is all.")).encode()
     async with (
         Provider(Answer(body=body, content_type="application/json")) as provider,
-        program(services, ref=str(recording)) as (pilot, screen),
+        program(services, (150, 40), ref=str(recording)) as (pilot, screen),
     ):
         screen.say("/replay")
         await until(lambda: isinstance(pilot.app.screen, TextDialog))
@@ -146,6 +146,7 @@ def test_the_words_are_those_of_the_command_line() -> None:
         Options(model="m", policy="p", knobs=("a=1",)),
         ReplayWish(2, 3, ("4-6", "messages.7"), ("8=not here",), "u"),
     )
+    assert read_wish("--to u --send-key") == (Options(), ReplayWish(to="u", send_key=True))
     assert read_wish("") == (Options(), ReplayWish())
     for wrong in ("--wat", "x", "-n many", "'"):
         with pytest.raises(WrongCall):

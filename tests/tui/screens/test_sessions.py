@@ -117,7 +117,7 @@ async def test_other_agents_sessions_stand_below_and_open_as_they_were_recorded(
             await pilot.press(key)
             await seen(pilot, f"Another agent's session cannot be {done} here.")
         await pilot.press("enter")
-        await until(lambda: "1.jsonl" in screen.session_title)
+        await until(lambda: "1.jsonl" in screen.model.state.title)
         await settle(pilot)
         await seen(pilot, "[b]why?", "read-only")
 
@@ -161,7 +161,7 @@ async def test_titles_and_words_are_found_and_enter_goes_to_the_words(
         await seen(pilot, "▸ you  how long does rye rise?")
         await pilot.press("enter")
         await until(lambda: pilot.app.screen is screen)
-        await until(lambda: screen.session_title == "bread")
+        await until(lambda: screen.model.state.title == "bread")
         await settle(pilot)
         await seen(pilot, "how long does rye rise?")
 
@@ -173,14 +173,14 @@ async def test_what_was_typed_last_is_taken_also_before_the_list_has_followed(
         finder = await look(pilot, screen, "sessions")
         finder.field.value = "soup"
         finder.action_take()
-        await until(lambda: screen.session_title == "soup")
+        await until(lambda: screen.model.state.title == "soup")
 
 
 async def test_a_new_one_is_begun(services: Services, talks: dict[str, str]) -> None:
     async with program(services) as (pilot, screen):
         await look(pilot, screen, "sessions")
         await pilot.press("ctrl+n")
-        await until(lambda: screen.session_title == "new session")
+        await until(lambda: screen.model.state.title == "new session")
 
 
 @pytest.mark.parametrize("title", ["tea", "soup"])
@@ -200,7 +200,7 @@ async def test_the_open_one_and_any_other_are_renamed(services: Services, talks:
         await listed(pilot)
         await pilot.press("escape")
         await settle(pilot)
-        assert screen.session_title == ("a new name" if title == "tea" else "tea")
+        assert screen.model.state.title == ("a new name" if title == "tea" else "tea")
 
 
 async def test_a_fork_is_a_session_of_its_own(services: Services, talks: dict[str, str]) -> None:
@@ -282,4 +282,4 @@ async def test_a_path_opens_a_file_and_a_folder_lists_what_is_in_it(
         await narrowed(pilot, str(path))
         await seen(pilot, "Enter opens this file")
         await pilot.press("enter")
-        await until(lambda: "talk.json" in screen.session_title)
+        await until(lambda: "talk.json" in screen.model.state.title)

@@ -95,7 +95,7 @@ async def test_what_was_not_typed_behind_a_command_is_asked_for(
             pilot.app.screen.query_one(Input).value = typed
             await pilot.press(*keys)
             await settle(pilot)
-        await until(lambda: screen.session_title == comes)
+        await until(lambda: screen.model.state.title == comes)
 
 
 async def test_an_export_asks_for_a_file_that_is_not_there_yet(services: Services, project: Path) -> None:

@@ -51,11 +51,11 @@ async def test_a_tool_is_switched_off_for_this_session_and_stays_off_when_it_is_
         await seen(
             pilot, "● on", "Read a text file", "looks only; never asks", "peek", "of definitions in every request"
         )
-        before = screen.status.tokens
+        before = screen.model.state.status.tokens
         await narrowed(pilot, "run_command")
         await pilot.press("enter")
         await seen(pilot, "○ off")
-        await until(lambda: screen.status.tokens < before)
+        await until(lambda: screen.model.state.status.tokens < before)
         await pilot.press("escape")
         screen.say("go")
         await settle(pilot)
@@ -127,10 +127,10 @@ async def test_what_was_allowed_is_asked_again_once_it_is_taken_back(
     async with program(services) as (pilot, screen):
         screen.say("go")
         await settle(pilot)
-        assert screen.question is None
+        assert screen.model.state.question is None
         await screen.model.compacting(lambda work: work.tools.forget("run_command:echo *"))
         screen.say("again")
-        await until(lambda: screen.question is not None)
+        await until(lambda: screen.model.state.question is not None)
         await pilot.press("escape")
         await settle(pilot)
 

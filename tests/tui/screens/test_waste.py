@@ -170,7 +170,7 @@ async def test_of_a_file_it_says_what_it_would_free_and_makes_a_session_first(
         await pilot.press("y")
         await until(lambda: "masked 3 items" in told(pilot.app))
         assert len(await told_overrides(screen)) == 3
-        assert not screen.read_only
+        assert not screen.model.state.read_only
 
 
 async def test_what_is_defined_twice_is_left_out(services: Services) -> None:
