@@ -18,7 +18,7 @@ from typing import Any
 
 from hostile.tally import Tally, call, complaint
 from support.validity import problems
-from traces.test_formats import LINES, SAMPLES, WORDS
+from traces.format_samples import LINES, SAMPLES, WORDS
 from workbench.cli.plan import FoundPlan, as_json
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.values import CompactionRefused
