@@ -43,9 +43,12 @@ CASES_COUNTED: set[str] = set()
 # them as often as Python does by default is a third of the time.
 gc.set_threshold(50_000, 20, 50)
 
-# Where tests run in the background of a shell, interrupts are ignored, and programs that they start would inherit that.
+# In the background SIGINT and SIGQUIT may be ignored, under nohup SIGHUP; programs that tests start would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+for name in ("SIGHUP", "SIGQUIT"):
+    if hasattr(signal, name):
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)

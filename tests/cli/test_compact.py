@@ -15,13 +15,14 @@ import pytest
 from support.calls import Call
 from support.drafts import work
 from support.requirements import requirement
+from support.talk import iterations, words
 from support.terminal import Terminal
 from workbench.cli import compact
 from workbench.compaction.continuation import PREFACE
 from workbench.compaction.progress import Progress
 from workbench.compaction.prompts import recall_note
 from workbench.log.codec import decode
-from workbench.log.events import CONTINUED_FROM, Compaction, Failure, Setting, UserMessage
+from workbench.log.events import CONTINUED_FROM, AssistantMessage, Body, Compaction, Failure, Setting, UserMessage
 from workbench.log.store import Store
 from workbench.session.source import number_events
 from workbench.traces.openai import to_openai
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.xdist_group("litellm")
 WINDOW = ("--window", "20000")
 SHAPE = {
     *("range", "kept", "tokens_before", "tokens_after", "source_tokens", "summary_tokens", "ratio", "summary"),
-    *("audit", "trigger", "why", "refused"),
+    *("request_ratio", "audit", "trigger", "why", "refused"),
 }
 
 
@@ -69,7 +70,11 @@ def test_a_session_is_compacted_and_the_json_has_the_documented_form(call: Call,
     assert told["tokens_after"] == call("plan", session, "--json", *WINDOW).json["totals"]["tokens"]
     assert told["ratio"] == pytest.approx(told["source_tokens"] / told["summary_tokens"], abs=0.001)
     assert (told["range"]["to"], told["trigger"], told["why"], told["refused"]) == (25, "manual", "by hand", None)
-    assert told["kept"] == 6
+    assert told["request_ratio"] == pytest.approx(told["tokens_before"] / told["tokens_after"], abs=0.001)
+    kept = [(row["kind"], row["role"]) for row in told["kept"]]
+    assert kept == [("message", "user")] * 6
+    sent = {row["text"] for row in call("plan", session, "--json", *WINDOW).json["items"] if row["state"] == "sent"}
+    assert {row["text"] for row in told["kept"]} <= sent
     assert told["audit"].keys() >= {"score", "kept", "lost"}
     for fact in (*told["audit"]["kept"], *told["audit"]["lost"]):
         assert fact.keys() == {"text", "kind", "event"}
@@ -108,6 +113,37 @@ def test_by_hand_the_figures_the_summary_and_the_new_usage_are_shown(call: Call,
     assert "context  4," in shown.out
     assert f"undo it with: workbench undo {session}" in shown.out
     assert "· auditing" in shown.err
+
+
+def test_what_frees_too_little_is_said_and_done_after_a_yes(call: Call) -> None:
+    log: list[Body] = [
+        UserMessage("hello"),
+        AssistantMessage("hi", "r1"),
+        UserMessage("and"),
+        AssistantMessage("so", "r2"),
+    ]
+    with Store.open() as store, store.create(log) as made:
+        session = made.id
+    asked = ("compact", session, "--digest", "--policy", "confirm", *WINDOW)
+    for more in ((), ("--json",)):
+        refused = call(*asked, *more)
+        assert refused.code == 3
+        assert "< 10 %; --yes compacts all the same" in refused.err
+    assert not any(isinstance(body, Failure | Compaction) for body in bodies(call, session))
+    done = call(*asked, "--yes")
+    assert done.code == 0
+    assert "less than compaction.min_freed asks for" in done.out
+    assert isinstance(bodies(call, session)[-1], Compaction)
+
+
+def test_one_long_turn_is_compacted_by_hand_under_the_default_policy(call: Call) -> None:
+    log = [UserMessage("look at all of them"), *iterations([words(900)] * 30)]
+    with Store.open() as store, store.create(log) as made:
+        session = made.id
+    done = call("compact", session, "--json", "--digest", "--window", "100000")
+    assert done.code == 0
+    assert done.json["tokens_after"] < done.json["tokens_before"] / 5
+    assert [row["text"] for row in done.json["kept"]] == []
 
 
 def test_a_dry_run_makes_the_draft_and_stores_nothing(call: Call, session: str) -> None:

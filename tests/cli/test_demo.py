@@ -27,7 +27,7 @@ async def test_it_opens_as_a_session_that_can_go_on_and_its_project_is_where_it_
         assert "Ran 131 tests" in done.stderr
         assert done.returncode == 0
         async with program(services, (120, 40), ref) as (pilot, screen):
-            assert screen.read_only == ""
+            assert screen.model.state.read_only == ""
             screen.say("read AGENTS.md")
             await settle(pilot)
             await until(lambda: "That is what the tools gave" in shown(pilot.app))

@@ -150,7 +150,9 @@ def test_a_reserve_that_does_not_fit_shortens_the_answer(call: Call, transcript:
     assert call(*narrow, "--request").json["max_tokens"] == left
     assert f"warning  the answer may have {left:,} tokens at most, not 700" in call(*narrow).out
     strict = ("--set", "budget.least_answer_tokens=700", "--set", "budget.least_answer_ratio=0")
-    assert call(*narrow, *strict, "--request").code == 3
+    cut = call(*narrow, *strict, "--json").json
+    assert cut["totals"]["tokens"] <= 1_400 < found["totals"]["tokens"]
+    assert [row["tool"] for row in cut["items"] if row["state"] == "truncated"] == ["read_file"]
 
 
 def test_the_reserve_is_left_out_where_the_limit_is_for_input_alone(call: Call, transcript: Path) -> None:

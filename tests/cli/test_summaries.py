@@ -99,7 +99,9 @@ async def test_a_model_that_fails_is_named_and_asked_again_the_next_time(talks: 
 async def test_ctrl_c_keeps_what_was_summarised(talks: list[Path], tmp_path: Path) -> None:
     async with RehearsalServer(Script([*[ScriptStep()] * EACH, {"fault": "mute"}])) as server:
         process = await begun(server, tmp_path, *talks, "--yes")
-        await asyncio.wait_for(server.arrival(EACH + 1), 60)
+        arrived, over = asyncio.create_task(server.arrival(EACH + 1)), asyncio.create_task(process.wait())
+        await asyncio.wait((arrived, over), return_when=asyncio.FIRST_COMPLETED)
+        assert not over.done(), (await ended(process)).err
         process.send_signal(signal.SIGINT)
         stopped = await ended(process)
         assert (stopped.code, stopped.out) == (130, "")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import importlib.util
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -183,13 +183,17 @@ def test_the_file_does_what_its_comment_says(
 def test_what_was_found_is_printed_where_it_cannot_be_written(
     sessions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    folder, real = tmp_path / "folder", TuneCorpus.measure
+    folder.mkdir()
 
-    monkeypatch.setattr("workbench.cli.tune.replace_file", full)
-    assert tune(sessions, "-o", tmp_path / "mine.toml", *FEW) == 1
+    def measure(*given: Any) -> Any:
+        shutil.rmtree(folder, ignore_errors=True)
+        return real(*given)
+
+    monkeypatch.setattr(TuneCorpus, "measure", measure)
+    assert tune(sessions, "-o", folder / "mine.toml", *FEW) == 1
     shown = capsys.readouterr()
-    assert "cannot be written: No space left on device" in shown.err
+    assert "mine.toml: cannot be written: No such file or directory" in shown.err
     assert "\nextends = " in shown.out
 
 

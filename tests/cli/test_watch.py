@@ -19,6 +19,7 @@ from session.test_following import TURNS, lines
 from support.calls import Call
 from workbench.cli.watch import found, through_proxy
 from workbench.config.folders import work_folder
+from workbench.live.finder import MOST
 from workbench.log.store import Store
 from workbench.session.services import Services
 
@@ -122,5 +123,24 @@ def test_what_passed_the_proxy_is_found_in_its_folder_when_it_is_over(
         path = put(tmp_path / "home/.claude/projects/-x/1.jsonl", json.dumps(told))
         assert found(services, "")[0] == name  # of the same minute: it is the same session
         os.utime(path, (time.time() + 600,) * 2)
-        assert found(services, "")[0] == f"{path}#1"
+        assert found(services, "claude")[0] == f"{path}#1"
+        assert found(services, "claude")[0] == f"{path}#1"
+
+
+def test_an_agent_is_found_behind_very_many_newer_sessions_of_others(tmp_path: Path, project: Path) -> None:
+    path = put(tmp_path / "home/.claude/projects/p/1.jsonl", lines(*TURNS[0]).decode())
+    os.utime(path, (1, 1))
+    newer = put(tmp_path / "home/.pi/agent/sessions/p/0.jsonl", '{"type": "session", "id": "x"}\n')
+    for number in range(1, MOST):
+        os.link(newer, newer.with_name(f"{number}.jsonl"))
+    with Services() as services:
+        assert found(services, "claude")[0] == f"{path}#1"
+
+
+def test_a_file_is_watched_where_the_home_folder_cannot_be_written(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORKBENCH_DATA_DIR", "/dev/null/data")
+    path = put(tmp_path / "home/.claude/projects/p/1.jsonl", lines(*TURNS[0]).decode())
+    with Services() as services:
         assert found(services, "claude")[0] == f"{path}#1"

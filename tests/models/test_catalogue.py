@@ -127,7 +127,8 @@ def test_windows_and_whether_they_are_for_input_alone(name: str, window: int, so
         ("mixtral-x", 128_000),
         ("gemini-1.5-pro-x", 2_000_000),
         ("gemini-1.5-flash", 1_000_000),
-        ("mistral", 32_768),
+        ("mistral", 128_000),
+        ("ollama/mistral", 32_768),
         ("mistral:7b", 32_768),
         ("llama3.2:1b", 8_192),
         ("llama3.2:1b-instruct-q4_K_M", 8_192),
@@ -302,6 +303,34 @@ def test_every_model_of_the_table_has_a_window() -> None:
 )
 def test_a_model_of_the_documents_has_the_window_they_give_it(name: str, window: int) -> None:
     assert Catalogue().find(name).window == window
+
+
+@requirement("codex", "windows", "the registry has the maximum output of every model that the documents name")
+@pytest.mark.parametrize(
+    ("model", "tokens"),
+    [
+        ("claude-3-5-sonnet-20241022", 8_192),
+        ("claude-3-haiku-20240307", 4_096),
+        ("claude-3-opus-20240229", 4_096),
+        ("claude-sonnet-4-20250514", 64_000),
+        ("gemini/gemini-1.5-pro", 8_192),
+        ("gemini-2.0-flash", 8_192),
+        ("gpt-4-turbo", 4_096),
+        ("ollama/llama3.2", 8_192),
+        ("ollama/llama3.2:1b", 8_192),
+        ("ollama/llama2", 4_096),
+        ("ollama/mistral", 8_192),
+        ("kimi-k2.5", 262_144),
+    ],
+)
+def test_a_model_of_the_documents_has_a_maximum_output(model: str, tokens: int) -> None:
+    assert Catalogue().find(model).max_output == tokens
+
+
+@requirement("layers", "windows", "a name with `mistral` in it has 128,000")
+def test_mistral_without_a_server_has_the_window_of_its_family() -> None:
+    info = Catalogue().find("mistral")
+    assert (info.window, info.window_source) == (128_000, "fallback")
 
 
 @requirement(

@@ -31,6 +31,8 @@ def add_replay(commands: Commands[Parser]) -> None:
     parser.add_argument("--mask", metavar="SEQ|PATH[=TEXT]", action="append", help=mask)
     where = "where it goes: an address, or rehearsal; by default to the provider of its dialect"
     parser.add_argument("--to", default="", metavar="URL", help=where)
+    key = "send the provider's key to the address of --to; without it, a key goes to the provider alone"
+    parser.add_argument("--send-key", action="store_true", help=key)
     parser.add_argument("-n", type=int, default=1, metavar="K", help="so many times (1)")
     parser.add_argument("--yes", action="store_true", help="do not ask what it may cost")
     add_json(parser)

@@ -27,10 +27,13 @@ from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
 from workbench.session.services import Services
 
+LONGEST = 16 * 1024 * 1024
+"""Characters of a message on standard input; more than any model takes."""
+
 
 def run(arguments: argparse.Namespace) -> int:
     """Run one turn and print it as it comes."""
-    message = sys.stdin.read() if arguments.message == "-" else arguments.message
+    message = _typed() if arguments.message == "-" else arguments.message
     if not message.strip():
         raise WrongCall("ask: expected a message, got nothing")
     options = options_of(arguments)
@@ -51,6 +54,14 @@ def run(arguments: argparse.Namespace) -> int:
     if failed is None:
         return 0
     return 3 if failed.category == "does_not_fit" else 1
+
+
+def _typed() -> str:
+    """The message on standard input."""
+    message = sys.stdin.read(LONGEST + 1)
+    if len(message) > LONGEST:
+        raise WrongCall(f"standard input: expected a message of at most {LONGEST:,} characters")
+    return message
 
 
 def _open(services: Services, options: Options, ref: str | None, message: str) -> tuple[OpenSession, int]:

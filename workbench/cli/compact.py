@@ -20,7 +20,7 @@ from workbench.compaction.compactor import Compactor
 from workbench.compaction.preview import preview_rows
 from workbench.compaction.progress import Progress, silent
 from workbench.compaction.triggers import question
-from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, SummaryDraft
+from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, SelectedRange, SummaryDraft
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.config.text import percent, print_json, printable, printable_lines
@@ -99,8 +99,10 @@ async def _compact(job: Job) -> SummaryDraft:
         try:
             digest = options.digest or options.summary is not None
             planned = await compacting.plan(job.events, digest=digest)
+            agreed = options.yes or options.dry_run
             if not options.json:
-                _agree(planned.preview, setup, options.yes or options.dry_run, options.summary is not None)
+                _show(planned.preview, own=options.summary is not None)
+            _agree(planned.preview, setup, agreed, can_ask=not options.json and sys.stdin.isatty())
             tell = silent if options.json else tell_progress
             noted, draft = await compacting.draft(planned, digest=digest, tell=tell)
             draft = await in_background(_edited, job, compactor, draft)
@@ -148,14 +150,19 @@ def tell_progress(progress: Progress) -> None:
 # By hand
 
 
-def _agree(preview: CompactionPreview, setup: Setup, agreed: bool, own: bool) -> None:
-    """Show the figures and ask, where somebody can answer; no is the default."""
+def _show(preview: CompactionPreview, *, own: bool) -> None:
     for what, figure in preview_rows(preview, own=own):
         print(f"{what:<12} {printable(figure)}")
-    if agreed or not sys.stdin.isatty():
+
+
+def _agree(preview: CompactionPreview, setup: Setup, agreed: bool, *, can_ask: bool) -> None:
+    """Ask, where somebody can answer; no is the default. What frees too little needs a yes in any case."""
+    if agreed:
         return
-    if not agrees(question(preview.tokens_before, setup.limits.window)):
+    if can_ask and not agrees(question(preview.tokens_before, setup.limits.window)):
         raise Refused("nothing was compacted")
+    if preview.little and not can_ask:
+        raise CompactionRefused("nothing", f"this {preview.little}; --yes compacts all the same")
 
 
 def _print(job: Job, draft: SummaryDraft) -> None:
@@ -170,7 +177,8 @@ def _print(job: Job, draft: SummaryDraft) -> None:
     _print_facts("dropped", [fact._replace(text=f"{fact.text}, in the summary before") for fact in audit.forgotten])
     before, after = draft.preview.tokens_before, draft.tokens_after
     print(f"by       {printable(draft.made_by)}, {draft.preview.source_tokens:,} to {draft.summary_tokens:,} tokens")
-    print(f"context  {before:,} to {after:,} of {window:,} tokens ({percent(after / max(window, 1))})")
+    smaller = f", {draft.request_ratio:.1f} times smaller" if draft.request_ratio >= 1.05 else ""
+    print(f"context  {before:,} to {after:,} of {window:,} tokens ({percent(after / max(window, 1))}){smaller}")
     if job.session is None:
         print("nothing was stored")
     else:
@@ -192,12 +200,13 @@ def as_json(draft: SummaryDraft) -> dict[str, Any]:
     preview, selected = draft.preview, draft.preview.selected
     return {
         "range": {"from": selected.first, "to": selected.last},
-        "kept": len(selected.kept),
+        "kept": kept_json(selected),
         "tokens_before": preview.tokens_before,
         "tokens_after": draft.tokens_after,
         "source_tokens": preview.source_tokens,
         "summary_tokens": draft.summary_tokens,
         "ratio": round(draft.ratio, 3),
+        "request_ratio": round(draft.request_ratio, 3),
         "summary": draft.summary,
         "audit": audit_json(draft.audit),
         "trigger": preview.trigger,
@@ -208,10 +217,27 @@ def as_json(draft: SummaryDraft) -> dict[str, Any]:
     }
 
 
+def kept_json(selected: SelectedRange) -> list[dict[str, Any]]:
+    """The messages, calls and results of the range that stay in the request, and what is sent of each."""
+    shortened = {each.seq: each.text for each in selected.kept if each.text}
+    return [
+        {
+            "seq": row.seq,
+            "event": row.id,
+            "role": row.role,
+            "kind": row.kind,
+            "text": shortened.get(row.seq, row.original if row.text is None else row.text),
+            "shortened": row.seq in shortened,
+        }
+        for row in selected.beside
+        if row.seq is not None
+    ]
+
+
 def refused_json(refused: CompactionRefused) -> dict[str, Any]:
     """The same form for a compaction that is not made."""
-    keys = ("range", "kept", "tokens_before", "tokens_after", "source_tokens", "summary_tokens", "ratio", "summary")
-    empty: dict[str, Any] = dict.fromkeys((*keys, "audit", "made_by"))
+    sizes = ("tokens_before", "tokens_after", "source_tokens", "summary_tokens", "ratio", "request_ratio")
+    empty: dict[str, Any] = dict.fromkeys(("range", "kept", *sizes, "summary", "audit", "made_by"))
     return {**empty, "trigger": "manual", "why": "by hand", "refused": str(refused), "problems": []}
 
 

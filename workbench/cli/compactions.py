@@ -7,7 +7,7 @@
      "checks": [{"trigger", "fired", "why", "measured", "limit"}],
      "next": {"trigger", "limit", "turns", "why"},
      "history": [{"event", "id", "at", "from", "to", "status", "by", "trigger", "why", "model", "made_by",
-                  "prompt_hash", "seconds", "cost", "ratio", "score", "tokens_before", "tokens_after",
+                  "prompt_hash", "seconds", "cost", "ratio", "request_ratio", "score", "tokens_before", "tokens_after",
                   "source_tokens", "summary_tokens", "kept_tokens", "facts_kept", "facts_lost", "events", "first_at",
                   "last_at", "first_turn", "last_turn", "summary", "inside": [the same again]}],
      "failures": [{"event", "kind", "message"}],

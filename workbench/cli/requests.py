@@ -4,7 +4,7 @@
 
     {"requests": [{"number", "seq", "purpose", "agent", "name", "model", "reported", "tokens", "unattributed", "exact",
                    "instead_of", "held": {"rule", "why", "took", "end"}}],
-     "savings": {"changed", "not_sent", "batches", "cache_lost"}}
+     "savings": {"changed", "not_sent", "spread", "batches", "cache_lost"}}
 
 where `number` is what `plan --nth` takes, `seq` the event of the request or the first of its answer, `purpose` is turn,
 side, sub-agent or compaction, `name` what it was for where that is known better (title, counting), `reported` and
@@ -35,9 +35,10 @@ def run(options: argparse.Namespace) -> int:
     """Print them as a table, or as JSON."""
     with Services() as services:
         source = read_source(services, options.source)
-        listed = RecordedSession(services, options_of(options), source).listed
+        recorded = RecordedSession(services, options_of(options), source)
+        listed, spread = recorded.listed, recorded.spread
     if options.json:
-        saved = savings(listed)
+        saved = savings(listed, spread)
         print_json(
             {"requests": [_as_json(each) for each in listed], "savings": None if saved is None else saved._asdict()}
         )
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         print("\n".join(table(header, [_table_row(each) for each in listed], frozenset({0, 1, 4, 5, 6}), 0)))
         if any(each.mark.exact and each.unattributed is not None for each in listed):
             print(f"\n{COUNTED}")
-        if (saved := savings(listed)) is not None:
+        if (saved := savings(listed, spread)) is not None:
             print(f"\n{saved}")
     return 0
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import json
 import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from workbench.cli.asking import agrees
-from workbench.config.errors import Refused, WorkbenchError, WrongCall
+from workbench.config.errors import Refused, WrongCall
 from workbench.config.folders import shown_folder, work_folder
+from workbench.config.output_files import STANDARD, OutputFile
 from workbench.config.text import escaped_json, print_json, printable, table, when, whole_number
 from workbench.log.events import Event, Override, Setting
 from workbench.log.session import Session, SessionInfo
@@ -26,9 +25,6 @@ from workbench.traces.formats import read_file
 from workbench.traces.openai import to_openai
 from workbench.traces.references import split_ref
 from workbench.traces.tables import Tables
-
-_FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
-"""Of a disk, which no other call would have gone round."""
 
 
 def run_import(options: argparse.Namespace) -> int:
@@ -84,47 +80,27 @@ def _described(session: Session) -> dict[str, Any]:
 
 def run_export(options: argparse.Namespace) -> int:
     """Write a session as events or as OpenAI-style messages."""
+    output = OutputFile(STANDARD if options.output is None else options.output)
+    output.check()
     with Services() as services:
         session_id = services.store.info(options.session).id
         if options.format == "events":
-            _write(services.store.export_events(session_id), options.output)
+            _write(services.store.export_events(session_id), output)
         else:
             with services.store.session(session_id, write=False) as session:
                 messages = to_openai(session.events())
-            _write([json.dumps(messages, ensure_ascii=False, indent=2)], options.output)
+            _write([json.dumps(messages, ensure_ascii=False, indent=2)], output)
     return 0
 
 
-def _write(lines: Iterable[str], output: str | None) -> None:
-    """Write lines to standard output, or to a file, which appears whole or not at all."""
-    if output is None:
+def _write(lines: Iterable[str], output: OutputFile) -> None:
+    """Nothing but a file gets characters that a terminal would act on: a stream may end at a terminal."""
+    if output.name == STANDARD:
         sys.stdout.writelines(f"{escaped_json(line)}\n" for line in lines)
         return
-    try:
-        target = Path(output).resolve()
-        if not output or target.is_dir():
-            raise WrongCall(f"{output or '-o'}: expected a file's name")
-        if target.exists() and not target.is_file():  # a pipe or a device: nothing that could be half written
-            with target.open("w", encoding="utf-8") as stream:
-                stream.writelines(f"{line}\n" for line in lines)
-        else:
-            _write_whole(lines, target)
-    except OSError as error:
-        kind = WorkbenchError if error.errno in _FAILURES else WrongCall
-        raise kind(f"{output}: cannot be written: {error.strerror or error}") from None
-
-
-def _write_whole(lines: Iterable[str], target: Path) -> None:
-    with NamedTemporaryFile("w", encoding="utf-8", newline="\n", dir=target.parent, delete=False) as file:
-        part = Path(file.name)
-        try:
-            file.writelines(f"{line}\n" for line in lines)
-            file.close()
-            part.chmod(target.stat().st_mode if target.exists() else 0o644)
-            part.replace(target)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+    shown = escaped_json if output.is_stream else str
+    with output.writing() as file:
+        file.writelines(f"{shown(line)}\n".encode() for line in lines)
 
 
 # workbench sessions

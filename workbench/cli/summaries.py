@@ -14,8 +14,8 @@ from workbench.config.text import counted, printable
 from workbench.context.load import RECORDED
 from workbench.lab.kept import KeptRuns
 from workbench.lab.progress import ProgressLine
-from workbench.lab.running import TaskOutcome, run_all
-from workbench.lab.tasks import LabTask
+from workbench.lab.running import run_all
+from workbench.lab.tasks import LabTask, TaskOutcome
 from workbench.lab.values import PolicyRun
 from workbench.lab.waste_reports import in_dollars
 from workbench.models.catalogue import REHEARSAL

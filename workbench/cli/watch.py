@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from time import sleep
 from typing import Any
@@ -25,8 +25,9 @@ from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
 from workbench.config.text import print_json, printable
 from workbench.live.choosing import agents_called, choose
+from workbench.live.finder import AgentSession
 from workbench.live.processes import placed, running_agents
-from workbench.log.errors import NotFound
+from workbench.log.errors import NotFound, StoreError
 from workbench.log.store import Store
 from workbench.session import figures
 from workbench.session.all_agents import LATER
@@ -61,7 +62,7 @@ def found(services: Services, wanted: str) -> tuple[str, str]:
     here, agents = work_folder().path, agents_called(wanted)
     chosen, wrong = None, WrongCall("")
     try:
-        sessions = services.agents.find(here)
+        sessions = _sessions(services, agents, here)
         if not all(each.folder for each in sessions):
             sessions = placed(sessions, running_agents())
         chosen = choose(sessions, wanted, here)
@@ -69,14 +70,21 @@ def found(services: Services, wanted: str) -> tuple[str, str]:
         wrong = error
     if not wanted or len(agents) == 1:
         changed = chosen.session.modified if chosen is not None and chosen.session.is_in(here) else 0
-        passed = through_proxy(services.store, agents, here, changed - LATER)
-        if passed:
-            return passed, "recorded by the proxy, as it was sent"
+        # Where the home folder cannot be written there is no store, and a file can be watched all the same.
+        with suppress(StoreError) if chosen is not None else nullcontext():
+            if passed := through_proxy(services.store, agents, here, changed - LATER):
+                return passed, "recorded by the proxy, as it was sent"
     if chosen is not None:
         return chosen.session.ref, chosen.note
     with suppress(NotFound):
         return services.store.info(wanted).id, ""
     raise wrong
+
+
+def _sessions(services: Services, agents: list[str], here: str) -> list[AgentSession]:
+    """The newest sessions of these agents; of all agents where none is named or none of theirs exists."""
+    named = services.agents.find(here, wanted=lambda home, _: home.agent in ("", *agents)) if agents else []
+    return named or services.agents.find(here)
 
 
 def through_proxy(store: Store, agents: list[str], here: str, since: int) -> str:

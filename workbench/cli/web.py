@@ -11,12 +11,14 @@ import hmac
 import secrets
 import socket
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from importlib.resources import files
 from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp_jinja2
 from aiohttp import WSCloseCode, web
+from textual_serve.app_service import AppService
 from textual_serve.server import Server, to_int
 
 from workbench.cli.web_session import GRACE, Visit
@@ -112,6 +114,14 @@ class WebPage(Server):
             await ending
         return opened
 
+    async def _process_messages(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
+        """Pass on what a page sends. One that sends something else is told goodbye."""
+        try:
+            with suppress(ConnectionError):  # the tab is gone, perhaps while one of its pings was answered
+                await super()._process_messages(websocket, app_service)
+        except (ValueError, TypeError, LookupError, AttributeError, AssertionError, RecursionError):
+            await websocket.close(code=WSCloseCode.POLICY_VIOLATION, message=b"no page of ours sends such a frame")
+
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.path.startswith("/static/"):
@@ -129,7 +139,15 @@ class WebPage(Server):
         origin = request.headers.get("Origin")
         if not self._any and request.host not in self._hosts:
             return False
-        if origin is not None and urlsplit(origin).netloc != request.host:
+        if origin is not None and _server_of(origin) != request.host:
             return False
         given = request.query.get("token") or request.cookies.get(self._cookie, "")
-        return hmac.compare_digest(given.encode(), self._token.encode())
+        return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), self._token.encode())
+
+
+def _server_of(origin: str) -> str | None:
+    """The host and port of a page's origin; None where it is no address."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None

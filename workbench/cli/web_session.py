@@ -26,6 +26,8 @@ GRACE = 10.0
 
 _KEPT = 16_384
 """Bytes of a screen's complaints to keep."""
+_MOST_CELLS = 1_000
+"""The width and the height of a terminal, at most."""
 _REASON = 123
 """Bytes that a socket has for the reason why it is closed."""
 
@@ -51,11 +53,15 @@ class Visit(AppService):
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            env=self._build_environment(width, height),
+            env=self._build_environment(_cells(width), _cells(height)),
             start_new_session=os.name == "posix",
         )
         self._stdin = process.stdin
         return process
+
+    async def set_terminal_size(self, width: int, height: int) -> None:
+        """Tell the screen its new size."""
+        await super().set_terminal_size(_cells(width), _cells(height))
 
     async def run(self) -> None:
         """Pass on what the screen draws until it ends; then close the socket, with the reason if it failed."""
@@ -110,6 +116,11 @@ class Visit(AppService):
         if not done:
             task.cancel()
             await asyncio.wait([task])
+
+
+def _cells(number: int) -> int:
+    """The width or height of a terminal that a screen can be drawn on; raises TypeError for what is no number."""
+    return int(min(max(number, 1), _MOST_CELLS))
 
 
 async def _greets(screen: asyncio.StreamReader) -> bool:

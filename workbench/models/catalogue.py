@@ -18,7 +18,14 @@ from typing import Any, Literal, NamedTuple
 from workbench.models.families import maker_of, tokenizer_for
 from workbench.models.litellm_data import model_table
 from workbench.models.model_entries import check_entries
-from workbench.models.windows import GUESS, is_input_only, ollama_window, window_by_name
+from workbench.models.windows import (
+    GUESS,
+    has_outdated_entry,
+    is_input_only,
+    ollama_window,
+    output_by_name,
+    window_by_name,
+)
 
 WindowSource = Literal["built-in", "catalogue", "fallback", "config", "guess", "server", "provider"]
 
@@ -252,6 +259,7 @@ def _look_up(name: str) -> ModelInfo:
     # Some entries have prices and no window; then the same model under another name may have one.
     sized = next((found for found in entries if _number(found, "max_input_tokens")), None)
     max_output = _number(entry, "max_output_tokens") or (_number(sized, "max_output_tokens") if sized else None)
+    max_output = max_output or output_by_name(name)
     window, source = _window(name, sized)
     tokenizer, exact, note = tokenizer_for(name)
     provider = _provider(name, entry)
@@ -280,8 +288,8 @@ def _long_prices(entry: Entry, provider: str) -> tuple[LongPrices, ...]:
 
 
 def _window(name: str, sized: Entry | None) -> tuple[int, WindowSource]:
-    # The table's entries for bare completions are of a model's first weights.
-    outdated = sized is not None and sized.get("mode") == "completion" and ollama_window(name) is not None
+    known = ollama_window(name) is not None or has_outdated_entry(name)
+    outdated = sized is not None and sized.get("mode") == "completion" and known
     if sized is not None and not outdated:
         return int(sized["max_input_tokens"]), "catalogue"
     by_name = window_by_name(name)

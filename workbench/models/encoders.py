@@ -20,6 +20,7 @@ from struct import pack
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
+from workbench.config.foreign_files import read_regular_file
 from workbench.models.litellm_data import tokenizer_folder
 
 if TYPE_CHECKING:
@@ -234,7 +235,7 @@ def _rank_folder(tokenizer: str) -> Path | None:
     own = os.environ.get("TIKTOKEN_CACHE_DIR")
     for folder in filter(None, (tokenizer_folder(), Path(own) if own else None)):
         file = folder / name
-        if file.is_file() and sha256(file.read_bytes()).hexdigest() == digest:
+        if file.is_file() and sha256(read_regular_file(file)).hexdigest() == digest:
             return folder
     return None
 

@@ -44,6 +44,8 @@ class LedgerRow:
     """US dollars; None where nobody knows."""
     cost_source: CostSource
     seconds: float | None
+    at: int = 0
+    """When it was answered, in milliseconds since 1970; 0 where nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class UsageTotals:
     uncosted: int = 0
     """Requests whose cost is unknown, and so missing from `cost`."""
     seconds: float = 0.0
+    last_at: int = 0
+    """When the last of them was answered, in milliseconds since 1970."""
 
     @property
     def tokens(self) -> int:
@@ -83,6 +87,7 @@ class UsageTotals:
             cost=self.cost + (row.cost or 0.0),
             uncosted=self.uncosted + (row.cost is None),
             seconds=self.seconds + (row.seconds or 0.0),
+            last_at=max(self.last_at, row.at),
         )
 
 
@@ -165,7 +170,7 @@ class Ledger:
                     self.compactions.setdefault(self._turn, []).append(event.seq)
                 self._growth = self._growth.interrupted()
             case Usage() as usage:
-                return self._add_usage(event.seq, usage)
+                return self._add_usage(event.seq, event.at, usage)
             case _:
                 pass
         return None
@@ -192,7 +197,7 @@ class Ledger:
         """By how many tokens the context grows per turn; None before two turns can be compared."""
         return self._growth.mean()
 
-    def _add_usage(self, seq: int, usage: Usage) -> LedgerRow:
+    def _add_usage(self, seq: int, at: int, usage: Usage) -> LedgerRow:
         estimate = usage.estimate or self._estimates.get(seq, 0)
         prompt = estimate if usage.prompt is None else usage.prompt
         cost, source = _cost(usage, prompt, self._catalogue)
@@ -211,6 +216,7 @@ class Ledger:
             cost=cost,
             cost_source=source,
             seconds=usage.seconds,
+            at=at,
         )
         self.rows.append(row)
         self.total = self.total.plus(row)

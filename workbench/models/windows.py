@@ -32,6 +32,15 @@ _BY_NAME = (
 """What a name contains, and the window that goes with it; the more specific first. From the document of the
 preset `layers`, but for Gemini 1.5 Pro, which is from that of `codex`."""
 
+_LARGEST_OUTPUTS = (
+    *(("claude-3-5", 8_192), ("claude-3.5", 8_192), ("claude-3-7", 64_000), ("claude-3.7", 64_000)),
+    *(("claude-3-", 4_096), ("claude-sonnet-4", 64_000), ("claude-opus-4", 32_000)),
+    *(("gemini-1.5", 8_192), ("gemini-2.0-flash", 8_192), ("gemini-2.5", 65_536)),
+    *(("llama3.2", 8_192), ("llama-3.2", 8_192)),
+)
+"""What a name contains, and the longest answer that goes with it, as the makers have it; the more specific first. The
+table does not have these models, or no longer, and the documents name them."""
+
 _ON_OLLAMA = ((r"mistral(:.*)?", 32_768), (r"llama3\.2:1b\b.*", 8_192))
 """The same for the whole names of models as Ollama has them: from the documents of `codex` and `window`."""
 
@@ -46,10 +55,23 @@ def window_by_name(model: str) -> int | None:
     return next((window for part, window in _BY_NAME if part in name), None) if known is None else known
 
 
+def output_by_name(model: str) -> int | None:
+    """The longest answer of a model's family; None for a family nobody knows."""
+    name = model.lower()
+    return next((tokens for part, tokens in _LARGEST_OUTPUTS if part in name), None)
+
+
 def ollama_window(model: str) -> int | None:
-    """The window of a model that Ollama serves under this very name, with or without a tag."""
-    name = model.lower().rpartition("/")[2]
+    """The window of a model that Ollama serves: its name has Ollama's prefix or one of its tags."""
+    prefix, _, name = model.lower().rpartition("/")
+    if not prefix.startswith("ollama") and ":" not in name:
+        return None
     return next((window for pattern, window in _ON_OLLAMA if re.fullmatch(pattern, name)), None)
+
+
+def has_outdated_entry(model: str) -> bool:
+    """Whether the table knows a model only by its first weights, for bare completions."""
+    return re.fullmatch(r"mistral(:.*)?", model.lower().rpartition("/")[2]) is not None
 
 
 def is_input_only(model: str, window: int, max_output: int | None) -> bool:

