@@ -27,6 +27,7 @@ from workbench.proxy.journal import BrokenJournal, Journal, JournalReader, Posit
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.recorder_link import STARTS, in_process
 from workbench.proxy.recorder_process import RecorderLoop, RecorderOptions
+from workbench.proxy.recording import PROXY_ENDED
 from workbench.proxy.records import AnsweredRecord, Feedback, NotedRecord
 from workbench.proxy.redaction import redacted
 from workbench.proxy.routes import Route, Upstreams
@@ -153,6 +154,28 @@ async def test_an_answer_finds_its_request_in_the_next_recorder_and_nothing_is_r
     assert sum(isinstance(each, Request) for each in found) == 3
     assert len({each.request for each in found if isinstance(each, RequestAnswer)}) == 3
     assert (told, recorder.lost) == ([], 0)
+
+
+@pytest.mark.parametrize("recorder_too", [False, True])
+async def test_a_request_that_a_killed_proxy_left_open_says_so_once(places: Places, recorder_too: bool) -> None:
+    recorder = places.recorder([])
+    with stopped(recorder) as process:
+        asked = [recorder.asked(ROUTE, {}, [ASKED], 1) for _ in range(2)]
+        asked[0].answered(200, JSON, [WHOLE], 1, 2)
+        recorder._link._is_closing = True  # type: ignore[attr-defined]  # as the proxy is gone, it starts no other one
+        if recorder_too:
+            process.kill()
+            [mine] = places.journals.iterdir()
+            os.rename(mine, places.journals / DEAD)
+        recorder.close(0)  # which closes the pipe, as a kill does
+        if not recorder_too:
+            process.resume()
+    await asyncio.to_thread(process.wait)
+    for _ in range(2):
+        places.recover()
+    answers = [each for each in _events(places.store) if isinstance(each, RequestAnswer)]
+    assert [(each.status, each.problem) for each in answers] == [(200, ""), (0, PROXY_ENDED)]
+    assert list(places.journals.iterdir()) == []
 
 
 async def _recorded(recorder: Recorder) -> None:

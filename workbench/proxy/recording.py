@@ -31,6 +31,7 @@ from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, read_b
 MOST_OPEN: Final = 10_000
 """Requests whose answers are waited for; the oldest is forgotten first."""
 PASSED_UNREAD: Final = "{} was passed on and not recorded: {}"
+PROXY_ENDED: Final = "the proxy ended before the answer"
 
 _log = logging.getLogger(__name__)
 
@@ -116,10 +117,14 @@ class BatchRecording:
                 live = asked.place.live
                 self._open[number] = _Open(asked, Route("openai", live.dialect), LARGEST)
 
-    def forget_open(self) -> None:
-        """What is open is not answered any more: another journal begins."""
+    def end_open(self) -> bool:
+        """What is open is not answered any more, as the proxy has ended: say so; whether there was anything."""
+        ended = list(self._open.values())
+        for each in ended:
+            self._sessions.answered(each.asked, CameBack(0, {}, {}, None, None, PROXY_ENDED))
         self._open.clear()
         self._waiting.clear()
+        return bool(ended)
 
     def close(self) -> None:
         """Let go of all sessions."""

@@ -56,7 +56,7 @@ class CameBack(NamedTuple):
     headers: Mapping[str, str]
     body: dict[str, Any]
     first: int | None
-    took: int
+    took: int | None
     problem: str = ""
     """Why it is not whole."""
     finish: str = ""
@@ -197,7 +197,7 @@ class ProxySessions:
         if live.dialect == "responses" and body.get("id"):
             self._earlier.add(asked.body, body)
         if asked.sender.purpose == "compaction" and not is_error:
-            live.summarised(asked.body, body, came.took)
+            live.summarised(asked.body, body, came.took or 0)
         self._store_up(asked.place)
 
     def note_unread(self, route: Route, headers: Mapping[str, str], said: str) -> None:

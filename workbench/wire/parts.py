@@ -115,8 +115,17 @@ def _unmarked(value: Any, path: str, marks: list[str]) -> Any:
         mark = value[MARK]
         value = {key: each for key, each in value.items() if key != MARK}
         marks.append(path if mark == _USUAL else f"{path}={json.dumps(mark)}")
-    blocks = [_unmarked(each, f"{path}.{number}", marks) for number, each in _blocks(value)]
+    blocks = [
+        _unmarked(each, f"{path}.{number}", marks) if _may_carry(each) else each for number, each in _blocks(value)
+    ]
     return _with_blocks(value, blocks) if blocks else value
+
+
+def _may_carry(value: Any) -> bool:
+    """Whether there may be a mark on a value or in it; most messages and blocks need no closer look."""
+    if isinstance(value, dict):
+        return MARK in value or isinstance(value.get("content"), list)
+    return isinstance(value, list)
 
 
 def _read_mark(mark: str) -> tuple[str, Any]:
