@@ -91,6 +91,8 @@ async def _ask(connection: TurnConnection, opened: OpenSession, message: str, te
     """The turn, with all that serves it; the failure that ended it, if one did."""
     async with connection:
         agent = await connection.agent(opened)
+        if connection.gone_on is not None:
+            print(printable(f"· {connection.gone_on.words}"), file=sys.stderr)
         try:
             return await _turn(agent, with_files(message, Path.cwd()), tell)
         finally:

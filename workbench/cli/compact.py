@@ -28,7 +28,6 @@ from workbench.context.setup import Setup
 from workbench.log.errors import ReadOnly
 from workbench.log.events import Body, Compaction, Event, Failure
 from workbench.log.session import Session
-from workbench.models.catalogue import REHEARSAL
 from workbench.session.connection import compactor_for
 from workbench.session.recorded import set_up
 from workbench.session.services import Services
@@ -86,7 +85,7 @@ def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> J
 
 def set_up_for(services: Services, options: argparse.Namespace, source: Source) -> Setup:
     """Without a model named anywhere the one that needs no key summarises, by rules."""
-    model = source.model or services.settings.model or REHEARSAL
+    model = source.model or ("" if source.recorded else services.default_model)
     return set_up(services, options_of(options), source._replace(model=model))
 
 

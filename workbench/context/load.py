@@ -34,6 +34,8 @@ from workbench.context.policy import Policy, ToolTruncation, TruncationPolicy
 DEFAULT = "workbench"
 RECORDED = "recorded"
 """What was sent. No knob of the user's changes that, unless it is set for one call."""
+NOT_SET = "default"
+"""The origin of a knob that nobody set."""
 PRESETS = ("workbench", "codex", "layers", "sliding", "window", "confirm", RECORDED)
 PREFIX = "WORKBENCH_"
 
@@ -224,7 +226,7 @@ def _layer(origin: str, where: str, raw: Mapping[str, Any]) -> _Layer:
 def _assemble(source: _Source, layers: Sequence[_Layer]) -> LoadedPolicy:
     """Lay the layers over the defaults, the later over the earlier."""
     values: dict[str, Any] = {}
-    origins = dict.fromkeys(KNOBS, "default")
+    origins = dict.fromkeys(KNOBS, NOT_SET)
     placed: dict[str, int] = {}
     for rank, layer in enumerate(layers):
         for name, value in layer.values.items():

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
 from workbench.context.budget import Limits, limits
-from workbench.context.load import LoadedPolicy, load_policy
+from workbench.context.load import NOT_SET, LoadedPolicy, load_policy
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.log.events import Event, Setting, Usage
@@ -18,6 +18,21 @@ from workbench.models.calibration import Calibration
 from workbench.models.catalogue import Catalogue, ModelInfo, WindowSource, is_local
 from workbench.models.families import tokenizer_factor
 from workbench.models.tokens import CountStore, TokenCounter, calibrated, counter
+
+_BY_HAND = (
+    "selection",
+    "keep_user_tokens",
+    "keep_user_ratio",
+    "keep_messages",
+    "keep_turns",
+    "summary_tokens",
+    "summary_ratio",
+    "update",
+    "prompt",
+    "model",
+    "min_freed",
+)
+"""Knobs that say what a compaction by hand summarises, and how."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +89,25 @@ class Setup:
             limits=replace(self.limits, unattributed=max(0, unattributed)),
             calibration=learnt,
         )
+
+    def compacting_like(self, other: LoadedPolicy) -> Setup:
+        """The same, but what is compacted by hand, and how, is as another policy says, where nobody set it here.
+
+        When a compaction begins by itself, and how a summary is sent, stays.
+        """
+        rules, own = other.policy.compaction, self.loaded
+        taken = {name: getattr(rules, name) for name in _BY_HAND if own.origins[f"compaction.{name}"] == NOT_SET}
+        policy = replace(own.policy, compaction=replace(own.policy.compaction, **taken))
+        origins = {**own.origins, **{f"compaction.{name}": other.origins[f"compaction.{name}"] for name in taken}}
+        return replace(self, loaded=LoadedPolicy(policy, origins))
+
+    def summarised_by(self, model: str) -> Setup:
+        """The same, but where neither it nor its policy names a model, this one summarises."""
+        policy = self.loaded.policy
+        if self.model or policy.compaction.model:
+            return self
+        policy = replace(policy, compaction=replace(policy.compaction, model=model))
+        return replace(self, loaded=replace(self.loaded, policy=policy))
 
     def planner(self, events: Iterable[Event] = (), *, live: bool = False, thinking: bool = False) -> Planner:
         """A planner for a log."""
@@ -141,7 +175,7 @@ class LearntWindow(NamedTuple):
     tokens: int
     """0: what was learnt before no longer holds."""
     source: WindowSource = "provider"
-    """provider: an error named it; server: a server on this machine reported it."""
+    """provider: an error named it; server: a server on this machine reported it; option: the user named it."""
 
 
 def window_setting(model: str, learnt: LearntWindow) -> Setting:
@@ -159,7 +193,11 @@ def learnt_window(events: Iterable[Event], model: str) -> LearntWindow | None:
         match event.body.key, event.body.value:
             case "model", value:
                 current = str(value or "")
-            case "window", {"model": str(name), "tokens": int(tokens), "source": "provider" | "server" as source}:
+            case "window", {
+                "model": str(name),
+                "tokens": int(tokens),
+                "source": "provider" | "server" | "option" as source,
+            }:
                 found = (LearntWindow(tokens, source) if tokens > 0 else None) if name == model else found
             case "window", int(tokens) if current == model and tokens > 0:
                 found = LearntWindow(tokens)
@@ -179,8 +217,9 @@ def can_be_window(tokens: int, plan: ContextPlan, events: Iterable[Event]) -> bo
 
 
 def corrected(info: ModelInfo, learnt: LearntWindow | None, reported: int | None) -> ModelInfo:
-    """The provider's own word wins over the user's entry, that over a server's report, and all over the tables."""
-    if learnt is not None and learnt.source == "provider":
+    """What the provider or the user said in the session wins over the user's entry, that over a server's report, and
+    all over the tables."""
+    if learnt is not None and learnt.source in ("provider", "option"):
         return _sized(info, learnt)
     if info.window_source == "config":
         return info
@@ -190,4 +229,5 @@ def corrected(info: ModelInfo, learnt: LearntWindow | None, reported: int | None
 
 
 def _sized(info: ModelInfo, learnt: LearntWindow) -> ModelInfo:
-    return replace(info, window=learnt.tokens, window_source=learnt.source)
+    input_only = info.input_only and learnt.source != "option"
+    return replace(info, window=learnt.tokens, window_source=learnt.source, input_only=input_only)

@@ -27,7 +27,7 @@ from workbench.models.windows import (
     window_by_name,
 )
 
-WindowSource = Literal["built-in", "catalogue", "fallback", "config", "guess", "server", "provider"]
+WindowSource = Literal["built-in", "catalogue", "fallback", "config", "guess", "server", "provider", "option"]
 
 REHEARSAL = "rehearsal"
 """The stand-in that the program brings along. It counts in o200k, as its usage shows."""
@@ -107,7 +107,8 @@ class ModelInfo:
     window: int
     window_source: WindowSource
     """built-in: our own; catalogue: litellm's table; fallback: by the name; config: the user's entry; guess: nobody.
-    While a session runs, server: a server on this machine reported it; provider: an error of the provider named it."""
+    While a session runs, server: a server on this machine reported it; provider: an error of the provider named it;
+    option: the user named it for this session."""
     input_only: bool
     """The window is for input alone; then the output reserve is not taken from it."""
     max_output: int | None

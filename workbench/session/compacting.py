@@ -48,9 +48,12 @@ BUSY = "a compaction is running already; Esc stops it"
 class SessionCompactions:
     """Decides nothing itself: the agent does, or the user."""
 
-    def __init__(self, updates: ObservableSession, turns: Turns, publish: Callable[[], None]) -> None:
-        """`publish` shows what is in the log by now."""
+    def __init__(
+        self, updates: ObservableSession, turns: Turns, publish: Callable[[], None], come_home: Callable[[], None]
+    ) -> None:
+        """`publish` shows what is in the log by now; `come_home` leaves a past request for the next one."""
         self._updates = updates
+        self.come_home = come_home
         self._turns = turns
         self._publish = publish
         self._opened: OpenSession | None = None
@@ -275,7 +278,7 @@ class SessionCompactions:
             raise Refused(BUSY)
         self._making = asyncio.current_task()
         try:
-            agent = await self._turns.agent(opened)
+            agent = await self._turns.agent(opened, to_ask=False)
             [event] = await self.run(opened, agent.compact(planned, digest=digest))
         except asyncio.CancelledError:
             raise Refused(STOPPED) from None
@@ -284,6 +287,7 @@ class SessionCompactions:
             self.rest()
         if isinstance(event.body, Failure):
             raise Refused(event.body.message)
+        self.come_home()
         return self.outcome(opened, event)
 
     def outcome(self, opened: OpenSession, event: Event) -> CompactionOutcome:

@@ -26,8 +26,9 @@ from workbench.config.background import in_background
 from workbench.config.tables import read_table
 from workbench.context.setup import Setup
 from workbench.models.catalogue import is_local
+from workbench.session.going_on import GoingOn, go_on_here
 from workbench.session.open_session import OpenSession
-from workbench.session.opening import go_on_here, note_model
+from workbench.session.opening import note_model
 from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.session.source import as_source
@@ -88,6 +89,8 @@ class TurnConnection:
         """What the session's agent was made with."""
         self._busy = asyncio.Lock()
         """A turn and a compaction that begin at the same time share one agent."""
+        self.gone_on: GoingOn | None = None
+        """What changed as another agent's session went on here; whoever tells it takes it away."""
         self.problems: list[str] = []
         """What did not work, though the turn can go on without it; whoever tells them takes them out."""
 
@@ -97,13 +100,17 @@ class TurnConnection:
             self._preconditions = preconditions(self._services, self._options)
         return self._preconditions
 
-    async def agent(self, opened: OpenSession) -> Agent:
-        """The agent of the session, made anew where its model or policy is another. Raises WorkbenchError."""
+    async def agent(self, opened: OpenSession, *, to_ask: bool = True) -> Agent:
+        """The agent of the session, made anew where its model or policy is another. Raises WorkbenchError.
+
+        What another agent recorded stays under its policy until something is asked here: a compaction by hand does not
+        change it, and can be undone to the token.
+        """
         async with self._busy:
             assert opened.session is not None
-            if opened.recorded is not None:
-                await in_background(go_on_here, self._services, self._options, opened)
-            elif opened.agent is None:
+            if opened.recorded is not None and to_ask:
+                self.gone_on = await in_background(go_on_here, self._services, self._options, opened)
+            elif opened.recorded is None and opened.agent is None:
                 note_model(opened)
             serving = await self._turn_services(opened)
             if opened.agent is None or serving is not self._used:
@@ -141,7 +148,8 @@ class TurnConnection:
         self._preconditions = self._serving = None
 
     async def _connected(self, opened: OpenSession, stack: AsyncExitStack) -> TurnServices:
-        services, options, model = self._services, self._options, opened.setup.model
+        services, options = self._services, self._options
+        model = opened.setup.model or services.default_model
         routes, settings = services.routes, services.settings
         approvals, hooks, servers, _ = self.check()
         others = [name for name in options.fallbacks or settings.fallbacks(model) if name != model]

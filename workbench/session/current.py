@@ -59,7 +59,7 @@ class CurrentSession:
         self._published = published
         self._warm = warm
         self.turns = Turns(services, options, updates, self.publish)
-        self.compactions = SessionCompactions(updates, self.turns, self.publish)
+        self.compactions = SessionCompactions(updates, self.turns, self.publish, self.come_home)
         self.travel = TimeTravel(services, options)
         self.opened: OpenSession | None = None
         self.early: list[str] = []
@@ -303,6 +303,12 @@ class CurrentSession:
             self.travel.home()
             await self._show_at(made, place)
         return True
+
+    def come_home(self) -> None:
+        """Back from a past request to the next one."""
+        if self.travel.place(self.get()) is not None:
+            self.travel.home()
+            self.publish()
 
     def publish(self) -> None:
         """Show what is in the log by now. While the past is looked at, the inspector stays there."""

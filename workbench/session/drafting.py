@@ -46,7 +46,7 @@ class SummaryDrafts:
         opened = self._compactions.current()
         self._previewed = None
         if opened.writable:
-            agent = await self._turns.agent(opened)
+            agent = await self._turns.agent(opened, to_ask=False)
             compacting, planner = agent.compacting, agent.planner
         else:
             planner = opened.planner
@@ -107,9 +107,10 @@ class SummaryDrafts:
         self._compactions.not_now()
         if self._compactions.busy:
             raise Refused(BUSY)
-        agent = await self._turns.agent(opened)
+        agent = await self._turns.agent(opened, to_ask=False)
         [event] = await self._compactions.run(opened, agent.accept(planned, draft))
         self._previewed = None
+        self._compactions.come_home()
         return self._compactions.outcome(opened, event)
 
     def _current(self, preview: CompactionPreview | None = None) -> _Previewed:

@@ -68,6 +68,14 @@ class OpenSession:
         return self.session is not None and self.session.writable
 
     @property
+    def calls_may_return(self) -> bool:
+        """Whether calls without results may still get them: in a session that is written, but not one that another
+        agent recorded and that only we can write any more."""
+        if self.session is None or (self.recorded is not None and self.writable):
+            return False
+        return self.session.is_written
+
+    @property
     def why_read_only(self) -> str:
         """Why not; empty when it can."""
         if self.session is None:
@@ -155,7 +163,7 @@ class OpenSession:
             self.policy,
             setup.counter.note,
             len(self.events),
-            queries=LogQueries(self.events, setup, self.requests.marks, live=self.writable),
+            queries=LogQueries(self.events, setup, self.requests.marks, live=self.calls_may_return),
             requests=self.requests.marks,
             compact_at=compacts_at(setup.loaded.policy.compaction, self.plan),
             ledger=self.ledger,

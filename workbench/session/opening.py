@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,17 +15,15 @@ from workbench.agent import slots
 from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
 from workbench.config.text import printable
-from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.planner import Planner
 from workbench.context.setup import LearntWindow, Setup, learnt_window, window_setting
 from workbench.log.errors import NotFound
-from workbench.log.events import Body, Event, Setting
+from workbench.log.events import Body, Event, Setting, SlotContent
 from workbench.log.session import Session
-from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
 from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
-from workbench.session.recorded import RecordedSession, make_setup
+from workbench.session.recorded import RecordedSession, make_setup, policy_for
 from workbench.session.requests import RequestMarks
 from workbench.session.services import Services
 from workbench.session.source import Source, as_source, knobs_of, names_file, setting
@@ -84,21 +83,27 @@ def open_source(services: Services, options: Options, ref: str, glance: Glance |
 def open_session(services: Services, options: Options, session: Session) -> OpenSession:
     """A session of the store; where it has no model yet, it gets the user's, or the stand-in.
 
-    Nothing is added to its log: what is new about its model and its slots is said before the next turn.
+    What another agent recorded without a model has none before something is asked here. Nothing is added to the log:
+    what is new about its model and its slots is said before the next turn.
     """
     found = as_source(session.id, session.events(), live=session.is_written)
-    model = options.model or found.model or services.settings.model or REHEARSAL
+    if found.recorded and session.writable:
+        found = found._replace(live=False)
+    model = options.model or found.model or ("" if found.recorded else services.default_model)
     return _opened(services, options, found._replace(model=model), session.title or NEW, session)
 
 
 def note_model(opened: OpenSession) -> None:
-    """Say in the log what it does not know yet of the session's model: its name, and what a server tells of it."""
+    """Say in the log what it does not know yet of the session's model: its name, and how large its window is where a
+    server or the user told that."""
     setup = opened.setup
     before = setting(opened.events, "model")
     news: list[Body] = [Setting("model", setup.model)] if before != setup.model else []
-    reported = LearntWindow(setup.info.window, "server")
-    if setup.info.window_source == "server" and learnt_window(opened.events, setup.model) != reported:
-        news.append(window_setting(setup.model, reported))
+    told = LearntWindow(setup.info.window, "server") if setup.info.window_source == "server" else None
+    if setup.options.window is not None:
+        told = LearntWindow(setup.options.window, "option")
+    if told is not None and learnt_window(opened.events, setup.model) != told:
+        news.append(window_setting(setup.model, told))
     opened.append(*news)
 
 
@@ -127,10 +132,12 @@ def begun(services: Services, options: Options, session: Session, *, fill: bool 
     return made
 
 
-def session_of(services: Services, options: Options, opened: OpenSession, upto: int | None = None) -> OpenSession:
-    """A session that starts as a copy of a file."""
+def session_of(services: Services, opened: OpenSession, upto: int | None = None) -> OpenSession:
+    """A session that starts as a copy of a file, under what was asked for there."""
     made = stored_copy(services, Path(opened.name).name, opened.setup.model, opened.events[:upto])
-    return open_session(services, options, made)
+    copied = open_session(services, replace(opened.asked, follow=False), made)
+    note_model(copied)
+    return copied
 
 
 def stored_copy(services: Services, title: str, model: str, events: Sequence[Event]) -> Session:
@@ -143,7 +150,7 @@ def stored_copy(services: Services, title: str, model: str, events: Sequence[Eve
 def fork(services: Services, options: Options, opened: OpenSession, at: int | None) -> OpenSession:
     """A copy that ends with an event, or has them all."""
     if opened.session is None:
-        return session_of(services, options, opened, at)
+        return session_of(services, opened, at)
     made = open_session(services, options, services.store.fork(opened.session.id, at))
     assert made.session is not None
     if made.session.title and not made.session.title.endswith("(fork)"):
@@ -155,8 +162,7 @@ def fork(services: Services, options: Options, opened: OpenSession, at: int | No
 def _opened(services: Services, options: Options, source: Source, name: str, session: Session | None) -> OpenSession:
     knobs = (*source.knobs, *options.knobs)
     recorded = RecordedSession(services, options, source) if source.recorded else None
-    default = RECORDED if recorded is not None else services.settings.policy or DEFAULT
-    policy = options.policy or source.policy or default
+    policy = policy_for(services, options, source)
     setup = make_setup(services, options, source, policy, knobs, recorded)
     planner = setup.planner(source.events, live=source.live)
     setup.counter.flush()
@@ -179,23 +185,17 @@ def fill_slots(opened: OpenSession) -> None:
 
     A turn does the same. Here it shows what would be sent before anything was said.
     """
-    tools = toolbox(opened)
-    setup = opened.setup
-    definitions = tools.definitions() if setup.calls_tools else []
-    contents, _ = slots.wanted(tools.places.root, setup.loaded.policy.instructions, definitions)
-    changed = slots.changes(opened.planner.slots, contents)
+    changed = wanted_slots(opened, opened.setup, opened.planner)
     if changed:
         opened.append(*changed)
 
 
-def go_on_here(services: Services, options: Options, opened: OpenSession) -> None:
-    """What another agent recorded goes on in this one: under a policy that decides, and counted as ours are."""
-    policy = opened.policy if opened.policy != RECORDED else services.settings.policy or DEFAULT
-    opened.recorded = None
-    change = replan(services, options, opened, "", policy, "")
-    opened.adopt(change.setup, change.policy, change.knobs, change.planner)
-    note_model(opened)
-    opened.append(*change.settings)
+def wanted_slots(opened: OpenSession, setup: Setup, planner: Planner) -> list[SlotContent]:
+    """What has to be appended to a plan of a session so that its slots hold what should stand there now."""
+    tools = toolbox(opened)
+    definitions = tools.definitions() if setup.calls_tools else []
+    contents, _ = slots.wanted(tools.places.root, setup.loaded.policy.instructions, definitions)
+    return slots.changes(planner.slots, contents)
 
 
 class Replanned(NamedTuple):
@@ -211,18 +211,30 @@ class Replanned(NamedTuple):
     """What the log has to say of it."""
 
 
-def replan(services: Services, options: Options, opened: OpenSession, model: str, policy: str, knob: str) -> Replanned:
-    """Plan for another model, under another policy, or with one knob set."""
+def replan(
+    services: Services,
+    options: Options,
+    opened: OpenSession,
+    model: str = "",
+    policy: str = "",
+    knob: str = "",
+    *,
+    as_ours: bool = False,
+) -> Replanned:
+    """Plan for another model, under another policy, or with one knob set.
+
+    `as_ours`: what another agent recorded is counted as a session that goes on here.
+    """
     name, ref = model or opened.setup.model, policy or opened.policy
     knobs = _with_knob(opened.knobs, knob)
     events = list(opened.events)
-    live = opened.session is not None and opened.session.is_written
+    live = opened.calls_may_return if opened.recorded is None or not as_ours else opened.writable
     said: list[Setting] = [Setting("model", name)] if model else []
     if model and learnt_window(events, name) is not None:
         said.append(window_setting(name, LearntWindow(0)))  # chosen again, it starts with what is known of it
     chosen = [*events, *(Event(len(events) + at, "", 0, body) for at, body in enumerate(said, 1))]
     source = Source(opened.name, chosen, name, ref, live, opened.session is None)
-    setup = make_setup(services, options, source, ref, knobs, opened.recorded)
+    setup = make_setup(services, options, source, ref, knobs, None if as_ours else opened.recorded)
     planner = setup.planner(events, live=live)
     setup.counter.flush()
     said += [Setting("policy", ref)] if policy else []

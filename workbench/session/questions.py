@@ -106,13 +106,14 @@ def _changes(values: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def make_session(number: int, name: str) -> UserQuestion:
-    """A message was typed under a file that can only be read."""
+def make_session(number: int, name: str, changes: str, message: str) -> UserQuestion:
+    """A message was typed under a file that can only be read; `changes`: what is different once it is sent."""
     choices = (
         AnswerChoice("y", "yes", "make a session of it and send the message there"),
         AnswerChoice("n", "no", "cancel"),
     )
-    return UserQuestion(number, "import", f"Make a session of {name}?", A_COPY, choices, "no")
+    detail = "\n".join(filter(None, (A_COPY, changes)))
+    return UserQuestion(number, "import", f"Make a session of {name}?", detail, choices, "no", message)
 
 
 def compact(number: int, decision: CompactionDecision) -> UserQuestion:

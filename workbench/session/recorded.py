@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
-from workbench.context.load import RECORDED
+from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan, Verdict
 from workbench.context.setup import Setup
 from workbench.models.calibration import Calibration, Calibrator, ReportedSize
@@ -59,8 +59,10 @@ class RecordedSession:
         self._options = options
         self._source = source
         self._setups: dict[str, Setup] = {}
-        self._tried: tuple[Setup, tuple[int, ...]] | None = None
-        """The setup under which sizes were asked for last, and they."""
+        self._tried: tuple[Setup, int, tuple[int, ...]] | None = None
+        """The setup under which sizes were asked for last, of how many events, and they."""
+        self._next = (-1, 0)
+        """Of how many events the size of the next request was asked for last, and it."""
         marks = RequestMarks()
         for event in source.events:
             marks.add(event)
@@ -174,21 +176,25 @@ class RecordedSession:
         """The requests of the conversation itself that were reported."""
         return [mark for mark in self.marks if mark.reported and mark.purpose == "turn"]
 
-    @cached_property
+    @property
     def next_size(self) -> int:
         """What the next request would have."""
-        return self.setup(self._source.model).plan(self._source.events).size
+        events = self._source.events
+        if self._next[0] != len(events):
+            self._next = (len(events), self.setup(self._source.model).plan(events).size)
+        return self._next[1]
 
     def sizes_under(self, setup: Setup) -> tuple[int, ...]:
         """The sizes that the requests of the conversation, and the next one, would have under another setup."""
-        if self._tried is None or self._tried[0] is not setup:
-            events, planner, sizes = self._source.events, setup.planner(), []
+        events = self._source.events
+        if self._tried is None or self._tried[0] is not setup or self._tried[1] != len(events):
+            planner, sizes = setup.planner(), []
             for upto in (*(mark.upto for mark in self.conversation), len(events)):
                 planner.extend(events[len(planner.events) : upto])
                 sizes.append(planner.plan().size)
             setup.counter.flush()
-            self._tried = (setup, tuple(sizes))
-        return self._tried[1]
+            self._tried = (setup, len(events), tuple(sizes))
+        return self._tried[2]
 
     # What the reports teach
 
@@ -247,15 +253,24 @@ def make_setup(
     made = services.set_up(
         replace(options, policy=policy, knobs=tuple(knobs), model=source.model), source._replace(knobs=())
     )
+    if policy == RECORDED:
+        made = made.compacting_like(services.own_policy(source.model))
     if recorded is None:
         return made
+    made = made.summarised_by(services.default_model)
     return made.with_calibration(recorded.calibration(source.model), recorded.unattributed(at))
 
 
 def set_up(services: Services, options: Options, source: Source) -> Setup:
-    """A setup for a source under the user's policy; of what another agent recorded, with what its reports taught."""
-    made = services.set_up(options, source)
+    """A setup for a source as the screen opens it: what another agent recorded is planned as it was recorded."""
     if not source.recorded:
-        return made
-    recorded = RecordedSession(services, options, source)
-    return made.with_calibration(recorded.calibration(made.model), recorded.unattributed(None))
+        return services.set_up(options, source)
+    source = source._replace(model=options.model or source.model)
+    recorded, policy = RecordedSession(services, options, source), policy_for(services, options, source)
+    return make_setup(services, options, source, policy, (*source.knobs, *options.knobs), recorded)
+
+
+def policy_for(services: Services, options: Options, source: Source) -> str:
+    """What a source is opened under: what the user asked for, what it says itself, or what it is."""
+    default = RECORDED if source.recorded else services.settings.policy or DEFAULT
+    return options.policy or source.policy or default

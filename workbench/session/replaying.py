@@ -349,7 +349,7 @@ async def replay(services: Services, job: ReplayJob) -> AsyncIterator[ReplayAnsw
         for _ in range(job.times):
             came = await resend(sent, upstreams, key, settings.largest)
             said, used = read_answer(job.dialect, came.body)
-            made = answer_of(services.catalogue, job.model, said, used, came.took / 1000)
+            made = answer_of(services.catalogue, job.model, said, used, (came.took or 0) / 1000)
             problem = came.problem or ("" if said else "nothing was answered")
             yield made._replace(problem=problem, cost=0.0 if job.is_free else made.cost)
 

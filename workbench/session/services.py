@@ -13,9 +13,10 @@ from workbench.config.paths import config_dir
 from workbench.config.settings import FILE_NAME, Settings, load_settings
 from workbench.config.tables import read_table
 from workbench.config.writing import replace_file
+from workbench.context.load import LoadedPolicy, load_policy
 from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.store import Store
-from workbench.models.catalogue import LOCAL_PROVIDERS, Catalogue
+from workbench.models.catalogue import LOCAL_PROVIDERS, REHEARSAL, Catalogue
 from workbench.session.options import Options
 from workbench.session.source import Source, as_source, read_source, read_sources, weight
 
@@ -112,6 +113,17 @@ class Services:
             events=source.events,
             reported=self._reported(options.model or source.model or self.settings.model, options.api_base),
         )
+
+    @property
+    def default_model(self) -> str:
+        """Whoever answers where no model is named: the user's, or the stand-in, which needs no key."""
+        return self.settings.model or REHEARSAL
+
+    def own_policy(self, model: str) -> LoadedPolicy:
+        """The policy that sessions of ours begin under."""
+        settings = self.settings
+        knobs, origin = settings.model_knobs(model), settings.model_origin(model)
+        return load_policy(settings.policy or None, model_knobs=knobs, model_origin=origin)
 
     def _reported(self, model: str, api_base: str) -> int | None:
         """The window that a server on this machine gives a model; None for models of others."""

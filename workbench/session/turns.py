@@ -223,11 +223,14 @@ class Turns:
             self.watcher.turn_over(opened)
         return not failed
 
-    async def agent(self, opened: OpenSession) -> Agent:
-        """The agent of the session, connected. Raises WorkbenchError."""
-        agent = await self._connection.agent(opened)
+    async def agent(self, opened: OpenSession, *, to_ask: bool = True) -> Agent:
+        """The agent of the session, connected; `to_ask`: a turn, and not only a compaction. Raises WorkbenchError."""
+        agent = await self._connection.agent(opened, to_ask=to_ask)
         while self._connection.problems:
             self._updates.tell(Notice(self._connection.problems.pop(0), "warning", "MCP"))
+        changed, self._connection.gone_on = self._connection.gone_on, None
+        if changed is not None:
+            self._updates.tell(Notice(changed.words))
         return agent
 
     def _name(self, opened: OpenSession, text: str) -> None:

@@ -62,7 +62,7 @@ def question_before(opened: OpenSession, which: Which, seq: int | None = None) -
         return None
     setup = opened.agent.setup if opened.agent is not None else opened.setup
     about = f"Compaction #{change.target.seq} summarised the {span_words(change.target)}."
-    work = partial(_effect, list(opened.events), setup, opened.plan, changes, live=opened.writable)
+    work = partial(_effect, list(opened.events), setup, opened.plan, changes, live=opened.calls_may_return)
     return UndoQuestion(change.target.seq, about, work)
 
 

@@ -18,6 +18,7 @@ FILE = "a file is read-only; a session can be made of it"
 FOLLOWING = "following"
 """All is well with the file that is followed."""
 A_COPY = "A file is read-only. The new session starts as a copy of it; the file does not change."
+AS_RECORDED = "It stays as it was recorded until you send a message in it."
 
 
 class ChatCall(NamedTuple):
@@ -134,6 +135,8 @@ class UserQuestion(NamedTuple):
     choices: tuple[AnswerChoice, ...]
     default: str
     """The answer that Enter or Escape gives: the one that changes nothing."""
+    message: str = ""
+    """What was typed and waits for the answer; it goes back to where it was typed if that is the default."""
 
 
 class DraftCost(NamedTuple):

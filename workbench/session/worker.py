@@ -7,13 +7,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from workbench.config.background import background
+from workbench.config.background import background, in_background
 from workbench.config.errors import Refused
 from workbench.log.events import Override, OverrideAction, Setting
 from workbench.session import figures, opening
 from workbench.session.continuing import Continuing
 from workbench.session.current import CurrentSession
 from workbench.session.drafting import SummaryDrafts
+from workbench.session.going_on import what_changes
 from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
@@ -22,6 +23,7 @@ from workbench.session.services import Services
 from workbench.session.time_travel import place_after
 from workbench.session.tools import ToolSwitches
 from workbench.session.undoing import Which, revert
+from workbench.session.values import Activity
 
 T = TypeVar("T")
 
@@ -106,23 +108,33 @@ class SessionWorker:
         if opened.session is None:
             self.held += 1
             try:
-                answer = await self._turns.ask(partial(make_session, name=opened.name))
+                if not await self._may_make_session(opened, text):
+                    return
             finally:
                 self.held -= 1
-            if answer != "yes":
-                return
             await self._go_on_in_a_copy(opened)
         if not self._turns.busy:  # a turn that cannot go on without an answer waits for it, and the message with it
             self.compactions.not_now()
         self._turns.send(self._current.writable(), text)
 
+    async def _may_make_session(self, opened: OpenSession, text: str) -> bool:
+        changes = ""
+        if opened.recorded is not None:
+            self._updates.put(activity=Activity("loading", "planning…"))
+            try:
+                changes = (await in_background(what_changes, self._services, self._options, opened)).words
+            finally:
+                self._updates.put(activity=Activity())
+        asked = partial(make_session, name=opened.name, changes=changes, message=text)
+        return await self._turns.ask(asked) == "yes"
+
     async def make_session(self) -> None:
         """Go on in a session that starts as a copy of the file that is open, at its next request."""
         await self._go_on_in_a_copy(self._current.get())
-        self._come_home()
+        self._current.come_home()
 
     async def _go_on_in_a_copy(self, opened: OpenSession) -> None:
-        await self._current.exchange(lambda: opening.session_of(self._services, self._options.for_any_session, opened))
+        await self._current.exchange(lambda: opening.session_of(self._services, opened))
 
     async def withdraw(self, index: int, text: str) -> None:
         """A message that waits is not sent after all."""
@@ -144,7 +156,7 @@ class SessionWorker:
     async def interrupt(self) -> None:
         """Stop the turn, or else the compaction; where there is neither, come back from the past."""
         if not self._turns.interrupt() and not self.compactions.stop():
-            self._come_home()
+            self._current.come_home()
 
     async def stop_compacting(self) -> None:
         """Stop the compaction, and leave a turn alone."""
@@ -168,6 +180,7 @@ class SessionWorker:
     async def revert(self, which: Which, seq: int | None = None) -> None:
         """Undo or redo."""
         said = revert(self._current.writable(), which, seq)
+        self._current.come_home()
         self._current.publish()
         self._updates.tell(Notice(said))
 
@@ -230,7 +243,7 @@ class SessionWorker:
     async def travel_to(self, place: int | None) -> None:
         """The context of a request, by its place among them; None: of now."""
         if place is None:
-            self._come_home()
+            self._current.come_home()
             return
         opened = self._current.get()
         if place != self._current.travel.place(opened):
@@ -246,11 +259,6 @@ class SessionWorker:
         here = self._current.travel.place(opened)
         place = place_after(marks, len(marks) if here is None else here, by, alone=alone)
         await self.travel_to(None if place == len(marks) else place)
-
-    def _come_home(self) -> None:
-        if self._current.travel.place(self._current.get()) is not None:
-            self._current.travel.home()
-            self._current.publish()
 
     def _recount(self) -> None:
         if self._draft:

@@ -18,7 +18,7 @@ from workbench.config.folders import work_folder
 from workbench.config.text import counted, printable
 from workbench.proxy import control
 from workbench.session.options import Detour
-from workbench.session.values import A_COPY, FILE
+from workbench.session.values import A_COPY, AS_RECORDED, FILE
 from workbench.tui import messages
 from workbench.tui.chat.activity_lines import is_working
 from workbench.tui.chat.composer import Composer
@@ -108,6 +108,9 @@ class MainScreen(SessionPanes):
 
     @on(messages.Answered)
     def _answered(self, message: messages.Answered) -> None:
+        asked = self.model.state.question
+        if asked is not None and asked.number == message.number and message.answer == asked.default and asked.message:
+            self.chat.give_back(asked.message)
         self.model.answer(message.number, message.answer)
 
     @on(messages.Decide)
@@ -200,7 +203,9 @@ class MainScreen(SessionPanes):
     async def make_writable(self) -> bool:
         """Under a file, after the question that a message asks as well."""
         if self.model.state.read_only == FILE:
-            text = f"Make a session of {printable(self.model.state.title)}? {A_COPY}"
+            shown = self.model.state.shown
+            more = f" {AS_RECORDED}" if shown is not None and shown.view == "recorded" else ""
+            text = f"Make a session of {printable(self.model.state.title)}? {A_COPY}{more}"
             if not await self.ask(ConfirmDialog("read-only", text, "make a session", "cancel")):
                 return False
             await self.model.compacting(lambda work: work.make_session())

@@ -1,0 +1,95 @@
+"""Another agent's session goes on here: what that changes, told before it happens."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple
+
+from workbench.config.text import counted
+from workbench.context.items import State
+from workbench.context.load import DEFAULT, RECORDED
+from workbench.context.plan import ContextPlan
+from workbench.log.events import Event
+from workbench.session.open_session import OpenSession
+from workbench.session.opening import Replanned, note_model, replan, wanted_slots
+from workbench.session.options import Options
+from workbench.session.services import Services
+
+_CUT: tuple[State, ...] = ("truncated", "masked", "dropped")
+"""What a policy may do to an item without a summary."""
+
+
+class GoingOn(NamedTuple):
+    """The next request as it was recorded, and as it is once the session goes on here."""
+
+    policy: str
+    before: int
+    after: int
+    """Tokens of the request, before anything more is said."""
+    cut: tuple[tuple[State, int], ...]
+    """How many items more are in a state."""
+    not_in_log: int
+    """Tokens of the other agent's instructions and tools that its file does not hold."""
+    own: int
+    """Tokens of this program's instructions and tools."""
+
+    @property
+    def words(self) -> str:
+        """In a few sentences."""
+        cut = ", ".join(f"{number:,} {state}" for state, number in self.cut)
+        why = f" ({cut})" if cut else ""
+        said = f"It goes on under {self.policy}: {self.before:,} → {self.after:,} tokens before your message{why}."
+        if self.not_in_log:
+            said += (
+                f" Instructions and tools of the other agent, about {counted(self.not_in_log, 'token')}, are not sent;"
+            )
+            return f"{said} those of this program are, {self.own:,}."
+        return f"{said} Instructions and tools are this program's, {counted(self.own, 'token')}."
+
+
+def what_changes(services: Services, options: Options, opened: OpenSession) -> GoingOn:
+    """What is different once something is asked here. Plans the log anew, so it is for the background."""
+    return _compared(opened, _as_ours(services, options, opened))
+
+
+def _as_ours(services: Services, options: Options, opened: OpenSession) -> Replanned:
+    model = "" if opened.setup.model else services.default_model
+    return replan(services, options, opened, model, policy_here(services, opened), as_ours=True)
+
+
+def _compared(opened: OpenSession, change: Replanned) -> GoingOn:
+    before, planner = opened.plan, change.planner.at_this_moment()
+    fresh = wanted_slots(opened, change.setup, planner)
+    planner.extend(Event(seq, f"slot-{seq}", 0, body) for seq, body in enumerate(fresh, change.length + 1))
+    after = planner.plan()
+    change.setup.counter.flush()
+    budget = after.budget
+    more = _states(after) - _states(before)
+    return GoingOn(
+        change.policy,
+        before.size,
+        after.size,
+        tuple((state, more[state]) for state in _CUT if more[state]),
+        before.unattributed,
+        budget.system + budget.instructions + budget.memory + budget.tools,
+    )
+
+
+def _states(plan: ContextPlan) -> Counter[State]:
+    return Counter(row.state for row in plan.rows if row.unit >= 0)
+
+
+def policy_here(services: Services, opened: OpenSession) -> str:
+    """What another agent's session goes on under: what was tried on it, else the policy of the settings."""
+    return opened.policy if opened.policy != RECORDED else services.settings.policy or DEFAULT
+
+
+def go_on_here(services: Services, options: Options, opened: OpenSession) -> GoingOn:
+    """What another agent recorded goes on in this one: under a policy that decides, and counted as ours are."""
+    change = _as_ours(services, options, opened)
+    told = _compared(opened, change)
+    opened.recorded = None
+    opened.adopt(change.setup, change.policy, change.knobs, change.planner)
+    note_model(opened)
+    opened.append(*change.settings)
+    return told
