@@ -203,7 +203,7 @@ async def test_two_questions_at_a_time_are_asked_one_after_the_other(services: S
     async with on_talk(services) as on:
 
         async def ask(work: Any, name: str) -> str:
-            said: str = await work._turns.ask(lambda number: make_session(number, name))
+            said: str = await work._turns.ask(lambda number: make_session(number, name, "", ""))
             return said
 
         first = asyncio.ensure_future(on.model.compacting(lambda work: ask(work, "one")))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui.play import program, settle, told, until
+from tui.play import program, settle, told, typed, until
 from tui.screens.looking import seen
 from workbench.log.events import Override
 from workbench.session.services import Services
@@ -58,6 +58,18 @@ async def test_a_key_that_would_change_a_file_makes_a_session_of_it_and_does_wha
     [info] = services.store.list()
     with services.store.session(info.id, write=False) as session:
         assert [event.body.action for event in session.events() if isinstance(event.body, Override)] == ["mask"]
+
+
+async def test_a_message_comes_back_where_no_session_is_made_of_the_file(services: Services, file: str) -> None:
+    async with program(services, (120, 40), file) as (pilot, screen):
+        await typed(pilot, "and what about the tests?")
+        await until(lambda: screen.model.state.question is not None)
+        assert screen.chat.composer.text == ""
+        await pilot.press("escape")
+        await until(lambda: screen.model.state.question is None)
+        await settle(pilot)
+        assert screen.chat.composer.text == "and what about the tests?"
+        assert not services.store.list()
 
 
 @pytest.mark.parametrize(("key", "found"), [("L", LargestScreen), ("c", CompactDialog)])

@@ -1,0 +1,102 @@
+"""Another agent's session goes on here: what that changes is said before, and is what happens then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tui.play import Script, Watcher, answer, until
+from tui.recorded.long_run import as_file, as_session, run
+from workbench.session.going_on import what_changes
+from workbench.session.options import Options
+from workbench.session.services import Services
+
+pytestmark = pytest.mark.usefixtures("project")
+
+
+async def test_the_question_says_what_changes_and_that_is_what_happens(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Script(answer("fine"))
+    script.play(monkeypatch)
+    on = Watcher(services, as_file(tmp_path, run(12)), policy="layers")
+    try:
+        await on.settled()
+        told = await on.ask(lambda opened: what_changes(services, Options(), opened))
+        recorded = await on.ask(lambda opened: opened.plan.size)
+        assert (told.policy, told.before) == ("layers", recorded)
+        assert told.not_in_log > 0
+        on.model.send("go on")
+        await until(lambda: on.question is not None)
+        assert told.words in on.question.detail
+        assert on.question.message == "go on"
+        on.model.answer(on.question.number, "yes")
+        await until(lambda: bool(script.requests))
+        await on.settled()
+        assert (await on.ask(lambda opened: opened.policy), on.shown.view) == ("layers", "")
+        assert told.words in [notice.text for notice in on.notices]
+        planned = await on.ask(lambda opened: opened.setup.plan(opened.events[: opened.requests.marks[-1].upto]))
+        said = next(row for row in planned.rows if row.original == "go on")
+        assert planned.size - said.tokens - planned.totals.framing == pytest.approx(told.after, abs=200)
+    finally:
+        await on.model.close()
+
+
+async def test_a_stored_session_says_it_when_a_message_is_sent(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer("fine")).play(monkeypatch)
+    on = Watcher(services, as_session(services, run(5)))
+    try:
+        await on.settled()
+        told = await on.ask(lambda opened: what_changes(services, Options(), opened))
+        on.model.send("go on")
+        await until(lambda: bool(on.notices))
+        await on.settled()
+        assert [notice.text for notice in on.notices] == [told.words]
+        assert told.words.startswith(f"It goes on under workbench: {told.before:,} → {told.after:,} tokens")
+    finally:
+        await on.model.close()
+
+
+async def test_a_window_from_the_command_line_holds_after_a_restart(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Script(answer("fine"), answer("fine")).play(monkeypatch)
+    first = Watcher(services, model="gpt-4o", window=23_000)
+    try:
+        first.model.send("hello")
+        await until(lambda: len(first.transcript) > 1)
+        await first.settled()
+    finally:
+        await first.model.close()
+    second = Watcher(services)
+    try:
+        await second.settled()
+        limits = await second.ask(lambda opened: opened.plan.limits)
+        assert (limits.window, limits.window_source) == (23_000, "option")
+    finally:
+        await second.model.close()
+    third = Watcher(services, window=31_000)
+    try:
+        await third.settled()
+        assert (await third.ask(lambda opened: opened.plan.limits)).window == 31_000, "what is given last holds"
+    finally:
+        await third.model.close()
+
+
+async def test_it_holds_for_a_session_that_is_made_of_a_file(services: Services, tmp_path: Path) -> None:
+    on = Watcher(services, as_file(tmp_path, run(5)), window=50_000)
+    try:
+        await on.settled()
+        await on.model.compacting(lambda work: work.make_session())
+        await on.settled()
+    finally:
+        await on.model.close()
+    again = Watcher(services)
+    try:
+        await again.settled()
+        assert (await again.ask(lambda opened: opened.plan.limits)).window == 50_000
+    finally:
+        await again.model.close()
