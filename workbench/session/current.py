@@ -161,7 +161,7 @@ class CurrentSession:
             before()
         self.publish()
         if found:
-            self._updates.put(shown=found[-1])
+            self.show_past(found[-1])
 
     def _glance(self, name: str, events: list[Event]) -> None:
         """Show the end of what is being opened; told in the background, while the rest is read and planned."""
@@ -304,6 +304,10 @@ class CurrentSession:
             await self._show_at(made, place)
         return True
 
+    def show_past(self, shown: ContextView) -> None:
+        """Show a past request, with the conversation as it stood then."""
+        self._updates.put(shown=shown, transcript=self.get().transcript(shown))
+
     def come_home(self) -> None:
         """Back from a past request to the next one."""
         if self.travel.place(self.get()) is not None:
@@ -322,7 +326,7 @@ class CurrentSession:
             folder=_folder(opened, here.path),
             branch=here.branch,
             welcome=welcome_of(opened, self._lists, self._services.settings.model),
-            transcript=opened.transcript(shown.plan),
+            transcript=opened.transcript(self.travel.view(opened) or shown),
             status=figures.status(opened, shown.plan),
             read_only=opened.why_read_only,
             refusal="" if opened.session is None else opened.why_read_only,

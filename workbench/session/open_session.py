@@ -21,7 +21,7 @@ from workbench.session.context_view import ContextView, LogQueries
 from workbench.session.options import Options
 from workbench.session.recorded import RecordedSession
 from workbench.session.requests import RequestMarks, last_reported
-from workbench.session.transcript import Entries, LogTranscript
+from workbench.session.transcript import Entries, LogTranscript, PastRequest
 from workbench.session.values import FILE
 
 
@@ -173,6 +173,7 @@ class OpenSession:
             calibration=self.setup.calibration,
         )
 
-    def transcript(self, plan: ContextPlan) -> LogTranscript:
-        """The conversation, with what became of each part of it."""
-        return LogTranscript(self.entries, plan)
+    def transcript(self, shown: ContextView) -> LogTranscript:
+        """The conversation, with what became of each part of it in the request that is shown."""
+        past = None if shown.at is None else PastRequest(shown.at + 1, shown.events, shown.is_newest)
+        return LogTranscript(self.entries, shown.plan, past)

@@ -52,6 +52,12 @@ class TimeTravel:
         self._plans: dict[int, ContextPlan] = {}
         self._wanted: Destination | None = None
         self._going = False
+        self._view: ContextView | None = None
+        """What was shown last."""
+
+    def view(self, opened: OpenSession) -> ContextView | None:
+        """The past request that is shown; None: now is."""
+        return self._view if self.place(opened) is not None else None
 
     def place(self, opened: OpenSession) -> int | None:
         """The request that is shown; None: now is, also because what another agent recorded has gone on here."""
@@ -60,7 +66,7 @@ class TimeTravel:
 
     def home(self) -> None:
         """Back to now, perhaps of another session."""
-        self._wanted = None
+        self._wanted = self._view = None
         self.forget()
 
     def forget(self) -> None:
@@ -81,6 +87,7 @@ class TimeTravel:
                 made = await self._shown(wanted.opened, wanted.place)
                 reached = wanted
                 if self._wanted is not None and self._wanted.opened is wanted.opened:
+                    self._view = made
                     show(made)
         finally:
             self._going = False

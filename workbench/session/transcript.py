@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from workbench.agent.mentions import as_written
 from workbench.compaction.record import CATEGORY as COMPACTION
@@ -126,6 +126,10 @@ class Entries:
 
     def __len__(self) -> int:
         return len(self._places)
+
+    def first_after(self, seq: int) -> int:
+        """The first entry behind an event."""
+        return bisect_left(self._places, seq)
 
     def place_of(self, seq: int, length: int) -> int:
         """The entry of an event, or the nearest before it; a result is found at its call."""
@@ -259,7 +263,8 @@ def _told(body: Body) -> str:
         case Setting(key="window", value={"model": model, "tokens": 0}):
             return f"window of {model}: no longer known"
         case Setting(key="window", value=dict() as value):
-            return f"window of {value.get('model')}: {value.get('tokens')} tokens, as the {value.get('source')} says"
+            says = "as you asked" if value.get("source") == "option" else f"as the {value.get('source')} says"
+            return f"window of {value.get('model')}: {value.get('tokens')} tokens, {says}"
         case Setting(key=key, value=dict() as value) if key == LEFT_OUT:
             kinds = ", ".join(f"{count} {kind}" for kind, count in value.items())
             return f"skipped: {kinds}"
@@ -271,14 +276,29 @@ def _told(body: Body) -> str:
             return type(body).__name__.lower()
 
 
+class PastRequest(NamedTuple):
+    """A request that was made, and that one looks at."""
+
+    number: int
+    """From 1 on."""
+    upto: int
+    """The last event before it."""
+    is_newest: bool
+    """Whether nothing but its answer follows."""
+
+
 class LogTranscript:
     """The entries up to one moment, with what became of them then. Compared by identity."""
 
-    def __init__(self, entries: Entries, plan: ContextPlan | None) -> None:
+    def __init__(self, entries: Entries, plan: ContextPlan | None, past: PastRequest | None = None) -> None:
+        """`past`: the request that `plan` was made for; None: the next one."""
         self._entries = entries
         self._length = len(entries)
         self._seen = len(entries.events)
         self._plan = plan
+        self._past = past
+        self._later = self._length if past is None else entries.first_after(past.upto)
+        """The first entry behind the request."""
 
     def __len__(self) -> int:
         return self._length
@@ -288,6 +308,9 @@ class LogTranscript:
         if not 0 <= at < self._length:
             raise IndexError(index)
         entry = self._entries.entry(at, self._seen)
+        if self._past is not None and at >= self._later:
+            asked = self._past.number if at == self._later else 0
+            return entry._replace(asked_before=asked, is_later=not self._past.is_newest)
         freed = self._freed(self._entries.decision(at, self._seen)) if entry.kind == "notice" else 0
         return entry._replace(text=f"{entry.text}, frees {freed:,} tokens") if freed else entry
 

@@ -55,6 +55,10 @@ class ChatEntry(NamedTuple):
     finish: str = ""
     """Where an answer was cut short: cancelled, broken, length, refused."""
     model: str = ""
+    asked_before: int = 0
+    """The request that is looked at, where it was asked right before this; 0: it was not."""
+    is_later: bool = False
+    """It came after the request that is looked at."""
 
 
 class EntryState(NamedTuple):

@@ -250,7 +250,7 @@ class SessionWorker:
             await self._go(opened, place)
 
     async def _go(self, opened: OpenSession, place: int) -> None:
-        await self._current.travel.go(opened, place, lambda shown: self._updates.put(shown=shown))
+        await self._current.travel.go(opened, place, self._current.show_past)
 
     async def walk(self, by: int, alone: bool) -> None:
         """From the request that was asked for last, whether or not it is shown yet: no step is lost."""

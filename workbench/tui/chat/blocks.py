@@ -113,9 +113,11 @@ def draw(
         body = list(tool(entry, standing, inner, fold, live, folder))
     else:
         body = list(_body(entry, standing, inner, fold, render))
+    lines = [_divider(entry.asked_before, width)] if entry.asked_before else []
+    top += len(lines)
     more = next((top + at for at, line in enumerate(body) if line.plain.startswith("…")), -1)
     first = _gutter(entry, standing)
-    lines = [Content()] * top
+    lines += [Content()] * (top - len(lines))
     for number, line in enumerate(body):
         lines.append(Content.assemble(first if number == 0 else " " * GUTTER, line))
     if entry.kind == "you":
@@ -124,7 +126,15 @@ def draw(
             Content.assemble(line, (" " * max(ground - line.cell_length, 0), BARE)).stylize("on $panel")
             for line in lines[top:]
         ]
+    if entry.is_later:
+        lines[top:] = [line.stylize(QUIET) for line in lines[top:]]
     return Drawn(tuple(lines), more, top)
+
+
+def _divider(request: int, width: int) -> Content:
+    """Where the request that is looked at was asked."""
+    text = fit(f"── request {request:,} was asked here ──", width).rstrip()
+    return Content.styled(text.ljust(min(width, GUTTER + markdown.PROSE), "─"), "$accent")
 
 
 def _gutter(entry: ChatEntry, standing: EntryState | None) -> Content:
