@@ -1,4 +1,4 @@
-"""At a past request the chat is of that request: states as of then, a line where it was asked, what came later apart."""
+"""At a past request the chat is of that request: states as of then, where it was asked, what came later set apart."""
 
 from __future__ import annotations
 
