@@ -25,7 +25,8 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.building import OLD_RESULT, Recording
+from workbench.traces.agent_cuts import OLD_RESULT
+from workbench.traces.building import Recording
 from workbench.traces.formats import conversations
 
 

@@ -35,7 +35,8 @@ from typing import Any
 from workbench.config.text import whole_number
 from workbench.log.events import Content, Override, SystemMessage, ToolResult, UserMessage, text_of
 from workbench.traces import claude_requests
-from workbench.traces.building import OLD_RESULT, Builder, Recording, beginning, entries
+from workbench.traces.agent_cuts import OLD_RESULT
+from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.claude_attachments import sent_contents
 from workbench.traces.claude_requests import RecordedRequests
 from workbench.traces.parents import count_missing, tell_gaps
