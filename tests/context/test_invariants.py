@@ -182,7 +182,8 @@ def test_once_answered_it_is_history_like_any_other(log: list[Event], policy: Po
 def test_pinned_items_pass_every_stage_untouched(log: list[Event], policy: Policy, budget: Limits) -> None:
     for row in plan(log, policy, budget, COUNTER).rows:
         if row.pinned and row.state not in ("aside", "dropped"):
-            assert row.seq is not None and row.state == _untouched(log, row.seq)
+            assert row.seq is not None
+            assert row.state == _untouched(log, row.seq)
             if row.kind == "message" and row.original.strip():
                 assert row.text == row.original
         if row.pinned and row.state == "dropped":

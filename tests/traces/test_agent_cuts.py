@@ -214,13 +214,7 @@ WRITTEN: list[tuple[str, str, str, tuple[str, str, int]]] = [
         "Cline",
         "run_commands",
         json.dumps(
-            [
-                {
-                    "query": "ls",
-                    "result": f"{HALF}\n[... output truncated: 91234 chars total. Refine the command to view the "
-                    "elided middle ...]\n{HALF}",
-                }
-            ]
+            [{"query": "ls", "result": f"{HALF}\n[... output truncated: 91234 chars total. Refine it ...]\n{HALF}"}]
         ),
         ("truncated", "91,234 characters before", 0),
     ),
@@ -247,7 +241,10 @@ WRITTEN: list[tuple[str, str, str, tuple[str, str, int]]] = [
 ]
 
 
-@pytest.mark.parametrize(("agent", "tool", "text", "expected"), WRITTEN)
+IDS = [f"{agent}-{number}" for number, (agent, *_) in enumerate(WRITTEN)]
+
+
+@pytest.mark.parametrize(("agent", "tool", "text", "expected"), WRITTEN, ids=IDS)
 def test_a_cut_is_told_by_the_words_that_its_agent_writes(
     agent: str, tool: str, text: str, expected: tuple[str, str, int]
 ) -> None:
@@ -277,7 +274,7 @@ def test_the_words_of_one_agent_say_nothing_in_the_session_of_another(
     assert cut_in(other, written[2], written[1]) is None
 
 
-@pytest.mark.parametrize(("agent", "tool", "text", "_"), WRITTEN)
+@pytest.mark.parametrize(("agent", "tool", "text", "_"), WRITTEN, ids=IDS)
 def test_what_a_user_quotes_is_no_cut_where_results_are_no_messages(
     agent: str, tool: str, text: str, _: object
 ) -> None:
