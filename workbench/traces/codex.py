@@ -16,6 +16,7 @@
   by the compaction, a summary among them or in `message` becomes its summary, and what is new follows as messages. The
   summary may be encrypted; then a line says so. `compaction_response_id` names the response that was asked for the
   summary: it is no part of the conversation. The `token_count` that follows has the size of what is left, alone.
+- `thread_rolled_back` among the `event_msg` undoes the last `num_turns` turns: they are excluded (`codex_rollback`).
 - `agent_message` is what another agent of the session wrote to this one; the model sees it. Parts may be encrypted.
 - Encrypted reasoning is sent back. Its size is not in the file.
 """
@@ -41,6 +42,7 @@ from workbench.log.events import (
     text_of,
 )
 from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.codex_rollback import rolled_back
 from workbench.traces.reading import Document
 from workbench.wire.responses import ResponsesReader
 from workbench.wire.responses import output as plain_output
@@ -240,6 +242,10 @@ class CodexReader(ResponsesReader):
         if kind == "token_count":
             self._tokens(dict_in(payload, "info"))
             self._give_held()
+        elif kind == "thread_rolled_back":
+            self._give_held()
+            self._speaking = False
+            self.builder.add(*rolled_back(self.builder.bodies, number_in(payload, "num_turns"), SEALED))
         else:
             self.builder.leave_out(f"event_msg {kind}")
 

@@ -12,8 +12,8 @@ from workbench.log.events import AgentCut
 
 
 def excludes(own: UserDecision, is_latest: bool) -> bool:
-    """Whether an item is left out; `own` is the decision on it and on its pair."""
-    return own.excluded and not is_latest
+    """Whether an item is left out; `own` is the decision on it and on its pair. What another agent left out is gone."""
+    return own.excluded and (not is_latest or bool(own.why))
 
 
 def masks(own: UserDecision, kind: Kind, is_latest: bool) -> bool | None:
