@@ -34,6 +34,7 @@ from workbench.log.events import (
 )
 from workbench.traces.finding_cuts import IN_MESSAGES, cut_in
 from workbench.traces.reading import Document, Located, elements
+from workbench.wire.context_edits import ProviderClearing, ProviderEdits
 from workbench.wire.talk import Talk
 from workbench.wire.values import cleaned
 
@@ -149,6 +150,7 @@ class Builder(Talk):
         """What stands in them."""
         self._title = ""
         self._left_out: Counter[str] = Counter()
+        self._clearing = ProviderClearing()
         self._broken: list[WrongCall] = []
         self.skipped(broken)
 
@@ -174,6 +176,11 @@ class Builder(Talk):
         """What comes next; of what its agent had cut before it sent it, that is noted."""
         for body in bodies:
             self.bodies.put(self._with_cut(body), self._at)
+            self._clearing.take(self.last, body)
+
+    def cleared(self, edits: ProviderEdits) -> None:
+        """What the provider took out of the request that is answered next, or was just made."""
+        self.add(*self._clearing.decisions(edits))
 
     def _with_cut(self, body: Body) -> Body:
         if isinstance(body, ToolResult) or (isinstance(body, UserMessage) and self.name in IN_MESSAGES):
@@ -258,6 +265,7 @@ class Builder(Talk):
     def goes_on(self, events: Sequence[Event]) -> None:
         """What is stored of it already: what follows is numbered on."""
         for event in events:
+            self._clearing.take(event.seq, event.body)
             match event.body:
                 case RequestPart(hash=name):
                     self._parts.add(name)

@@ -44,7 +44,7 @@ from workbench.log.events import (
 from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.codex_rollback import rolled_back
 from workbench.traces.reading import Document
-from workbench.wire.responses import ResponsesReader
+from workbench.wire.responses import COMPACTIONS, ResponsesReader
 from workbench.wire.responses import output as plain_output
 from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, text_in
 
@@ -186,8 +186,8 @@ class CodexReader(ResponsesReader):
 
     def message(self, value: Any) -> None:
         """Take in an item of the Responses API."""
-        if text_in(value, "type") == "ghost_snapshot":
-            self.builder.leave_out("ghost_snapshot")
+        if text_in(value, "type") in ("ghost_snapshot", *COMPACTIONS):  # which `compacted` tells
+            self.builder.leave_out(text_in(value, "type"))
         elif text_in(value, "type") == "agent_message":
             self._agent_message(value)
         else:
@@ -301,7 +301,7 @@ class CodexReader(ResponsesReader):
             seq = earlier.get(_key(text_in(item, "role"), content), 0)
             if seq:
                 kept[seq] = KeptEvent(seq)
-            elif text_in(item, "type") in ("compaction", "compaction_summary"):
+            elif text_in(item, "type") in COMPACTIONS:
                 sealed = True
             elif not (summary and summary in text_of(content)):
                 fresh.append(item)
