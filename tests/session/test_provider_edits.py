@@ -185,9 +185,7 @@ def test_nothing_is_decided_where_the_provider_says_nothing(tmp_path: Path) -> N
 
 
 CLAUDE = {"User-Agent": "claude-cli/2.1.325", "X-Claude-Code-Session-Id": "one"}
-SAVED = (
-    f"<persisted-output>\nOutput too large (370.3KB). Full output saved to: /x\n\nPart:\n{LONG}</persisted-output>"
-)
+SAVED = f"<persisted-output>\nOutput too large (370.3KB). Full output saved to: /x\n\nPart:\n{LONG}</persisted-output>"
 
 
 def test_what_the_agent_itself_cut_or_cleared_is_its_decision_in_recorded_requests_too(tmp_path: Path) -> None:
