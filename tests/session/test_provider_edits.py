@@ -33,7 +33,9 @@ from workbench.traces.agent_cuts import OLD_RESULT
 from workbench.wire.context_edits import CLEARED
 
 LONG = "what the tool gave back " * 200
-ASKED = {"context_management": {"edits": [{"type": "clear_tool_uses_20250919", "exclude_tools": ["memory"]}]}}
+ASKED: dict[str, Any] = {
+    "context_management": {"edits": [{"type": "clear_tool_uses_20250919", "exclude_tools": ["memory"]}]}
+}
 TALK = [
     user("look"),
     called("c1"),
@@ -82,7 +84,7 @@ def from_proxy(pairs: list[tuple[dict[str, Any], dict[str, Any]]], folder: Path)
 def from_transcript(pairs: list[tuple[dict[str, Any], dict[str, Any]]], _: Path) -> list[Event]:
     """The same as Claude Code writes it: each message a line, and what was cleared with the reply."""
     told = [answer for _, answer in pairs]
-    lines = []
+    lines: list[dict[str, Any]] = []
     for message in pairs[-1][0]["messages"]:
         text = json.dumps(message["content"])
         reply = next(
@@ -217,3 +219,18 @@ def test_the_lab_counts_what_the_agent_cut_and_no_policy_has_the_original() -> N
     assert [lab.run(policy).cut for policy in ("recorded", "window", "workbench")] == [1, 1, 1]
     row = next(row for row in lab.plan(2, "window").rows if row.kind == "tool_result")
     assert (row.state, row.text, row.edits[0].before) == ("truncated", LONG, 29_210)
+
+
+@pytest.mark.parametrize(("auto", "gone"), [({"truncation": "auto"}, 1), ({}, 0)])
+def test_what_openai_dropped_without_a_word_is_told_by_the_size(auto: dict[str, str], gone: int) -> None:
+    message = {"role": "user", "content": LONG}
+    answer = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "hm"}]}
+    asked = {"model": "gpt-4o", "input": [message, answer, message, answer, message], **auto}
+    used = {"input_tokens": 2_010, "output_tokens": 5}
+    session = session_of(from_file([(asked, {"id": "resp_1", "model": "gpt-4o", "output": [answer], "usage": used})]))
+    [at] = exact(session)
+    rows = [row for row in session.plan(at).rows if row.unit >= 0]
+    assert [row.state for row in rows][:gone] == ["excluded"] * gone
+    assert rows[-1].state == "sent"
+    assert all("truncation: auto" in row.edits[-1].why for row in rows if row.state == "excluded")
+    assert sum(row.state == "excluded" for row in rows) == gone

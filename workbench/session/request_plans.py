@@ -17,6 +17,7 @@ from workbench.log.events import (
     Event,
     Override,
     OverrideAction,
+    Request,
     Revert,
     ToolCall,
     ToolResult,
@@ -30,6 +31,15 @@ from workbench.wire.talk import Talk
 
 SetupFor = Callable[[str], Setup]
 """Gives the setup of a model."""
+
+
+_COUNTED_OTHERWISE = 1.05
+"""A request that has so many times the tokens that were reported was not counted otherwise: the rest was dropped."""
+
+
+def _may_be_truncated(request: Request) -> bool:
+    """Whether its provider was asked to drop the oldest items rather than refuse it."""
+    return request.dialect == "responses" and request.parameters.get("truncation") == "auto"
 
 
 class RequestPlans:
@@ -65,7 +75,8 @@ class RequestPlans:
             found = self._whole[key] = WholeRequestPlanner(
                 self._bodies, self._log, self._setup_for(mark.model), mark.request
             )
-        return found.plan(self._log.done_by_provider(mark.request, mark.upto))
+        done = self._log.done_by_provider(mark.request, mark.upto)
+        return found.plan(done, mark.reported if _may_be_truncated(self._bodies.request(mark.request)) else None)
 
 
 class _Walk:
@@ -199,8 +210,11 @@ class WholeRequestPlanner:
     def _head(self) -> tuple[str, str, str]:
         return self._first.dialect, self._first.system, self._first.tools
 
-    def plan(self, done: ProviderDecisions) -> ContextPlan:
-        """What the request held, and what its provider made of it."""
+    def plan(self, done: ProviderDecisions, most: int | None = None) -> ContextPlan:
+        """What the request held, and what its provider made of it.
+
+        `most`: the tokens that were reported, where the provider drops what is too much without a word.
+        """
         self._take_out(done.cleared)
         planner = self._planner
         if done.summary is not None:
@@ -209,7 +223,26 @@ class WholeRequestPlanner:
             summary = msgspec.structs.replace(done.summary, first=1, last=at - 1)
             planner.append(Event(at, f"r{at:05d}", 0, summary))
         made = planner.plan()
+        if most and made.totals.tokens > most * _COUNTED_OTHERWISE:
+            made = self._without_oldest(made, most)
         return replace(made, rows=made.rows.placed(self._places))
+
+    def _without_oldest(self, made: ContextPlan, most: int) -> ContextPlan:
+        """The plan without the first items of the conversation, as many as the report is too small for."""
+        rows = [row for row in made.rows if row.in_request and row.unit >= 0 and row.seq is not None]
+        excess, last = made.totals.tokens - round(most * _COUNTED_OTHERWISE), 0
+        for row in rows:
+            if excess <= 0 or row.slot == "turn":
+                break
+            excess, last = excess - row.tokens, max(last, row.seq or 0)
+        if not last:
+            return made
+        planner = self._planner.at_this_moment(to_try=False)
+        over = f"{made.totals.tokens - most:,} tokens more were sent than were reported"
+        why = f"dropped by OpenAI (truncation: auto), to judge by the size: {over}"
+        at = len(planner.events) + 1
+        planner.append(Event(at, f"r{at:05d}", 0, Override("exclude", 1, last, why, at_provider=True)))
+        return planner.plan()
 
     def _take_out(self, cleared: Mapping[int, Override]) -> None:
         """Have the planner know what the provider cleared; what it does not clear any more stands again."""

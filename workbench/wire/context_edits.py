@@ -6,7 +6,8 @@
   next: each answer tells all that was cleared in its own request, and the client goes on sending it.
 - Anthropic and OpenAI compact as well (`compact_...`, `compaction`): the answer has the summary as a block or an item,
   which the dialects read as a compaction (`Talk.compacted`).
-- OpenAI's `truncation: auto` drops items from the beginning without a word: nothing tells which, or whether any were.
+- OpenAI's `truncation: auto` drops items from the beginning without a word: only the size that is reported tells that
+  (`session/request_plans`).
 """
 
 from __future__ import annotations
