@@ -33,9 +33,8 @@ from workbench.traces.agent_cuts import OLD_RESULT
 from workbench.wire.context_edits import CLEARED
 
 LONG = "what the tool gave back " * 200
-ASKED: dict[str, Any] = {
-    "context_management": {"edits": [{"type": "clear_tool_uses_20250919", "exclude_tools": ["memory"]}]}
-}
+SPARED = {"type": "clear_tool_uses_20250919", "exclude_tools": ["memory"]}
+ASKED: dict[str, Any] = {"context_management": {"edits": [SPARED]}}
 TALK = [
     user("look"),
     called("c1"),

@@ -105,6 +105,8 @@ class Conversation(MeasuredUnits):
             self.preamble.append(cell)
         else:
             self._put(self._open(None, self.turn), event, count, body.name)
+            if body.cut is not None:
+                self.cells[-1].agent_cut = body.cut
         return True
 
     def _add_reply(self, event: Event, body: AssistantMessage) -> bool:

@@ -59,7 +59,7 @@ class AgentCut(_Value, frozen=True):
     told: str = ""
     """What it says of the size: `29,210 tokens before`, `98 lines left out`; empty where it says nothing."""
     tokens: int = 0
-    """The original's size, where it counted that in tokens; 0 elsewhere."""
+    """The original's size, where it counted that in tokens, by whatever tokenizer; 0 elsewhere."""
 
 
 class SystemMessage(_Value, frozen=True):
@@ -68,6 +68,8 @@ class SystemMessage(_Value, frozen=True):
     content: Content
     role: str = "system"
     name: str = ""
+    cut: AgentCut | None = None
+    """Of a file that an agent put into the request in part."""
 
 
 class UserMessage(_Value, frozen=True):

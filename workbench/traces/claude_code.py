@@ -35,7 +35,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.config.text import whole_number
-from workbench.log.events import Content, Override, SystemMessage, ToolResult, UserMessage, text_of
+from workbench.log.events import AgentCut, Content, Override, SystemMessage, ToolResult, UserMessage, text_of
 from workbench.traces import claude_requests
 from workbench.traces.agent_cuts import OLD_RESULT
 from workbench.traces.building import Builder, Recording, beginning, entries
@@ -316,9 +316,11 @@ class ClaudeCodeReader:
         if role == "system":
             texts = [_bare(text) for text in texts]
         typed = kind == "queued_command" and text_in(attached, "commandMode") in ("prompt", "")
+        longest = max((len(text_of(text)) for text in texts), default=0) if attached.get("truncated") is True else -1
         first = self.builder.last + 1
         for text in texts:
-            self.builder.add(UserMessage(text) if typed else SystemMessage(text, role))
+            cut = AgentCut("truncated", NAME) if len(text_of(text)) == longest else None  # not the words around it
+            self.builder.add(UserMessage(text) if typed else SystemMessage(text, role, cut=cut))
         if texts:
             self._clearable[text_in(value, "uuid")] = (first, self.builder.last)
         elif kind == "prompt_snapshot":

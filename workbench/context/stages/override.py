@@ -38,7 +38,7 @@ def mask(own: UserDecision, before: int, original: int, marker: int) -> Edit:
 def agent_cut(cut: AgentCut, left: int) -> Edit:
     """Show what an agent left of an item before it sent it; no policy can have the original, which is in no log."""
     done = "cut" if cut.state == "truncated" else "replaced"
-    told = f" ({cut.told})" if cut.told else ""
+    told = f" (by its own count {cut.told})" if cut.told else ""
     why = f"{done} by {cut.by} before it was sent: {left:,} tokens left{told}"
     return Edit("override", cut.state, max(cut.tokens, left), left, why)
 
