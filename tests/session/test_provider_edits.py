@@ -30,6 +30,7 @@ from workbench.session.recorded import RecordedSession
 from workbench.session.services import Services
 from workbench.session.source import as_source, file_logs, number_events
 from workbench.traces.agent_cuts import OLD_RESULT
+from workbench.tui.inspector.filters import parse
 from workbench.wire.context_edits import CLEARED
 
 LONG = "what the tool gave back " * 200
@@ -233,3 +234,17 @@ def test_what_openai_dropped_without_a_word_is_told_by_the_size(auto: dict[str, 
     assert rows[-1].state == "sent"
     assert all("truncation: auto" in row.edits[-1].why for row in rows if row.state == "excluded")
     assert sum(row.state == "excluded" for row in rows) == gone
+
+
+def test_the_filter_finds_what_an_agent_cut() -> None:
+    bodies = [
+        UserMessage("go"),
+        ToolCall("c", "exec", "{}", "r1"),
+        ToolResult("c", LONG, "exec", cut=AgentCut("truncated", "Codex")),
+        ToolCall("d", "exec", "{}", "r2"),
+        ToolResult("d", LONG, "exec"),
+        AssistantMessage("done", "r3"),
+    ]
+    session = session_of(number_events([*bodies, Setting(RECORDED, "Codex")]))
+    rows = session.plan(2).rows
+    assert [row.seq for row in rows if parse("state:truncated").holds(row)] == [3]

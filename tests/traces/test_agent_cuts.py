@@ -320,3 +320,17 @@ def test_the_cuts_of_real_sessions_are_found_with_the_size_that_is_told(name: st
     found = cuts_in(file)
     assert found
     assert [cut.told.split()[0] for cut in found] == sizes
+
+
+def test_an_old_observation_of_swe_agent_whose_original_is_nowhere_is_masked_by_it() -> None:
+    asked = [
+        {"role": "user", "content": "look"},
+        {"role": "assistant", "content": "ls"},
+        {"role": "user", "content": "Old environment output: (98 lines omitted)"},
+        {"role": "user", "content": "what the user quotes: Old environment output: (98 lines omitted)"},
+    ]
+    [bodies] = conversations(
+        "run.traj", json.dumps({"trajectory": [{"query": asked, "response": "done", "observation": ""}]})
+    )
+    cuts = [body.cut for body in bodies if isinstance(body, UserMessage)]
+    assert cuts == [None, AgentCut("masked", "SWE-agent", "98 lines before"), None]
