@@ -237,7 +237,7 @@ def test_what_openai_dropped_without_a_word_is_told_by_the_size(auto: dict[str, 
 
 
 def test_the_filter_finds_what_an_agent_cut() -> None:
-    bodies = [
+    bodies: list[Body] = [
         UserMessage("go"),
         ToolCall("c", "exec", "{}", "r1"),
         ToolResult("c", LONG, "exec", cut=AgentCut("truncated", "Codex")),
