@@ -38,7 +38,7 @@ def table(page: str, heading: str) -> list[list[str]]:
 
 
 @requirement("layers", "configuration", "the settings are documented")
-@pytest.mark.parametrize("page", ["commands.md", "keys.md", "policies.md"])
+@pytest.mark.parametrize("page", ["agents-decisions.md", "commands.md", "keys.md", "policies.md"])
 def test_what_is_made_from_the_code_is_up_to_date(page: str) -> None:
     assert blocks(page) == made()[page], "run `uv run python tests/support/reference.py` and look at what changed"
 
@@ -118,6 +118,11 @@ def test_every_fault_has_a_row_with_its_own_words() -> None:
 def test_every_format_of_transcripts_has_a_row() -> None:
     listed = {row[0] for row in table("docs/transcripts.md", "Formats")}
     assert listed == {*NAMES, "OpenAI-style messages", "Workbench"}
+
+
+def test_the_table_of_what_agents_decided_is_about_formats_that_are_read() -> None:
+    agents = [name for row in table("docs/agents-decisions.md", "Everything else") for name in row[0].split(", ")]
+    assert set(agents) - set(NAMES) == {"OpenClaw", "Kilo Code", "any", "through the proxy"}
 
 
 # The documents behind the presets

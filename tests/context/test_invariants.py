@@ -13,7 +13,18 @@ from workbench.context.items import IN_REQUEST
 from workbench.context.planner import Planner, plan
 from workbench.context.policy import Policy
 from workbench.context.render import messages, request
-from workbench.log.events import AssistantMessage, Body, Compaction, Event, Override, Revert, ToolCall, UserMessage
+from workbench.log.events import (
+    AgentCut,
+    AssistantMessage,
+    Body,
+    Compaction,
+    Event,
+    Override,
+    Revert,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+)
 from workbench.models.tokens import counter
 
 COUNTER = counter("o200k_base")
@@ -138,7 +149,13 @@ def test_the_latest_user_message_is_whole_while_its_turn_is_open(
         return
     row = next(row for row in plan(log, policy, budget, COUNTER).rows if row.seq == latest)
     if not any(isinstance(event.body, Compaction) and _was_over(log, latest, event) for event in log):
-        assert row.state == "sent"
+        assert row.state == _untouched(log, latest)
+
+
+def _untouched(log: list[Event], seq: int) -> str:
+    """The state of an item that no stage touched: what its agent had left of it is shown as that."""
+    cut = getattr(log[seq - 1].body, "cut", None)
+    return cut.state if isinstance(cut, AgentCut) else "sent"
 
 
 def _was_over(log: list[Event], latest: int, made: Event) -> bool:
@@ -165,11 +182,24 @@ def test_once_answered_it_is_history_like_any_other(log: list[Event], policy: Po
 def test_pinned_items_pass_every_stage_untouched(log: list[Event], policy: Policy, budget: Limits) -> None:
     for row in plan(log, policy, budget, COUNTER).rows:
         if row.pinned and row.state not in ("aside", "dropped"):
-            assert row.state == "sent"
+            assert row.seq is not None
+            assert row.state == _untouched(log, row.seq)
             if row.kind == "message" and row.original.strip():
                 assert row.text == row.original
         if row.pinned and row.state == "dropped":
             assert row.edits[0].stage == "normalise"
+
+
+@given(logs(), policies(), limits)
+def test_what_an_agent_had_cut_is_never_shown_as_sent_under_any_policy(
+    log: list[Event], policy: Policy, budget: Limits
+) -> None:
+    for row in plan(log, policy, budget, COUNTER).rows:
+        body = log[row.seq - 1].body if row.seq else None
+        if isinstance(body, ToolResult | UserMessage) and body.cut is not None and row.unit >= 0:
+            assert row.state != "sent"
+            if row.in_request and row.edits:
+                assert f"by {body.cut.by} before it was sent" in row.edits[0].why
 
 
 @given(logs(), policies(), limits)

@@ -19,6 +19,7 @@ from workbench.context.policy import (
     TurnPolicy,
 )
 from workbench.log.events import (
+    AgentCut,
     AssistantMessage,
     Body,
     Compaction,
@@ -90,14 +91,17 @@ call_ids = st.sampled_from(["a", "b", "c", "d", "e", ""])
 tools = st.sampled_from(["read_file", "run_command"])
 arguments = st.sampled_from(['{"path": "a.py"}', "{}", "", "  ", "not json", "[1]", '{"q": "' + "x" * 300 + '"}'])
 replies = st.sampled_from(["", "r1", "r2", "r3"])
+cuts = st.sampled_from(
+    [None, None, None, AgentCut("truncated", "Codex", "29,210 tokens before", 29_210), AgentCut("masked", "SWE-agent")]
+)
 
 conversation: st.SearchStrategy[Body] = st.one_of(
-    st.builds(UserMessage, contents, st.sampled_from(["", "", "ann"])),
+    st.builds(UserMessage, contents, st.sampled_from(["", "", "ann"]), cuts),
     st.builds(AssistantMessage, contents, replies),
     st.builds(ToolCall, call_ids, tools, arguments, replies),
     st.builds(ToolCall, call_ids, tools, arguments, replies),
     st.builds(ToolResult, call_ids, contents, tools),
-    st.builds(ToolResult, call_ids, contents, tools),
+    st.builds(ToolResult, call_ids, contents, tools, cut=cuts),
     st.builds(Reasoning, texts(), replies),
     st.builds(SystemMessage, contents, st.sampled_from(["system", "developer"])),
     st.sampled_from(
@@ -121,7 +125,7 @@ def iterations(draw: st.DrawFn) -> list[Body]:
     text: list[Body] = [AssistantMessage(draw(contents), reply)] if draw(st.booleans()) else []
     calls: list[Body] = [ToolCall(each, draw(tools), draw(arguments), reply) for each in ids]
     answered = draw(st.permutations(ids))[: count if draw(st.integers(0, 5)) else count - 1]
-    return [*text, *calls, *(ToolResult(each, draw(contents), "") for each in answered)]
+    return [*text, *calls, *(ToolResult(each, draw(contents), "", cut=draw(cuts)) for each in answered)]
 
 
 @st.composite

@@ -20,9 +20,11 @@ import workbench.tui
 from workbench.cli.main import make_parser
 from workbench.context.knobs import knob_table
 from workbench.context.load import PRESETS, load_policy
+from workbench.traces.agent_cuts import AGENT_CUTS
 from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.widgets.key_names import key_name
 
+_WHERE = {"start": "at the beginning", "end": "at the end", "whole": "as all of it", "middle": "in the middle"}
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"<!-- begin: (?P<name>[^\n]*) -->\n(?P<text>.*?)<!-- end -->", re.DOTALL)
 
@@ -93,6 +95,7 @@ def made() -> dict[str, dict[str, str]]:
         "commands.md": dict(_commands(make_parser())),
         "keys.md": {"commands": _slash_commands(), "keys": _keys()},
         "policies.md": {"presets": _presets(), "knobs": _knobs()},
+        "agents-decisions.md": {"cuts": _cuts()},
     }
 
 
@@ -233,6 +236,19 @@ def _knobs() -> str:
         (f"`{row.name}`", f"`{row.default}`" if row.default else "", row.allowed, row.meaning) for row in knob_table()
     ]
     return "\n" + _table(("knob", "default", "allowed", "meaning"), rows) + "\n"
+
+
+# Cuts of other agents
+
+
+def _cuts() -> str:
+    """The words by which each agent's cuts are known; those that it writes in several ways stand once."""
+    rows: dict[tuple[str, str], tuple[str, ...]] = {}
+    for agent, known in AGENT_CUTS.items():
+        for each in known:
+            row = (agent, f"`{each.sign}`", _WHERE[each.place], each.state, each.shown_by)
+            rows.setdefault((agent, each.sign), row)
+    return "\n" + _table(("agent", "what it writes", "where", "shown as", "known from"), rows.values()) + "\n"
 
 
 def update() -> None:

@@ -6,9 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from workbench.config.errors import WrongCall
 from workbench.log.events import (
+    AgentCut,
     AssistantMessage,
     Compaction,
     Failure,
@@ -25,7 +27,8 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.building import OLD_RESULT, Recording
+from workbench.traces.agent_cuts import OLD_RESULT
+from workbench.traces.building import Recording
 from workbench.traces.formats import conversations
 
 
@@ -369,13 +372,14 @@ def reminder(text: str) -> SystemMessage:
 
 
 def test_a_file_that_was_attached_is_content() -> None:
-    file = {"filePath": "/a.py", "content": "import os\nprint()", "startLine": 3, "numLines": 2}
+    file = {"filePath": "/a.py", "content": "import os\nprint()" + "#" * 40, "startLine": 3, "numLines": 2}
     attached = attachment("file", filename="/a.py", content={"type": "text", "file": file}, truncated=True)
     [bodies] = read(line("user", "look"), attached)
+    result = reminder("Result of calling the Read tool:\n     3→import os\n     4→print()" + "#" * 40)
     assert bodies == [
         UserMessage("look"),
         reminder('Called the Read tool with the following input: {"file_path": "/a.py"}'),
-        reminder("Result of calling the Read tool:\n     3→import os\n     4→print()"),
+        replace(result, cut=AgentCut("truncated", "Claude Code")),
         reminder("Note: The file /a.py was too large and has been truncated."),
     ]
 

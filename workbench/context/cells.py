@@ -12,9 +12,10 @@ from copy import copy
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from workbench.context.items import Item, Kind
+from workbench.context.items import Item, Kind, State
 from workbench.context.stages.truncate import TruncatedText
 from workbench.log.events import (
+    AgentCut,
     AssistantMessage,
     Body,
     Content,
@@ -92,6 +93,8 @@ class Cell:
     """What normalise sends instead of the original."""
     whole: int | None = None
     """What the original costs, where normalise changed it."""
+    agent_cut: AgentCut | None = None
+    """What its agent had done to it before it was written down."""
 
     def __init__(self, event: Event, turn: int, unit: int, tokens: int, exact: bool) -> None:
         self.event = event
@@ -114,6 +117,11 @@ class Cell:
     def original_tokens(self) -> int:
         """What the event's own content costs."""
         return self.tokens if self.whole is None else self.whole
+
+    @property
+    def state(self) -> State:
+        """What it is where no stage decides anything: sent, or what its agent had left of it."""
+        return "sent" if self.agent_cut is None else self.agent_cut.state
 
     @property
     def seq(self) -> int:

@@ -91,6 +91,8 @@ class Conversation(MeasuredUnits):
         if former >= 0 and self.units[former].special:
             self._measure([former])
         self._put(unit, event, self._meter.content(body.content), body.name, is_blank(body.content))
+        if body.cut is not None:
+            self.cells[-1].agent_cut = body.cut
         return True
 
     def _add_system(self, event: Event, body: SystemMessage) -> bool:
@@ -103,6 +105,8 @@ class Conversation(MeasuredUnits):
             self.preamble.append(cell)
         else:
             self._put(self._open(None, self.turn), event, count, body.name)
+            if body.cut is not None:
+                self.cells[-1].agent_cut = body.cut
         return True
 
     def _add_reply(self, event: Event, body: AssistantMessage) -> bool:
@@ -153,6 +157,8 @@ class Conversation(MeasuredUnits):
         tokens, exact = self._meter.content(body.content)
         cell = Cell(event, self.turn, newest, tokens, exact)
         cell.tool, cell.wire_id, cell.partner = call.tool, call.wire_id, at
+        if body.cut is not None:
+            cell.agent_cut = body.cut
         call.partner = len(self.cells)
         if is_blank(body.content):
             self._meter.fill_in(cell, normalise.EMPTY_RESULT)

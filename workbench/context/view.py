@@ -76,7 +76,7 @@ def fate_of(cell: Cell, view: View) -> Fate:
         if override.excludes(own, is_latest):
             return "excluded", 0, None, cell.exact
         if own.pinned:
-            return "sent", cell.tokens, cell.content, cell.exact
+            return cell.state, cell.tokens, cell.content, cell.exact
         masked, said = override.masks(own, cell.kind, is_latest), own.text
     else:
         masked, said = None, ""
@@ -89,7 +89,7 @@ def fate_of(cell: Cell, view: View) -> Fate:
     cut = cell.cut
     if cut is not None and cell.seq != view.latest:
         return "truncated", cut.tokens, cut.parts or cut.text, cut.exact
-    return "sent", cell.tokens, cell.content, cell.exact
+    return cell.state, cell.tokens, cell.content, cell.exact
 
 
 def is_sent(cell: Cell, view: View) -> bool:
@@ -128,6 +128,8 @@ def edits_of(cell: Cell, state: State, view: View, results: int) -> list[Edit]:
     if state == "aside":
         return [fold.aside(size, view.is_record and cell.kind == "reasoning")]
     own = own_of(cell, view) if view.overrides else NO_DECISION
+    if cell.agent_cut is not None:
+        edits.append(override.agent_cut(cell.agent_cut, size))
     if cell.note:
         edits.append(normalise.change(size, cell.tokens, cell.note))
     if state == "excluded":
@@ -143,6 +145,6 @@ def edits_of(cell: Cell, state: State, view: View, results: int) -> list[Edit]:
         edits.append(fitted.edit())
     if state == "masked" and own.masked:
         edits.append(override.mask(own, before, size, cell.mask_tokens))
-    elif state == "masked":
+    elif state == "masked" and mask.lies_between(cell.number, cell.turn, view.masked):
         edits.append(mask.mask(cell.number, results, view.masked, before, size, cell.mask_tokens))
     return edits

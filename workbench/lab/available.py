@@ -55,6 +55,8 @@ class AvailableFacts:
             case "truncated" if change.cell.cut is not None:
                 left = set(self._needs.held_in(change.cell.cut.text))
                 return tuple(fact for fact in held if fact in left)
+            case "truncated" if change.cell.agent_cut is not None:
+                return held  # the log has what the agent left of it, and nothing more
         return ()
 
     def _count(self, seq: int, facts: tuple[int, ...]) -> None:

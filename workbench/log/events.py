@@ -49,12 +49,27 @@ Part = TextPart | ImagePart | OtherPart
 Content = str | tuple[Part, ...]
 
 
+class AgentCut(_Value, frozen=True):
+    """What another agent did to a text before it sent it, where it kept no original: the text is what is left."""
+
+    state: Literal["truncated", "masked"]
+    """Masked: its own words stand in place of all of it."""
+    by: str
+    """The agent."""
+    told: str = ""
+    """What it says of the size: `29,210 tokens before`, `98 lines left out`; empty where it says nothing."""
+    tokens: int = 0
+    """The original's size, where it counted that in tokens, by whatever tokenizer; 0 elsewhere."""
+
+
 class SystemMessage(_Value, frozen=True):
     """A system or developer message that is part of the conversation (from a transcript)."""
 
     content: Content
     role: str = "system"
     name: str = ""
+    cut: AgentCut | None = None
+    """Of a file that an agent put into the request in part."""
 
 
 class UserMessage(_Value, frozen=True):
@@ -62,6 +77,8 @@ class UserMessage(_Value, frozen=True):
 
     content: Content
     name: str = ""
+    cut: AgentCut | None = None
+    """Of what tools gave back in agents that send it as the user's."""
 
 
 class AssistantMessage(_Value, frozen=True):
@@ -102,6 +119,8 @@ class ToolResult(_Value, frozen=True):
     is_error: bool = False
     took: int | None = None
     """Milliseconds that the tool itself ran, without the wait for the user's permission; None where nobody measured."""
+    cut: AgentCut | None = None
+    """What its agent left of it, where that was in no log any more."""
 
 
 class SlotContent(_Value, frozen=True):
@@ -157,6 +176,8 @@ class Override(_Value, frozen=True):
     """What stands in place of what was masked, where another agent had words of its own for it."""
     joined: bool = False
     """Whether it was one decision with the override before it: they are undone together."""
+    at_provider: bool = False
+    """Whether the provider decided it: the agent sent it all the same, and the model did not see it."""
 
 
 class Usage(_Value, frozen=True):

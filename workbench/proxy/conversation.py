@@ -32,6 +32,7 @@ from workbench.models.tokens import counter_for
 from workbench.proxy.senders import texts_of
 from workbench.traces.building import Builder
 from workbench.traces.request_thread import Exchange, RequestThread, calls_in, common_start, is_models
+from workbench.wire.context_edits import applied_edits
 from workbench.wire.dialects import read_answer
 from workbench.wire.rewriting import items_in
 from workbench.wire.values import text_in
@@ -135,10 +136,20 @@ class LiveConversation(RequestThread):
         self._reply = None
         return self.send(exchange, **who)
 
-    def answer(self, came: RequestAnswer, body: dict[str, Any], *, aside: bool = False, finish: str = "") -> None:
+    def answer(
+        self,
+        came: RequestAnswer,
+        body: dict[str, Any],
+        asked: dict[str, Any],
+        *,
+        aside: bool = False,
+        finish: str = "",
+    ) -> None:
         """What came back for a request; `aside`: for one that is none of the conversation; `finish`: why it is cut."""
         builder = self.builder
         builder.add(came if not body else replace(came, body=builder.part(body)))
+        if not aside:
+            builder.cleared(applied_edits(body, asked))
         said, used = read_answer(self.dialect, body) if body else ([], None)
         if not aside and said:
             first = builder.last + 1

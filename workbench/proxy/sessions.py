@@ -193,7 +193,7 @@ class ProxySessions:
         is_error = came.status >= 400 or came.status == 0
         if is_error or came.problem:
             live.builder.add(Failure("provider", problem_of(came)))
-        live.answer(told, body, aside=asked.aside or is_error, finish=came.finish)
+        live.answer(told, body, asked.body, aside=asked.aside or is_error, finish=came.finish)
         if live.dialect == "responses" and body.get("id"):
             self._earlier.add(asked.body, body)
         if asked.sender.purpose == "compaction" and not is_error:

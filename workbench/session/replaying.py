@@ -34,9 +34,9 @@ from workbench.models.catalogue import REHEARSAL, Catalogue, is_built_in
 from workbench.models.ledger import Ledger, LedgerRow
 from workbench.models.model_names import is_model_name
 from workbench.proxy.body_plans import BodyPlan, plan_body
+from workbench.session.log_places import LogPlaces
 from workbench.session.options import Options
 from workbench.session.recorded import RecordedSession, make_setup
-from workbench.session.request_plans import LogPlaces
 from workbench.session.requests import TALK, sent_in_place
 from workbench.session.services import Services
 from workbench.session.source import Source

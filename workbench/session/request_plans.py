@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+
+import msgspec
 
 from workbench.context.control import CONTROL, in_effect, span
 from workbench.context.plan import ContextPlan
@@ -12,18 +13,17 @@ from workbench.context.planner import Planner
 from workbench.context.setup import Setup
 from workbench.log.events import (
     AssistantMessage,
-    Body,
     Compaction,
     Event,
     Override,
-    Reasoning,
+    OverrideAction,
+    Request,
     Revert,
-    SystemMessage,
     ToolCall,
     ToolResult,
     UserMessage,
-    text_of,
 )
+from workbench.session.log_places import LogPlaces, ProviderDecisions
 from workbench.session.requests import RequestMark
 from workbench.wire.dialects import NAMES, reader
 from workbench.wire.requests import RequestBodies
@@ -31,6 +31,15 @@ from workbench.wire.talk import Talk
 
 SetupFor = Callable[[str], Setup]
 """Gives the setup of a model."""
+
+
+_COUNTED_OTHERWISE = 1.05
+"""A request that has so many times the tokens that were reported was not counted otherwise: the rest was dropped."""
+
+
+def _may_be_truncated(request: Request) -> bool:
+    """Whether its provider was asked to drop the oldest items rather than refuse it."""
+    return request.dialect == "responses" and request.parameters.get("truncation") == "auto"
 
 
 class RequestPlans:
@@ -66,7 +75,8 @@ class RequestPlans:
             found = self._whole[key] = WholeRequestPlanner(
                 self._bodies, self._log, self._setup_for(mark.model), mark.request
             )
-        return found.plan()
+        done = self._log.done_by_provider(mark.request, mark.upto)
+        return found.plan(done, mark.reported if _may_be_truncated(self._bodies.request(mark.request)) else None)
 
 
 class _Walk:
@@ -158,6 +168,8 @@ class WholeRequestPlanner:
         self._places: dict[int, int | None] = {}
         """By our events: where the same stands in the log."""
         self._last = 0
+        self._cleared: Mapping[int, Override] = {}
+        """What its provider has taken out of it, by the places in the log."""
         self._first = bodies.request(seq)
         self._reader = reader(self._first.dialect, Talk(NAMES[self._first.dialect]))
         taken = self._reader.head(bodies.body(seq))
@@ -174,55 +186,74 @@ class WholeRequestPlanner:
         for message in self._bodies.messages(names[len(self._read) :]):
             self._reader.message(message)
         self._read = names
-        taken, made = len(self._planner.events), self._reader.talk.bodies
-        for at, body in enumerate(made[taken:], taken + 1):
-            place = self._places[at] = self._log.find(body, self._last)
+        talk = self._reader.talk
+        taken = len(self._planner.events)
+        fresh = talk.bodies[taken:]
+        del talk.bodies[taken:]
+        for said in fresh:
+            body = said
+            if isinstance(body, Compaction):  # what the log knows beside the messages comes between them
+                body = msgspec.structs.replace(body, first=min(body.first, talk.last + 1), last=talk.last)
+            place = self._places[talk.last + 1] = self._log.find(body, self._last)
             self._last = max(self._last, place or 0)
-            self._planner.append(Event(at, f"r{at:05d}", 0, body))
+            talk.add(*self._log.as_known(body, place, talk.last + 1))
+        self._append()
         return True
+
+    def _append(self) -> None:
+        """Have the planner take in what is new."""
+        bodies = self._reader.talk.bodies
+        for at in range(len(self._planner.events), len(bodies)):
+            self._planner.append(Event(at + 1, f"r{at + 1:05d}", 0, bodies[at]))
 
     @property
     def _head(self) -> tuple[str, str, str]:
         return self._first.dialect, self._first.system, self._first.tools
 
-    def plan(self) -> ContextPlan:
-        """What the request held."""
-        made = self._planner.plan()
+    def plan(self, done: ProviderDecisions, most: int | None = None) -> ContextPlan:
+        """What the request held, and what its provider made of it.
+
+        `most`: the tokens that were reported, where the provider drops what is too much without a word.
+        """
+        self._take_out(done.cleared)
+        planner = self._planner
+        if done.summary is not None:
+            planner = planner.at_this_moment()
+            at = len(planner.events) + 1
+            summary = msgspec.structs.replace(done.summary, first=1, last=at - 1)
+            planner.append(Event(at, f"r{at:05d}", 0, summary))
+        made = planner.plan()
+        if most and made.totals.tokens > most * _COUNTED_OTHERWISE:
+            made = self._without_oldest(made, most)
         return replace(made, rows=made.rows.placed(self._places))
 
+    def _without_oldest(self, made: ContextPlan, most: int) -> ContextPlan:
+        """The plan without the first items of the conversation, as many as the report is too small for."""
+        rows = [row for row in made.rows if row.in_request and row.unit >= 0 and row.seq is not None]
+        excess, last = made.totals.tokens - round(most * _COUNTED_OTHERWISE), 0
+        for row in rows:
+            if excess <= 0 or row.slot == "turn":
+                break
+            excess, last = excess - row.tokens, max(last, row.seq or 0)
+        if not last:
+            return made
+        planner = self._planner.at_this_moment(to_try=False)
+        over = f"{made.totals.tokens - most:,} tokens more were sent than were reported"
+        why = f"dropped by OpenAI (truncation: auto), to judge by the size: {over}"
+        at = len(planner.events) + 1
+        planner.append(Event(at, f"r{at:05d}", 0, Override("exclude", 1, last, why, at_provider=True)))
+        return planner.plan()
 
-class LogPlaces:
-    """Where in a log something was said, for requests that say it again."""
-
-    def __init__(self) -> None:
-        self._found: dict[tuple[str, str], list[int]] = {}
-        self._taken = 0
-
-    def take(self, events: Sequence[Event]) -> None:
-        """Take in what is new."""
-        for event in events[self._taken :]:
-            key = _key(event.body)
-            if key is not None:
-                self._found.setdefault(key, []).append(event.seq)
-        self._taken = len(events)
-
-    def find(self, body: Body, after: int) -> int | None:
-        """The event that says the same: the next one behind `after`, else the last before it; None: there is none."""
-        seqs = self._found.get(_key(body) or ("", ""))
-        if not seqs:
-            return None
-        at = bisect_right(seqs, after)
-        return seqs[at] if at < len(seqs) else seqs[-1]
-
-
-def _key(body: Body) -> tuple[str, str] | None:
-    match body:
-        case ToolCall(call_id=name):
-            return "call", name
-        case ToolResult(call_id=name):
-            return "result", name
-        case Reasoning(text=text):
-            return "reasoning", text
-        case UserMessage() | AssistantMessage() | SystemMessage():
-            return type(body).__name__, text_of(body.content)
-    return None
+    def _take_out(self, cleared: Mapping[int, Override]) -> None:
+        """Have the planner know what the provider cleared; what it does not clear any more stands again."""
+        either = cleared.keys() | self._cleared.keys()
+        here = {place: at for at, place in self._places.items() if place is not None and place in either}
+        for place, at in here.items():
+            before, now = self._cleared.get(place), cleared.get(place)
+            if now is not None and before is None:
+                self._reader.talk.add(msgspec.structs.replace(now, first=at, last=at))
+            elif now is None and before is not None:
+                back: OverrideAction = "unmask" if before.action == "mask" else "include"
+                self._reader.talk.add(Override(back, at, at, at_provider=True))
+        self._cleared = {place: each for place, each in cleared.items() if place in here}
+        self._append()

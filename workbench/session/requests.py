@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 from workbench.log.events import (
     AssistantMessage,
+    Compaction,
     Event,
     Hold,
+    Override,
     Purpose,
     Reasoning,
     Request,
@@ -19,6 +21,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
+from workbench.wire.talk import AT_PROVIDER
 
 TALK: tuple[Purpose, ...] = ("turn", "sub-agent")
 """What is asked in a conversation itself: a sub-agent's session has requests of its own."""
@@ -108,6 +111,10 @@ class RequestMarks:
                 self.marks[at] = self.marks[at]._replace(hold=body)
             case RequestAnswer(request=request):
                 self._open = self._by_event.get(request, self._open)
+            case Override(at_provider=True):
+                self._edited(event.seq)
+            case Compaction(meta=meta) if meta.get(AT_PROVIDER):
+                self._edited(event.seq)
             case Usage() as body:
                 self._report(event.seq, body)
             case AssistantMessage() | Reasoning() | ToolCall() as body:
@@ -127,6 +134,11 @@ class RequestMarks:
     def _close(self) -> None:
         """What was asked without an answer gets none any more; what has an event of its own may still be reported."""
         self._open = -1
+
+    def _edited(self, seq: int) -> None:
+        """The answer tells what its provider did to the request, which is in the log already."""
+        if self._open >= 0 and self.marks[self._open].exact:
+            self.marks[self._open] = self.marks[self._open]._replace(upto=seq)
 
     def _answer(self, seq: int, body: AssistantMessage | Reasoning | ToolCall) -> None:
         if self._reply is None or body.reply != self._reply:

@@ -30,8 +30,11 @@ from workbench.log.events import (
     ToolResult,
     Usage,
     UserMessage,
+    text_of,
 )
+from workbench.traces.finding_cuts import IN_MESSAGES, cut_in
 from workbench.traces.reading import Document, Located, elements
+from workbench.wire.context_edits import ProviderClearing, ProviderEdits
 from workbench.wire.talk import Talk
 from workbench.wire.values import cleaned
 
@@ -42,8 +45,6 @@ TOLD = 20
 _TALK = ("payload", "message", "messages", "content", "parts", "text", "prompt", "response", "role")
 _MOST = 1e9
 """No request cost more: a number above it is none."""
-OLD_RESULT = "[Old tool result content cleared]"
-"""What Claude Code and opencode send in place of results that they cleared."""
 LEFT_OUT = "left out"
 """The setting that counts, by kind, what a reader knows to be no part of the conversation."""
 _SORTED = msgspec.json.Encoder(order="deterministic")
@@ -149,6 +150,7 @@ class Builder(Talk):
         """What stands in them."""
         self._title = ""
         self._left_out: Counter[str] = Counter()
+        self._clearing = ProviderClearing()
         self._broken: list[WrongCall] = []
         self.skipped(broken)
 
@@ -171,9 +173,21 @@ class Builder(Talk):
         self._at = milliseconds(value) or self._at
 
     def add(self, *bodies: Body) -> None:
-        """What comes next."""
+        """What comes next; of what its agent had cut before it sent it, that is noted."""
         for body in bodies:
-            self.bodies.put(body, self._at)
+            self.bodies.put(self._with_cut(body), self._at)
+            self._clearing.take(self.last, body)
+
+    def cleared(self, edits: ProviderEdits) -> None:
+        """What the provider took out of the request that is answered next, or was just made."""
+        self.add(*self._clearing.decisions(edits))
+
+    def _with_cut(self, body: Body) -> Body:
+        if isinstance(body, ToolResult) or (isinstance(body, UserMessage) and self.name in IN_MESSAGES):
+            tool = body.tool if isinstance(body, ToolResult) else ""
+            cut = cut_in(self.name, text_of(body.content), tool) if body.cut is None else None
+            return body if cut is None else structs.replace(body, cut=cut)
+        return body
 
     def has_part(self, name: str) -> bool:
         """Whether a piece of a request is kept already."""
@@ -251,6 +265,7 @@ class Builder(Talk):
     def goes_on(self, events: Sequence[Event]) -> None:
         """What is stored of it already: what follows is numbered on."""
         for event in events:
+            self._clearing.take(event.seq, event.body)
             match event.body:
                 case RequestPart(hash=name):
                     self._parts.add(name)

@@ -18,6 +18,7 @@
   the file begins at the boundary, the compaction stands for what is not in it. A summary without a boundary and with
   nothing before it, as in a session that continues another file, is a user message. A
   `microcompact_boundary` names the calls whose results were cleared: they are masked from there on.
+- `message.context_management` tells what Anthropic itself had cleared in the request of a reply (`context_edits`).
 - Each session of a file is a conversation of its own, unless its first line goes on from a line of another. Lines of
   sub-agents (`isSidechain`) are conversations behind them, one per `agentId`, or per root where there is none.
 - An error of the API that was shown as a reply (`isApiErrorMessage`) is a failure. `summary`, `custom-title` and
@@ -30,17 +31,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from workbench.config.text import whole_number
-from workbench.log.events import Content, Override, SystemMessage, ToolResult, UserMessage, text_of
+from workbench.log.events import AgentCut, Content, Override, SystemMessage, ToolResult, UserMessage, text_of
 from workbench.traces import claude_requests
-from workbench.traces.building import OLD_RESULT, Builder, Recording, beginning, entries
+from workbench.traces.agent_cuts import OLD_RESULT
+from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.claude_attachments import sent_contents
 from workbench.traces.claude_requests import RecordedRequests
 from workbench.traces.parents import count_missing, tell_gaps
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import FINISH, AnthropicReader, kept_an_hour
+from workbench.wire.context_edits import ProviderEdits, edits_by_reply
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
 
 NAME = "Claude Code"
@@ -80,8 +84,9 @@ def _is_line(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The sessions, then their sub-agents."""
-    conversations = _Conversations(document, '"api-request"' in text)
     lines = [value for _, value in entries(document, text)]
+    edits = edits_by_reply(dict_in(value, "message") for value in lines)
+    conversations = _Conversations(document, '"api-request"' in text, edits)
     known = {text_in(value, "uuid") for value in lines}
     for value in lines:
         reader = conversations.reader(value)
@@ -95,10 +100,11 @@ def read(document: Document, text: str) -> list[Recording]:
 class _Conversations:
     """The conversations of a file, by session and sub-agent."""
 
-    def __init__(self, document: Document, has_requests: bool) -> None:
+    def __init__(self, document: Document, has_requests: bool, edits: Mapping[str, ProviderEdits]) -> None:
         self.made: dict[tuple[str, str], ClaudeCodeReader] = {}
         self._document = document
         self._has_requests = has_requests
+        self._edits = edits
         self._sessions: dict[str, str] = {}
         """By session: the one whose conversation it goes on with, or itself."""
         self._session = ""
@@ -111,7 +117,8 @@ class _Conversations:
         self._session = self._session_of(value)
         key = (self._session, self._agent(value))
         if key not in self.made:
-            self.made[key] = ClaudeCodeReader(() if self.made else self._document.broken, self._has_requests)
+            broken = () if self.made else self._document.broken
+            self.made[key] = ClaudeCodeReader(broken, self._has_requests, self._edits)
         return self.made[key]
 
     def _session_of(self, value: Any) -> str:
@@ -141,8 +148,10 @@ class _Conversations:
 class ClaudeCodeReader:
     """One conversation, line by line."""
 
-    def __init__(self, broken: Any, has_requests: bool = False) -> None:
+    def __init__(self, broken: Any, has_requests: bool, edits: Mapping[str, ProviderEdits]) -> None:
+        """`edits`: by reply, what the provider had cleared in its request."""
         self.builder = Builder(NAME, broken)
+        self._edits = edits
         self._wire = AnthropicReader(self.builder)
         self._requests = RecordedRequests(self.builder) if has_requests else None
         self._lines: dict[str, dict[str, Any]] = {}
@@ -284,6 +293,7 @@ class ClaudeCodeReader:
         reply = text_in(message, "id") or text_in(value, "uuid")
         if reply != self._reply:
             self._close()
+            self.builder.cleared(self._edits.get(reply, ProviderEdits()))
             if self._requests is not None:
                 self._requests.answered(text_in(value, "requestRef"))
             self.builder.says_model(text_in(message, "model").replace("<synthetic>", ""))
@@ -306,9 +316,11 @@ class ClaudeCodeReader:
         if role == "system":
             texts = [_bare(text) for text in texts]
         typed = kind == "queued_command" and text_in(attached, "commandMode") in ("prompt", "")
+        longest = max((len(text_of(text)) for text in texts), default=0) if attached.get("truncated") is True else -1
         first = self.builder.last + 1
         for text in texts:
-            self.builder.add(UserMessage(text) if typed else SystemMessage(text, role))
+            cut = AgentCut("truncated", NAME) if len(text_of(text)) == longest else None  # not the words around it
+            self.builder.add(UserMessage(text) if typed else SystemMessage(text, role, cut=cut))
         if texts:
             self._clearable[text_in(value, "uuid")] = (first, self.builder.last)
         elif kind == "prompt_snapshot":

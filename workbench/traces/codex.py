@@ -16,6 +16,7 @@
   by the compaction, a summary among them or in `message` becomes its summary, and what is new follows as messages. The
   summary may be encrypted; then a line says so. `compaction_response_id` names the response that was asked for the
   summary: it is no part of the conversation. The `token_count` that follows has the size of what is left, alone.
+- `thread_rolled_back` among the `event_msg` undoes the last `num_turns` turns: they are excluded (`codex_rollback`).
 - `agent_message` is what another agent of the session wrote to this one; the model sees it. Parts may be encrypted.
 - Encrypted reasoning is sent back. Its size is not in the file.
 """
@@ -41,8 +42,9 @@ from workbench.log.events import (
     text_of,
 )
 from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.codex_rollback import rolled_back
 from workbench.traces.reading import Document
-from workbench.wire.responses import ResponsesReader
+from workbench.wire.responses import COMPACTIONS, ResponsesReader
 from workbench.wire.responses import output as plain_output
 from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, text_in
 
@@ -184,8 +186,8 @@ class CodexReader(ResponsesReader):
 
     def message(self, value: Any) -> None:
         """Take in an item of the Responses API."""
-        if text_in(value, "type") == "ghost_snapshot":
-            self.builder.leave_out("ghost_snapshot")
+        if text_in(value, "type") in ("ghost_snapshot", *COMPACTIONS):  # which `compacted` tells
+            self.builder.leave_out(text_in(value, "type"))
         elif text_in(value, "type") == "agent_message":
             self._agent_message(value)
         else:
@@ -240,6 +242,10 @@ class CodexReader(ResponsesReader):
         if kind == "token_count":
             self._tokens(dict_in(payload, "info"))
             self._give_held()
+        elif kind == "thread_rolled_back":
+            self._give_held()
+            self._speaking = False
+            self.builder.add(*rolled_back(self.builder.bodies, number_in(payload, "num_turns"), SEALED))
         else:
             self.builder.leave_out(f"event_msg {kind}")
 
@@ -295,7 +301,7 @@ class CodexReader(ResponsesReader):
             seq = earlier.get(_key(text_in(item, "role"), content), 0)
             if seq:
                 kept[seq] = KeptEvent(seq)
-            elif text_in(item, "type") in ("compaction", "compaction_summary"):
+            elif text_in(item, "type") in COMPACTIONS:
                 sealed = True
             elif not (summary and summary in text_of(content)):
                 fresh.append(item)

@@ -26,4 +26,4 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The run."""
-    return openai.conversations(document, text)
+    return openai.conversations(document, text, NAME)

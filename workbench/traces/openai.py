@@ -48,8 +48,11 @@ def _is_message(value: Any) -> bool:
     return isinstance(value, dict) and "role" in value and not _SAYING.isdisjoint(value)
 
 
-def conversations(document: Document, text: str) -> list[Recording]:
-    """The conversations of a file; more than one only where its lines are `{"messages": ...}` objects."""
+def conversations(document: Document, text: str, agent: str = "") -> list[Recording]:
+    """The conversations of a file; more than one only where its lines are `{"messages": ...}` objects.
+
+    `agent`: whose messages they are, where that is known.
+    """
     first = document.values[0]
     if document.lines:
         if all(isinstance(each.value, dict) and "messages" in each.value for each in document.values):
@@ -60,13 +63,13 @@ def conversations(document: Document, text: str) -> list[Recording]:
     if isinstance(first.value, dict) and "messages" in first.value:
         if not isinstance(first.value["messages"], list):
             raise bad(document.name, first.line, 'a list under "messages"', first.value["messages"])
-        return [_from_object(document.name, first, elements(text, "messages"))]
+        return [_from_object(document.name, first, elements(text, "messages"), agent)]
     if isinstance(first.value, dict) and "role" in first.value:
         return [_messages(document.name, [first])]
     raise bad(document.name, first.line, SHAPE)
 
 
-def _from_object(name: str, located: Located, messages: list[Located] | None) -> Recording:
+def _from_object(name: str, located: Located, messages: list[Located] | None, agent: str = "") -> Recording:
     value = located.value
     if messages is None:
         if not isinstance(value["messages"], list):
@@ -80,7 +83,7 @@ def _from_object(name: str, located: Located, messages: list[Located] | None) ->
         if definition.name in {other.name for other in definitions[:number]}:
             raise bad(name, located.line, "tools with a name of their own", definition.name)
     model = text_in(value, "model") or text_in(dict_in(dict_in(value.get("info"), "config"), "model"), "model_name")
-    builder = Builder("")
+    builder = Builder(agent)
     builder.says_model(model)
     builder.add(*definitions)
     return _messages(name, messages, builder)

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from workbench.log.events import Body, Dialect, Request, Slot, SlotContent, ToolCall
 from workbench.traces.building import Builder, content_hash
+from workbench.wire.context_edits import applied_edits
 from workbench.wire.dialects import Parts, read_answer, reader
 from workbench.wire.values import text_in
 
@@ -116,6 +117,7 @@ class RequestThread:
         for message in exchange.talk[self._read :]:
             self.reader.message(message)
         self._read = len(exchange.talk)
+        self.builder.cleared(applied_edits(exchange.answer, exchange.body))
         request = self.send(exchange)
         told = list(takewhile(is_models, following.talk[self._read :])) if following else []
         self._answered(exchange, request, told)

@@ -5,6 +5,8 @@
   `thinking`, `tool_use` (`id`, `name`, `input`), `tool_result` (`tool_use_id`, `content`, `is_error`).
 - An answer has blocks under `content`, a `stop_reason`, and `usage`, whose `input_tokens` leave out what was read from
   the cache and written to it.
+- A `compaction` block is a summary by Anthropic, with which it replaced all that stands before it; without `content` it
+  failed and changed nothing. What Anthropic cleared without a summary its answer tells (`context_edits`).
 - Tools become definitions as OpenAI has them, which requests are written in; those that Anthropic itself runs have no
   schema and stay as they are.
 """
@@ -96,11 +98,13 @@ class AnthropicReader:
         said: list[Part] = []
         for block in content if isinstance(content, list) else [content]:
             kind = text_in(block, "type")
-            if kind in ("thinking", "redacted_thinking", "tool_use"):
+            if kind in ("thinking", "redacted_thinking", "tool_use", "compaction"):
                 self._answered(said, reply, finish)
             if kind == "thinking":
                 self.talk.add(Reasoning(text_in(block, "thinking"), reply, text_in(block, "signature")))
-            elif kind == "redacted_thinking":
+            elif kind == "compaction" and text_in(block, "content"):
+                self.talk.compacted(text_in(block, "content"), "Anthropic")
+            elif kind in ("redacted_thinking", "compaction"):
                 self.talk.leave_out(kind)
             elif kind == "tool_use":
                 self.talk.call(self._call_id(block), text_in(block, "name"), block.get("input"), reply)

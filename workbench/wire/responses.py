@@ -7,6 +7,8 @@
 - An output is text, a list of parts, or an object with `content` and `success`; false marks an error.
 - Tools may come in a `namespace`, or later, in an `additional_tools` item; each counts as a tool. Functions become
   definitions as OpenAI's chat has them; those that OpenAI itself runs have no schema and stay as they are.
+- A `compaction` item is an encrypted summary by OpenAI. Behind what the model said it stands for all before it; behind
+  the user's messages alone it stands for what is not there any more, as `/responses/compact` gives it.
 - Reasoning that is encrypted is sent back; it has a signature, and mostly no text.
 """
 
@@ -21,6 +23,8 @@ from workbench.wire.talk import Talk, report
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
 
 EARLIER: Final = "previous_response_id"
+COMPACTIONS: Final = ("compaction", "compaction_summary")
+SEALED: Final = "[OpenAI compacted the conversation here; the summary is encrypted and cannot be shown]"
 CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}
 
 
@@ -33,6 +37,8 @@ class ResponsesReader:
         self._speaking = False
         """Whether the last item was the model's."""
         self._finish = "stop"
+        self._is_answer = False
+        """Whether what is read is an answer."""
 
     def head(self, body: dict[str, Any]) -> int:
         """The instructions and the tools of a request, which stand beside its items."""
@@ -68,6 +74,9 @@ class ResponsesReader:
             self.talk.result(text_in(value, "call_id"), content, failed)
         elif kind == "additional_tools":
             self._tools(value)
+        elif kind in COMPACTIONS:
+            self._speaking = False
+            self.talk.compacted(SEALED, "OpenAI", all_before=self._is_answer or self._replies > 0)
         else:
             self.talk.unknown(kind or "line", value)
 
@@ -76,9 +85,10 @@ class ResponsesReader:
         self.talk.model = text_in(body, "model") or self.talk.model
         self._speaking = False
         self._finish = "length" if text_in(body, "status") == "incomplete" else "stop"
+        self._is_answer = True
         for item in list_in(body, "output"):
             self.message(item)
-        self._finish = "stop"
+        self._finish, self._is_answer = "stop", False
         return usage_in(dict_in(body, "usage"), self.talk.model)
 
     def _reply(self) -> str:

@@ -16,7 +16,12 @@ from workbench.log.events import Dialect
 from workbench.wire.values import dict_in, list_in, text_in
 
 _SAID = frozenset(("content", "reasoning_content", "reasoning", "refusal"))
-_DELTAS = {"text_delta": "text", "thinking_delta": "thinking", "signature_delta": "signature"}
+_DELTAS = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
+    "compaction_delta": "content",
+}
 
 
 def from_stream(dialect: Dialect, text: str | bytes) -> dict[str, Any]:
@@ -122,7 +127,8 @@ def _anthropic(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
                 written[index, key].append(delta[key])
         elif kind == "message_delta":
             used = {key: each for key, each in dict_in(event, "usage").items() if each is not None}
-            found = {**found, **delta, "usage": {**dict_in(found, "usage"), **used}}
+            edited = {"context_management": event["context_management"]} if event.get("context_management") else {}
+            found = {**found, **delta, **edited, "usage": {**dict_in(found, "usage"), **used}}
     for (index, key), texts in written.items():
         if key == "partial_json":
             blocks[index]["input"] = _input(_joined(texts))

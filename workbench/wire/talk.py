@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
-from workbench.log.events import Body, Content, SlotContent, ToolCall, ToolResult, Unknown, Usage
+from workbench.log.events import Body, Compaction, Content, SlotContent, ToolCall, ToolResult, Unknown, Usage
 from workbench.wire.values import as_json, cleaned, dict_in, text_in
+
+AT_PROVIDER: Final = "at_provider"
+"""In the notes of a compaction: that the provider made it, while it answered."""
 
 
 class Talk:
@@ -23,6 +26,16 @@ class Talk:
     def add(self, *bodies: Body) -> None:
         """What comes next."""
         self.bodies.extend(bodies)
+
+    @property
+    def last(self) -> int:
+        """The sequence number of the newest event."""
+        return len(self.bodies)
+
+    def compacted(self, summary: str, by: str, *, all_before: bool = True) -> None:
+        """The provider summarised what was said so far; not `all_before`: only what is not here any more."""
+        first = 1 if all_before else self.last + 1
+        self.add(Compaction(first, self.last, summary, meta={"made_by": by, AT_PROVIDER: True}))
 
     def call(self, call_id: str, tool: str, arguments: Any, reply: str) -> None:
         """A call of a tool."""

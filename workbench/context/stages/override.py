@@ -1,4 +1,4 @@
-"""Override: what the user decided by hand about single items.
+"""Override: what the user decided by hand about single items, and what another agent did with them.
 
 Excluded items leave with their pair. Masked ones become a marker. Pinned ones pass every stage untouched. None of it
 holds for the latest user message, which stays whole while its turn is open.
@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from workbench.context.control import UserDecision
 from workbench.context.items import Edit, Kind
+from workbench.log.events import AgentCut
 
 
 def excludes(own: UserDecision, is_latest: bool) -> bool:
-    """Whether an item is left out; `own` is the decision on it and on its pair."""
-    return own.excluded and not is_latest
+    """Whether an item is left out; `own` is the decision on it and on its pair. What another agent left out is gone."""
+    return own.excluded and (not is_latest or bool(own.why))
 
 
 def masks(own: UserDecision, kind: Kind, is_latest: bool) -> bool | None:
@@ -32,6 +33,14 @@ def mask(own: UserDecision, before: int, original: int, marker: int) -> Edit:
     """Put a marker in place of an item."""
     why = f"{own.why or 'masked by hand'}; {original:,} tokens replaced by a marker of {marker:,}"
     return Edit("override", "masked", before, marker, why)
+
+
+def agent_cut(cut: AgentCut, left: int) -> Edit:
+    """Show what an agent left of an item before it sent it; no policy can have the original, which is in no log."""
+    done = "cut" if cut.state == "truncated" else "replaced"
+    told = f" (by its own count {cut.told})" if cut.told else ""
+    why = f"{done} by {cut.by} before it was sent: {left:,} tokens left{told}"
+    return Edit("override", cut.state, max(cut.tokens, left), left, why)
 
 
 def leave_with_call(tokens: int) -> Edit:

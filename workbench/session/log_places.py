@@ -1,0 +1,112 @@
+"""Where in a log something was said that a request says again, and what was decided about it there."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Compaction,
+    Event,
+    Override,
+    Reasoning,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+    text_of,
+)
+from workbench.wire.talk import AT_PROVIDER
+
+
+class ProviderDecisions(NamedTuple):
+    """What the provider of a request did to it before its model saw it."""
+
+    cleared: Mapping[int, Override]
+    """By the event of the log."""
+    summary: Compaction | None
+    """With what it replaced all of it."""
+
+
+class LogPlaces:
+    """Where in a log something was said, for requests that say it again."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str], list[int]] = {}
+        self._events: Sequence[Event] = ()
+        self._taken = 0
+        self._masks: dict[int, list[Override]] = {}
+        """By event: in which other words its agent sent it."""
+        self._provider: list[Event] = []
+        """What providers decided: overrides and compactions."""
+
+    def take(self, events: Sequence[Event]) -> None:
+        """Take in what is new."""
+        for event in events[self._taken :]:
+            key = _key(event.body)
+            if key is not None:
+                self._found.setdefault(key, []).append(event.seq)
+            match event.body:
+                case Override(at_provider=True):
+                    self._provider.append(event)
+                case Compaction(meta=meta) if meta.get(AT_PROVIDER):
+                    self._provider.append(event)
+                case Override(action="mask", first=first, last=last, text=text) as body if text and first == last:
+                    self._masks.setdefault(first, []).append(body)
+        self._events, self._taken = events, len(events)
+
+    def as_known(self, body: Body, place: int | None, at: int) -> list[Body]:
+        """What a request says, and what the log knows of it; `at`: the number that it will have.
+
+        What its agent had cut, it had cut there, too. A result in words by which its agent masked it is that result.
+        """
+        known = self._events[place - 1].body if place else None
+        if not isinstance(body, ToolResult | UserMessage) or type(known) is not type(body):
+            return [body]
+        assert isinstance(known, ToolResult | UserMessage)
+        if known.cut is not None and known.content == body.content:
+            return [replace(body, cut=known.cut)]
+        masks = self._masks.get(place or 0, ()) if isinstance(body.content, str) else ()
+        mask = next((each for each in masks if each.text == body.content), None)
+        return [body] if mask is None else [known, replace(mask, first=at, last=at)]
+
+    def done_by_provider(self, request: int, upto: int) -> ProviderDecisions:
+        """What held when a request was answered; a compaction between the two is part of its answer."""
+        cleared: dict[int, Override] = {}
+        summary = None
+        for event in self._provider:
+            if event.seq > upto:
+                break
+            if isinstance(event.body, Compaction):
+                summary = event.body if event.seq > request else None
+            elif isinstance(event.body, Override) and event.body.action in ("mask", "exclude"):
+                cleared[event.body.first] = event.body
+            elif isinstance(event.body, Override):
+                cleared.pop(event.body.first, None)
+        return ProviderDecisions(cleared, summary)
+
+    def find(self, body: Body, after: int) -> int | None:
+        """The event that says the same: the next one behind `after`, else the last before it; None: there is none."""
+        seqs = self._found.get(_key(body) or ("", ""))
+        if not seqs:
+            return None
+        at = bisect_right(seqs, after)
+        return seqs[at] if at < len(seqs) else seqs[-1]
+
+
+def _key(body: Body) -> tuple[str, str] | None:
+    match body:
+        case ToolCall(call_id=name):
+            return "call", name
+        case ToolResult(call_id=name):
+            return "result", name
+        case Reasoning(text=text):
+            return "reasoning", text
+        case UserMessage() | AssistantMessage() | SystemMessage():
+            return type(body).__name__, text_of(body.content)
+    return None

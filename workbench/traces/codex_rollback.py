@@ -1,0 +1,49 @@
+"""What Codex's user undid: `thread_rolled_back` drops the last turns from what is sent.
+
+A turn begins with each message of the user's. Behind a compaction those that it kept count, and its summary, which
+Codex sends as a message of the user's too. What stands before the first of them stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from workbench.log.events import Body, Compaction, Override, Revert, UserMessage
+
+
+def rolled_back(bodies: Sequence[Body], turns: int, sealed: str) -> list[Body]:
+    """The decisions that leave out the last turns; `sealed`: the words for a summary that is no message."""
+    reverted = {body.target for body in bodies if isinstance(body, Revert)}
+    made = [at for at, body in _numbered(bodies) if isinstance(body, Compaction) and at not in reverted]
+    gone = {seq for body in bodies if isinstance(body, Override) for seq in range(body.first, body.last + 1)}
+    said = [at for at, body in _numbered(bodies) if isinstance(body, UserMessage) and at not in gone]
+    last = made[-1] if made else 0
+    compaction = bodies[last - 1] if last else None
+    kept: set[int] = set()
+    if isinstance(compaction, Compaction):
+        kept = {each.seq for each in compaction.kept} - gone
+        summary = [] if compaction.summary == sealed else [last]
+        said = [*(at for at in said if at in kept), *summary, *(at for at in said if at > last)]
+    if not said or turns < 1:
+        return []
+    first = said[-turns] if turns <= len(said) else said[0]
+    count = "a turn" if turns == 1 else f"{turns:,} turns"
+    why = f"rolled back in Codex: its user undid {count}"
+    if first > last:
+        return [Override("exclude", first, len(bodies), why)]
+    stays = {seq for seq in kept if seq < first}
+    dropped = _runs(seq for seq in range(1, len(bodies) + 1) if seq not in stays and seq not in made)
+    undone = [Override("exclude", one, other, why, joined=at > 0) for at, (one, other) in enumerate(dropped)]
+    return [*map(Revert, made), *undone]
+
+
+def _numbered(bodies: Sequence[Body]) -> Iterable[tuple[int, Body]]:
+    return enumerate(bodies, 1)
+
+
+def _runs(seqs: Iterable[int]) -> list[tuple[int, int]]:
+    """Numbers in order as ranges."""
+    grouped = groupby(enumerate(seqs), lambda each: each[1] - each[0])
+    ranges = [[seq for _, seq in run] for _, run in grouped]
+    return [(run[0], run[-1]) for run in ranges]

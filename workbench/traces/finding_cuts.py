@@ -1,0 +1,83 @@
+"""Whether an agent cut a text before it sent it, by the words of `agent_cuts`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from workbench.log.events import AgentCut
+from workbench.traces.agent_cuts import AGENT_CUTS
+from workbench.traces.cut_words import CutWords
+from workbench.wire.values import text_in
+
+_END = 2_000
+"""Characters at the end of a text among which a note at its end is looked for."""
+IN_MESSAGES: Final = frozenset({"SWE-agent", "mini-swe-agent"})
+"""Agents that send what a tool gave back as the user's message."""
+_IN_JSON: Final = frozenset({"Codex", "Cline"})
+"""Agents that write what a tool gave back into JSON, in some versions."""
+
+
+def cut_in(agent: str, text: str, tool: str = "") -> AgentCut | None:
+    """What an agent did to a text before it sent it; None where it did nothing, or does not say so."""
+    known = AGENT_CUTS.get(agent)
+    if known is None or not text:
+        return None
+    for said in (text, *(_inside_json(text) if agent in _IN_JSON else ())):
+        for each in known:
+            if (not each.tools or tool in each.tools) and (found := _found(each, said)) is not None:
+                return AgentCut(each.state, agent, *_told(found))
+    return None
+
+
+def _inside_json(text: str) -> Iterator[str]:
+    """The outputs in a result that is JSON."""
+    if not text.startswith(("{", "[")):
+        return
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return
+    for each in value if isinstance(value, list) else [value]:
+        yield from filter(None, (text_in(each, key) for key in ("output", "result")))
+
+
+def _found(known: CutWords, text: str) -> re.Match[str] | None:
+    match known.place:
+        case "start":
+            return known.pattern.match(text)
+        case "whole":
+            return known.pattern.fullmatch(text)
+        case "end":
+            return known.pattern.search(text, max(0, len(text) - _END))
+        case "middle":
+            return _in_the_middle(known, text)
+
+
+def _in_the_middle(known: CutWords, text: str) -> re.Match[str] | None:
+    ahead = known.before.match(text) if known.before is not None else None
+    first = ahead.end() if ahead is not None else 0
+    behind = known.behind.search(text, max(0, len(text) - _END)) if known.behind is not None else None
+    last = behind.start() if behind is not None else len(text)
+    for found in known.pattern.finditer(text, first, last):
+        one, other = text[first : found.start()], text[found.end() : last]
+        apart = min(abs(len(one) - len(other)), abs(len(one.encode()) - len(other.encode())))
+        if one and other and apart <= known.slack:
+            return found
+    return None
+
+
+def _told(found: re.Match[str]) -> tuple[str, int]:
+    """What an agent says of the size, in words, and the original's in tokens where it counted them."""
+    groups = {name: said for name, said in found.groupdict().items() if said}
+    for name, said in sorted(groups.items(), key=lambda each: each[0] != "tokens"):
+        digits = re.sub(r"[,.]", "", said)
+        if name == "size":
+            return f"{said} before", 0
+        if digits.isascii() and digits.isdecimal() and len(digits) <= 15:
+            unit, number = name.removeprefix("left_").replace("chars", "characters"), int(digits)
+            rest = "left out" if name.startswith("left_") else "before"
+            return f"{number:,} {unit} {rest}", number if name == "tokens" else 0
+    return "", 0

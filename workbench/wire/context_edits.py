@@ -1,0 +1,115 @@
+"""What a provider took out of a request before its model saw it, as its answer tells.
+
+- Anthropic's `context_management` in a request asks for it: `clear_tool_uses_...` clears the oldest results of tools,
+  less those of `exclude_tools`, and `clear_thinking_...` the thinking of the oldest replies. The answer has under
+  `context_management.applied_edits` how many were cleared, and how many tokens. Nothing is kept from one request to the
+  next: each answer tells all that was cleared in its own request, and the client goes on sending it.
+- Anthropic and OpenAI compact as well (`compact_...`, `compaction`): the answer has the summary as a block or an item,
+  which the dialects read as a compaction (`Talk.compacted`).
+- OpenAI's `truncation: auto` drops items from the beginning without a word: only the size that is reported tells that
+  (`session/request_plans`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
+
+from workbench.log.events import Body, Compaction, Override, Reasoning, ToolResult
+from workbench.wire.values import dict_in, list_in, number_in, text_in
+
+CLEARED: Final = "[tool result cleared by Anthropic]"
+"""In place of a cleared result. What Anthropic writes there for its model is not told."""
+_RESULTS, _THINKING = "clear_tool_uses", "clear_thinking"
+
+
+class ProviderEdits(NamedTuple):
+    """What was cleared in one request."""
+
+    results: int = 0
+    """So many results of tools, the oldest."""
+    result_tokens: int = 0
+    replies: int = 0
+    """The thinking of so many replies, the oldest."""
+    thinking_tokens: int = 0
+    spared: frozenset[str] = frozenset()
+    """Tools whose results are never cleared."""
+
+
+def applied_edits(answer: Any, asked: Mapping[str, Any] | None = None) -> ProviderEdits:
+    """What an answer says was cleared in its request; `asked`: the request's body, where it is known."""
+    found = ProviderEdits(spared=_spared(asked))
+    for edit in list_in(dict_in(answer, "context_management"), "applied_edits"):
+        kind, tokens = text_in(edit, "type"), number_in(edit, "cleared_input_tokens")
+        if kind.startswith(_RESULTS):
+            found = found._replace(results=number_in(edit, "cleared_tool_uses"), result_tokens=tokens)
+        elif kind.startswith(_THINKING):
+            found = found._replace(replies=number_in(edit, "cleared_thinking_turns"), thinking_tokens=tokens)
+    return found
+
+
+def _spared(asked: Mapping[str, Any] | None) -> frozenset[str]:
+    edits = list_in(dict_in(asked, "context_management"), "edits")
+    names = [name for edit in edits if text_in(edit, "type").startswith(_RESULTS) for name in _excluded(edit)]
+    return frozenset(names)
+
+
+def _excluded(edit: Any) -> Iterable[str]:
+    return (name for name in list_in(edit, "exclude_tools") if isinstance(name, str))
+
+
+def edits_by_reply(messages: Iterable[Any]) -> dict[str, ProviderEdits]:
+    """By the ids of Anthropic's messages: what had been cleared in the request of each, where something was."""
+    told = ((text_in(each, "id"), applied_edits(each)) for each in messages if dict_in(each, "context_management"))
+    return {reply: edits for reply, edits in told if any(edits)}
+
+
+class ProviderClearing:
+    """What of a conversation its provider has cleared in its last request."""
+
+    def __init__(self) -> None:
+        self._results: dict[int, str] = {}
+        """The results that are sent, by their events, with their tools."""
+        self._thinking: dict[str, list[int]] = {}
+        """By reply: the events of its thinking."""
+        self._cleared: frozenset[int] = frozenset()
+        self._forgotten: frozenset[int] = frozenset()
+
+    def take(self, seq: int, body: Body) -> None:
+        """One more event of the conversation."""
+        match body:
+            case ToolResult(tool=tool):
+                self._results[seq] = tool
+            case Reasoning(reply=reply):
+                self._thinking.setdefault(reply or str(seq), []).append(seq)
+            case Compaction(first=first, last=last, kept=kept):
+                self._drop(range(first, last + 1), {each.seq for each in kept})
+            case Override(action="exclude", first=first, last=last, at_provider=False):
+                self._drop(range(first, last + 1), set())
+
+    def _drop(self, seqs: range, kept: set[int]) -> None:
+        self._results = {seq: tool for seq, tool in self._results.items() if seq not in seqs or seq in kept}
+        left = {reply: [seq for seq in each if seq not in seqs] for reply, each in self._thinking.items()}
+        self._thinking = {reply: each for reply, each in left.items() if each}
+
+    def decisions(self, edits: ProviderEdits) -> list[Override]:
+        """What changes with a request in which this was cleared."""
+        results = [seq for seq, tool in self._results.items() if tool not in edits.spared][: edits.results]
+        cleared = frozenset(results)
+        replies = list(self._thinking.values())[: edits.replies]
+        forgotten = frozenset(seq for each in replies for seq in each)
+        why = _why("tool result", edits.results, edits.result_tokens)
+        made = [Override("mask", seq, seq, why, CLEARED, at_provider=True) for seq in sorted(cleared - self._cleared)]
+        made += [Override("unmask", seq, seq, at_provider=True) for seq in sorted(self._cleared - cleared)]
+        why = _why("reply's thinking", edits.replies, edits.thinking_tokens)
+        gone = sorted(forgotten - self._forgotten)
+        made += [Override("exclude", seq, seq, why, at_provider=True) for seq in gone]
+        made += [Override("include", seq, seq, at_provider=True) for seq in sorted(self._forgotten - forgotten)]
+        self._cleared, self._forgotten = cleared, forgotten
+        return made
+
+
+def _why(what: str, count: int, tokens: int) -> str:
+    told = f", {tokens:,} tokens in all" if tokens else ""
+    others = f"one of {count:,} that were" if count > 1 else "it was"
+    return f"cleared by Anthropic before its model saw it: the oldest {what}, {others} cleared{told}"
