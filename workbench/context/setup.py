@@ -66,12 +66,15 @@ class Setup:
         return replace(self, counter=calibrated(self.counter, 1), limits=replace(self.limits, unattributed=0))
 
     def with_calibration(self, learnt: Calibration, unattributed: int) -> Setup:
-        """The same with counts as a session's reports have taught; `unattributed`: what requests have beside them."""
+        """The same with counts as a session's reports have taught.
+
+        `unattributed`: what requests have beside them; below 0: our counts of their rows are so much too high.
+        """
         note = "learnt from this session's reports" if learnt.samples else "measured for its family"
         return replace(
             self,
             counter=calibrated(self.counter, learnt.factor, note),
-            limits=replace(self.limits, unattributed=max(0, unattributed)),
+            limits=replace(self.limits, unattributed=unattributed),
             calibration=learnt,
         )
 
