@@ -3,7 +3,7 @@
 `requests --json` prints
 
     {"requests": [{"number", "seq", "purpose", "agent", "name", "model", "reported", "tokens", "unattributed",
-                   "beside": {"fixed", "framing", "thinking", "unexplained"}, "exact",
+                   "beside": {"fixed", "thinking", "unexplained"}, "exact",
                    "instead_of", "held": {"rule", "why", "took", "end"}}],
      "savings": {"changed", "not_sent", "spread", "batches", "cache_lost"}}
 

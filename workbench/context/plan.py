@@ -53,7 +53,9 @@ class ContextPlan:
     """In the request, but in no row: what was reported beyond our count (below 0: what we counted too much), or, for a
     request that was not reported, the part of it that is not in the log, as calibrated."""
     beside: Beside = NOTHING
-    """What of `unattributed` is known: a system prompt and tools, framing, thinking."""
+    """What of `unattributed` is known: a system prompt and tools, thinking."""
+    framing: float = 1.0
+    """Times the documented framing: what the provider writes around messages, as calibrated."""
     whole: bool = False
     """Whether the rows are all that was sent: what was reported beyond them is then a difference of counting."""
     cut_to_fit: int = 0

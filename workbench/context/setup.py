@@ -73,7 +73,7 @@ class Setup:
         note = "learnt from this session's reports" if learnt.samples else "measured for its family"
         return replace(
             self,
-            counter=calibrated(self.counter, learnt.factor, note),
+            counter=calibrated(self.counter, learnt.factor, note, 1 + learnt.extra),
             limits=replace(self.limits, unattributed=unattributed),
             calibration=learnt,
         )

@@ -2,12 +2,12 @@
 
 Providers count with tokenizers that are not public, and they count what is in no transcript. So a request is estimated as
 
-    factor x contents + framing + fixed + extra framing + thinking + drift
+    factor x contents + (1 + extra) x framing + fixed + thinking + drift
 
-`fixed` is in every request (a system prompt, tools), the extra framing comes with each message (some providers write far
-more around calls and results than the documented marks), and thinking is sent again by some agents. The numbers are those
-with which the reports so far differ least from their estimates: least absolute deviations, because single requests are odd
-for reasons of their own. `drift` is what the last report had beyond all that.
+`extra` is there because some providers write far more around calls and results than the documented marks; `fixed` is in
+every request (a system prompt, tools), and thinking is sent again by some agents. The numbers are those with which the
+reports so far differ least from their estimates: least absolute deviations, because single requests are odd for reasons of
+their own. `drift` is what the last report had beyond all that.
 """
 
 from __future__ import annotations
@@ -77,15 +77,13 @@ class Beside(NamedTuple):
 
     fixed: int = 0
     """In every request: a system prompt, tools."""
-    framing: int = 0
-    """Around its messages, more than we count there."""
     thinking: int = 0
     """Of answers before it, sent again."""
 
     @property
     def tokens(self) -> int:
         """All of it."""
-        return self.fixed + self.framing + self.thinking
+        return self.fixed + self.thinking
 
 
 NOTHING = Beside()
@@ -107,7 +105,7 @@ class Calibration:
     rest: int = 0
     """All that the last report had beside its rows."""
     drift: int = 0
-    """What of that is neither fixed, nor framing, nor thinking."""
+    """What of that is neither fixed nor thinking."""
     small_drift: int = 0
     """The same of the smallest request: what grew in the others is gone after a compaction."""
     last_items: int = 0
@@ -120,11 +118,12 @@ class Calibration:
     def estimate(self, items: int, framing: int, thinking: Thinking = NO_THINKING) -> int:
         """What the provider will report for a request."""
         drift = self.small_drift if items < SHRUNK * self.last_items else self.drift
-        return framing + round(self.factor * items) + self.beside(framing, thinking).tokens + drift
+        rows = round((1 + self.extra) * framing) + round(self.factor * items)
+        return rows + self.beside(thinking).tokens + drift
 
-    def beside(self, framing: int, thinking: Thinking = NO_THINKING) -> Beside:
+    def beside(self, thinking: Thinking = NO_THINKING) -> Beside:
         """What a request has beside its rows."""
-        return Beside(self.fixed, round(self.extra * framing), thinking.kept(self.thinking))
+        return Beside(self.fixed, thinking.kept(self.thinking))
 
     @property
     def why(self) -> str:
@@ -133,7 +132,7 @@ class Calibration:
             known = f"; the factor of its family is {self.factor:.2f}" if self.factor != 1 else ""
             return f"no request to {self.model or 'the model'} has reported its tokens yet{known}"
         requests = "1 request" if self.samples == 1 else f"{self.samples:,} requests"
-        more = f" + {self.extra:.1f} x our message framing" if self.extra >= 0.05 else ""
+        more = f" + {1 + self.extra:.1f} x the framing" if self.extra >= 0.05 else ""
         more += {"none": "", "turn": " + the thinking of the turn", "all": " + all thinking"}[self.thinking]
         spread = "" if self.spread is None else percent(max(self.spread, 0.001), 1)
         off = f"; nine of ten estimates were within {spread}" if spread else ""
@@ -148,10 +147,13 @@ class _Numbers(NamedTuple):
     extra: float
     thinking: KeptThinking = "none"
 
+    def rest(self, size: ReportedSize) -> int:
+        """What a report has beside its rows; rounded as an estimate is."""
+        return size.reported - round((1 + self.extra) * size.framing) - round(self.factor * size.items)
+
     def drift(self, size: ReportedSize) -> int:
-        """What a report has that these numbers do not explain; rounded as an estimate is."""
-        beside = round(self.fixed) + round(self.extra * size.framing) + size.thinking.kept(self.thinking)
-        return size.reported - size.framing - round(self.factor * size.items) - beside
+        """What a report has that these numbers do not explain."""
+        return self.rest(size) - round(self.fixed) - size.thinking.kept(self.thinking)
 
 
 class Calibrator:
@@ -216,7 +218,7 @@ class Calibrator:
             round(numbers.fixed),
             numbers.extra,
             numbers.thinking,
-            rest=last.reported - last.framing - round(numbers.factor * last.items),
+            rest=numbers.rest(last),
             drift=numbers.drift(last),
             small_drift=numbers.drift(self._small),
             last_items=last.items,

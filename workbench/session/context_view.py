@@ -144,7 +144,7 @@ def unattributed_words(plan: ContextPlan) -> str:
         return f"the provider counts {'more' if plan.unattributed >= 0 else 'fewer'} tokens than we do"
     known = plan.beside
     if known.tokens:
-        parts = zip(known, ("system prompt and tools", "around messages", "thinking"), strict=True)
+        parts = zip(known, ("system prompt and tools", "thinking"), strict=True)
         named = [f"{tokens:,} {what}" for tokens, what in parts if tokens]
         other = plan.unattributed - known.tokens
         return ", ".join([*named, *([f"{other:+,} counted otherwise"] if other else [])])

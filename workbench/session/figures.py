@@ -53,7 +53,7 @@ def draft_cost(setup: Setup, plan: ContextPlan, text: str) -> DraftCost:
     if not text.strip():
         return DraftCost(0, plan.size, plan.limits.capacity - plan.totals.tokens, free=plan.budget.free)
     tokens, exact = setup.counter.count(text_of(with_files(text, Path.cwd())))
-    more = tokens + MESSAGE
+    more = tokens + round(MESSAGE * setup.counter.framing)
     room = plan.limits.capacity - plan.totals.tokens - more
     return DraftCost(tokens, plan.size + more, room, exact, plan.budget.free - more)
 

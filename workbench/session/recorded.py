@@ -42,7 +42,7 @@ class ListedRequest(NamedTuple):
     changed: frozenset[str] = frozenset()
     """Of one that was sent in place of another: the hashes of the messages that it has in other words."""
     beside: Beside = NOTHING
-    """What of `unattributed` is known: a system prompt and tools, framing, thinking."""
+    """What of `unattributed` is known: a system prompt and tools, thinking."""
 
 
 class Lesson(NamedTuple):
@@ -93,7 +93,7 @@ class RecordedSession:
         mark = self.marks[at]
         made = self._plans.plan(mark)
         self._plain_setup(mark.model).counter.flush()
-        made = made.as_reported(mark.reported, self._rest(at, made.totals), self._beside(mark, made.totals), mark.exact)
+        made = made.as_reported(mark.reported, self._rest(at, made.totals), self._beside(mark), mark.exact)
         return replace(made, verdict=Verdict("fits", BY_HAND)) if mark.by_hand else made
 
     def plan_upto(self, upto: int) -> ContextPlan:
@@ -106,7 +106,7 @@ class RecordedSession:
         counted = RequestPlans(self._source.events, self._bodies, self._plain_setup).plan(mark).totals
         rest = self._estimated(mark, counted) - made.totals.tokens if self.lessons else 0
         setup = self._plain_setup(mark.model).with_calibration(self.calibration(mark.model), rest)
-        return replace(setup.plan(self._source.events[:upto]), beside=self._beside(mark, made.totals))
+        return replace(setup.plan(self._source.events[:upto]), beside=self._beside(mark))
 
     def place_of(self, upto: int) -> int | None:
         """The place of the request of the conversation that was made from the log up to an event, and reported."""
@@ -125,11 +125,11 @@ class RecordedSession:
         learnt = next(same, before[-1] if before else self.calibration(mark.model))
         return learnt.estimate(counted.items, counted.framing, self._thought(mark))
 
-    def _beside(self, mark: RequestMark, totals: Totals) -> Beside:
+    def _beside(self, mark: RequestMark) -> Beside:
         """What it is known that a request had beside its rows."""
         if mark.exact or not self.lessons or not is_main(self.marks)(mark):
             return NOTHING
-        return self.calibration(mark.model).beside(totals.framing, self._thought(mark))
+        return self.calibration(mark.model).beside(self._thought(mark))
 
     def _thought(self, mark: RequestMark) -> Thinking:
         """The thinking before a request that is in none of its rows."""
@@ -223,7 +223,7 @@ class RecordedSession:
         found = []
         for number, (mark, totals) in enumerate(zip(self.marks, self._all_totals, strict=False), 1):
             rest = None if mark.reported is None else mark.reported - totals.tokens
-            beside = NOTHING if mark.reported is None else self._beside(mark, totals)
+            beside = NOTHING if mark.reported is None else self._beside(mark)
             found.append(ListedRequest(number, mark, totals.tokens, rest, self._changed(mark), beside))
         return found
 
