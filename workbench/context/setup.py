@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
+from workbench.context.agent_window import as_the_agent_used_it
 from workbench.context.budget import Limits, limits
 from workbench.context.load import LoadedPolicy, load_policy
 from workbench.context.plan import ContextPlan
@@ -116,7 +117,10 @@ def set_up(
     """
     name = options.model or model or settings.model
     listed = corrected(catalogue.find(name), None, reported)
+    events = events if isinstance(events, Sequence) else tuple(events)
     info = corrected(catalogue.find(name), learnt_window(events, name), reported)
+    if info.window_source in ("catalogue", "fallback", "guess"):
+        info = as_the_agent_used_it(info, (event.body for event in events))
     if not name:
         info = replace(info, tokenizer_exact=True, tokenizer_note="no model was named; counted in o200k_base")
     loaded = load_policy(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from workbench.models.model_names import with_dashes
+
 _O200K = re.compile(r"gpt-4o|gpt-4\.[15]|gpt-5|chatgpt-4o|gpt-oss|gpt-audio|codex|computer-use|o[134](-|$)")
 _CL100K = re.compile(r"gpt-4(-|$)|gpt-3\.?5|text-embedding-(ada|3)")
 _OLD_CLAUDE = re.compile(r"claude-(2|v?1|v2|instant)(\D|$)")
@@ -71,7 +73,7 @@ def tokenizer_for(model: str) -> tuple[str, bool, str]:
 @lru_cache(maxsize=1024)
 def tokenizer_factor(model: str) -> float:
     """What our count of a text is to be multiplied by for a model of this name, as far as its family tells."""
-    name = bare_name(model)
+    name = with_dashes(bare_name(model))
     return next((factor for pattern, factor in _FACTORS if pattern.search(name)), 1.0)
 
 

@@ -17,6 +17,7 @@ from workbench.config.errors import WrongCall
 from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan, Totals, Verdict
 from workbench.context.setup import Setup
+from workbench.log.events import Event, Purpose
 from workbench.models.calibration import NOTHING, Beside, Calibration, Calibrator, ReportedSize, Thinking
 from workbench.models.families import extra_framing, tokenizer_factor
 from workbench.session.options import Options
@@ -62,6 +63,7 @@ class RecordedSession:
         self._services = services
         self._options = options
         self._source = source
+        self.events = source.events
         self._setups: dict[str, Setup] = {}
         self._tried: tuple[Setup, tuple[int, ...]] | None = None
         """The setup under which sizes were asked for last, and they."""
@@ -103,10 +105,10 @@ class RecordedSession:
             return self.plan(place)
         mark = self._next._replace(upto=upto)
         made = self._plans.plan(mark)
-        counted = RequestPlans(self._source.events, self._bodies, self._plain_setup).plan(mark).totals
+        counted = RequestPlans(self.events, self._bodies, self._plain_setup).plan(mark).totals
         rest = self._estimated(mark, counted) - made.totals.tokens if self.lessons else 0
         setup = self._plain_setup(mark.model).with_calibration(self.calibration(mark.model), rest)
-        return replace(setup.plan(self._source.events[:upto]), beside=self._beside(mark))
+        return replace(setup.plan(self.events[:upto]), beside=self._beside(mark))
 
     def place_of(self, upto: int) -> int | None:
         """The place of the request of the conversation that was made from the log up to an event, and reported."""
@@ -140,18 +142,18 @@ class RecordedSession:
         main = is_main(self.marks)
         reports = {mark.usage for mark in self.marks if main(mark)}
         counter, factor = self._plain_setup(self._source.model).counter, tokenizer_factor(self._source.model)
-        return ThinkingSoFar(self._source.events, reports, lambda text: round(factor * counter.count(text).tokens))
+        return ThinkingSoFar(self.events, reports, lambda text: round(factor * counter.count(text).tokens))
 
     @cached_property
     def _next(self) -> RequestMark:
         """The request that would come next."""
-        purpose = next((mark.purpose for mark in self.marks if is_main(self.marks)(mark)), "turn")
-        return RequestMark(len(self._source.events), 0, self._source.model, purpose=purpose)
+        purpose: Purpose = next((mark.purpose for mark in self.marks if is_main(self.marks)(mark)), "turn")
+        return RequestMark(len(self.events), 0, self._source.model, purpose=purpose)
 
     @cached_property
     def _counted(self) -> Sequence[Totals | None]:
         """Our count of each request of the conversation, and of the next one, without any factor."""
-        plans = RequestPlans(self._source.events, self._bodies, self._plain_setup, sizes=True)
+        plans = RequestPlans(self.events, self._bodies, self._plain_setup, sizes=True)
         main = is_main(self.marks)
         return [plans.plan(mark).totals if main(mark) else None for mark in (*self.marks, self._next)]
 
@@ -177,7 +179,7 @@ class RecordedSession:
     @cached_property
     def _all_totals(self) -> Sequence[Totals]:
         """Our count of each request, and of the next one, as the reports have taught."""
-        plans = RequestPlans(self._source.events, self._bodies, self._calibrated_setup, sizes=True)
+        plans = RequestPlans(self.events, self._bodies, self._calibrated_setup, sizes=True)
         main = is_main(self.marks)
         # Of what was asked beside the conversation, and neither written down nor reported, nothing is known.
         known = (mark.exact or mark.reported is not None or main(mark) for mark in self.marks)
@@ -191,11 +193,11 @@ class RecordedSession:
 
     @cached_property
     def _bodies(self) -> RequestBodies:
-        return RequestBodies(self._source.events)
+        return RequestBodies(self.events)
 
     @cached_property
     def _plans(self) -> RequestPlans:
-        return RequestPlans(self._source.events, self._bodies, self._calibrated_setup)
+        return RequestPlans(self.events, self._bodies, self._calibrated_setup)
 
     @property
     def newest(self) -> int | None:
@@ -256,7 +258,7 @@ class RecordedSession:
     def sizes_under(self, setup: Setup) -> tuple[int, ...]:
         """The sizes that the requests of the conversation, and the next one, would have under another setup."""
         if self._tried is None or self._tried[0] is not setup:
-            events, planner, sizes = self._source.events, setup.planner(), []
+            events, planner, sizes = self.events, setup.planner(), []
             for upto in (*(mark.upto for mark in self.conversation), len(events)):
                 planner.extend(events[len(planner.events) : upto])
                 sizes.append(planner.plan().size)
@@ -323,8 +325,10 @@ def make_setup(
     Where another agent recorded the source, its reports tell how to count, and what requests have beside the log; `at`:
     which of its requests is planned; `upto`: it is the one made from the log up to that event.
     """
+    # The window is that of the whole session, also where a past request is planned.
+    whole = source if recorded is None else source._replace(events=recorded.events)
     made = services.set_up(
-        replace(options, policy=policy, knobs=tuple(knobs), model=source.model), source._replace(knobs=())
+        replace(options, policy=policy, knobs=tuple(knobs), model=source.model), whole._replace(knobs=())
     )
     if recorded is None:
         return made
