@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.models.calibration import MOST_EXTRA, ODDEST, Calibrator, KeptThinking, ReportedSize, Thinking
+from workbench.models.calibration import MOST_EXTRA, ODDEST, Calibrator, KeptThinking, PastThinking, ReportedSize
 
 
 def learnt(fixed: int, factor: float, contents: list[int], prior: float = 1.0) -> Calibrator:
@@ -120,7 +120,7 @@ def test_it_is_learnt_which_thinking_is_sent_again(which: KeptThinking) -> None:
     items, turn, whole = 500, 0, 0
     for step in range(60):
         items += random.randrange(100, 900)
-        thinking = Thinking(turn, whole)
+        thinking = PastThinking(turn, whole)
         made.add(ReportedSize(items, 11 * step, 6_000 + items + 11 * step + thinking.kept(which), thinking))
         more = random.randrange(0, 500)
         turn, whole = 0 if step % 9 == 8 else turn + more, whole + more
@@ -134,7 +134,7 @@ def test_after_a_compaction_the_fixed_part_is_known() -> None:
     made = Calibrator("m")
     for number in range(3):
         for step in range(30):
-            size = ReportedSize(3_000 + 2_500 * step, 40 + 11 * step, 0, Thinking(200 * step, 200 * step))
+            size = ReportedSize(3_000 + 2_500 * step, 40 + 11 * step, 0, PastThinking(200 * step, 200 * step))
             reported = 20_000 + round(1.1 * size.items) + 2 * size.framing + size.thinking.turn
             error = made.add(size._replace(reported=reported))
             if number and not step:

@@ -7,13 +7,13 @@
                    "instead_of", "held": {"rule", "why", "took", "end"}}],
      "savings": {"changed", "not_sent", "spread", "batches", "cache_lost"}}
 
-where `number` is what `plan --nth` takes, `seq` the event of the request or the first of its answer, `purpose` is turn,
-side, sub-agent or compaction, `name` what it was for where that is known better (title, counting), `reported`,
-`unattributed` and `beside`, which is what the latter consists of, are null where the provider's report is not known, and
-`exact` says whether the request itself was recorded, and not only what it was made from. `instead_of` is the `seq` of what the agent asked, where this was sent in
-its place; that one did not reach the model. `held` is null where it did not wait at a breakpoint; `took` are
-milliseconds, and `end` is as_it_was, changed, answered (by hand), expired or gone. `savings` is null where nothing was
-sent in place of something else.
+where `number` is what `plan --nth` takes, `seq` the event of the request or the first of its answer, `purpose` is
+turn, side, sub-agent or compaction, `name` what it was for where that is known better (title, counting), `reported`,
+`unattributed` and `beside`, which is what the latter consists of, are null where the provider's report is not known,
+and `exact` says whether the request itself was recorded, and not only what it was made from. `instead_of` is the `seq`
+of what the agent asked, where this was sent in its place; that one did not reach the model. `held` is null where it
+did not wait at a breakpoint; `took` are milliseconds, and `end` is as_it_was, changed, answered (by hand), expired or
+gone. `savings` is null where nothing was sent in place of something else.
 """
 
 from __future__ import annotations

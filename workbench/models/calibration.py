@@ -1,13 +1,13 @@
 """What a session's own reports teach about our counts: a factor, and what requests have that no row shows.
 
-Providers count with tokenizers that are not public, and they count what is in no transcript. So a request is estimated as
+Providers count with tokenizers that are not public, and they count what is in no transcript. A request is estimated as
 
     factor x contents + (1 + extra) x framing + fixed + thinking + drift
 
-`extra` is there because some providers write far more around calls and results than the documented marks; `fixed` is in
-every request (a system prompt, tools), and thinking is sent again by some agents. The numbers are those with which the
-reports so far differ least from their estimates: least absolute deviations, because single requests are odd for reasons of
-their own. `drift` is what the last report had beyond all that.
+`extra` is there because some providers write far more around calls and results than the documented marks; `fixed` is
+in every request (a system prompt, tools), and thinking is sent again by some agents. The numbers are those with which
+the reports so far differ least from their estimates: least absolute deviations, because single requests are odd for
+reasons of their own. `drift` is what the last report had beyond all that.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ KeptThinking = Literal["none", "turn", "all"]
 """Which thinking is sent again: none, that of the turn, or all since the last compaction."""
 
 
-class Thinking(NamedTuple):
+class PastThinking(NamedTuple):
     """Thinking that came before a request and is in none of its rows, in tokens."""
 
     turn: int = 0
@@ -59,7 +59,7 @@ class Thinking(NamedTuple):
         return 0 if which == "none" else self.turn if which == "turn" else self.all
 
 
-NO_THINKING = Thinking()
+NO_THINKING = PastThinking()
 
 
 class ReportedSize(NamedTuple):
@@ -69,7 +69,7 @@ class ReportedSize(NamedTuple):
     """Contents, counted by a tokenizer without a factor."""
     framing: int
     reported: int
-    thinking: Thinking = NO_THINKING
+    thinking: PastThinking = NO_THINKING
 
 
 class Beside(NamedTuple):
@@ -115,13 +115,13 @@ class Calibration:
     samples: int = 0
     """Reports it was learnt from; 0: the factor is that of the model's family."""
 
-    def estimate(self, items: int, framing: int, thinking: Thinking = NO_THINKING) -> int:
+    def estimate(self, items: int, framing: int, thinking: PastThinking = NO_THINKING) -> int:
         """What the provider will report for a request."""
         drift = self.small_drift if items < SHRUNK * self.last_items else self.drift
         rows = round((1 + self.extra) * framing) + round(self.factor * items)
         return rows + self.beside(thinking).tokens + drift
 
-    def beside(self, thinking: Thinking = NO_THINKING) -> Beside:
+    def beside(self, thinking: PastThinking = NO_THINKING) -> Beside:
         """What a request has beside its rows."""
         return Beside(self.fixed, thinking.kept(self.thinking))
 
@@ -222,7 +222,9 @@ class Calibrator:
             drift=numbers.drift(last),
             small_drift=numbers.drift(self._small),
             last_items=last.items,
-            spread=errors[ceil(0.9 * len(errors)) - 1] if len(errors) > 1 else None,  # `statistics` takes long to import
+            spread=errors[ceil(0.9 * len(errors)) - 1]
+            if len(errors) > 1
+            else None,  # `statistics` takes long to import
             samples=self._samples,
         )
 

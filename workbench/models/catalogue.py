@@ -237,7 +237,7 @@ def _without_prefixes(name: str) -> Iterator[str]:
 
 
 def _entries(name: str) -> Iterator[Entry]:
-    """Table entries for a name, the closest first: as given, without prefixes, with a maker's prefix, spelt otherwise."""
+    """Table entries for a name, the closest first: as given, without prefixes, with a maker's, spelt otherwise."""
     by_lower = _names_by_lower()
     bare = list(_without_prefixes(name))
     if _prefix(name) in LOCAL_PROVIDERS:

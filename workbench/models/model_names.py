@@ -1,4 +1,4 @@
-"""Names of models that came from elsewhere: which may become part of an address or a request, and how else they are written."""
+"""Names of models that came from elsewhere: which may be part of an address or a request, and other spellings."""
 
 from __future__ import annotations
 

@@ -17,8 +17,8 @@ from workbench.config.errors import WrongCall
 from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan, Totals, Verdict
 from workbench.context.setup import Setup
-from workbench.log.events import Event, Purpose
-from workbench.models.calibration import NOTHING, Beside, Calibration, Calibrator, ReportedSize, Thinking
+from workbench.log.events import Purpose
+from workbench.models.calibration import NOTHING, Beside, Calibration, Calibrator, PastThinking, ReportedSize
 from workbench.models.families import extra_framing, tokenizer_factor
 from workbench.session.options import Options
 from workbench.session.request_plans import RequestPlans
@@ -113,7 +113,9 @@ class RecordedSession:
     def place_of(self, upto: int) -> int | None:
         """The place of the request of the conversation that was made from the log up to an event, and reported."""
         main = is_main(self.marks)
-        return next((at for at, mark in enumerate(self.marks) if mark.upto == upto and mark.reported and main(mark)), None)
+        return next(
+            (at for at, mark in enumerate(self.marks) if mark.upto == upto and mark.reported and main(mark)), None
+        )
 
     def _rest(self, at: int, totals: Totals) -> int:
         """What a request that was not reported had beside its rows, by the reports before it, else by all of them."""
@@ -133,9 +135,9 @@ class RecordedSession:
             return NOTHING
         return self.calibration(mark.model).beside(self._thought(mark))
 
-    def _thought(self, mark: RequestMark) -> Thinking:
+    def _thought(self, mark: RequestMark) -> PastThinking:
         """The thinking before a request that is in none of its rows."""
-        return Thinking() if mark.exact else self._thinking.before(mark.upto)
+        return PastThinking() if mark.exact else self._thinking.before(mark.upto)
 
     @cached_property
     def _thinking(self) -> ThinkingSoFar:
@@ -183,7 +185,9 @@ class RecordedSession:
         main = is_main(self.marks)
         # Of what was asked beside the conversation, and neither written down nor reported, nothing is known.
         known = (mark.exact or mark.reported is not None or main(mark) for mark in self.marks)
-        found = [plans.plan(mark).totals if is_known else NO_TOTALS for mark, is_known in zip(self.marks, known, strict=True)]
+        found = [
+            plans.plan(mark).totals if is_known else NO_TOTALS for mark, is_known in zip(self.marks, known, strict=True)
+        ]
         return [*found, plans.plan(self._next).totals]
 
     def body(self, at: int) -> dict[str, Any] | None:

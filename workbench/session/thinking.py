@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable
 
 from workbench.log.events import Compaction, Event, Reasoning, Usage, UserMessage
-from workbench.models.calibration import Thinking
+from workbench.models.calibration import PastThinking
 
 
 class ThinkingSoFar:
@@ -15,26 +15,26 @@ class ThinkingSoFar:
     def __init__(self, events: Iterable[Event], reports: Collection[int], count: Callable[[str], int]) -> None:
         """`reports`: the events that report on the conversation itself."""
         self._seqs = [0]
-        self._sums = [Thinking()]
+        self._sums = [PastThinking()]
         read = 0
         for event in events:
             turn, whole = self._sums[-1]
             match event.body:
                 case Compaction():
-                    self._put(event.seq, Thinking())
+                    self._put(event.seq, PastThinking())
                 case UserMessage():
-                    self._put(event.seq, Thinking(0, whole))
+                    self._put(event.seq, PastThinking(0, whole))
                 case Reasoning(text=text) if text:
                     read += count(text)
                 case Usage(reasoning=reported) if event.seq in reports:
                     more, read = reported or read, 0
-                    self._put(event.seq, Thinking(turn + more, whole + more))
+                    self._put(event.seq, PastThinking(turn + more, whole + more))
 
-    def _put(self, seq: int, so_far: Thinking) -> None:
+    def _put(self, seq: int, so_far: PastThinking) -> None:
         if so_far != self._sums[-1]:
             self._seqs.append(seq)
             self._sums.append(so_far)
 
-    def before(self, upto: int) -> Thinking:
+    def before(self, upto: int) -> PastThinking:
         """What a request made from the log up to an event may have of it."""
         return self._sums[bisect_right(self._seqs, upto) - 1]
