@@ -8,6 +8,7 @@ was not reported is estimated with what was learnt.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -71,6 +72,7 @@ class RecordedSession:
         for event in source.events:
             marks.add(event)
         self.marks: Sequence[RequestMark] = [each._replace(model=each.model or source.model) for each in marks.marks]
+        self._is_main = is_main(self.marks)
 
     # Planning
 
@@ -112,7 +114,7 @@ class RecordedSession:
 
     def place_of(self, upto: int) -> int | None:
         """The place of the request of the conversation that was made from the log up to an event, and reported."""
-        main = is_main(self.marks)
+        main = self._is_main
         return next(
             (at for at, mark in enumerate(self.marks) if mark.upto == upto and mark.reported and main(mark)), None
         )
@@ -124,14 +126,14 @@ class RecordedSession:
 
     def _estimated(self, mark: RequestMark, counted: Totals) -> int:
         """What a request has by the reports before it. `counted`: without any factor."""
-        before = [each.learnt for each in self.lessons if each.mark.upto <= mark.upto]
-        same = (each for each in reversed(before) if each.model == mark.model)
-        learnt = next(same, before[-1] if before else self.calibration(mark.model))
+        before = self.lessons[: bisect_right(self.lessons, mark.upto, key=lambda each: each.mark.upto)]
+        same = (each.learnt for each in reversed(before) if each.learnt.model == mark.model)
+        learnt = next(same, before[-1].learnt if before else self.calibration(mark.model))
         return learnt.estimate(counted.items, counted.framing, self._thought(mark))
 
     def _beside(self, mark: RequestMark) -> Beside:
         """What it is known that a request had beside its rows."""
-        if mark.exact or not self.lessons or not is_main(self.marks)(mark):
+        if mark.exact or not self.lessons or not self._is_main(mark):
             return NOTHING
         return self.calibration(mark.model).beside(self._thought(mark))
 
@@ -141,7 +143,7 @@ class RecordedSession:
 
     @cached_property
     def _thinking(self) -> ThinkingSoFar:
-        main = is_main(self.marks)
+        main = self._is_main
         reports = {mark.usage for mark in self.marks if main(mark)}
         counter, factor = self._plain_setup(self._source.model).counter, tokenizer_factor(self._source.model)
         return ThinkingSoFar(self.events, reports, lambda text: round(factor * counter.count(text).tokens))
@@ -149,14 +151,14 @@ class RecordedSession:
     @cached_property
     def _next(self) -> RequestMark:
         """The request that would come next."""
-        purpose: Purpose = next((mark.purpose for mark in self.marks if is_main(self.marks)(mark)), "turn")
+        purpose: Purpose = next((mark.purpose for mark in self.marks if self._is_main(mark)), "turn")
         return RequestMark(len(self.events), 0, self._source.model, purpose=purpose)
 
     @cached_property
     def _counted(self) -> Sequence[Totals | None]:
         """Our count of each request of the conversation, and of the next one, without any factor."""
         plans = RequestPlans(self.events, self._bodies, self._plain_setup, sizes=True)
-        main = is_main(self.marks)
+        main = self._is_main
         return [plans.plan(mark).totals if main(mark) else None for mark in (*self.marks, self._next)]
 
     def unattributed(self, at: int | None) -> int:
@@ -182,7 +184,7 @@ class RecordedSession:
     def _all_totals(self) -> Sequence[Totals]:
         """Our count of each request, and of the next one, as the reports have taught."""
         plans = RequestPlans(self.events, self._bodies, self._calibrated_setup, sizes=True)
-        main = is_main(self.marks)
+        main = self._is_main
         # Of what was asked beside the conversation, and neither written down nor reported, nothing is known.
         known = (mark.exact or mark.reported is not None or main(mark) for mark in self.marks)
         found = [
@@ -206,7 +208,7 @@ class RecordedSession:
     @property
     def newest(self) -> int | None:
         """The place of the last request of the conversation itself; None where none of them was reported."""
-        main = is_main(self.marks)
+        main = self._is_main
         return None if self.place(None) is None else max(at for at, mark in enumerate(self.marks) if main(mark))
 
     def place(self, number: int | None, option: str = "--nth") -> int | None:
@@ -215,7 +217,7 @@ class RecordedSession:
         `option`: where the number was given.
         """
         if number is None:
-            main, last = is_main(self.marks), last_reported(self.marks)
+            main, last = self._is_main, last_reported(self.marks)
             exact = (at for at in reversed(range(len(self.marks))) if self.marks[at].exact and main(self.marks[at]))
             return next(exact, None) if last < 0 else last
         if not 1 <= number <= len(self.marks):
@@ -275,7 +277,7 @@ class RecordedSession:
     @cached_property
     def lessons(self) -> Sequence[Lesson]:
         """One for each report of the conversation itself, in order: the estimate made before it, and what it taught."""
-        main = is_main(self.marks)
+        main = self._is_main
         if not any(mark.reported and main(mark) for mark in self.marks):
             return []
         learners: dict[str, Calibrator] = {}
