@@ -20,6 +20,7 @@ KEYS = [
     "reported",
     "tokens",
     "unattributed",
+    "beside",
     "exact",
     "instead_of",
     "held",
@@ -174,3 +175,23 @@ def test_of_a_request_that_is_whole_nothing_is_missing(call: Call, whole: Path) 
     said = call("plan", whole).out
     assert "the provider counts more tokens than we do" in said
     assert "not in this file" not in said
+
+
+def test_a_request_has_one_size_however_it_is_asked_for(call: Call, recording: Path) -> None:
+    for each in call("requests", recording, "--json").json["requests"]:
+        by_number = call("plan", recording, "--nth", each["number"], "--json").json
+        by_event = call("plan", recording, "--at", each["seq"] - 1, "--json").json
+        for found in (by_number, by_event):
+            assert (found["request"], found["reported"]) == (each["number"], each["reported"])
+            assert found["totals"]["tokens"] + found["unattributed"] == each["reported"]
+            assert found["beside"] == each["beside"]
+        assert sum(each["beside"].values()) == each["unattributed"]
+
+
+def test_the_next_request_has_one_size_too(call: Call, recording: Path) -> None:
+    last = call("requests", recording, "--json").json["requests"][-1]["seq"] + 1
+    at_the_end = call("plan", recording, "--at", last, "--json").json
+    under_it = call("plan", recording, "--at", last, "--policy", "recorded", "--window", "150000", "--json").json
+    sizes = {found["totals"]["tokens"] + found["unattributed"] for found in (at_the_end, under_it)}
+    assert len(sizes) == 1
+    assert at_the_end["request"] is None

@@ -12,7 +12,7 @@ from support.logs import number
 from workbench.config.settings import Settings
 from workbench.context.setup import LearntWindow, PlanOptions, Setup, learnt_window, set_up, window_setting
 from workbench.log.codec import decode, encode
-from workbench.log.events import Body, Setting, UserMessage
+from workbench.log.events import Body, Compaction, Setting, Usage, UserMessage
 from workbench.models.catalogue import Catalogue
 
 
@@ -77,3 +77,23 @@ def test_what_goes_into_the_log_comes_back(model: str, tokens: int, source: Any,
 def test_what_cannot_be_a_window_is_passed_over(value: Any) -> None:
     events = number([Setting("model", "gpt-4o"), UserMessage("hi"), Setting("window", value)])
     assert learnt_window(events, "gpt-4o") is None
+
+
+COMPACTED = Compaction(1, 1, "so far", meta={"made_by": "Claude Code", "trigger": "auto", "tokens_before": 167_117})
+
+
+def test_an_agents_own_compactions_and_requests_bound_the_window() -> None:
+    opus = "claude-opus-4-6"
+    asked = (UserMessage("go"), Usage(opus, 0, 166_000))
+    assert window(made(*asked, model=opus)) == (1_000_000, "catalogue")
+    assert window(made(*asked, COMPACTED, model=opus)) == (200_000, "agent")
+    assert window(made(*asked, COMPACTED, Usage(opus, 0, 300_000), model=opus)) == (1_000_000, "catalogue")
+    assert window(made(*asked, COMPACTED, model=opus, window=500_000)) == (500_000, "option")
+    told = window_setting(opus, LearntWindow(400_000))
+    assert window(made(*asked, COMPACTED, told, model=opus)) == (400_000, "provider")
+    by_hand = Compaction(1, 1, "so far", meta={**COMPACTED.meta, "trigger": "manual"})
+    assert window(made(*asked, by_hand, model=opus)) == (1_000_000, "catalogue")
+    assert window(made(UserMessage("go"), Usage("claude-sonnet-4-5", 0, 350_000), model="claude-sonnet-4-5")) == (
+        1_000_000,
+        "agent",
+    )

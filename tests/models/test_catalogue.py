@@ -14,7 +14,8 @@ from support.requirements import requirement
 from workbench.config.errors import WrongCall
 from workbench.models import catalogue as module
 from workbench.models.catalogue import Catalogue
-from workbench.models.windows import is_input_only, window_by_name
+from workbench.models.families import tokenizer_factor
+from workbench.models.windows import is_input_only, window_by_name, window_seen
 
 
 @pytest.fixture
@@ -348,3 +349,54 @@ def test_a_long_request_has_the_prices_of_long_ones() -> None:
     assert (long.input_price, long.cached_price, long.output_price) == (5e-6, 5e-7, 2.25e-5)
     own = Catalogue({"gpt-5.4": {"input_price": 1}}).find("gpt-5.4")
     assert own.for_request(300_000).input_price == 1e-6, "whoever says a price means it"
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [
+        ("claude-opus-4.8", "claude-opus-4-8"),
+        ("anthropic/claude-opus-4.8", "claude-opus-4-8"),
+        ("claude-opus-4-8-20260601", "claude-opus-4-8"),
+        ("us.anthropic.claude-opus-4-8-v1:0", "claude-opus-4-8"),
+        ("claude-4.5-sonnet", "claude-sonnet-4-5"),
+        ("github-copilot/claude-sonnet-4.5", "claude-sonnet-4-5"),
+        ("claude-opus-4-6[1m]", "claude-opus-4-6"),
+        ("gpt-4-1", "gpt-4.1"),
+        ("gpt-5.5-2026-04-01", "gpt-5.5"),
+    ],
+)
+def test_a_name_spelt_otherwise_finds_its_entry(name: str, known: str) -> None:
+    found, listed = Catalogue().find(name), Catalogue().find(known)
+    assert (found.window, found.window_source) == (listed.window, "catalogue")
+    assert (found.input_price, found.output_price) == (listed.input_price, listed.output_price)
+    assert found.input_price
+    assert tokenizer_factor(name) == tokenizer_factor(known)
+
+
+def test_a_variant_with_prices_of_its_own_does_not_take_those_of_the_model() -> None:
+    assert Catalogue().find("claude-opus-4.8-fast").input_price is None
+
+
+@pytest.mark.parametrize(
+    ("model", "known", "largest", "compacted_at", "window"),
+    [
+        ("claude-opus-4-6", 1_000_000, 166_000, 167_117, 200_000),
+        ("claude-opus-4-6", 1_000_000, 350_000, 167_117, 1_000_000),
+        ("claude-opus-4-6", 1_000_000, 960_000, 967_000, 1_000_000),
+        ("claude-opus-4-5", 200_000, 150_000, 155_099, 200_000),
+        ("claude-sonnet-4-5", 200_000, 350_000, 0, 1_000_000),
+        ("nobody-knows", 128_000, 150_000, 0, 200_000),
+        ("nobody-knows", 128_000, 5_000_000, 0, 128_000),
+    ],
+)
+def test_the_window_is_what_the_agent_worked_with(
+    model: str, known: int, largest: int, compacted_at: int, window: int
+) -> None:
+    assert window_seen(model, known, largest, compacted_at) == window
+
+
+@given(st.sampled_from(["claude-x", "gpt-5", "m"]), *[st.integers(0, 3_000_000)] * 3)
+def test_no_window_is_seen_that_a_request_did_not_fit_in(model: str, known: int, largest: int, at: int) -> None:
+    window = window_seen(model, known, largest, at)
+    assert window == known or window >= largest
+    assert window <= known or largest > known

@@ -109,7 +109,7 @@ def test_a_calibration_is_always_bounded_and_explained(log: list[Body]) -> None:
     account = ledger(*log)
     for model in ("paid", "plain", "mystery", "never asked"):
         calibration = account.calibration(model)
-        assert ODDEST[0] <= calibration.factor < ODDEST[1]
+        assert ODDEST[0] <= calibration.factor <= ODDEST[1]
         assert calibration.samples or model in calibration.why
 
 
@@ -207,3 +207,26 @@ def test_the_average_turn_is_what_went_in_and_came_out() -> None:
     assert ledger().average_turn is None
     assert ledger(*turn(1_000, completion=50), *turn(2_000, completion=150)).average_turn == pytest.approx(1_600)
     assert ledger().total == UsageTotals()
+
+
+def test_a_cost_of_nothing_is_believed_of_free_models_alone() -> None:
+    assert ledger(Usage("mystery", 1, 1000, cost=0)).total.known_cost is None
+    assert ledger(Usage("mystery:free", 1, 1000, cost=0)).total.known_cost == 0
+    assert ledger(Usage("rehearsal", 1, 1000, cost=0)).total.known_cost == 0
+    assert ledger(Usage("paid", 1, 1000, cost=0)).rows[0].cost_source == "prices"
+
+
+@given(st.lists(st.sampled_from(["paid", "mystery"]), max_size=5))
+def test_a_sum_of_which_no_part_is_known_is_not_nothing(models: list[str]) -> None:
+    total = ledger(*(Usage(model, 1, 1000) for model in models)).total
+    assert (total.known_cost is None) == (set(models) == {"mystery"})
+    assert total.known_cost is None or (total.known_cost > 0) == ("paid" in models)
+
+
+def test_that_nothing_was_reported_is_said_only_where_it_is_so() -> None:
+    assert ledger().calibration_words("m") == "no request to m has reported its tokens yet"
+    other = ledger(Usage("other", 5, 9), Usage("other", 5, 10)).calibration_words("m")
+    assert other == "no request to m has reported its tokens yet; 2 to other did"
+    alone = ledger(Usage("m", 0, 9)).calibration_words("m")
+    assert alone == "1 request has reported its tokens, but nothing of ours to compare that with"
+    assert ledger(Usage("m", 5, 9)).calibration_words("m").startswith("learnt from 1 request")

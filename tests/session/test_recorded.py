@@ -343,3 +343,53 @@ def test_where_all_of_a_request_is_held_the_factor_leaves_no_negative_part() -> 
         made.add(ReportedSize(items, 0, reported))
     assert made.calibration.factor == pytest.approx(1.29, abs=0.02)
     assert abs(made.calibration.rest) < 500
+
+
+@settings(max_examples=30)
+@given(logs(), st.lists(st.integers(0, 50_000), max_size=12), st.data())
+def test_a_moment_has_one_size_whoever_asks(bodies: list[Body], reports: list[int], data: st.DataObject) -> None:
+    told = [each for pair in zip(bodies, (Usage("gpt-4o", 0, size) for size in reports), strict=False) for each in pair]
+    session = recorded(*told, *bodies[len(reports) :])
+    upto = data.draw(st.integers(0, len(session.events)))
+    plan, estimate = session.plan_upto(upto), session.estimate(upto)
+    assert estimate in (None, plan.size)
+    place = session.place_of(upto)
+    if place is not None:
+        assert plan.size == session.marks[place].reported
+    end = len(session.events)
+    if session.place_of(end) is None:
+        assert session.plan_upto(end).size == session.next_size
+        assert session.setup("gpt-4o").plan(session.events).size == session.next_size
+
+
+def test_the_thinking_of_a_turn_is_told_apart_from_the_fixed_part() -> None:
+    bodies: list[Body] = []
+    thought = step = 0
+    for turn in range(8):
+        bodies.append(UserMessage(f"do {turn}"))
+        thought = 0
+        for _ in range(6):
+            step += 1
+            bodies += [ToolCall(f"c{step}", "t", "{}", f"r{step}"), ToolResult(f"c{step}", f"{step} " * (50 * step))]
+            held = recorded(*bodies[:-2], model="gpt-4o").setup("gpt-4o").plan(number_events(bodies[:-2])).totals
+            reported = 7_000 + held.tokens + thought
+            bodies.insert(-1, Usage("gpt-4o", 0, reported, completion=400, reasoning=300 + 7 * step))
+            thought += 300 + 7 * step
+    session = recorded(*bodies)
+    assert session.calibration("gpt-4o").thinking == "turn"
+    for each in session.listed:
+        assert each.unattributed is not None
+        assert abs(each.unattributed - each.beside.tokens) <= 0.02 * (each.mark.reported or 0)
+    assert max(each.beside.thinking for each in session.listed) > 1_000
+
+
+def test_where_the_rows_have_too_much_the_next_request_says_so_as_well() -> None:
+    text = "word " * 4_000
+    bodies: list[Body] = []
+    for at in range(6):
+        bodies += [UserMessage(text), AssistantMessage("yes", f"r{at}"), Usage("gpt-4o", 0, 1_200 * (at + 1))]
+    session = recorded(*bodies)
+    plan = session.setup("gpt-4o").plan(session.events)
+    assert session.next_size == plan.size
+    assert plan.unattributed < 0
+    assert "that the provider does not count" in plan.verdict.why

@@ -187,7 +187,7 @@ def _counters(counted: Metrics) -> Iterator[str]:
         yield f"made      {counted.made} ({_counts(counted.by_status)}), by trigger: {_counts(counted.by_trigger)}"
         yield f"freed     {counted.freed:,} tokens; {counted.digests} without a model"
         unknown = f", and {counted.uncosted} at an unknown cost" if counted.uncosted else ""
-        yield f"cost      ${counted.cost:.4f}{unknown}"
+        yield "cost      unknown" if counted.cost is None else f"cost      ${counted.cost:.4f}{unknown}"
         spreads = (
             ("seconds", counted.seconds, ".2f"),
             ("ratio", counted.ratios, ".1f"),

@@ -15,7 +15,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.render import request
 from workbench.context.setup import Setup
 from workbench.log.events import Failure
-from workbench.models.calibration import Calibration
+from workbench.models.calibration import Beside, Calibration
 from workbench.session.context_view import unattributed_words
 from workbench.session.recorded import BY_HAND, RecordedSession, make_setup
 from workbench.session.services import Services
@@ -67,8 +67,12 @@ def _find(services: Services, options: argparse.Namespace) -> FoundPlan:
     wishes = bool(asked.knobs or asked.model or asked.window or asked.reserve or asked.policy not in ("", RECORDED))
     view: Literal["recorded", "what-if"] = "what-if" if wishes else "recorded"
     recorded = RecordedSession(services, asked, source)
-    as_sent = source.recorded and not source.decided and options.at is None
-    place = recorded.place(options.nth) if options.nth is not None or as_sent else None
+    shown, place = source, None
+    if options.at is not None:
+        shown = _upto(source, options.at)
+        place = recorded.place_of(options.at) if source.recorded else None
+    elif options.nth is not None or (source.recorded and not source.decided):
+        place = recorded.place(options.nth)
     mark = None if place is None else recorded.marks[place]
     number = None if place is None else place + 1
     if source.recorded and place is not None and mark is not None and not wishes:
@@ -83,8 +87,7 @@ def _find(services: Services, options: argparse.Namespace) -> FoundPlan:
             recorded.body(place),
             mark.by_hand,
         )
-    at = options.at if mark is None else mark.upto
-    shown = source if at is None else _upto(source, at)
+    shown = shown if mark is None else _upto(source, mark.upto)
     if not source.recorded:
         setup = services.set_up(asked, shown)
         made = setup.plan(shown.events, live=shown.live)
@@ -93,7 +96,8 @@ def _find(services: Services, options: argparse.Namespace) -> FoundPlan:
         model = asked.model or (mark.model if mark is not None else "") or source.model
         policy = asked.policy or source.policy or (services.settings.policy or DEFAULT if wishes else RECORDED)
         knobs = (*source.knobs, *asked.knobs)
-        setup = make_setup(services, asked, shown._replace(model=model), policy, knobs, recorded, place)
+        upto = options.at if mark is None else None
+        setup = make_setup(services, asked, shown._replace(model=model), policy, knobs, recorded, place, upto)
         made = setup.plan(shown.events)
     return FoundPlan(made, setup, source, view, mark.reported if mark else None, number, len(recorded.marks))
 
@@ -123,6 +127,7 @@ def as_json(found: FoundPlan, full: bool = False) -> dict[str, Any]:
         "request": found.number,
         "reported": found.reported,
         "unattributed": made.unattributed if made.reported is not None or learnt else None,
+        "beside": beside_json(made.beside, made.unattributed) if made.reported is not None else None,
         "calibration": None if learnt is None else calibration_json(learnt),
         "max_output": made.max_output,
         "warnings": list(made.warnings),
@@ -130,11 +135,23 @@ def as_json(found: FoundPlan, full: bool = False) -> dict[str, Any]:
     }
 
 
+def beside_json(beside: Beside, unattributed: int) -> dict[str, int]:
+    """What is known of a request's part that is in no row, and what is left of it, in the documented form."""
+    return {**beside._asdict(), "unexplained": unattributed - beside.tokens}
+
+
 def calibration_json(learnt: Calibration) -> dict[str, Any]:
     """What a session's reports taught, in the documented form."""
     spread = None if learnt.spread is None else round(learnt.spread, 4)
-    factor = round(learnt.factor, 4)
-    return {"factor": factor, "fixed": learnt.fixed, "spread": spread, "samples": learnt.samples, "why": learnt.why}
+    return {
+        "factor": round(learnt.factor, 4),
+        "fixed": learnt.fixed,
+        "extra_framing": round(learnt.extra, 4),
+        "thinking": learnt.thinking,
+        "spread": spread,
+        "samples": learnt.samples,
+        "why": learnt.why,
+    }
 
 
 def _item_json(row: Item, full: bool) -> dict[str, Any]:

@@ -2,17 +2,18 @@
 
 `requests --json` prints
 
-    {"requests": [{"number", "seq", "purpose", "agent", "name", "model", "reported", "tokens", "unattributed", "exact",
+    {"requests": [{"number", "seq", "purpose", "agent", "name", "model", "reported", "tokens", "unattributed",
+                   "beside": {"fixed", "thinking", "unexplained"}, "exact",
                    "instead_of", "held": {"rule", "why", "took", "end"}}],
      "savings": {"changed", "not_sent", "spread", "batches", "cache_lost"}}
 
-where `number` is what `plan --nth` takes, `seq` the event of the request or the first of its answer, `purpose` is turn,
-side, sub-agent or compaction, `name` what it was for where that is known better (title, counting), `reported` and
-`unattributed` are null where the provider's report is not known, and `exact` says whether the request itself was
-recorded, and not only what it was made from. `instead_of` is the `seq` of what the agent asked, where this was sent in
-its place; that one did not reach the model. `held` is null where it did not wait at a breakpoint; `took` are
-milliseconds, and `end` is as_it_was, changed, answered (by hand), expired or gone. `savings` is null where nothing was
-sent in place of something else.
+where `number` is what `plan --nth` takes, `seq` the event of the request or the first of its answer, `purpose` is
+turn, side, sub-agent or compaction, `name` what it was for where that is known better (title, counting), `reported`,
+`unattributed` and `beside`, which is what the latter consists of, are null where the provider's report is not known,
+and `exact` says whether the request itself was recorded, and not only what it was made from. `instead_of` is the `seq`
+of what the agent asked, where this was sent in its place; that one did not reach the model. `held` is null where it
+did not wait at a breakpoint; `took` are milliseconds, and `end` is as_it_was, changed, answered (by hand), expired or
+gone. `savings` is null where nothing was sent in place of something else.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import argparse
 from typing import Any
 
 from workbench.cli.options import options_of
+from workbench.cli.plan import beside_json
 from workbench.cli.sources import read_source
 from workbench.config.text import print_json, printable, table
 from workbench.session.recorded import ListedRequest, RecordedSession
@@ -66,6 +68,7 @@ def _as_json(each: ListedRequest) -> dict[str, Any]:
         "reported": mark.reported,
         "tokens": each.tokens,
         "unattributed": each.unattributed,
+        "beside": None if each.unattributed is None else beside_json(each.beside, each.unattributed),
         "exact": mark.exact,
         "instead_of": mark.instead_of or None,
         "held": None if mark.hold is None else {key: getattr(mark.hold, key) for key in ("rule", "why", "took", "end")},

@@ -281,8 +281,8 @@ class Metrics:
     scores: Spread | None
     freed: int
     """Tokens, without those taken back, which free nothing."""
-    cost: float
-    """Dollars, as far as they are known."""
+    cost: float | None
+    """Dollars, as far as they are known; None where nothing is."""
     uncosted: int
     """Made by a model at a cost that nobody knows."""
 
@@ -290,6 +290,8 @@ class Metrics:
 def metrics(found: Record) -> Metrics:
     """Count."""
     noted = [entry.details for entry in found.entries]
+    cost = sum(each.cost or 0.0 for each in noted)
+    uncosted = sum(each.cost is None and each.made_by != "digest" for each in noted)
     return Metrics(
         made=len(noted),
         by_trigger=Counter(each.trigger or "unknown" for each in noted),
@@ -300,8 +302,8 @@ def metrics(found: Record) -> Metrics:
         ratios=_spread(each.ratio for each in noted),
         scores=_spread(each.score for each in noted),
         freed=sum(entry.details.freed or 0 for entry in found.entries if entry.status != "reverted"),
-        cost=sum(each.cost or 0.0 for each in noted),
-        uncosted=sum(each.cost is None and each.made_by != "digest" for each in noted),
+        cost=cost if cost or not uncosted else None,
+        uncosted=uncosted,
     )
 
 

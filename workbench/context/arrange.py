@@ -12,7 +12,7 @@ from workbench.context.conversation import Conversation
 from workbench.context.fitting import fit_results
 from workbench.context.fixed_slots import FixedSlots, cut_in
 from workbench.context.items import SLOTS, Edit, Item, Kind, Slot, Stage
-from workbench.context.measure import Meter, framing
+from workbench.context.measure import Meter
 from workbench.context.plan import ContextPlan, Totals
 from workbench.context.plan_rows import Cuts, PlacedSummary, PlanRows
 from workbench.context.stages import groups, history, normalise
@@ -22,9 +22,6 @@ from workbench.context.stages.verdict import verdict, warnings
 from workbench.context.view import is_sent
 from workbench.models.framing import REPLY_PRIMING
 from workbench.models.tokens import Count
-
-SYNTHETIC = framing("message", True)
-"""Around a row that is a message of its own: a summary or a notice."""
 
 
 class RequestBase(NamedTuple):
@@ -51,13 +48,13 @@ class Arrangement(NamedTuple):
     live: bool
 
 
-def base_of(fixed: FixedSlots, summaries: tuple[PlacedSummary, ...]) -> RequestBase:
+def base_of(fixed: FixedSlots, summaries: tuple[PlacedSummary, ...], meter: Meter) -> RequestBase:
     """Add up what is in every request."""
     rows = [*fixed.rows, *(row for summary in summaries for row in summary.rows)]
     slots: dict[Slot, int] = dict.fromkeys(SLOTS, 0)
     for row in rows:
         slots[row.slot] += row.tokens
-    around = fixed.framing + REPLY_PRIMING + sum(SYNTHETIC for summary in summaries for _ in summary.rows)
+    around = fixed.framing + REPLY_PRIMING + meter.around_message * sum(len(summary.rows) for summary in summaries)
     original_tokens = sum(row.original_tokens for row in rows)
     files = (row.text for row in fixed.rows if row.slot in ("instructions", "memory") and row.text)
     cuts = tuple(filter(None, map(cut_in, files)))
@@ -142,6 +139,7 @@ class Outline(NamedTuple):
             warnings(limits, total, slots, meter.guidance, base.cuts),
             policy.history.mode == "fit" or policy.turn.drop_groups,
             unattributed=limits.unattributed,
+            framing=meter.counter.framing,
             cut_to_fit=self.cut_to_fit,
         )
 
@@ -184,7 +182,7 @@ class _Arranger:
         left = self._limits.target - self._base.cost - kept - self._spare()
         turn_first = self._policy.history.turn_first or not self._policy.turn.drop_groups
         cut, notice = self._cut_history(left - (middle if turn_first else 0))
-        left -= self._history_span(cost, cut) + (notice.tokens + SYNTHETIC if notice else 0)
+        left -= self._history_span(cost, cut) + (notice.tokens + self._meter.around_message if notice else 0)
         cuts = self._cuts(cut, self._cut_groups(left))
         made = self._result(cuts, notice, self._opening(cut))
         is_too_large = made.tokens > self._limits.capacity and not self._meter.is_record
@@ -241,7 +239,7 @@ class _Arranger:
 
     def _widest_notice(self, count: int) -> int:
         """What the notice costs at most: its number is not known yet, but has no more digits than `count`."""
-        return self._meter.text(history.notice(10 ** len(str(count)) - 1)).tokens + SYNTHETIC
+        return self._meter.text(history.notice(10 ** len(str(count)) - 1)).tokens + self._meter.around_message
 
     def _notice(self, count: int) -> Item:
         text, why = history.notice(count), history.notice_reason(count)
@@ -274,7 +272,7 @@ class _Arranger:
 
     def _spare(self) -> int:
         """Room for that note, kept wherever it might be needed."""
-        return 0 if self._is_plain() else self._meter.text(normalise.OPENING).tokens + SYNTHETIC
+        return 0 if self._is_plain() else self._meter.text(normalise.OPENING).tokens + self._meter.around_message
 
     def _is_plain(self) -> bool:
         """A user opened the conversation and no single item was touched: whatever is cut, a user opens what is left."""
@@ -329,7 +327,7 @@ class _Arranger:
         slots = base.slots.copy()
         slots["history"] += past - past_framing + added
         slots["turn"] += turn - turn_framing
-        around = base.framing + past_framing + turn_framing + SYNTHETIC * len(extra)
+        around = base.framing + past_framing + turn_framing + self._meter.around_message * len(extra)
         repairs = len(conversation.repairs)
         original = conversation.original_tokens + base.original_tokens + added
         original += (repairs + len(self._lacking)) * self._meter.no_result.tokens

@@ -27,7 +27,8 @@ class Limits:
     max_output: int | None = None
     """The longest answer the model can give; None where nobody knows."""
     unattributed: int = 0
-    """In every request beside what the log holds: a system prompt and tools that are not in a file, as calibrated."""
+    """In every request beside what the log holds: a system prompt and tools that are not in a file, as calibrated.
+    Below 0: the provider counts so much less than we do."""
 
     @property
     def room(self) -> int:

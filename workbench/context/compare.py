@@ -114,7 +114,7 @@ def _framed(plan: ContextPlan) -> Iterator[tuple[Item, int]]:
         else:
             goes_on = last is not None and row.role == last.role == "assistant" and row.unit == last.unit >= 0
             begins = not goes_on
-        yield row, framing(row.kind, begins)
+        yield row, framing(row.kind, begins, 0, plan.framing)
         last = row
 
 

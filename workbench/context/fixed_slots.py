@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from workbench.context.cells import Cell
 from workbench.context.control import NO_DECISION, UserDecision
 from workbench.context.items import Edit, Item
-from workbench.context.measure import Meter, framing
+from workbench.context.measure import Meter
 from workbench.context.stages import normalise, override
 from workbench.context.stages.chat_form import chat_tool
 from workbench.log.events import Event, SlotContent
@@ -64,9 +64,9 @@ def fill(
             for cell in preamble:
                 row = _preamble_row(cell, overrides)
                 rows.append(row)
-                around += framing(row.kind, True, meter.author(cell)) * row.in_request
+                around += meter.framing(row.kind, True, meter.author(cell)) * row.in_request
     sent = [row for row in rows if row.in_request]
-    around += framing("message", any(is_merged(row) for row in sent))
+    around += meter.framing("message", any(is_merged(row) for row in sent))
     if any(row.slot == "tools" for row in sent):
         around += count_tools_frame(meter.counter, _first_system(sent), meter.style)
     return FixedSlots(tuple(rows), around)

@@ -35,9 +35,9 @@ All threads share them, and any may clear them at any time. So an entry is read 
 """
 
 
-def framing(kind: Kind, begins: bool, author: int = 0) -> int:
-    """The tokens around one item: those of the message that it begins, of its author's name, and of a call."""
-    return MESSAGE * begins + author + CALL * (kind == "tool_call")
+def framing(kind: Kind, begins: bool, author: int, times: float) -> int:
+    """The tokens around one item; `times`: what the provider writes for each that is documented."""
+    return round((MESSAGE * begins + author + CALL * (kind == "tool_call")) * times)
 
 
 class Meter:
@@ -61,6 +61,17 @@ class Meter:
         self.resident = resident_limit(policy.history, limits.window, limits.window_source != "guess")
         """How many messages of history may be held."""
         self.guidance = guidance(policy.budget, limits.window)
+        self._around: dict[tuple[bool, bool, int], int] = {}
+        self.around_message = self.framing("message", True)
+        """Around a row that is a message of its own: a summary or a notice."""
+
+    def framing(self, kind: Kind, begins: bool, author: int = 0) -> int:
+        """The tokens around one item: those of the message that it begins, of its author's name, and of a call."""
+        key = (kind == "tool_call", begins, author)
+        found = self._around.get(key)
+        if found is None:
+            found = self._around[key] = framing(kind, begins, author, self.counter.framing)
+        return found
 
     def content(self, content: Content) -> Count:
         """A message's content: its text by the tokenizer, its pictures by the provider's rule."""
@@ -96,7 +107,7 @@ class Meter:
 
     def repair_framing(self, call: Cell) -> int:
         """The tokens around the synthetic result of a call."""
-        return framing("tool_result", True, self.tool_author(call))
+        return self.framing("tool_result", True, self.tool_author(call))
 
     def cut(self, cell: Cell) -> TruncatedText | None:
         """A tool result over its cap."""

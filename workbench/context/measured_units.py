@@ -13,7 +13,7 @@ from workbench.context.cells import Cell, Unit, aside_name
 from workbench.context.control import NO_DECISION, UserDecision
 from workbench.context.fold import Preconditions
 from workbench.context.items import Kind
-from workbench.context.measure import Meter, framing
+from workbench.context.measure import Meter
 from workbench.context.running_sums import RunningSums
 from workbench.context.stages.normalise import is_blank
 from workbench.context.view import View, is_sent, unit_cost
@@ -151,7 +151,7 @@ class MeasuredUnits:
         self.cells.append(cell)
         self.original_tokens += cell.tokens if cell.whole is None else cell.whole
         if self._plain or (self._measuring and self._is_undecided(unit, cell)):
-            self.sums.add(tokens, framing(kind, begins, author), begins)
+            self.sums.add(tokens, self._meter.framing(kind, begins, author), begins)
         else:
             self._join_special(unit, cell)
 

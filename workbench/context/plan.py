@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from workbench.context.budget import Budget, Limits
 from workbench.context.plan_rows import PlanRows
+from workbench.models.calibration import NOTHING, Beside
 
 
 class Verdict(NamedTuple):
@@ -51,6 +52,10 @@ class ContextPlan:
     unattributed: int = 0
     """In the request, but in no row: what was reported beyond our count (below 0: what we counted too much), or, for a
     request that was not reported, the part of it that is not in the log, as calibrated."""
+    beside: Beside = NOTHING
+    """What of `unattributed` is known: a system prompt and tools, thinking."""
+    framing: float = 1.0
+    """Times the documented framing: what the provider writes around messages, as calibrated."""
     whole: bool = False
     """Whether the rows are all that was sent: what was reported beyond them is then a difference of counting."""
     cut_to_fit: int = 0
@@ -71,10 +76,13 @@ class ContextPlan:
         """Whether it is too long, or fits only because results were cut."""
         return self.verdict.status == "too_large" or self.cut_to_fit > 0
 
-    def as_reported(self, reported: int | None, rest: int = 0, *, whole: bool = False) -> ContextPlan:
+    def as_reported(
+        self, reported: int | None, rest: int = 0, beside: Beside = NOTHING, whole: bool = False
+    ) -> ContextPlan:
         """The plan of a request that was sent, and what was reported for it: it fitted, whatever we think.
 
-        `rest`: what it had beside the rows, as far as is known, where nothing was reported. `whole`: the rows are all.
+        `rest`: what it had beside the rows, as estimated, where nothing was reported. `beside`: what of that is known.
+        `whole`: the rows are all.
         """
         rest = rest if reported is None else reported - self.totals.tokens
         size, window = self.totals.tokens + rest, self.limits.window
@@ -88,6 +96,7 @@ class ContextPlan:
             budget=self.budget._replace(unattributed=rest, free=free),
             reported=reported,
             unattributed=rest,
+            beside=beside,
             whole=whole,
         )
 

@@ -75,7 +75,7 @@ class Planner:
         self._ordered = True
         self._conversation = Conversation(self._meter, fold.Preconditions())
         self._summaries: tuple[PlacedSummary, ...] = ()
-        self._base = base_of(fixed_slots.FixedSlots(), ())
+        self._base = base_of(fixed_slots.FixedSlots(), (), self._meter)
         self._built = 0
         """How many events there were when the conversation was last built."""
         self._trial: Planner | None = None
@@ -248,7 +248,7 @@ class Planner:
         rows = fixed_slots.fill(
             self._in_effect.slots, self._conversation.preamble, self._in_effect.overrides, self._meter
         )
-        self._base = base_of(rows, self._summaries)
+        self._base = base_of(rows, self._summaries, self._meter)
 
     def _place_summaries(self) -> tuple[PlacedSummary, ...]:
         """The summaries' rows: where their range began, or behind what was kept of it."""

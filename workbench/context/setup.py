@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
+from workbench.context.agent_window import as_the_agent_used_it
 from workbench.context.budget import Limits, limits
 from workbench.context.load import NOT_SET, LoadedPolicy, load_policy
 from workbench.context.plan import ContextPlan
@@ -81,12 +82,15 @@ class Setup:
         return replace(self, counter=calibrated(self.counter, 1), limits=replace(self.limits, unattributed=0))
 
     def with_calibration(self, learnt: Calibration, unattributed: int) -> Setup:
-        """The same with counts as a session's reports have taught; `unattributed`: what requests have beside them."""
+        """The same with counts as a session's reports have taught.
+
+        `unattributed`: what requests have beside them; below 0: our counts of their rows are so much too high.
+        """
         note = "learnt from this session's reports" if learnt.samples else "measured for its family"
         return replace(
             self,
-            counter=calibrated(self.counter, learnt.factor, note),
-            limits=replace(self.limits, unattributed=max(0, unattributed)),
+            counter=calibrated(self.counter, learnt.factor, note, 1 + learnt.extra),
+            limits=replace(self.limits, unattributed=unattributed),
             calibration=learnt,
         )
 
@@ -147,7 +151,10 @@ def set_up(
     """
     name = options.model or model or settings.model
     listed = corrected(catalogue.find(name), None, reported)
+    events = events if isinstance(events, Sequence) else tuple(events)
     info = corrected(catalogue.find(name), learnt_window(events, name), reported)
+    if info.window_source in ("catalogue", "fallback", "guess"):
+        info = as_the_agent_used_it(info, (event.body for event in events))
     if not name:
         info = replace(info, tokenizer_exact=True, tokenizer_note="no model was named; counted in o200k_base")
     loaded = load_policy(

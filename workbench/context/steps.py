@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from workbench.context.arrange import SYNTHETIC, Arrangement, Outline
+from workbench.context.arrange import Arrangement, Outline
 from workbench.context.cells import Cell
 from workbench.context.compare import same_tokens
 from workbench.context.items import Item, State
-from workbench.context.measure import framing
 from workbench.context.plan import ContextPlan
 from workbench.context.plan_rows import Cuts
 from workbench.context.planner import Planner
@@ -176,7 +175,7 @@ class PlanSteps:
         assert was is not None
         for old, new, around, ahead in (
             (was.parts.base.rows, now.parts.base.rows, 0, 0),
-            (was.extra, now.extra, SYNTHETIC, _fixed_cost(now)),
+            (was.extra, now.extra, now.parts.meter.around_message, _fixed_cost(now)),
         ):
             same = _same_rows(old, new, around)
             if same is not None:
@@ -200,7 +199,7 @@ class PlanSteps:
                 cell = now.view.cells[at]
                 begins = cell.kind == "tool_result" or not begun
                 begun = begun or cell.kind != "tool_result"
-                tokens += self._fates[at][2] + framing(cell.kind, begins, meter.author(cell))
+                tokens += self._fates[at][2] + meter.framing(cell.kind, begins, meter.author(cell))
         return tokens
 
 
@@ -255,23 +254,23 @@ def _same_rows(old: tuple[Item, ...], new: tuple[Item, ...], around: int) -> int
 
 def _fixed_cost(now: _Seen) -> int:
     """What stands before the conversation, the notice not included."""
-    base = now.parts.base
-    return base.cost - REPLY_PRIMING - sum(row.tokens + SYNTHETIC for each in base.summaries for row in each.rows)
+    base, around = now.parts.base, now.parts.meter.around_message
+    return base.cost - REPLY_PRIMING - sum(row.tokens + around for each in base.summaries for row in each.rows)
 
 
 def _cost_before(now: _Seen, unit: int) -> int:
     """What a request has before one of its units."""
     cuts, sums = now.cuts, now.parts.conversation.sums
-    cost, history = sums.cost, cuts.history
+    cost, history, around = sums.cost, cuts.history, now.parts.meter.around_message
 
     def span(first: int, end: int) -> int:
         return cost[end] - cost[first] if end > first else 0
 
-    tokens = _fixed_cost(now) + sum(row.tokens + SYNTHETIC for row in now.extra)
+    tokens = _fixed_cost(now) + sum(row.tokens + around for row in now.extra)
     tokens += span(history.start, min(unit, cuts.turn_start))
     if 0 <= history.opener < unit:
         tokens += span(history.opener, history.opener + 1)
     tokens += span(cuts.turn_start, min(unit, cuts.behind)) + span(max(cuts.groups.first, cuts.behind), unit)
     tokens += sums.apart_before(unit).cost - sum(each.saved for each in now.view.fitted.values() if each.unit < unit)
     summaries = (each for each in now.parts.base.summaries if each.before <= unit)
-    return tokens + sum(row.tokens + SYNTHETIC for each in summaries for row in each.rows)
+    return tokens + sum(row.tokens + around for each in summaries for row in each.rows)

@@ -12,7 +12,7 @@ from workbench.context import fold
 from workbench.context.cells import Cell, Unit
 from workbench.context.control import NO_DECISION, UserDecision, with_pair
 from workbench.context.items import Edit, State
-from workbench.context.measure import Meter, framing
+from workbench.context.measure import Meter
 from workbench.context.running_sums import UnitCost
 from workbench.context.stages import mask, normalise, override, truncate
 from workbench.context.stages.fit import FittedResult
@@ -109,7 +109,7 @@ def unit_cost(unit: Unit, view: View, meter: Meter, complete: bool) -> UnitCost:
         tokens += size
         begins = cell.kind == "tool_result" or not begun
         begun = begun or cell.kind != "tool_result"
-        around, messages = around + framing(cell.kind, begins, meter.author(cell)), messages + begins
+        around, messages = around + meter.framing(cell.kind, begins, meter.author(cell)), messages + begins
         if complete and cell.kind == "tool_call" and cell.partner < 0:
             tokens, messages = tokens + meter.no_result.tokens, messages + 1
             around += meter.repair_framing(cell)

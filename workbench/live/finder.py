@@ -17,6 +17,7 @@ from workbench.live.homes import ANY, AgentHome, session_files
 from workbench.live.reports import LastReport, report_in
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.models.catalogue import Catalogue
+from workbench.models.windows import window_seen
 from workbench.traces import aider, opencode
 from workbench.traces.references import split_ref
 from workbench.traces.tables import object_in, open_tables
@@ -69,14 +70,19 @@ class AgentSession:
         return bool(self.folder and folder) and os.path.realpath(self.folder) == os.path.realpath(folder)
 
 
-def window_of(session: AgentSession, catalogue: Catalogue) -> int | None:
-    """The window of its model: as the agent says, else as the catalogue knows it; None where nobody does."""
+def window_of(session: AgentSession, catalogue: Catalogue, compacted_at: int = 0) -> int | None:
+    """The window of its model: as the agent says, else as the catalogue knows it; None where nobody does.
+
+    `compacted_at`: the size at which it compacted by itself, which tells that it works with a smaller one.
+    """
     if session.report is None:
         return None
     if session.report.window or not session.model:
         return session.report.window or None
     known = catalogue.find(session.model)
-    return None if known.window_source in ("fallback", "guess") else known.window
+    if known.window_source in ("fallback", "guess"):
+        return None
+    return window_seen(session.model, known.window, session.report.prompt, compacted_at)
 
 
 class AgentSessionFinder:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from workbench.compaction.triggers import size_limit
 from workbench.config.errors import WorkbenchError
+from workbench.context.agent_window import compacted_at
 from workbench.context.load import load_policy
 from workbench.live.finder import AgentSession, AgentSessionFinder, window_of
 from workbench.live.homes import AgentHome
@@ -84,28 +85,28 @@ class StatusReader:
         """`store`: where that is what passed the proxy."""
         self._catalogue = catalogue
         self._store = store
-        self._known: dict[str, tuple[FileStamp, tuple[float | None, int | None]]] = {}
+        self._known: dict[str, tuple[FileStamp, tuple[float | None, int | None, int]]] = {}
 
     def read(self, session: AgentSession) -> AgentStatus:
         """The status of a session."""
-        window = window_of(session, self._catalogue)
-        cost, compacted_at = self._whole(session)
+        cost, compacted_at, by_itself = self._whole(session)
+        window = window_of(session, self._catalogue, by_itself)
         return AgentStatus(session, window, compacted_at or _preset(session.agent, window), cost)
 
-    def _whole(self, session: AgentSession) -> tuple[float | None, int | None]:
-        """The cost of all requests, and the size at which it compacted by itself the last time."""
+    def _whole(self, session: AgentSession) -> tuple[float | None, int | None, int]:
+        """The cost of all requests; the size at which it compacted last, and last by itself, for certain (0: never)."""
         path = session.path
         file, number = split_ref(path)
         stamp = FileStamp(0, 0, session.modified) if session.passed else stamp_of(file)
         known = self._known.get(path)
         if stamp is None or (stamp.size > LARGE and not file.endswith(".db")):
-            return None, None
+            return None, None, 0
         if known is None or known[0] != stamp:
             try:
                 bodies = self._passed(path) if session.passed else _in_file(file, number or 1)
             except (WorkbenchError, IndexError, ValueError):
                 bodies = Recording()
-            known = self._known[path] = (stamp, (self._cost(bodies), _compacted_at(bodies)))
+            known = self._known[path] = (stamp, (self._cost(bodies), _compacted_at(bodies), _by_itself(bodies)))
         return known[1]
 
     def _passed(self, name: str) -> list[Body]:
@@ -114,7 +115,7 @@ class StatusReader:
 
     def _cost(self, bodies: list[Body]) -> float | None:
         total = Ledger.from_events((Event(at, "", 0, body) for at, body in enumerate(bodies, 1)), self._catalogue).total
-        return total.cost if total.requests > total.uncosted else None
+        return total.known_cost if total.requests else None
 
 
 def _in_file(path: str, number: int) -> list[Body]:
@@ -128,6 +129,10 @@ def _compacted_at(bodies: list[Body]) -> int | None:
             before = body.meta.get("tokens_before")
             found = before if isinstance(before, int) and before > 0 else found
     return found
+
+
+def _by_itself(bodies: list[Body]) -> int:
+    return next((size for body in reversed(bodies) if (size := compacted_at(body))), 0)
 
 
 def _preset(agent: str, window: int | None) -> int | None:

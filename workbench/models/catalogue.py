@@ -15,9 +15,10 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from workbench.models.families import maker_of, tokenizer_for
+from workbench.models.families import bare_name, maker_of, tokenizer_for
 from workbench.models.litellm_data import model_table
 from workbench.models.model_entries import check_entries
+from workbench.models.model_names import spellings
 from workbench.models.windows import (
     GUESS,
     has_outdated_entry,
@@ -27,7 +28,7 @@ from workbench.models.windows import (
     window_by_name,
 )
 
-WindowSource = Literal["built-in", "catalogue", "fallback", "config", "guess", "server", "provider", "option"]
+WindowSource = Literal["built-in", "catalogue", "fallback", "config", "guess", "server", "provider", "agent", "option"]
 
 REHEARSAL = "rehearsal"
 """The stand-in that the program brings along. It counts in o200k, as its usage shows."""
@@ -107,8 +108,9 @@ class ModelInfo:
     window: int
     window_source: WindowSource
     """built-in: our own; catalogue: litellm's table; fallback: by the name; config: the user's entry; guess: nobody.
-    While a session runs, server: a server on this machine reported it; provider: an error of the provider named it;
-    option: the user named it for this session."""
+    While a session runs, server: a server on this machine reported it; provider: an error of the provider named it, or
+    another agent says so; agent: its requests and compactions bear witness to it; option: the user named it for this
+    session."""
     input_only: bool
     """The window is for input alone; then the output reserve is not taken from it."""
     max_output: int | None
@@ -236,13 +238,15 @@ def _without_prefixes(name: str) -> Iterator[str]:
 
 
 def _entries(name: str) -> Iterator[Entry]:
-    """Table entries for a name, the closest first: as given, without prefixes, with a maker's prefix."""
+    """Table entries for a name, the closest first: as given, without prefixes, with a maker's, spelt otherwise."""
     by_lower = _names_by_lower()
     bare = list(_without_prefixes(name))
     if _prefix(name) in LOCAL_PROVIDERS:
         candidates = [name, f"ollama/{bare[-1]}"]
     else:
         candidates = bare + [f"{maker}/{bare[-1]}" for maker in _MAKERS]
+        others = [each for each in spellings(bare_name(name)) if each != bare[-1].lower()]
+        candidates += others + [f"{maker}/{each}" for each in others for maker in _MAKERS]
     for candidate in candidates:
         known = by_lower.get(candidate.lower())
         if known is not None:

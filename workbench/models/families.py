@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from workbench.models.model_names import with_dashes
+
 _O200K = re.compile(r"gpt-4o|gpt-4\.[15]|gpt-5|chatgpt-4o|gpt-oss|gpt-audio|codex|computer-use|o[134](-|$)")
 _CL100K = re.compile(r"gpt-4(-|$)|gpt-3\.?5|text-embedding-(ada|3)")
 _OLD_CLAUDE = re.compile(r"claude-(2|v?1|v2|instant)(\D|$)")
@@ -22,6 +24,9 @@ _FACTORS = (
 )
 """What providers report for large tool results, beside our count of them; measured on public transcripts of 2025 and
 2026. Models before Claude 3 have the tokenizer that we count with, and OpenAI's count as ours do."""
+
+_EXTRA_FRAMING = ((re.compile("claude"), 5.0),)
+"""Times our framing: around a call and its result Anthropic's models have about 70 tokens, measured likewise."""
 
 STAND_IN = "o200k_base"
 """Counts for every model whose own tokenizer is not at hand, being the closest to most of them."""
@@ -68,5 +73,12 @@ def tokenizer_for(model: str) -> tuple[str, bool, str]:
 @lru_cache(maxsize=1024)
 def tokenizer_factor(model: str) -> float:
     """What our count of a text is to be multiplied by for a model of this name, as far as its family tells."""
-    name = bare_name(model)
+    name = with_dashes(bare_name(model))
     return next((factor for pattern, factor in _FACTORS if pattern.search(name)), 1.0)
+
+
+@lru_cache(maxsize=1024)
+def extra_framing(model: str) -> float:
+    """How much more framing than ours messages have for a model of this name, for each token of it."""
+    name = bare_name(model)
+    return next((more for pattern, more in _EXTRA_FRAMING if pattern.search(name)), 0.0)

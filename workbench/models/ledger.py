@@ -6,6 +6,7 @@ many there are.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -72,6 +73,11 @@ class UsageTotals:
     def tokens(self) -> int:
         """Everything that went in and came out."""
         return self.prompt + self.completion
+
+    @property
+    def known_cost(self) -> float | None:
+        """The known part of the cost; None where there were requests and nobody knows what any of them cost."""
+        return None if self.requests and self.uncosted == self.requests else self.cost
 
     def plus(self, row: LedgerRow) -> UsageTotals:
         """These sums and one request more."""
@@ -182,6 +188,17 @@ class Ledger:
         learnt = self._learnt.get(model)
         return Calibration(model) if learnt is None else learnt.calibration
 
+    def calibration_words(self, model: str) -> str:
+        """What the reports have taught, in a sentence; where it is nothing, what there is of reports."""
+        learnt = self.calibration(model)
+        reports = Counter(row.model for row in self.rows if row.reported)
+        if learnt.samples or not reports:
+            return learnt.why
+        if own := reports.pop(model, 0):
+            return f"{_reported(own)}, but nothing of ours to compare that with"
+        others = ", ".join(f"{count:,} to {name or 'a model without a name'}" for name, count in reports.most_common())
+        return f"{learnt.why}; {others} did"
+
     @property
     def average_turn(self) -> float | None:
         """Tokens that went in and came out per turn; None before the first request."""
@@ -228,11 +245,18 @@ class Ledger:
         return row
 
 
+def _reported(count: int) -> str:
+    return "1 request has reported its tokens" if count == 1 else f"{count:,} requests have reported their tokens"
+
+
 def _cost(usage: Usage, prompt: int, catalogue: Catalogue) -> tuple[float | None, CostSource]:
-    """What a request cost: as reported, else by the list prices, else unknown."""
-    if usage.cost is not None:
-        return usage.cost, "reported"
+    """What a request cost: as reported, else by the list prices, else unknown.
+
+    Agents write 0 where they know no price, so that is a report of models alone that are free.
+    """
     info = catalogue.find(usage.model).for_request(prompt)
+    if usage.cost or (usage.cost is not None and (info.input_price == 0 or usage.model.endswith(":free"))):
+        return usage.cost, "reported"
     # Cached and written tokens are inside the prompt: what is left is paid in full.
     plain = max(0, prompt - usage.cached - usage.cache_write)
     hour = min(usage.cache_hour, usage.cache_write)

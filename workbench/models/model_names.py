@@ -1,12 +1,30 @@
-"""Names of models that came from elsewhere: which of them may become part of an address or a request."""
+"""Names of models that came from elsewhere: which may be part of an address or a request, and other spellings."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 LONGEST = 256
 _WITH_MEANING = re.compile(r"[?#%\\\s]|(?:\A|/)\.{0,2}(?:/|\Z)")
 """What an address does not take as a part of a name, and steps from folder to folder."""
+_DECIMAL = re.compile(r"(?<=\d)\.(?=\d)")
+_DASHED = re.compile(r"(?<=[a-z]-\d)-(?=\d(?![\d]))")
+_SWAPPED = re.compile(r"claude-(\d(?:-\d)?)-([a-z]+)")
+_ENDINGS = re.compile(r"(?:[-@](?:20\d{6}|20\d\d-\d\d-\d\d|latest|default|thinking)|-v\d+(?::\d+)?|:\w+|\[\w+\])+\Z")
+"""Dates, revisions and ways of use that stand behind a name, as gateways and agents write them."""
+
+
+def with_dashes(name: str) -> str:
+    """A name whose version has dashes and no points: claude-opus-4.8 is claude-opus-4-8."""
+    return _DECIMAL.sub("-", name)
+
+
+def spellings(name: str) -> Iterator[str]:
+    """Other ways to write a model's name, the closest first: its version, then without date and revision."""
+    for plain in dict.fromkeys((name, _ENDINGS.sub("", name))):
+        dashed = with_dashes(plain)
+        yield from dict.fromkeys((plain, dashed, _DASHED.sub(".", plain), _SWAPPED.sub(r"claude-\2-\1", dashed)))
 
 
 def is_model_name(name: str) -> bool:

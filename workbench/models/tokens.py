@@ -68,6 +68,8 @@ class TokenCounter:
         """Whether this is the model's own tokenizer. Turns False if its file is missing when first needed."""
         self.note = note
         """One sentence for people: whose tokenizer this is."""
+        self.framing = 1.0
+        """Times the documented framing of messages: what the provider really writes around them, as far as is known."""
         self._store = store
         self._encoder: Encoder | None = None
         self._counts: dict[str, Count] = {}
@@ -280,11 +282,12 @@ class TokenCounter:
 class CalibratedCounter(TokenCounter):
     """Another counter's counts, times a factor: what the provider's own tokenizer would say, as far as is known."""
 
-    def __init__(self, plain: TokenCounter, factor: float, note: str = "") -> None:
+    def __init__(self, plain: TokenCounter, factor: float, note: str = "", framing: float = 1.0) -> None:
         super().__init__(plain.name, None, False, f"{plain.note}; x {factor:.2f}{f', {note}' if note else ''}")
         self.plain = plain
         """The counter without the factor."""
         self._factor = factor
+        self.framing = framing
 
     def count(self, text: str) -> Count:
         """How many tokens the text has, about."""
@@ -364,10 +367,10 @@ def counter_for(model: str, store: CountStore | None = None) -> TokenCounter:
     return counter(tokenizer, store, exact=exact, note=note)
 
 
-def calibrated(plain: TokenCounter, factor: float, note: str = "") -> TokenCounter:
+def calibrated(plain: TokenCounter, factor: float, note: str = "", framing: float = 1.0) -> TokenCounter:
     """A counter whose counts are multiplied; the counter itself where there is nothing to do."""
     bare = plain.plain if isinstance(plain, CalibratedCounter) else plain
-    return bare if factor == 1 else CalibratedCounter(bare, factor, note)
+    return bare if factor == framing == 1 else CalibratedCounter(bare, factor, note, framing)
 
 
 def estimator_for(model: str) -> TokenCounter:

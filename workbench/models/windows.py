@@ -44,6 +44,11 @@ table does not have these models, or no longer, and the documents name them."""
 _ON_OLLAMA = ((r"mistral(:.*)?", 32_768), (r"llama3\.2:1b\b.*", 8_192))
 """The same for the whole names of models as Ollama has them: from the documents of `codex` and `window`."""
 
+_LONG = (("claude", (1_000_000,)), ("", (200_000, 256_000, 400_000, 1_000_000, 1_050_000, 2_000_000)))
+"""What a name contains, and the windows that such models have where one request was longer than their usual one."""
+_COMPACTS_FROM = 0.4
+"""No agent that we know compacts by itself before so much of its window is used."""
+
 _SHARED_WINDOWS = (128_000, 400_000, 1_050_000)
 """The whole windows of OpenAI's models from gpt-5 on."""
 
@@ -53,6 +58,20 @@ def window_by_name(model: str) -> int | None:
     name = model.lower()
     known = ollama_window(name)
     return next((window for part, window in _BY_NAME if part in name), None) if known is None else known
+
+
+def window_seen(model: str, known: int, largest: int, compacted_at: int) -> int:
+    """The window that an agent works with, by what it did; `known`: that of the model, by tables or its name.
+
+    A request of `largest` tokens was answered, so it fitted. An agent that compacted by itself at far less than the
+    model's window was given a smaller one: the family's usual one, where that fits.
+    """
+    if largest > known:
+        long = next(windows for part, windows in _LONG if part in model.lower())
+        return next((window for window in long if window >= largest), known)
+    usual = window_by_name(model) or known
+    is_smaller = 0 < compacted_at < _COMPACTS_FROM * known and max(largest, compacted_at) <= usual < known
+    return usual if is_smaller else known
 
 
 def output_by_name(model: str) -> int | None:

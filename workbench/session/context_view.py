@@ -142,6 +142,12 @@ def unattributed_words(plan: ContextPlan) -> str:
     """What is in a request of another agent's and in no row."""
     if plan.whole:
         return f"the provider counts {'more' if plan.unattributed >= 0 else 'fewer'} tokens than we do"
+    known = plan.beside
+    if known.tokens:
+        parts = zip(known, ("system prompt and tools", "thinking"), strict=True)
+        named = [f"{tokens:,} {what}" for tokens, what in parts if tokens]
+        other = plan.unattributed - known.tokens
+        return ", ".join([*named, *([f"{other:+,} counted otherwise"] if other else [])])
     return (
         "system prompt, tools, hidden thinking" if plan.unattributed >= 0 else "counted here, but not by the provider"
     )

@@ -26,7 +26,6 @@ def status(opened: OpenSession, plan: ContextPlan) -> Status:
     """The line at the bottom."""
     setup, ledger = opened.setup, opened.ledger
     last = ledger.rows[-1] if ledger.rows else None
-    cost = ledger.total.cost if ledger.total.requests > ledger.total.uncosted or not ledger.rows else None
     cached = last.cached / last.prompt if last is not None and last.reported and last.prompt else None
     made = Status(
         tokens=plan.size,
@@ -34,7 +33,7 @@ def status(opened: OpenSession, plan: ContextPlan) -> Status:
         window_source=plan.limits.window_source,
         max_output=plan.max_output,
         response=last.completion if last else 0,
-        cost=cost,
+        cost=ledger.total.known_cost,
         cached=cached,
         model=setup.model or "no model",
         policy=opened.policy,
@@ -53,7 +52,7 @@ def draft_cost(setup: Setup, plan: ContextPlan, text: str) -> DraftCost:
     if not text.strip():
         return DraftCost(0, plan.size, plan.limits.capacity - plan.totals.tokens, free=plan.budget.free)
     tokens, exact = setup.counter.count(text_of(with_files(text, Path.cwd())))
-    more = tokens + MESSAGE
+    more = tokens + round(MESSAGE * setup.counter.framing)
     room = plan.limits.capacity - plan.totals.tokens - more
     return DraftCost(tokens, plan.size + more, room, exact, plan.budget.free - more)
 
@@ -74,8 +73,7 @@ def tokens_report(opened: OpenSession, plan: ContextPlan, view: CompactionView |
         ("cost", _cost(ledger)),
         ("counted by", opened.setup.counter.note),
     ]
-    calibration = ledger.calibration(opened.setup.model)
-    return [*rows, ("calibration", calibration.why)]
+    return [*rows, ("calibration", ledger.calibration_words(opened.setup.model))]
 
 
 def _kept(plan: ContextPlan) -> str:
@@ -132,7 +130,9 @@ def _cost(ledger: Ledger) -> str:
     total = ledger.total
     if not total.requests:
         return "nothing yet"
-    known = f"${total.cost:.4f} in {_requests(total.requests)}"
+    if total.known_cost is None:
+        return f"unknown: no price is known for {_requests(total.requests)}"
+    known = f"${total.known_cost:.4f} in {_requests(total.requests)}"
     return known if not total.uncosted else f"{known}, of which {total.uncosted:,} have no known price"
 
 

@@ -8,6 +8,7 @@ was not reported is estimated with what was learnt.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -15,18 +16,21 @@ from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.context.load import DEFAULT, RECORDED
-from workbench.context.plan import ContextPlan, Verdict
+from workbench.context.plan import ContextPlan, Totals, Verdict
 from workbench.context.setup import Setup
-from workbench.models.calibration import Calibration, Calibrator, ReportedSize
-from workbench.models.families import tokenizer_factor
+from workbench.log.events import Purpose
+from workbench.models.calibration import NOTHING, Beside, Calibration, Calibrator, PastThinking, ReportedSize
+from workbench.models.families import extra_framing, tokenizer_factor
 from workbench.session.options import Options
 from workbench.session.request_plans import RequestPlans
 from workbench.session.requests import RequestMark, RequestMarks, is_main, last_reported
 from workbench.session.services import Services
 from workbench.session.source import Source
+from workbench.session.thinking import ThinkingSoFar
 from workbench.wire.requests import RequestBodies
 
 BY_HAND = "answered by hand, so nothing was sent"
+NO_TOTALS = Totals(0, 0, 0, 0)
 
 
 class ListedRequest(NamedTuple):
@@ -39,6 +43,8 @@ class ListedRequest(NamedTuple):
     """None where nothing was reported."""
     changed: frozenset[str] = frozenset()
     """Of one that was sent in place of another: the hashes of the messages that it has in other words."""
+    beside: Beside = NOTHING
+    """What of `unattributed` is known: a system prompt and tools, thinking."""
 
 
 class Lesson(NamedTuple):
@@ -58,22 +64,24 @@ class RecordedSession:
         self._services = services
         self._options = options
         self._source = source
+        self.events = list(source.events)
+        """As they are now: what is decided here later changes nothing of what was recorded."""
         self._setups: dict[str, Setup] = {}
         self._tried: tuple[Setup, int, tuple[int, ...]] | None = None
         """The setup under which sizes were asked for last, of how many events, and they."""
-        self._next = (-1, 0)
-        """Of how many events the size of the next request was asked for last, and it."""
         marks = RequestMarks()
         for event in source.events:
             marks.add(event)
         self.marks: Sequence[RequestMark] = [each._replace(model=each.model or source.model) for each in marks.marks]
+        self._is_main = is_main(self.marks)
 
     # Planning
 
     def setup(self, model: str) -> Setup:
         """For one of the session's models, with what its reports have taught."""
         learnt = self.calibration(model)
-        return self._plain_setup(model).with_calibration(learnt, learnt.rest)
+        rest = self.unattributed(None) if model == self._source.model else learnt.rest
+        return self._plain_setup(model).with_calibration(learnt, rest)
 
     def _plain_setup(self, model: str) -> Setup:
         if model not in self._setups:
@@ -90,19 +98,100 @@ class RecordedSession:
         mark = self.marks[at]
         made = self._plans.plan(mark)
         self._plain_setup(mark.model).counter.flush()
-        made = made.as_reported(mark.reported, self._rest(mark), whole=mark.exact)
+        made = made.as_reported(mark.reported, self._rest(at, made.totals), self._beside(mark), mark.exact)
         return replace(made, verdict=Verdict("fits", BY_HAND)) if mark.by_hand else made
 
-    def _rest(self, mark: RequestMark) -> int:
-        """What a request that was not reported had beside its rows, by the reports before it, else by the first."""
-        before = next((each for each in reversed(self.lessons) if each.mark.upto <= mark.upto), None)
-        return before.learnt.rest if before is not None else self.calibration(mark.model).fixed
+    def plan_upto(self, upto: int) -> ContextPlan:
+        """The request that was made from the log up to an event; else the one that would have been, as estimated."""
+        place = self.place_of(upto)
+        if place is not None:
+            return self.plan(place)
+        mark = self._next._replace(upto=upto)
+        made = self._plans.plan(mark)
+        counted = RequestPlans(self.events, self._bodies, self._plain_setup).plan(mark).totals
+        rest = self._estimated(mark, counted) - made.totals.tokens if self.lessons else 0
+        setup = self._plain_setup(mark.model).with_calibration(self.calibration(mark.model), rest)
+        return replace(setup.plan(self.events[:upto]), beside=self._beside(mark))
+
+    def place_of(self, upto: int) -> int | None:
+        """The place of the request of the conversation that was made from the log up to an event, and reported."""
+        main = self._is_main
+        return next(
+            (at for at, mark in enumerate(self.marks) if mark.upto == upto and mark.reported and main(mark)), None
+        )
+
+    def _rest(self, at: int, totals: Totals) -> int:
+        """What a request that was not reported had beside its rows, by the reports before it, else by all of them."""
+        counted = self._counted[at] if self.marks[at].reported is None and self.lessons else None
+        return 0 if counted is None else self._estimated(self.marks[at], counted) - totals.tokens
+
+    def _estimated(self, mark: RequestMark, counted: Totals) -> int:
+        """What a request has by the reports before it. `counted`: without any factor."""
+        before = self.lessons[: bisect_right(self.lessons, mark.upto, key=lambda each: each.mark.upto)]
+        same = (each.learnt for each in reversed(before) if each.learnt.model == mark.model)
+        learnt = next(same, before[-1].learnt if before else self.calibration(mark.model))
+        return learnt.estimate(counted.items, counted.framing, self._thought(mark))
+
+    def _beside(self, mark: RequestMark) -> Beside:
+        """What it is known that a request had beside its rows."""
+        if mark.exact or not self.lessons or not self._is_main(mark):
+            return NOTHING
+        return self.calibration(mark.model).beside(self._thought(mark))
+
+    def _thought(self, mark: RequestMark) -> PastThinking:
+        """The thinking before a request that is in none of its rows."""
+        return PastThinking() if mark.exact else self._thinking.before(mark.upto)
+
+    @cached_property
+    def _thinking(self) -> ThinkingSoFar:
+        main = self._is_main
+        reports = {mark.usage for mark in self.marks if main(mark)}
+        counter, factor = self._plain_setup(self._source.model).counter, tokenizer_factor(self._source.model)
+        return ThinkingSoFar(self.events, reports, lambda text: round(factor * counter.count(text).tokens))
+
+    @cached_property
+    def _next(self) -> RequestMark:
+        """The request that would come next."""
+        purpose: Purpose = next((mark.purpose for mark in self.marks if self._is_main(mark)), "turn")
+        return RequestMark(len(self.events), 0, self._source.model, purpose=purpose)
+
+    @cached_property
+    def _counted(self) -> Sequence[Totals | None]:
+        """Our count of each request of the conversation, and of the next one, without any factor."""
+        plans = RequestPlans(self.events, self._bodies, self._plain_setup, sizes=True)
+        main = self._is_main
+        return [plans.plan(mark).totals if main(mark) else None for mark in (*self.marks, self._next)]
 
     def unattributed(self, at: int | None) -> int:
         """What a request has beside the rows, whatever policy it is planned under; None: the next one."""
-        if at is None:
-            return self.calibration(self._source.model).rest
-        return self.plan(at).unattributed
+        return self._next_unattributed if at is None else self.plan(at).unattributed
+
+    @cached_property
+    def _next_unattributed(self) -> int:
+        return self.next_size - self._next_totals.tokens if self.lessons else 0
+
+    @cached_property
+    def next_size(self) -> int:
+        """What the next request would have."""
+        counted = self._counted[-1] if self.lessons else None
+        return self._next_totals.tokens if counted is None else self._estimated(self._next, counted)
+
+    @property
+    def _next_totals(self) -> Totals:
+        """Our count of the next request, as the reports have taught."""
+        return self._all_totals[-1]
+
+    @cached_property
+    def _all_totals(self) -> Sequence[Totals]:
+        """Our count of each request, and of the next one, as the reports have taught."""
+        plans = RequestPlans(self.events, self._bodies, self._calibrated_setup, sizes=True)
+        main = self._is_main
+        # Of what was asked beside the conversation, and neither written down nor reported, nothing is known.
+        known = (mark.exact or mark.reported is not None or main(mark) for mark in self.marks)
+        found = [
+            plans.plan(mark).totals if is_known else NO_TOTALS for mark, is_known in zip(self.marks, known, strict=True)
+        ]
+        return [*found, plans.plan(self._next).totals]
 
     def body(self, at: int) -> dict[str, Any] | None:
         """A request as it went over the wire, where the log has it."""
@@ -111,16 +200,16 @@ class RecordedSession:
 
     @cached_property
     def _bodies(self) -> RequestBodies:
-        return RequestBodies(self._source.events)
+        return RequestBodies(self.events)
 
     @cached_property
     def _plans(self) -> RequestPlans:
-        return RequestPlans(self._source.events, self._bodies, self._calibrated_setup)
+        return RequestPlans(self.events, self._bodies, self._calibrated_setup)
 
     @property
     def newest(self) -> int | None:
         """The place of the last request of the conversation itself; None where none of them was reported."""
-        main = is_main(self.marks)
+        main = self._is_main
         return None if self.place(None) is None else max(at for at, mark in enumerate(self.marks) if main(mark))
 
     def place(self, number: int | None, option: str = "--nth") -> int | None:
@@ -129,7 +218,7 @@ class RecordedSession:
         `option`: where the number was given.
         """
         if number is None:
-            main, last = is_main(self.marks), last_reported(self.marks)
+            main, last = self._is_main, last_reported(self.marks)
             exact = (at for at in reversed(range(len(self.marks))) if self.marks[at].exact and main(self.marks[at]))
             return next(exact, None) if last < 0 else last
         if not 1 <= number <= len(self.marks):
@@ -140,14 +229,11 @@ class RecordedSession:
     @cached_property
     def listed(self) -> Sequence[ListedRequest]:
         """All requests in order."""
-        plans = RequestPlans(self._source.events, self._bodies, self._calibrated_setup, sizes=True)
-        found, main = [], is_main(self.marks)
-        for number, mark in enumerate(self.marks, 1):
-            # Of what was asked beside the conversation, and neither written down nor reported, nothing is known.
-            is_known = mark.exact or mark.reported is not None or main(mark)
-            tokens = plans.plan(mark).totals.tokens if is_known else 0
-            rest = None if mark.reported is None else mark.reported - tokens
-            found.append(ListedRequest(number, mark, tokens, rest, self._changed(mark)))
+        found = []
+        for number, (mark, totals) in enumerate(zip(self.marks, self._all_totals, strict=False), 1):
+            rest = None if mark.reported is None else mark.reported - totals.tokens
+            beside = NOTHING if mark.reported is None else self._beside(mark)
+            found.append(ListedRequest(number, mark, totals.tokens, rest, self._changed(mark), beside))
         return found
 
     @property
@@ -169,20 +255,12 @@ class RecordedSession:
     def unreported(self) -> Mapping[int, int]:
         """About how large each request was that nobody reported, by its place."""
         found = ((at, each) for at, each in enumerate(self.listed) if each.mark.reported is None and each.tokens)
-        return {at: each.tokens + self._rest(each.mark) for at, each in found}
+        return {at: each.tokens + self._rest(at, self._all_totals[at]) for at, each in found}
 
     @cached_property
     def conversation(self) -> Sequence[RequestMark]:
         """The requests of the conversation itself that were reported."""
         return [mark for mark in self.marks if mark.reported and mark.purpose == "turn"]
-
-    @property
-    def next_size(self) -> int:
-        """What the next request would have."""
-        events = self._source.events
-        if self._next[0] != len(events):
-            self._next = (len(events), self.setup(self._source.model).plan(events).size)
-        return self._next[1]
 
     def sizes_under(self, setup: Setup) -> tuple[int, ...]:
         """The sizes that the requests of the conversation, and the next one, would have under another setup."""
@@ -201,18 +279,24 @@ class RecordedSession:
     @cached_property
     def lessons(self) -> Sequence[Lesson]:
         """One for each report of the conversation itself, in order: the estimate made before it, and what it taught."""
-        plans = RequestPlans(self._source.events, self._bodies, self._plain_setup, sizes=True)
+        main = self._is_main
+        if not any(mark.reported and main(mark) for mark in self.marks):
+            return []
         learners: dict[str, Calibrator] = {}
-        found = []
-        main = is_main(self.marks)
-        for mark in self.marks:
-            if mark.reported and main(mark):
-                totals = plans.plan(mark).totals
-                learner = learners.setdefault(mark.model, Calibrator(mark.model, tokenizer_factor(mark.model)))
-                before = learner.calibration
-                learner.add(ReportedSize(totals.items, totals.framing, mark.reported))
-                estimated = before.estimate(totals.items, totals.framing) if before.samples else None
+        found: list[Lesson] = []
+        last: dict[str, int] = {}
+        for mark, totals in zip(self.marks, self._counted, strict=False):
+            if mark.reported and totals is not None:
+                model = mark.model
+                learner = learners.setdefault(model, Calibrator(model, tokenizer_factor(model), extra_framing(model)))
+                before, thought = learner.calibration, self._thought(mark)
+                learner.add(ReportedSize(totals.items, totals.framing, mark.reported, thought))
+                estimated = before.estimate(totals.items, totals.framing, thought) if before.samples else None
+                last[model] = len(found)
                 found.append(Lesson(mark, estimated, learner.calibration))
+        for model, at in last.items():
+            learners[model].learn()  # the rows are shown as all reports together have taught
+            found[at] = found[at]._replace(learnt=learners[model].calibration)
         return found
 
     @cached_property
@@ -225,15 +309,13 @@ class RecordedSession:
         if found is not None:
             return found
         fixed = self.lessons[-1].learnt.fixed if self.lessons else 0
-        return Calibration(model, tokenizer_factor(model), fixed, fixed)
+        return Calibration(model, tokenizer_factor(model), fixed, extra_framing(model), rest=fixed)
 
     def estimate(self, upto: int) -> int | None:
-        """What a request made from the log up to an event would have been, by the reports before it; None: none."""
-        before = next((lesson for lesson in reversed(self.lessons) if lesson.mark.upto <= upto), None)
-        if before is None:
+        """What a request made from the log up to an event has, by its report or those before it; None: none."""
+        if not any(lesson.mark.upto <= upto for lesson in self.lessons):
             return None
-        totals = self._plain_setup(before.mark.model).plan(self._source.events[:upto]).totals
-        return before.learnt.estimate(totals.items, totals.framing)
+        return self.plan_upto(upto).size
 
 
 def make_setup(
@@ -244,21 +326,25 @@ def make_setup(
     knobs: Sequence[str],
     recorded: RecordedSession | None = None,
     at: int | None = None,
+    upto: int | None = None,
 ) -> Setup:
     """A setup for a source; what the command line says of the window holds for as long as the program runs.
 
     Where another agent recorded the source, its reports tell how to count, and what requests have beside the log; `at`:
-    which of its requests is planned.
+    which of its requests is planned; `upto`: it is the one made from the log up to that event.
     """
+    # The window is that of the whole session, also where a past request is planned.
+    whole = source if recorded is None else source._replace(events=recorded.events)
     made = services.set_up(
-        replace(options, policy=policy, knobs=tuple(knobs), model=source.model), source._replace(knobs=())
+        replace(options, policy=policy, knobs=tuple(knobs), model=source.model), whole._replace(knobs=())
     )
     if policy == RECORDED:
         made = made.compacting_like(services.own_policy(source.model))
     if recorded is None:
         return made
     made = made.summarised_by(services.default_model)
-    return made.with_calibration(recorded.calibration(source.model), recorded.unattributed(at))
+    beside = recorded.unattributed(at) if upto is None else recorded.plan_upto(upto).unattributed
+    return made.with_calibration(recorded.calibration(source.model), beside)
 
 
 def set_up(services: Services, options: Options, source: Source) -> Setup:

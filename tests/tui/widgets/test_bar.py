@@ -105,6 +105,14 @@ def test_the_bar_is_true_at_every_width(budget: Budget, width: int, compact_at: 
     assert len(drawn) == width
 
 
+@given(st.integers(1, 900_000), st.integers(0, 900_000), st.integers(1, 250))
+def test_what_was_counted_too_high_is_said_and_not_drawn(sent: int, too_high: int, width: int) -> None:
+    budget = Budget(*[0] * 12)._replace(history=sent + too_high, unattributed=-too_high, free=1_000_000 - sent)
+    drawn = draw(budget, 1_000_000, width).plain
+    assert len(drawn) - len(drawn.lstrip("█")) == max(1, round(width * sent / 1_000_000))
+    assert (f"− counted too high {too_high:,}" in legend(budget, 200).plain) == (too_high > 0)
+
+
 @pytest.mark.parametrize(("history", "colour"), [(4_000, ""), (7_500, "$warning"), (9_300, "$error")])
 def test_the_bars_colour_follows_how_full_it_is(history: int, colour: str) -> None:
     budget = Budget(*[0] * 12)._replace(history=history, free=10_000 - history)

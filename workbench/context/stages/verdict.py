@@ -13,13 +13,14 @@ from workbench.context.plan import Verdict
 def verdict(limits: Limits, total: int, slots: Mapping[Slot, int], waiting: Sequence[str]) -> Verdict:
     """Whether a request of `total` tokens can be sent; `waiting` are the ids of calls that still run."""
     parts = [f"{total:,} tokens"]
-    parts += [f"{limits.unattributed:,} that are not in the log"] if limits.unattributed else []
+    parts += [f"{limits.unattributed:,} that are not in the log"] if limits.unattributed > 0 else []
     parts += [f"{limits.margin:,} margin"] if limits.margin else []
     answer = limits.answer(total)
     wished = f" (of {limits.reserve:,})" if answer < limits.reserve else ""
     parts += [f"{answer:,} reserve{wished}"] if answer else []
     need = limits.need(total)
-    spent = " + ".join(parts) + (f" = {need:,}" if len(parts) > 1 else "")
+    fewer = f" − {-limits.unattributed:,} that the provider does not count" if limits.unattributed < 0 else ""
+    spent = " + ".join(parts) + fewer + (f" = {need:,}" if len(parts) > 1 or fewer else "")
     if need > limits.window:
         largest = max(slots, key=lambda slot: slots[slot])
         over = f"{need - limits.window:,} over the window of {limits.window:,}"

@@ -230,7 +230,7 @@ def _metrics(view: CompactionView) -> Rows:
         ("made", f"{counted.made} ({_counts(counted.by_status)}); by trigger: {_counts(counted.by_trigger)}"),
         ("without a model", f"{counted.digests}"),
         ("freed", f"{counted.freed:,} tokens"),
-        ("cost", f"${counted.cost:.4f}{unknown}"),
+        ("cost", "unknown" if counted.cost is None else f"${counted.cost:.4f}{unknown}"),
         ("failures", _counts(counted.failures)),
     ]
     spreads = (("seconds", counted.seconds), ("ratio", counted.ratios), ("facts kept", counted.scores))

@@ -35,6 +35,13 @@ def cost(value: float | None) -> str:
     return "?" if value is None else f"${value:.4f}"
 
 
+def _spent(total: UsageTotals, unknown: str) -> str:
+    """A sum in dollars, and how many requests are not in it; `unknown` says that of them."""
+    if total.known_cost is None:
+        return "cost unknown"
+    return cost(total.known_cost) + (unknown.format(total.uncosted) if total.uncosted else "")
+
+
 def _seconds(value: float | None) -> str:
     return "" if not value else f"{value:.1f} s"
 
@@ -48,7 +55,6 @@ def _request(row: LedgerRow, number: int | None) -> tuple[str, ...]:
 
 
 def _sums(name: str, total: UsageTotals, compactions: Sequence[int] | None = None) -> tuple[str, ...]:
-    spent = cost(total.cost) + (f" + {total.uncosted} unknown" if total.uncosted else "")
     return (
         name,
         when(total.last_at) if total.last_at else "",
@@ -59,7 +65,7 @@ def _sums(name: str, total: UsageTotals, compactions: Sequence[int] | None = Non
         f"{total.cached:,}",
         f"{total.completion:,}",
         f"{total.tokens:,}",
-        spent,
+        _spent(total, " + {} unknown"),
         _seconds(total.seconds),
         f"◆ {', '.join(map(str, compactions))}" if compactions else "",
     )
@@ -98,16 +104,15 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[TextLine]
 def _summary(ledger: Ledger, model: str, unreported: int) -> Iterator[TextLine]:
     total = ledger.total
     asked = _count(total.requests, "request") + (f" and {unreported:,} without a report" if unreported else "")
-    known = f", {total.uncosted} requests of unknown cost" if total.uncosted else ""
-    yield TextLine(f"{asked} in {_count(len(ledger.turns), 'turn')}: {cost(total.cost)}{known}", "head")
+    spent = _spent(total, ", {} requests of unknown cost")
+    yield TextLine(f"{asked} in {_count(len(ledger.turns), 'turn')}: {spent}", "head")
     yield TextLine(
         f"counted {total.estimate:,} + unattributed {total.unattributed:+,} = reported {total.prompt:,} prompt tokens"
     )
     share = f" ({percent(total.cached / total.prompt, 0)} of the prompts)" if total.prompt else ""
     thinking = f", of that thinking {total.reasoning:,}" if total.reasoning else ""
     yield TextLine(f"cached {total.cached:,}{share}, answers {total.completion:,}{thinking}")
-    calibration = ledger.calibration(model)
-    yield TextLine(f"calibration: {printable(calibration.why)}", "why")
+    yield TextLine(f"calibration: {printable(ledger.calibration_words(model))}", "why")
     growth = ledger.growth
     if growth is not None:
         yield TextLine(f"the context grows by {growth:+,.0f} tokens a turn", "why")

@@ -40,6 +40,8 @@ SEGMENTS = (
 
 
 COUNTED = BarSegment("unattributed", "counting", "?", "counted otherwise")
+TOO_MUCH = BarSegment("unattributed", "too high", "−", "counted too high")
+"""In place of what is not in the file, where the provider counted less than the rows have."""
 
 
 def apportion(amounts: Sequence[int], width: int) -> list[int]:
@@ -82,8 +84,8 @@ def draw(budget: Budget, window: int, width: int, compact_at: int = 0) -> Conten
 
     Nearly full it takes the colour of a warning, then of an error; what sticks out of the window is one at any rate.
     """
-    parts = amounts(budget)
-    sent, total = sum(parts[:SENT]), sum(parts)
+    parts, too_much = amounts(budget), max(0, -budget.unattributed)
+    sent, total = sum(parts[:SENT]) - too_much, sum(parts) - too_much
     if total <= 0 or width <= 0:
         return Content()
     filled = min(width, max(1, round(width * sent / total))) if sent else 0
@@ -132,6 +134,8 @@ def legend(budget: Budget, width: int, compact_at: int = 0, *, whole: bool = Fal
     """
     named = [COUNTED if whole and part.name == COUNTED.name else part for part in SEGMENTS]
     parts = {part: amount for part, amount in zip(named, amounts(budget), strict=True) if amount}
+    if budget.unattributed < 0:
+        parts = {TOO_MUCH: -budget.unattributed, **parts}
     over = f"over by {-budget.free:,}" if budget.free < 0 else ""
     largest = sorted(parts, key=lambda part: -parts[part])
     tries = [(form, largest) for form in LEGEND_FORMS]

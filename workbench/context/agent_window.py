@@ -1,0 +1,32 @@
+"""The window that another agent worked with, where it does not tell: by what it sent and when it compacted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from workbench.log.events import Body, Compaction, Usage
+from workbench.models.catalogue import ModelInfo
+from workbench.models.windows import window_seen
+
+
+def compacted_at(body: Body) -> int:
+    """The size at which an agent compacted by itself; 0: it did not, or does not say so."""
+    if not isinstance(body, Compaction) or not body.meta.get("made_by") or body.meta.get("trigger") != "auto":
+        return 0
+    before = body.meta.get("tokens_before")
+    return before if isinstance(before, int) and before > 0 else 0
+
+
+def as_the_agent_used_it(info: ModelInfo, bodies: Iterable[Body]) -> ModelInfo:
+    """A model with the window that its requests and compactions in a log bear witness to."""
+    largest = compacted = 0
+    model = ""
+    for body in bodies:
+        if isinstance(body, Usage):
+            model = body.model
+            largest = max(largest, body.prompt or 0) if model == info.name else largest
+        elif model in ("", info.name):
+            compacted = compacted_at(body) or compacted
+    window = window_seen(info.name, info.window, largest, compacted)
+    return info if window == info.window else replace(info, window=window, window_source="agent")

@@ -1,0 +1,93 @@
+"""Numbers that satisfy many equations as well as possible, and are not led astray by a few odd ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+ROUNDS = 12
+"""Each round gives less weight to equations that are far off; after so many little changes."""
+CLOSE = 1e-4
+"""A difference below this share of the largest right side is as good as none."""
+TINY = 1e-12
+
+Bounds = Sequence[tuple[float, float]]
+
+
+class Equation(NamedTuple):
+    """What unknowns, each times its share, should add up to."""
+
+    shares: tuple[float, ...]
+    total: float
+
+
+def least_deviations(equations: Sequence[Equation], bounds: Bounds) -> list[float]:
+    """The unknowns for which the equations are off by the least in sum, each within its bounds.
+
+    Least squares, again and again with other weights. An unknown that leaves its bounds is held at the bound, and the
+    others are found anew.
+    """
+    held: dict[int, float] = {}
+    while True:
+        found = _unbounded(equations, len(bounds), held)
+        outside = [at for at, (least, most) in enumerate(bounds) if not least <= found[at] <= most and at not in held]
+        if not outside:
+            return found
+        worst = max(outside, key=lambda at: _beyond(found[at], *bounds[at]))
+        held[worst] = min(max(found[worst], bounds[worst][0]), bounds[worst][1])
+
+
+def _beyond(value: float, least: float, most: float) -> float:
+    return max(least - value, value - most) / max(1.0, most - least)
+
+
+def _unbounded(equations: Sequence[Equation], unknowns: int, held: dict[int, float]) -> list[float]:
+    free = [at for at in range(unknowns) if at not in held]
+    rows = []
+    for shares, total in equations:
+        left = total - sum(shares[at] * value for at, value in held.items())
+        rows.append(([shares[at] for at in free], left))
+    enough = CLOSE * max((abs(total) for _, total in rows), default=0) + TINY
+    weights = [1.0] * len(rows)
+    found = [0.0] * len(free)
+    for _ in range(ROUNDS if free else 0):
+        found = _solved(*_normal(rows, weights, len(free)))
+        weights = [
+            1 / max(enough, abs(total - sum(map(float.__mul__, map(float, shares), found)))) for shares, total in rows
+        ]
+    values = dict(zip(free, found, strict=True)) | held
+    return [values[at] for at in range(unknowns)]
+
+
+def _normal(
+    rows: Sequence[tuple[list[float], float]], weights: Sequence[float], size: int
+) -> tuple[list[list[float]], list[float]]:
+    """The normal equations of weighted least squares."""
+    matrix = [[0.0] * size for _ in range(size)]
+    right = [0.0] * size
+    for (shares, total), weight in zip(rows, weights, strict=True):
+        for at, share in enumerate(shares):
+            if share:
+                scaled = share * weight
+                right[at] += scaled * total
+                line = matrix[at]
+                for other, second in enumerate(shares):
+                    line[other] += scaled * second
+    return matrix, right
+
+
+def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:
+    """Of a symmetric matrix; an unknown that nothing tells about is 0."""
+    size = len(right)
+    lines = [[*line, value] for line, value in zip(matrix, right, strict=True)]
+    scales = [line[at] for at, line in enumerate(lines)]
+    for at in range(size):
+        pivot = lines[at][at]
+        if pivot <= 1e-11 * scales[at] or pivot <= 0:
+            lines[at] = [0.0] * (size + 1)
+            continue
+        for other in range(size):
+            if other != at:
+                factor = lines[other][at] / pivot
+                lines[other] = [a - factor * b for a, b in zip(lines[other], lines[at], strict=True)]
+    return [lines[at][size] / lines[at][at] if lines[at][at] else 0.0 for at in range(size)]
