@@ -267,7 +267,7 @@ def loss_words(audit: Audit) -> str:
     named = [shortened(fact.text, NAMED) for fact in lost[:MOST_NAMED]]
     more = len(lost) - len(named) + audit.unlisted
     listed = ", ".join([*named, *([f"{more:,} more"] if more else [])])
-    forgotten = f"; {len(audit.forgotten):,} of the summary before are gone" if audit.forgotten else ""
+    forgotten = f"; {len(audit.forgotten):,} of the previous summary are lost too" if audit.forgotten else ""
     keeps = f"keeps {len(audit.kept):,} of {facts:,}; loses {listed}" if listed else f"keeps all {facts:,}"
     return f"{keeps}{forgotten}"
 

@@ -232,10 +232,10 @@ def told(body: Body) -> str:
 
 
 _HOLD_ENDS: Final[Mapping[HoldEnd, str]] = {
-    "as_it_was": "then sent as it was",
+    "as_it_was": "then sent unchanged",
     "changed": "then something else was sent in its place",
     "answered": "then answered by hand: what follows is not the model's",
-    "expired": "then sent as it was, because the time was over",
+    "expired": "then sent unchanged, because the time was over",
     "gone": "until the agent gave up",
 }
 

@@ -63,7 +63,7 @@ async def test_the_whole_width_shows_what_would_be_summarised_and_the_history_be
         assert view.would.startswith("summarise ")
         text = screen_of(app)
         first = next(line for line in text.splitlines() if "▸ compacts at" in line)
-        assert "now would  summarise" in first
+        assert "compacting now would summarise" in first
         assert "tokens by turn" in text
         assert " compacts at 16,000 ┄" in text
         assert "◇ #50 41,200 → 3,150 tokens" in text

@@ -139,7 +139,7 @@ async def test_what_is_held_is_told_on_the_main_screen_until_it_is_let_go(servic
 
 async def test_items_are_excluded_masked_and_edited_and_what_is_left_is_sent(services: Services) -> None:
     async with held(services, ASK) as (pilot, _, proxy, asking):
-        await seen(pilot, "● new", "and now [b]what[/b]?", "goes on as it was in")
+        await seen(pilot, "● new", "and now [b]what[/b]?", "released unchanged in")
         await at(pilot, "messages.1.0")
         await pilot.press("x")
         await seen(pilot, "excluded", "frees")
@@ -189,7 +189,7 @@ async def test_items_are_excluded_masked_and_edited_and_what_is_left_is_sent(ser
 async def test_what_is_new_is_in_sight_when_it_is_opened(services: Services, size: tuple[int, int]) -> None:
     talk = [each for at in range(30) for each in (called(f"c{at}", path="."), result(f"c{at}", "a.txt " * 90))]
     async with held(services, claude(user("list it"), *talk), size) as (pilot, _, _, _):
-        await seen(pilot, "goes on as it was in")
+        await seen(pilot, "released unchanged in")
         await settle(pilot)
         finder = await listed(pilot)
         at, top = finder.found.highlighted or 0, finder.found.scroll_offset.y

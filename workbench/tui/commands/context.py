@@ -77,7 +77,7 @@ def request(host: Host, argument: str) -> None:
 @COMMANDS.add(
     "replay",
     "replay the request",
-    "send the recorded request that is looked at again, as it was or changed, and compare the answers",
+    "send the recorded request in view again, unchanged or changed, and compare the answers",
     argument="[WORDS]",
 )
 async def replay(host: Host, argument: str) -> None:
@@ -306,7 +306,7 @@ async def lab(host: Host, argument: str) -> None:
 @COMMANDS.add(
     "waste",
     "mask waste",
-    "what is sent and is of no more use, because it was read again, overwritten, tried again or is defined twice; "
+    "what is sent and is no longer needed, because it was read again, overwritten, tried again or is defined twice; "
     "Enter masks it",
 )
 async def waste(host: Host, argument: str) -> None:

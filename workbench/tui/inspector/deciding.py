@@ -59,7 +59,7 @@ class DecidingPane(Observing, Vertical):
             return
         try:
             if shown.queries is None or len(self.rows.chosen) > MOST_CHOSEN:
-                raise WorkbenchError(f"expected at most {MOST_CHOSEN:,} rows of a session")
+                raise WorkbenchError(f"expected at most {MOST_CHOSEN:,} items of a session")
             choice = choose(verb, items, shown.queries)
         except WorkbenchError as error:
             self._forget()
@@ -97,7 +97,7 @@ class DecidingPane(Observing, Vertical):
             self.app.push_screen(LargestScreen(shown), self._agree_to_largest)
 
     def action_waste(self) -> None:
-        """What is of no more use: a command, because the log has to be replayed for it."""
+        """What is no longer needed: a command, because the log has to be replayed for it."""
         self.post_message(Run("waste"))
 
     def _agree_to_largest(self, made: OverridePreview | None) -> None:

@@ -71,7 +71,7 @@ class InspectorPane(DecidingPane):
         Binding("y", "copy", "copy the rows' texts", id="inspector.copy"),
         Binding("T", "treemap", "show or hide the treemap: what fills the context", id="inspector.treemap"),
         Binding("L", "largest", "mask the largest items", id="inspector.largest"),
-        Binding("M", "waste", "mask waste: what is of no more use", id="inspector.waste"),
+        Binding("M", "waste", "mask waste: what is no longer needed", id="inspector.waste"),
         Binding("o", "jump", "go to the row's message in the chat", id="inspector.jump"),
         *(
             Binding(str(number), f"tab('{tab.key}')", f"the row: {tab.name}", id=f"inspector.{tab.key}")
@@ -233,8 +233,8 @@ class InspectorPane(DecidingPane):
         self.watch(self.row_list, "wish", self._count_once)
 
     def _count_once(self, wish: RowOrder) -> None:
-        """While a filter counts what matches, the sums do not count the rows as well."""
-        self.query_one(TotalsLine).filtered = bool(wish.filter)
+        """The sums count what is listed; while a filter counts what matches, they do not."""
+        self.query_one(TotalsLine).order = wish
 
     def _tell_in_map(self, notice: Content | None) -> None:
         self.treemap.notice = None if notice is None or self.row_list.region else notice.plain

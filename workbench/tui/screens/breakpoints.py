@@ -39,7 +39,7 @@ class BreakScreen(Finder[None]):
     COLUMNS = (Column("", 10), Column("what"), Column("where", 16, least=56), Column("tokens", 9, right=True))
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "take", "open; add or remove a breakpoint", id="breaks.take", priority=True),
-        Binding("ctrl+o", "release", "release as it was", id="breaks.release", priority=True),
+        Binding("ctrl+o", "release", "release unchanged", id="breaks.release", priority=True),
     ]
 
     def __init__(self, host: Host) -> None:
@@ -177,10 +177,10 @@ def _held_told(held: HeldSummary, width: int) -> Content:
         ("model", held.model),
         ("size", f"about {held.tokens:,} tokens, {per_cent(held.tokens, held.window)} of {held.window:,}"),
         ("items", f"{held.items:,}" if held.first else f"{held.items:,}, of which {held.new:,} are new"),
-        ("", "the first of its conversation that is looked at" if held.first else ""),
+        ("", "the first request seen of this conversation" if held.first else ""),
         (
             "waits",
-            f"{max(0, time.time() - held.since):,.0f} s; goes on as it was after {held.until - held.since:,.0f} s",
+            f"{max(0, time.time() - held.since):,.0f} s; released unchanged after {held.until - held.since:,.0f} s",
         ),
     ]
     return blocks(Content.styled(f"held: {printable(held.id)}", "bold"), pairs(facts, width), lines(held.last))

@@ -48,7 +48,7 @@ class HeldScreen(Finder[bool]):
     COLUMNS = (Column("", 9), Column("kind", 10), Column("tokens", 7, right=True), Column("text"))
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "take", "release", id="held.release", priority=True),
-        Binding("o", "as_it_was", "as it was", id="held.as-it-was"),
+        Binding("o", "as_it_was", "release unchanged", id="held.as-it-was"),
         Binding("a", "answer", "answer", id="held.answer"),
         Binding("x", "exclude", "exclude", id="held.exclude"),
         Binding("m", "mask", "mask", id="held.mask"),
@@ -145,7 +145,7 @@ class HeldScreen(Finder[bool]):
 
     def _since(self) -> str:
         first = self._detail.summary.first
-        return "since the model spoke last; no earlier one was looked at" if first else "since the last request"
+        return "since the model's last answer; no earlier request of this conversation was seen" if first else "since the last request"
 
     def _item(self, path: str) -> BodyItem:
         assert self._edit is not None
@@ -176,7 +176,7 @@ class HeldScreen(Finder[bool]):
             parts.append(f"then under {self._detail.policy.split()[0]}")
         if self._pinned:
             parts.append(f"pins {counted(len(self._pinned), 'result')}")
-        parts.append(f"goes on as it was in {left // 60}:{left % 60:02}")
+        parts.append(f"released unchanged in {left // 60}:{left % 60:02}")
         return " · ".join(parts)
 
     # Changing
@@ -306,7 +306,7 @@ class HeldScreen(Finder[bool]):
         except WorkbenchError as error:
             self.said, self._is_releasing = str(error), False
             return
-        done = {"as_it_was": "released as it was", "changed": "released changed", "answered": "answered"}[order.end]
+        done = {"as_it_was": "released unchanged", "changed": "released changed", "answered": "answered"}[order.end]
         pinned = f", {counted(len(order.pin), 'result')} pinned" if order.pin else ""
         self.host.tell(f"{self._detail.summary.id}: {done}{pinned}")
         self.dismiss(True)

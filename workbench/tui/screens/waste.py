@@ -1,4 +1,4 @@
-"""What the open session carries and is of no more use: chosen, and masked with one key."""
+"""What the open session carries and is no longer needed: chosen, and masked with one key."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class WasteScreen(MaskScreen[CarriedWaste]):
     """Waste: mask it."""
 
     BINDING_GROUP_TITLE = "Waste"
-    TITLE_LINE = "Waste: what is sent and is of no more use"
+    TITLE_LINE = "Waste: what is sent and is no longer needed"
     HEADER = f"    {'kind':{KIND}}  tokens    carried    cost  what"
     NOTHING = f"no waste: nothing of {LEAST_TOKENS} tokens or more that is sent was read again, overwritten or retried"
 
