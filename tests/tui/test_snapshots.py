@@ -62,7 +62,10 @@ def test_the_whole_program(
     ("key", "words"),
     [
         ("f3", ("# who tokens share state what", "1,588", "t truncated", "Enter open", ". shows them")),
-        ("f4", ("compacting now would summarise 17 items", "#90: 2,348 → 314 tokens (7.5×)", "c compact", "Enter preview")),
+        (
+            "f4",
+            ("compacting now would summarise 17 items", "#90: 2,348 → 314 tokens (7.5×)", "c compact", "Enter preview"),
+        ),
     ],
     ids=["context", "compaction"],
 )

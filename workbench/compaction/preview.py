@@ -44,6 +44,8 @@ class PreviewInputs:
     catalogue: Catalogue
     model: str
     """Who summarises; empty for the digest."""
+    unable: str = ""
+    """Why it is the digest, where nobody asked for that."""
 
     @property
     def policy(self) -> CompactionPolicy:
@@ -62,6 +64,8 @@ class RequestFigures(NamedTuple):
     """Dollars, at the most; None where the price is not known."""
     cap: int
     """The most tokens the summary may have."""
+    unable: str = ""
+    """Why nobody is asked, where that was not wanted."""
 
 
 def source_of(selected: SelectedRange, policy: CompactionPolicy) -> SummarySource:
@@ -196,6 +200,7 @@ def preview_of(
         inside[-1].at if inside else 0,
         little,
         recall,
+        inputs.unable,
     )
 
 
@@ -206,7 +211,7 @@ def _seq(event: Event) -> int:
 def request_figures(inputs: PreviewInputs, selected: SelectedRange, cap: int) -> RequestFigures:
     """What would be asked; nothing where it does not fit, and the digest takes over."""
     if not inputs.model:
-        return RequestFigures("", 0, 0, 0.0, cap)
+        return RequestFigures("", 0, 0, 0.0, cap, inputs.unable)
     try:
         layout = inputs.lay_out(selected, cap)
     except CompactionRefused:
@@ -273,12 +278,13 @@ def loss_words(audit: Audit) -> str:
 
 
 def _asked(preview: CompactionPreview) -> RequestFigures:
-    return RequestFigures(preview.model, preview.request_tokens, preview.parts, preview.cost, preview.summary_cap)
+    asked = preview.model, preview.request_tokens, preview.parts, preview.cost
+    return RequestFigures(*asked, preview.summary_cap, preview.unable)
 
 
 def asked_for(figures: RequestFigures) -> str:
     """Who is asked for a summary, and what that costs."""
-    asked = "no model: the digest is made from the text alone, and costs nothing"
+    asked = f"no model: {figures.unable or 'the digest is made from the text alone, and costs nothing'}"
     if figures.model:
         cost = "price unknown" if figures.cost is None else f"at most ${figures.cost:.4f}"
         asked = f"{figures.model}: {figures.tokens:,} tokens in {counted(figures.parts, 'request')}, {cost}"

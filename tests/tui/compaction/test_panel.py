@@ -16,7 +16,7 @@ from workbench.tui.compaction.plot import Plot
 from workbench.tui.widgets.buttons import ButtonLine
 
 KEYS = {
-    "enter": "preview",
+    "enter": "compact",
     "D": "digest",
     "M": "mode",
     "H": "compactions",
@@ -42,11 +42,10 @@ async def test_the_border_names_the_keys_and_no_line_of_the_panel_does() -> None
         await settle(pilot)
         assert dict(app.panel.hints()) == {
             "c": "compact",
-            "Enter": "preview",
             "u": "undo",
             "U": "redo",
-            "D": "digest",
             "H": "history",
+            "D": "without a model",
             "M": "mode",
             "P": "policy",
             "i": "limits",

@@ -105,7 +105,8 @@ class Composer(HistoryTextArea, inherit_bindings=False):
     draft_cost = observed(lambda session: session.draft_cost, repaint=False)
     refusal = observed(lambda session: session.refusal, repaint=False)
     """Why no message can be sent, where that is so; commands can all the same."""
-    read_only = observed(lambda session: session.read_only, repaint=False)
+    fixed = observed(lambda session: session.read_only, repaint=False)
+    """Why nothing can be changed: of a file a session is made first."""
     completing: var[bool] = var(False)
     """Whether completions are offered."""
 
@@ -136,7 +137,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         """Say why nothing can be sent."""
         self._title()
 
-    def watch_read_only(self) -> None:
+    def watch_fixed(self) -> None:
         """Say what becomes of a message to a file."""
         self._title()
 
@@ -155,7 +156,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
             title = Content.styled(f"read-only: {printable(self.refusal)}", "$warning")
         elif self.editing is not None:
             title = Content.styled(f"editing message {self.editing.seq}: sends into a fork · Esc cancels", "$warning")
-        elif self.read_only == FILE:
+        elif self.fixed == FILE:
             title = Content.styled("read-only: a message asks to make a session of the file", "$quiet")
         else:
             title = Content("message")

@@ -263,7 +263,7 @@ class ChatPane(Observing, Vertical):
             self.composer.complete(what.kind, chosen.text)
             self.composer.focus()
             if isinstance(message, Composer.Take) and message.runs and what.kind == "slash" and chosen.is_whole:
-                self.composer.action_send()
+                self.composer.call_later(self.composer.action_send)  # as if the key came there: the message is its own
 
     @on(Composer.Leave)
     def _leave(self, message: Composer.Leave) -> None:

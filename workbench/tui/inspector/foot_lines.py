@@ -82,8 +82,8 @@ def arranged(lines: RowLines, width: int) -> Content:
     wish = lines.wish
     parts = []
     if wish.filter:
-        total = len(lines.rows)
-        parts.append(Content.assemble((f"{lines.matches:,}", "bold"), f" of {counted(total, 'item')} {'matches' if lines.matches == 1 else 'match'}"))
+        total = counted(len(lines.rows), "item")
+        parts.append(Content.assemble((f"{lines.matches:,}", "bold"), f" of {total} match"))
         parts.append(Content.styled(f"filter {printable(wish.filter.text)}", "$accent"))
     if wish.group:
         parts.append(Content(f"{len(lines.groups):,} groups by {wish.group}"))

@@ -41,7 +41,7 @@ from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.reader import copy
 
 ROW_HINTS: Hints = (
-    *(("Enter", "open"), ("f", "filter"), ("s", "sort"), ("T", "treemap"), ("L", "largest"), ("m", "mask")),
+    *(("Enter", "open"), ("f", "filter"), ("s", "sort"), ("T", "treemap"), ("L", "free space"), ("m", "mask")),
     *(("u", "undo"), ("p", "pin"), ("x", "exclude"), ("b", "group"), ("[ ]", "requests"), ("?", "all keys")),
 )
 MAP_HINTS: Hints = (
@@ -70,8 +70,8 @@ class InspectorPane(DecidingPane):
         Binding("r", "decide('restore')", "restore: send it whole again", id="inspector.restore"),
         Binding("y", "copy", "copy the rows' texts", id="inspector.copy"),
         Binding("T", "treemap", "show or hide the treemap: what fills the context", id="inspector.treemap"),
-        Binding("L", "largest", "mask the largest items", id="inspector.largest"),
-        Binding("M", "waste", "mask waste: what is no longer needed", id="inspector.waste"),
+        Binding("L", "free('largest')", "free space: the largest items", id="inspector.largest"),
+        Binding("M", "free('unneeded')", "free space: what is no longer needed", id="inspector.waste"),
         Binding("o", "jump", "go to the row's message in the chat", id="inspector.jump"),
         *(
             Binding(str(number), f"tab('{tab.key}')", f"the row: {tab.name}", id=f"inspector.{tab.key}")
