@@ -265,16 +265,18 @@ def summarised_words(selected: SelectedRange, tokens: int) -> str:
 
 
 def loss_words(audit: Audit) -> str:
-    """How many facts a summary keeps, and which it loses, in a line."""
+    """How many facts a summary keeps, and which it loses, in a line; counted as the list of lost facts counts them."""
     lost, facts = audit.lost, len(audit.kept) + len(audit.lost)
-    if not facts:
-        return "none found in what is summarised"
-    named = [shortened(fact.text, NAMED) for fact in lost[:MOST_NAMED]]
-    more = len(lost) - len(named) + audit.unlisted
-    listed = ", ".join([*named, *([f"{more:,} more"] if more else [])])
     forgotten = f"; {len(audit.forgotten):,} of the previous summary are lost too" if audit.forgotten else ""
-    keeps = f"keeps {len(audit.kept):,} of {facts:,}; loses {listed}" if listed else f"keeps all {facts:,}"
-    return f"{keeps}{forgotten}"
+    lesser = f"; {counted(audit.unlisted, 'lesser fact')} beside these" if audit.unlisted else ""
+    if not facts and not lesser:
+        return "none found in what is summarised"
+    if not lost:
+        return f"keeps all {facts:,}{lesser and f'{lesser} are lost'}{forgotten}"
+    named = [shortened(fact.text, NAMED) for fact in lost[:MOST_NAMED]]
+    more = len(lost) - len(named)
+    listed = ", ".join([*named, *([f"{more:,} more"] if more else [])])
+    return f"keeps {len(audit.kept):,} of {facts:,}, loses {len(lost):,}: {listed}{lesser}{forgotten}"
 
 
 def _asked(preview: CompactionPreview) -> RequestFigures:

@@ -111,7 +111,9 @@ class Entries:
 
     def _is_entry(self, body: Body) -> bool:
         match body:
-            case UserMessage() | SystemMessage() | Reasoning() | ToolCall() | Compaction() | Failure():
+            case Reasoning(text=text):
+                return bool(text.strip())  # of encrypted thinking there is nothing to read
+            case UserMessage() | SystemMessage() | ToolCall() | Compaction() | Failure():
                 return True
             case Snapshot() | Override() | Revert() | Hold():
                 return True

@@ -112,7 +112,7 @@ async def test_without_a_model_other_agents_sessions_come_first_and_say_how_they
         await settle(pilot)
         text = shown(pilot.app)
         assert "Enter send" not in text
-        assert "read-only: a message asks to make a session of the file" in text
+        assert "read-only: a message makes a session of it" in text
 
 
 def test_with_a_model_what_can_be_said_comes_first() -> None:

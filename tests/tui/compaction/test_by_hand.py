@@ -108,10 +108,8 @@ async def test_a_compaction_shows_how_much_it_has_read(services: Services, monke
 
     monkeypatch.setattr(compactor, "collect", held)
     async with on_screen(services) as (pilot, screen):
-        await asked(pilot, "f8")
-        await pilot.press("escape")
         screen.run("digest")
-        await rest(pilot)
+        await until(lambda: isinstance(pilot.app.screen, PreviewScreen) and pilot.app.screen.stage == "look")
         await pilot.press("y")
         await until(lambda: "compacting: looking for facts in 10 of 18 items" in shown(pilot.app))
         go_on.set()

@@ -138,7 +138,7 @@ STAGES: dict[Callable[[Pilot[Any], MainScreen], Awaitable[None]], tuple[str, ...
         "the bug in src/app1.py",
     ),
     refused: ("preview: nothing to do", "nothing to compact: the conversation is empty", "Esc leave"),
-    draft: ("facts keeps 1 of 13; loses", "5,931 → 1,683 of", "Port 9001 instead of 8001 (commit abc1231)."),
+    draft: ("facts keeps 1 of 13, loses 12:", "5,931 → 1,683 of", "Port 9001 instead of 8001 (commit abc1231)."),
     sure: ("? Discard the draft?", "Enter and Esc: keep", "y discard"),
     history: ("41,200 → 3,150", "46 of 49 facts", "constraint Fix the bug in src/app3.py", "u undo"),
 }

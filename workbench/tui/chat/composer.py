@@ -157,7 +157,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         elif self.editing is not None:
             title = Content.styled(f"editing message {self.editing.seq}: sends into a fork · Esc cancels", "$warning")
         elif self.fixed == FILE:
-            title = Content.styled("read-only: a message asks to make a session of the file", "$quiet")
+            title = Content.styled("read-only: a message makes a session of it", "$quiet")
         else:
             title = Content("message")
         cost = cost_line(self.draft_cost) if self.text.strip() and self.draft_cost.tokens else None

@@ -32,7 +32,7 @@ SEGMENTS = (
     BarSegment("unattributed", "not in file", "?", "not in file"),
     BarSegment("summaries", "sums", "▄"),
     BarSegment("history", "hist", "█"),
-    BarSegment("turn", "turn", "▌", full="current turn"),
+    BarSegment("turn", "turn", "▌", full="this turn"),
     BarSegment("framing", "frame", "+", full="message framing"),
     BarSegment("free", "free", "·"),
     BarSegment("margin", "margin", "╱"),

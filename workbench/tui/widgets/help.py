@@ -32,7 +32,10 @@ STATES = {
     "aside": "never sent: thinking, usage, snapshots",
 }
 WHERE = (
-    ("what fills the context", "F3, then s sorts by size, T draws a treemap, L lists the largest that may be masked"),
+    (
+        "what fills the context",
+        "F3, then s sorts by size, T draws a treemap, L lists what could be masked to free space",
+    ),
     (
         "why something is gone",
         "F3, Enter on its row: the reason, and since which request; what is missing, has disappeared or was forgotten, "
@@ -40,11 +43,14 @@ WHERE = (
     ),
     (
         "facts lost by a summary",
-        "F4, then Enter: a preview lists the facts that a compaction would lose, before anything is lost; H has those "
+        "F4, then c: a preview lists the facts that a compaction would lose, before anything is lost; H has those "
         "that are gone since a compaction was made, and o shows where a fact came from",
     ),
     ("bring it back", "F3, then r restores an item; u or F9 undoes the last change, also a compaction"),
-    ("make room, free tokens", "F8 compacts; F3, then m masks the item under the cursor, L the largest"),
+    (
+        "make room, free tokens",
+        "F8 compacts; F3, then L lists the largest items and what is no longer needed, m masks the item under the cursor",
+    ),
     ("what an earlier request held", "[ and ] walk along the requests, F6 goes to the timeline, w shows it as sent"),
     ("what it costs", "a has the ledger: tokens, cache and price of each request; /tokens the figures of the session"),
 )
