@@ -220,7 +220,7 @@ def test_the_line_about_facts_counts_as_the_list_of_them_does(
     said = loss_words(Audit(1.0, kept, lost, unlisted=unlisted))
     if lost:
         assert said.startswith(f"keeps {len(kept):,} of {len(kept) + len(lost):,}, loses {len(lost):,}: ")
-        names, _, more = said.partition(": ")[2].partition(";")[0].partition(" more")
+        names = said.partition(": ")[2].partition(";")[0].removesuffix(" more")
         counts = [int(each) for each in names.split(", ") if each.isdigit()]
         assert len([each for each in names.split(", ") if not each.isdigit()]) + sum(counts) == len(lost)
     assert (f"{unlisted:,} lesser fact" in said) == bool(unlisted)

@@ -286,7 +286,7 @@ def _asked(preview: CompactionPreview) -> RequestFigures:
 
 def asked_for(figures: RequestFigures) -> str:
     """Who is asked for a summary, and what that costs."""
-    asked = f"no model: {figures.unable or 'the digest is made from the text alone, and costs nothing'}"
+    asked = figures.unable or "no model: the digest is made from the text alone, and costs nothing"
     if figures.model:
         cost = "price unknown" if figures.cost is None else f"at most ${figures.cost:.4f}"
         asked = f"{figures.model}: {figures.tokens:,} tokens in {counted(figures.parts, 'request')}, {cost}"

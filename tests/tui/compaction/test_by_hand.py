@@ -16,6 +16,7 @@ from workbench.compaction import compactor, progress
 from workbench.compaction.facts import collect
 from workbench.compaction.selection import select_for
 from workbench.config.text import percent
+from workbench.models.endpoints import Endpoint
 from workbench.session.services import Services
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.compaction.history import HistoryScreen
@@ -267,15 +268,12 @@ async def test_without_a_key_for_the_model_the_digest_is_offered_and_no_provider
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = Script()
+    script.endpoint = Endpoint(lacks_key="OPENAI_API_KEY")
     script.play(monkeypatch)
-    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
     async with panel(services, (120, 40)) as (pilot, screen):
-        screen.model.switch_model("openai/gpt-4o")
-        await rest(pilot)
         found = await asked(pilot)
         text = " ".join(shown(pilot.app).split())
-        assert "no model: there is no key for openai/gpt-4o (set OPENAI_API_KEY), so this is the digest" in text
+        assert "asks there is no key for scripted (set OPENAI_API_KEY), so this is the digest" in text
         assert "d without a model" not in text
         await pilot.press("enter")
         await until(lambda: found.stage == "draft")

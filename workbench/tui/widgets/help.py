@@ -49,7 +49,7 @@ WHERE = (
     ("bring it back", "F3, then r restores an item; u or F9 undoes the last change, also a compaction"),
     (
         "make room, free tokens",
-        "F8 compacts; F3, then L lists the largest items and what is no longer needed, m masks the item under the cursor",
+        "F8 compacts; F3, then L lists the largest items and what is no longer needed, m masks the marked item",
     ),
     ("what an earlier request held", "[ and ] walk along the requests, F6 goes to the timeline, w shows it as sent"),
     ("what it costs", "a has the ledger: tokens, cache and price of each request; /tokens the figures of the session"),
