@@ -80,7 +80,7 @@ class WouldLine(Observing, WrappedLines):
         """The figures; nothing where they are not known."""
         view = self.compaction
         if view is not None and view.would:
-            return list(hanging(Content.styled("compacting now would ", "$quiet"), view.would, width))
+            return Content.assemble(("compacting now would ", "$quiet"), printable(view.would)).wrap(width)
         if view is not None and view.nothing and view.last is not None:  # before the first one, the last line says it
             return list(hanging(Content.styled("nothing to compact: ", "$quiet"), printable(view.nothing), width))
         return []
