@@ -23,7 +23,22 @@ PUZZLING = (
     ),
     *(r"no longer stands", r"stands again", r"\bgoes  ", r"not noted down", r"narrow down", r"(go|going) on under"),
     *(r"no part of the conversation", r"\brewrites \{", r"written again", r"throw (it )?away", r"look at it closely"),
-    *(r"under the mark", r"what it is about"),
+    *(
+        r"under the mark",
+        r"what it is about",
+        r"now would\b(?<!compacting now would)",
+        r"request, never sent",
+        r"made by the plan",
+    ),
+    *(
+        r"(go|goes) on as it was",
+        r"of no more use",
+        r"missed/100",
+        r"\bno fit\b",
+        r"sends beyond it",
+        r"the summary before",
+    ),
+    *(r"that is looked at",),
 )
 
 HOLDERS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)

@@ -225,7 +225,7 @@ def test_what_the_summary_before_held_and_this_one_dropped_is_shown(call: Call) 
         session = made.id
     shown = call("compact", session, "--digest", *WINDOW)
     assert shown.code == 0
-    assert re.search(r"^dropped  url: https://example.org/\d+, in the summary before \(", shown.out, re.MULTILINE)
+    assert re.search(r"^dropped  url: https://example.org/\d+, in the previous summary \(", shown.out, re.MULTILINE)
 
 
 def test_with_a_summary_of_the_users_own_nobody_is_asked(call: Call, session: str, tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from support.drafts import appended, compactor, drafted, setup, work
 from support.logs import number
 from support.talk import ROOMY, planned, preset, summary_of, words
 from workbench.compaction.cache import effect, paid_back
-from workbench.compaction.preview import can_recall, event_of, source_of
+from workbench.compaction.preview import can_recall, event_of, loss_words, source_of
 from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.compaction.summary_sizes import UNCAPPED, summary_cap
-from workbench.compaction.values import CompactionRefused
+from workbench.compaction.values import Audit, CompactionRefused, Fact
 from workbench.context import compare
 from workbench.context.policy import CompactionPolicy
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Setting, SlotContent, UserMessage
@@ -208,3 +208,19 @@ async def test_a_summary_has_one_size_in_its_draft_in_the_log_and_in_the_request
         rows = made.setup.plan([*events, Event(len(events) + 1, "c", 0, body)]).rows.in_request()
         assert draft.summary_tokens == sum(row.tokens for row in rows if row.slot == "summaries")
         assert body.meta["summary_tokens"] == draft.summary_tokens > draft.text_tokens
+
+
+FACTS = st.lists(st.builds(Fact, st.text("abc", min_size=1, max_size=9), st.just("path"), st.just("e1")), max_size=12)
+
+
+@given(FACTS.map(tuple), FACTS.map(tuple), st.integers(0, 2_000))
+def test_the_line_about_facts_counts_as_the_list_of_them_does(
+    kept: tuple[Fact, ...], lost: tuple[Fact, ...], unlisted: int
+) -> None:
+    said = loss_words(Audit(1.0, kept, lost, unlisted=unlisted))
+    if lost:
+        assert said.startswith(f"keeps {len(kept):,} of {len(kept) + len(lost):,}, loses {len(lost):,}: ")
+        names = said.partition(": ")[2].partition(";")[0].removesuffix(" more")
+        counts = [int(each) for each in names.split(", ") if each.isdigit()]
+        assert len([each for each in names.split(", ") if not each.isdigit()]) + sum(counts) == len(lost)
+    assert (f"{unlisted:,} lesser fact" in said) == bool(unlisted)

@@ -36,6 +36,7 @@ from workbench.log.events import AssistantMessage, Event, Override, ToolResult, 
 from workbench.log.ids import new_id
 from workbench.log.session import Session
 from workbench.log.store import Store
+from workbench.models.endpoints import Endpoint
 from workbench.models.reply_parts import CallFragment, Finished, Part, Text
 
 FRESH = 20
@@ -195,6 +196,7 @@ class _Writer:
         """`pause`: seconds between two words."""
         self._requests = count()
         self._pause = pause
+        self.endpoint = Endpoint()
 
     async def stream(self, body: Mapping[str, Any], **_: object) -> AsyncGenerator[Part, None]:
         number = next(self._requests)

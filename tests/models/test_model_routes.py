@@ -39,6 +39,16 @@ def test_a_key_of_the_store_goes_with_the_request(monkeypatch: pytest.MonkeyPatc
     assert reach().endpoint("claude-sonnet-4-5") == Endpoint(), "litellm finds that one by itself"
 
 
+def test_where_no_key_is_found_the_endpoint_says_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setattr("workbench.models.keys.find_spec", lambda _: None)
+    assert reach().endpoint("gpt-4o").lacks_key == "OPENAI_API_KEY"
+    assert not reach().endpoint("gpt-4o", "http://127.0.0.1:9/v1").lacks_key, "a server of one's own may need none"
+    assert not reach().endpoint("nobody-knows-this").lacks_key
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    assert not reach().endpoint("gpt-4o").lacks_key
+
+
 def test_the_address_of_a_call_wins_over_that_of_the_settings() -> None:
     ways = reach(models={"house": {"api_base": "http://house/v1"}})
     assert ways.endpoint("house") == Endpoint("http://house/v1")

@@ -1,4 +1,4 @@
-"""A request that a breakpoint names waits; then it goes on as it was, changed, or is answered by hand."""
+"""A request that a breakpoint names waits; then it is released unchanged or changed, or answered by hand."""
 
 from __future__ import annotations
 

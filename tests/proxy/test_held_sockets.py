@@ -1,4 +1,4 @@
-"""A request on a websocket waits like any other: it is seen whole, goes on as it was, or is answered by hand."""
+"""A request on a websocket waits like any other: it is seen whole, is released unchanged, or is answered by hand."""
 
 from __future__ import annotations
 

@@ -125,10 +125,10 @@ def test_what_was_decided_at_once_is_one_line_and_so_is_its_undo_and_redo() -> N
 @pytest.mark.parametrize(
     ("end", "told"),
     [
-        ("as_it_was", "then sent as it was"),
+        ("as_it_was", "then sent unchanged"),
         ("changed", "then something else was sent in its place"),
         ("answered", "then answered by hand: what follows is not the model's"),
-        ("expired", "then sent as it was, because the time was over"),
+        ("expired", "then sent unchanged, because the time was over"),
         ("gone", "until the agent gave up"),
     ],
 )
@@ -140,7 +140,7 @@ def test_what_waited_at_a_breakpoint_is_told(end: HoldEnd, told: str) -> None:
 
 def test_where_every_request_waits_nobody_asks_why() -> None:
     events = log(UserMessage("hi"), Hold(1, "every", "every request is held", 2_000), AssistantMessage("ho"))
-    assert Entries(events).entry(1, 3).text == "held for 2 s at breakpoint every, then sent as it was"
+    assert Entries(events).entry(1, 3).text == "held for 2 s at breakpoint every, then sent unchanged"
 
 
 def test_a_transcript_stays_as_it_was_when_the_log_grows() -> None:
@@ -184,3 +184,9 @@ def test_rows_in_the_order_of_the_log_are_always_found() -> None:
 def test_nothing_is_an_empty_conversation() -> None:
     assert len(NOTHING) == 0
     assert NOTHING.index_of(3) == 0
+
+
+def test_reasoning_of_which_nothing_can_be_read_is_not_told() -> None:
+    events = log(UserMessage("hi"), Reasoning("", "r1"), Reasoning(" \n", "r1"), Reasoning("hm", "r1"))
+    told = LogTranscript(Entries(events), None)
+    assert [told[at].text for at in range(len(told))] == ["hi", "hm"]

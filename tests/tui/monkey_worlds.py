@@ -26,6 +26,7 @@ from tui.recorded.long_run import FIXED, as_file, run, step
 from tui.screens.test_on_the_way import Agent, agent
 from workbench.config.paths import config_dir
 from workbench.log.codec import encode
+from workbench.models.endpoints import Endpoint
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text
 from workbench.session.services import Services
@@ -67,6 +68,7 @@ class RandomModel:
 
     def __init__(self, random: Random) -> None:
         self._random = random
+        self.endpoint = Endpoint()
 
     async def stream(self, body: Mapping[str, Any], **_: object) -> AsyncGenerator[Part, None]:
         """One answer."""

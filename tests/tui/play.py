@@ -15,6 +15,7 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from workbench.models.endpoints import Endpoint
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text
 from workbench.session import connection
@@ -55,6 +56,7 @@ class Script:
     def __init__(self, *answers: Sequence[Said]) -> None:
         self.answers = [list(each) for each in answers]
         self.requests: list[Mapping[str, Any]] = []
+        self.endpoint = Endpoint()
 
     async def stream(self, body: Mapping[str, Any], **_: object) -> AsyncGenerator[Part, None]:
         """The next answer."""

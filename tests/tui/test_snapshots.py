@@ -62,7 +62,10 @@ def test_the_whole_program(
     ("key", "words"),
     [
         ("f3", ("# who tokens share state what", "1,588", "t truncated", "Enter open", ". shows them")),
-        ("f4", ("now would summarise 17 items", "#90: 2,348 → 314 tokens (7.5×)", "c compact", "Enter preview")),
+        (
+            "f4",
+            ("compacting now would summarise 17 items", "#90: 2,348 → 314 tokens (7.5×)", "c compact", "u undo"),
+        ),
     ],
     ids=["context", "compaction"],
 )
@@ -151,7 +154,7 @@ async def test_the_split_with_a_file(services: Services, talk: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "kind", "words"),
     [
-        ("f1", Help, ("Tab take the completion", "/retry ask the model again", "Ctrl+J a new line")),
+        ("f1", Help, ("where to look", "what fills the context", "bring it back")),
         (
             "ctrl+t",
             Report,

@@ -19,7 +19,7 @@ def add_watch(commands: Commands[Parser]) -> None:
 
 def add_replay(commands: Commands[Parser]) -> None:
     """`replay`."""
-    text = "send a recorded request again, as it was or changed, and compare the answers"
+    text = "send a recorded request again, unchanged or changed, and compare the answers"
     parser = add_command(commands, "replay", "cli.replay:run", text)
     parser.add_argument("source", metavar="SOURCE", help="a session or a file that holds requests whole")
     which = "the N-th request, as `workbench requests` lists them; the last one by default"
@@ -58,7 +58,7 @@ def add_lab(commands: Commands[Parser]) -> None:
 
 def add_waste(commands: Commands[Parser]) -> None:
     """`waste`."""
-    text = "what a session carries and is of no more use: read again, overwritten, failed and retried, defined twice"
+    text = "what a session carries and is no longer needed: read again, overwritten, failed and retried, defined twice"
     parser = add_command(commands, "waste", "cli.waste:run", text)
     parser.add_argument("source", metavar="SOURCE", help="a session or a file (FILE#2: a conversation of one)")
     parser.add_argument("--model", "-m", metavar="MODEL", help="count and price as for this model")

@@ -173,7 +173,7 @@ def _print(job: Job, draft: SummaryDraft) -> None:
     _print_facts("lost", audit.lost)
     if audit.unlisted:
         print(f"lost     {audit.unlisted:,} lesser facts beside these, which no list has room for")
-    _print_facts("dropped", [fact._replace(text=f"{fact.text}, in the summary before") for fact in audit.forgotten])
+    _print_facts("dropped", [fact._replace(text=f"{fact.text}, in the previous summary") for fact in audit.forgotten])
     before, after = draft.preview.tokens_before, draft.tokens_after
     print(f"by       {printable(draft.made_by)}, {draft.preview.source_tokens:,} to {draft.summary_tokens:,} tokens")
     smaller = f", {draft.request_ratio:.1f} times smaller" if draft.request_ratio >= 1.05 else ""

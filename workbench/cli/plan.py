@@ -225,7 +225,8 @@ def summary(found: FoundPlan) -> list[str]:
     limits = made.limits
     guess = " (a guess: unknown model)" if limits.window_source == "guess" else f" ({limits.window_source})"
     parts = [f"{name} {value:,}" for name, value in made.budget._asdict().items() if value]
-    sent = sum(row.in_request for row in made.rows)
+    sent, aside = sum(row.in_request for row in made.rows), sum(made.rows.asides.values())
+    never = f", {aside:,} more are never sent" if aside else ""
     model = printable(made.model) if made.model else "none named"
     lines = [
         f"source   {printable(source.name)}",
@@ -233,8 +234,9 @@ def summary(found: FoundPlan) -> list[str]:
         f"model    {model} · window {limits.window:,}{guess} · {setup.counter.note}",
         f"policy   {printable(made.policy)}",
         f"budget   {' · '.join(parts)}",
-        f"totals   {made.totals.tokens:,} tokens in {sent} of {len(made.rows)} items "
-        f"({made.totals.items:,} content + {made.totals.framing:,} framing; whole: {made.totals.original_tokens:,})",
+        f"totals   {made.totals.tokens:,} tokens in {sent:,} of {len(made.rows) - aside:,} items{never} "
+        f"({made.totals.items:,} content + {made.totals.framing:,} framing, which is roles and separators; "
+        f"{made.totals.original_tokens:,} before cuts)",
         f"verdict  {made.verdict.status.replace('_', ' ')}: {made.verdict.why}",
     ]
     if setup.calibration is not None and setup.calibration.samples:

@@ -1,4 +1,4 @@
-"""`workbench waste`: what a session carries and is of no more use, piece by piece.
+"""`workbench waste`: what a session carries and is no longer needed, piece by piece.
 
 `waste --json` prints
 

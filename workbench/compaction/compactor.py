@@ -116,6 +116,8 @@ class Compactor:
             return TOO_WEAK
         if self._gateway is None or not self.summariser.model:
             return NOBODY
+        if missing := self._gateway.endpoint.lacks_key:
+            return f"there is no key for {self.summariser.model} (set {missing}), so this is the digest"
         try:
             prompts.load(self._policy.prompt)
         except WrongCall as error:
@@ -124,8 +126,9 @@ class Compactor:
 
     def preview_inputs(self, digest: bool = False) -> PreviewInputs:
         """Who plans and who summarises."""
-        model = "" if digest or self.unable else self.summariser.model
-        return PreviewInputs(self.setup, self._lay_out, self.catalogue, model)
+        unable = "" if digest else self.unable
+        model = "" if digest or unable else self.summariser.model
+        return PreviewInputs(self.setup, self._lay_out, self.catalogue, model, unable)
 
     # Preview
 

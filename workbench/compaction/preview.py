@@ -44,6 +44,8 @@ class PreviewInputs:
     catalogue: Catalogue
     model: str
     """Who summarises; empty for the digest."""
+    unable: str = ""
+    """Why it is the digest, where nobody asked for that."""
 
     @property
     def policy(self) -> CompactionPolicy:
@@ -62,6 +64,8 @@ class RequestFigures(NamedTuple):
     """Dollars, at the most; None where the price is not known."""
     cap: int
     """The most tokens the summary may have."""
+    unable: str = ""
+    """Why nobody is asked, where that was not wanted."""
 
 
 def source_of(selected: SelectedRange, policy: CompactionPolicy) -> SummarySource:
@@ -196,6 +200,7 @@ def preview_of(
         inside[-1].at if inside else 0,
         little,
         recall,
+        inputs.unable,
     )
 
 
@@ -206,7 +211,7 @@ def _seq(event: Event) -> int:
 def request_figures(inputs: PreviewInputs, selected: SelectedRange, cap: int) -> RequestFigures:
     """What would be asked; nothing where it does not fit, and the digest takes over."""
     if not inputs.model:
-        return RequestFigures("", 0, 0, 0.0, cap)
+        return RequestFigures("", 0, 0, 0.0, cap, inputs.unable)
     try:
         layout = inputs.lay_out(selected, cap)
     except CompactionRefused:
@@ -260,25 +265,28 @@ def summarised_words(selected: SelectedRange, tokens: int) -> str:
 
 
 def loss_words(audit: Audit) -> str:
-    """How many facts a summary keeps, and which it loses, in a line."""
+    """How many facts a summary keeps, and which it loses, in a line; counted as the list of lost facts counts them."""
     lost, facts = audit.lost, len(audit.kept) + len(audit.lost)
-    if not facts:
+    forgotten = f"; {len(audit.forgotten):,} of the previous summary are lost too" if audit.forgotten else ""
+    lesser = f"; {counted(audit.unlisted, 'lesser fact')} beside these" if audit.unlisted else ""
+    if not facts and not lesser:
         return "none found in what is summarised"
+    if not lost:
+        return f"keeps all {facts:,}{lesser and f'{lesser} are lost'}{forgotten}"
     named = [shortened(fact.text, NAMED) for fact in lost[:MOST_NAMED]]
-    more = len(lost) - len(named) + audit.unlisted
+    more = len(lost) - len(named)
     listed = ", ".join([*named, *([f"{more:,} more"] if more else [])])
-    forgotten = f"; {len(audit.forgotten):,} of the summary before are gone" if audit.forgotten else ""
-    keeps = f"keeps {len(audit.kept):,} of {facts:,}; loses {listed}" if listed else f"keeps all {facts:,}"
-    return f"{keeps}{forgotten}"
+    return f"keeps {len(audit.kept):,} of {facts:,}, loses {len(lost):,}: {listed}{lesser}{forgotten}"
 
 
 def _asked(preview: CompactionPreview) -> RequestFigures:
-    return RequestFigures(preview.model, preview.request_tokens, preview.parts, preview.cost, preview.summary_cap)
+    asked = preview.model, preview.request_tokens, preview.parts, preview.cost
+    return RequestFigures(*asked, preview.summary_cap, preview.unable)
 
 
 def asked_for(figures: RequestFigures) -> str:
     """Who is asked for a summary, and what that costs."""
-    asked = "no model: the digest is made from the text alone, and costs nothing"
+    asked = figures.unable or "no model: the digest is made from the text alone, and costs nothing"
     if figures.model:
         cost = "price unknown" if figures.cost is None else f"at most ${figures.cost:.4f}"
         asked = f"{figures.model}: {figures.tokens:,} tokens in {counted(figures.parts, 'request')}, {cost}"

@@ -182,6 +182,8 @@ class CompactionPreview:
     """That it frees less than the policy asks for, in figures; only where it is compacted by hand."""
     recall: bool = False
     """Whether the model has the tools with which it can read the originals; then the summary says so."""
+    unable: str = ""
+    """Why no model is asked, where that was not wanted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,7 +270,9 @@ class Planner:
         return tuple(placed)
 
     def _summary_rows(self, event: Event, body: Compaction, turn: int) -> tuple[Item, ...]:
-        why = f"replaces the {span_words(event)}"
+        maker = body.meta.get("made_by")
+        by = f", written by {maker}" if isinstance(maker, str) and maker and maker != "digest" else ""
+        why = f"replaces the {span_words(event)}{by}"
         text = body.preface + body.summary
         if normalise.is_blank(text):
             text = normalise.EMPTY_SUMMARY

@@ -163,7 +163,7 @@ class LabSource:
 
     @property
     def waste(self) -> WasteReport:
-        """What its requests carried and was of no more use."""
+        """What its requests carried and was no longer needed."""
         return self._as_recorded[1]
 
     @cached_property

@@ -35,7 +35,7 @@ class LabTask(NamedTuple):
     is_guess: bool = False
     """Whether it lay in a folder that was named: what is no transcript there is passed over."""
     waste: bool = False
-    """Whether to look for what is of no more use, which replays what was recorded."""
+    """Whether to look for what is no longer needed, which replays what was recorded."""
     summarise: bool = False
     """Whether a model is asked for the summaries of compactions."""
 

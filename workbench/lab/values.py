@@ -110,4 +110,4 @@ class SourceRun(NamedTuple):
     requests: int
     runs: Sequence[PolicyRun]
     waste: WasteReport | None = None
-    """What its requests carried and was of no more use; None where nobody asked."""
+    """What its requests carried and was no longer needed; None where nobody asked."""

@@ -1,4 +1,4 @@
-"""Waste: what a session holds and is of no more use, by rules that ask no model. One pass over the log.
+"""Waste: what a session holds and is no longer needed, by rules that ask no model. One pass over the log.
 
 - repeated: the same call gave the same again, or a later read of the file has it all; the earlier copy is of no use.
 - overwritten: a file that was read was then written anew as a whole, or read again as a whole after a change; a list of
@@ -49,7 +49,7 @@ _ANSWERS = frozenset(["grep", "egrep", "fgrep", "rg", "ag", "test", "[", "[[", "
 
 
 class WastedItem(NamedTuple):
-    """Something that is of no more use."""
+    """Something that is no longer needed."""
 
     kind: WasteKind
     event: int
@@ -61,7 +61,7 @@ class WastedItem(NamedTuple):
     by: int
     """The event that holds it now, or took its place."""
     pair: int = 0
-    """Where the call is of no more use either, its result: then `event` is the call, and both are left out."""
+    """Where the call is no longer needed either, its result: then `event` is the call, and both are left out."""
     until: int = 0
     """Of a definition: the event that ended it; 0: none."""
 

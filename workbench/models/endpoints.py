@@ -27,6 +27,8 @@ class Endpoint:
     """litellm's name of the dialect, where the model's name does not tell it."""
     model: str = ""
     """What the server calls the model, where that is not its name here."""
+    lacks_key: str = ""
+    """The variable that has no key for the model, where it needs one; then every request would fail."""
     plain: bool = False
     """Whether the server takes requests in OpenAI's dialect as they are, so that litellm is not needed."""
 

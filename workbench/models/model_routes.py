@@ -56,7 +56,10 @@ class ModelRoutes:
         address = self.address(model, api_base)
         if kind_of(model) is not None:
             return endpoint_of(model, address, self.ports, self.offer(model, address))
-        return Endpoint(address, self.key(model).value)
+        key = self.key(model)
+        # A server of the user's own may need none.
+        missing = key.variables[0] if key.origin == "none" and key.variables and not address else ""
+        return Endpoint(address, key.value, lacks_key=missing)
 
     def key(self, model: str) -> Key:
         """Where the key for a model comes from."""

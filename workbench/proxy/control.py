@@ -66,7 +66,7 @@ class HeldSummary(Struct, frozen=True):
     since: float
     """Seconds since 1970."""
     until: float
-    """When it is let go as it was."""
+    """When it is released unchanged."""
     last: str = ""
     """What stands last in it."""
     fixed: str = ""

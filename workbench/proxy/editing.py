@@ -1,4 +1,4 @@
-"""A held request under someone's hands: what was decided on its items, and what comes of it."""
+"""A request under someone's hands, held or recorded: what was decided on its items, and what comes of it."""
 
 from __future__ import annotations
 
@@ -8,23 +8,29 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.config.errors import WrongCall
+from workbench.log.events import Dialect
 from workbench.models.tokens import estimator_for
 from workbench.proxy.breakpoints import item_name
-from workbench.proxy.control import HeldDetail, ReleaseOrder
+from workbench.proxy.control import ReleaseOrder
 from workbench.wire.rewriting import BodyItem, Rewrite, items_in, rewritten
 
 UNCHANGED = Rewrite()
 
 
-class HeldEdit:
-    """A held request, and what it would be after changes. It is counted once; each change counts what is new in it."""
+class RequestEdit:
+    """A request, and what it would be after changes. It is counted once; each change counts what is new in it."""
 
-    def __init__(self, detail: HeldDetail) -> None:
-        self.detail = detail
-        self.dialect = detail.summary.dialect
-        self.items: Sequence[BodyItem] = items_in(self.dialect, detail.body)
-        self.new = frozenset(detail.new)
-        self._counter = estimator_for(detail.summary.model)
+    def __init__(
+        self, dialect: Dialect, model: str, body: dict[str, Any], new: Sequence[str] = (), fixed: str = ""
+    ) -> None:
+        """`new`: the paths of what is new in it. `fixed`: why it may not be changed."""
+        self.dialect = dialect
+        self.model = model
+        self.body = body
+        self.fixed = fixed
+        self.items: Sequence[BodyItem] = items_in(dialect, body)
+        self.new = frozenset(new)
+        self._counter = estimator_for(model)
         self.sizes: Mapping[str, int] = {item.path: self.count(item.text) for item in self.items}
         """By path: tokens."""
 
@@ -39,9 +45,9 @@ class HeldEdit:
 
     def changed(self, rewrite: Rewrite) -> ChangedRequest:
         """What comes of changes. Raises WorkbenchError for what may not be changed."""
-        if rewrite != UNCHANGED and self.detail.summary.fixed:
-            raise WrongCall(self.detail.summary.fixed)
-        body = rewritten(self.dialect, self.detail.body, rewrite)
+        if rewrite != UNCHANGED and self.fixed:
+            raise WrongCall(self.fixed)
+        body = rewritten(self.dialect, self.body, rewrite)
         left = items_in(self.dialect, body)
         names = Counter(map(_name, left))
         written = {*rewrite.mask, *rewrite.texts}

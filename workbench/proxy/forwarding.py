@@ -33,7 +33,7 @@ STREAMED: Final = 128 * 1024
 """Bytes from which on a body is passed on while it comes; a smaller one goes out in one piece."""
 PIECE: Final = 256 * 1024
 POLICY_SECONDS: Final = 20
-"""How long a policy may take to change a request, which then goes on as it was."""
+"""How long a policy may take to change a request, which then goes on unchanged."""
 SOON: Final = 0.1
 """Seconds after which a request is recorded, though its answer has not come."""
 _NAMED = re.compile(r"/models/[^/:?]+:")
@@ -247,7 +247,7 @@ class Forwarding:
         self._log.replaced(self._body, self._route.model)
 
     async def _obey(self, policies: PassingPolicies) -> None:
-        """Have a policy change the request; whatever goes wrong with that, the request goes on as it was."""
+        """Have a policy change the request; whatever goes wrong with that, the request goes on unchanged."""
         encoding = self._headers.get("Content-Encoding", "")
         body, route, headers, largest = self._body, self._route, self._incoming.headers, self._largest
         try:

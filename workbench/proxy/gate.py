@@ -94,7 +94,7 @@ class Gate:
         client: str = "",
         catalogue: Catalogue | None = None,
     ) -> None:
-        """`seconds`: after which a request is let go as it was; `client`: who asks, where a request does not tell."""
+        """`seconds`: after which a request is released unchanged; `client`: who asks, where a request does not tell."""
         self.rules: tuple[BreakRule, ...] = ()
         self.seconds = seconds
         self.held: dict[str, HeldRequest] = {}

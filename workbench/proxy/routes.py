@@ -34,7 +34,7 @@ class ProxySettings(Table, frozen=True):
     redact: bool = False
     """Whether what looks like a secret is masked in what is stored."""
     hold_seconds: Annotated[float, Meta(gt=0, le=86_400, description="seconds, up to a day")] = 600
-    """How long a request waits at a breakpoint before it goes on as it was."""
+    """How long a request waits at a breakpoint before it is released unchanged."""
     largest_mib: Annotated[int, Meta(ge=1, le=1024, description="a number of MiB, up to 1024")] = 64
     """Bodies that unpack to more than this are passed on and not read: neither recorded, nor held, nor changed."""
 

@@ -30,7 +30,7 @@ from workbench.rehearsal.dialect import to_json
 from workbench.rehearsal.responses_dialect import Responses
 from workbench.wire.responses import EARLIER
 
-FIXED: Final = "on a websocket only what is new was sent, which is not rewritten: release it as it was, or answer it"
+FIXED: Final = "on a websocket only what is new was sent, which is not rewritten: release it unchanged, or answer it"
 HELD: Final = b"held by workbench proxy"
 """What pings say by which a client knows that somebody is there."""
 MOST_QUEUED: Final = 16 * 1024 * 1024

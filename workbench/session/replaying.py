@@ -9,7 +9,7 @@ import difflib
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.config.background import in_background
@@ -67,6 +67,24 @@ class ReplayWish:
     """Where it goes: an address, or the rehearsal model; empty: to the provider."""
     send_key: bool = False
     """Whether the provider's key goes to that address."""
+    changes: Rewrite = field(default_factory=Rewrite)
+    """What was changed item by item, by paths."""
+
+
+class RecordedRequest(NamedTuple):
+    """A request that is in the log whole, so that it can be sent again."""
+
+    recorded: RecordedSession
+    place: int
+    request: Request
+    body: dict[str, Any]
+    model: str
+    """As the request names it."""
+
+    @property
+    def number(self) -> int:
+        """As `workbench requests` counts them."""
+        return self.place + 1
 
 
 class ReplayAnswer(NamedTuple):
@@ -138,17 +156,17 @@ class ReplayJob(NamedTuple):
         changes = self.changes
         said = [f"without {', '.join(sorted(changes.exclude))}"] if changes.exclude else []
         said += [f"with {', '.join(sorted(changes.mask))} masked or cut"] if changes.mask else []
+        said += [f"with {', '.join(sorted(changes.texts))} edited"] if changes.texts else []
+        said += [f"with other {', '.join(sorted(changes.parameters))}"] if changes.parameters else []
         under = f" under {self.policy}" if self.policy else ""
-        nothing = "which changes nothing in it" if under else "as it was"
+        nothing = "which changes nothing in it" if under else "unchanged"
         return f"request {self.number:,} to {self.model}{under}, {'; '.join(said) or nothing}"
 
 
-def prepare(services: Services, options: Options, source: Source, wish: ReplayWish) -> ReplayJob:
-    """Find the request, change it, and say what it would cost. Raises WorkbenchError."""
-    if not 1 <= wish.times <= MOST:
-        raise WrongCall(f"-n: expected a number from 1 to {MOST}, got {wish.times}")
+def find_request(services: Services, options: Options, source: Source, number: int | None) -> RecordedRequest:
+    """The request of this number, else the last that can be sent again; raises Refused where it cannot be."""
     recorded = RecordedSession(services, Options(window=options.window, reserve=options.reserve), source)
-    place = _place(recorded, wish.number)
+    place = _place(recorded, number)
     mark = recorded.marks[place]
     bodies = RequestBodies(source.events)
     if not mark.exact or not bodies.is_whole(mark.request):
@@ -157,8 +175,17 @@ def prepare(services: Services, options: Options, source: Source, wish: ReplayWi
             "itself. Those of an agent that runs behind `workbench proxy` are recorded whole"
         )
     request, body = bodies.request(mark.request), bodies.body(mark.request)
-    to = REHEARSAL if is_built_in(options.model) else wish.to
     model = options.model or _model_asked(place + 1, request, body)
+    return RecordedRequest(recorded, place, request, body, model)
+
+
+def prepare(services: Services, options: Options, source: Source, wish: ReplayWish) -> ReplayJob:
+    """Find the request, change it, and say what it would cost. Raises WorkbenchError."""
+    if not 1 <= wish.times <= MOST:
+        raise WrongCall(f"-n: expected a number from 1 to {MOST}, got {wish.times}")
+    recorded, place, request, body, model = find_request(services, options, source, wish.number)
+    mark, bodies = recorded.marks[place], RequestBodies(source.events)
+    to = REHEARSAL if is_built_in(options.model) else wish.to
     plain = plan_body(request.dialect, body, recorded.setup(mark.model))
     changes, policy = _by_hand(plain, source.events, wish), ""
     if options.policy or options.knobs:
@@ -167,7 +194,8 @@ def prepare(services: Services, options: Options, source: Source, wish: ReplayWi
         )
         planned = plan_body(request.dialect, body, setup)
         policy, decided = planned.plan.policy, planned.rewrite()
-        mask = {path: text for path, text in decided.mask.items() if path not in changes.exclude}
+        by_hand = changes.exclude | set(changes.texts)
+        mask = {path: text for path, text in decided.mask.items() if path not in by_hand}
         changes = replace(changes, exclude=changes.exclude | decided.exclude, mask={**mask, **changes.mask})
     body = rewritten(request.dialect, body, replace(changes, model=options.model))
     answer = _recorded_answer(services.catalogue, source.events, bodies, sent_in_place(recorded.marks, mark.request))
@@ -243,7 +271,8 @@ def _by_hand(planned: BodyPlan, events: Sequence[Event], wish: ReplayWish) -> Re
         for path in _paths(what, seqs):
             size = len(sizes[path].text) // 4 if path in sizes else 0
             mask[path] = text or marker(size, path, "tool_result" if _is_result(sizes, path) else "message")
-    return Rewrite(exclude, mask)
+    by_path = wish.changes
+    return replace(by_path, exclude=by_path.exclude | exclude, mask={**by_path.mask, **mask})
 
 
 def _is_result(items: Mapping[str, Any], path: str) -> bool:

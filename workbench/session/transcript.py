@@ -111,7 +111,9 @@ class Entries:
 
     def _is_entry(self, body: Body) -> bool:
         match body:
-            case UserMessage() | SystemMessage() | Reasoning() | ToolCall() | Compaction() | Failure():
+            case Reasoning(text=text):
+                return bool(text.strip())  # of encrypted thinking there is nothing to read
+            case UserMessage() | SystemMessage() | ToolCall() | Compaction() | Failure():
                 return True
             case Snapshot() | Override() | Revert() | Hold():
                 return True
@@ -236,10 +238,10 @@ def told(body: Body) -> str:
 
 
 _HOLD_ENDS: Final[Mapping[HoldEnd, str]] = {
-    "as_it_was": "then sent as it was",
+    "as_it_was": "then sent unchanged",
     "changed": "then something else was sent in its place",
     "answered": "then answered by hand: what follows is not the model's",
-    "expired": "then sent as it was, because the time was over",
+    "expired": "then sent unchanged, because the time was over",
     "gone": "until the agent gave up",
 }
 

@@ -30,9 +30,9 @@ from workbench.tui.widgets.command import Completion
 
 SHEET = Path(pane_module.__file__).parent / "chat.tcss"
 SLASHES = (
-    Completion("/compact", "/compact", "make room now"),
+    Completion("/compact", "/compact", "make room now", True),
     Completion("/model ", "/model NAME", "talk to another model"),
-    Completion("/tokens", "/tokens", "what is used, and what is left"),
+    Completion("/tokens", "/tokens", "what is used, and what is left", True),
 )
 
 

@@ -150,6 +150,31 @@ async def test_slash_commands_are_completed_and_run() -> None:
         assert [message.text for message in app.posted(Send)] == ["/model x", "/tokens"]
 
 
+async def test_enter_runs_a_command_that_is_complete() -> None:
+    app = Host([])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        for keys in ("/toke", "/tokens", "/model "):
+            await pilot.press(*keys)
+            await settle(pilot)
+            await pilot.press("enter")
+            await settle(pilot)
+        asked = [message.text for message in app.posted(Send)]
+        assert asked == ["/tokens", "/tokens", "/model "], "a prefix, the name, and a name as a Tab leaves it"
+
+
+async def test_what_arrows_chose_is_taken_by_enter() -> None:
+    app = Host([])
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("/")
+        await settle(pilot)
+        await pilot.press("down", "enter")
+        await settle(pilot)
+        assert app.pane.composer.text == "/model ", "it may go on"
+        assert app.posted(Send) == []
+
+
 async def test_a_click_takes_an_offer() -> None:
     app = Host([])
     async with app.run_test(size=(80, 24)) as pilot:

@@ -85,6 +85,45 @@ async def test_an_empty_chat_says_what_to_do_and_what_there_is(
         assert told(pilot.app) == "", "nothing lies over the keys"
 
 
+@pytest.mark.long
+async def test_at_every_size_it_is_what_it_would_be_had_it_begun_there(services: Services) -> None:
+    async with program(services, (120, 40)) as (pilot, screen):
+        await found(screen)
+        for width, height in ((80, 24), (60, 15), (200, 60), (100, 28), (80, 12), (81, 40)):
+            await pilot.resize_terminal(width, height)
+            await settle(pilot)
+            greeting, welcome = screen.chat.greeting, screen.model.state.welcome
+            assert welcome is not None
+            assert greeting._drawn == welcome_lines(welcome, *greeting.size)
+            assert greeting.option_count == len(greeting._drawn)
+            assert greeting.max_scroll_y == 0
+
+
+async def test_without_a_model_other_agents_sessions_come_first_and_say_how_they_open(services: Services) -> None:
+    async with program(services, (80, 24)) as (pilot, screen):
+        await found(screen)
+        await settle(pilot)
+        text = " ".join(shown(pilot.app).split())
+        assert "other agents' sessions on this machine: ↓ and Enter, or a click, open one" in text
+        assert text.index("[b]here") < text.index("Enter say something") < text.index("no model configured")
+        assert "↓ open a session" in text
+        await pilot.press("down", "enter")
+        await until(lambda: "here/1.jsonl" in screen.model.state.title)
+        await settle(pilot)
+        text = shown(pilot.app)
+        assert "Enter send" not in text
+        assert "read-only: a message makes a session of it" in text
+
+
+def test_with_a_model_what_can_be_said_comes_first() -> None:
+    agents = (WelcomeSession("ref", "a session", 0, "Codex"),)
+    made = welcome_lines(Welcome(WelcomeLists((), agents, False), "gpt-4o: ready"), 80, 40)
+    told = [each.content.plain for each in made]
+    (talk,) = (at for at, each in enumerate(told) if "say something" in each)
+    (opened,) = (at for at, each in enumerate(told) if "a session  " in each and "Codex" in each)
+    assert talk < opened
+
+
 async def test_the_rows_are_reached_by_keys_and_open(services: Services, earlier: str) -> None:
     async with program(services) as (pilot, screen):
         screen.model.new_session()
@@ -96,7 +135,7 @@ async def test_the_rows_are_reached_by_keys_and_open(services: Services, earlier
         assert screen.chat.composer.has_focus
         await pilot.press("tab", "escape")
         assert screen.chat.composer.has_focus
-        await pilot.press("tab", *["j"] * 5, "enter")
+        await pilot.press("tab", *["j"] * 7, "enter")
         await until(lambda: screen.model.state.title == "bread")
         await settle(pilot)
         assert screen.model.state.welcome is None

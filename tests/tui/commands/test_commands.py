@@ -236,7 +236,7 @@ async def test_a_session_is_exported_and_never_over_another_file(services: Servi
     assert name.endswith("l") or json.loads(text)["messages"][-1]["content"] == "kept"
 
 
-async def test_the_help_has_layers_the_keys_here_then_commands_then_all_other_keys(tmp_path: Path) -> None:
+async def test_the_help_says_where_to_look_then_the_keys_here_then_commands_and_other_keys(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir(exist_ok=True)
     (tmp_path / "config" / "config.toml").write_text('[keys]\nview-context = "f11"\n')
     with Services() as services:
@@ -248,8 +248,10 @@ async def test_the_help_has_layers_the_keys_here_then_commands_then_all_other_ke
                 await until(lambda: isinstance(pilot.app.screen, Help))
                 await settle(pilot)
                 lines = str(pilot.app.screen.query_one("#help-text", Static).render()).splitlines()
-                assert lines[0] == f"{pane}: the keys here"
-                first = lines[1 : lines.index("")]
+                assert lines[0] == "where to look"
+                keys = lines.index(f"{pane}: the keys here")
+                assert keys == lines.index("") + 1
+                first = lines[keys + 1 : lines.index("", keys)]
                 assert 5 <= len(first) <= 14
                 assert any(line.split()[0] == here or here in line.split()[:3] for line in first), first
                 places = [lines.index(title) for title in ("commands: conversation", "keys: chat", "editing keys")]
@@ -270,7 +272,7 @@ async def test_the_help_lists_all_commands_and_is_searched(services: Services) -
         await pilot.pause()
         helped = pilot.app.screen
         assert isinstance(helped, Help)
-        await until(lambda: "conversation" in shown(pilot.app))
+        await until(lambda: "what fills the context" in shown(pilot.app))
         whole = str(helped.text.render())
         for command in REGISTRY.commands:
             for word in command.help.split():
@@ -279,10 +281,13 @@ async def test_the_help_lists_all_commands_and_is_searched(services: Services) -
         assert "keys: chat" in whole
         assert "⚑" in whole
         assert all(len(line) <= 80 for line in shown(pilot.app).splitlines())
-        before = shown(pilot.app)
-        await pilot.press("pagedown", "down")
+        assert whole.startswith("where to look")
+        await pilot.press("pagedown")
         await pilot.pause()
-        assert shown(pilot.app) != before
+        assert helped.page.scroll_y == helped.page.size.height - 1, "a page"
+        await pilot.press("pageup")
+        await pilot.pause()
+        assert helped.page.scroll_y == 0
         await pilot.press(*"threshold")
         await pilot.pause()
         assert "/tokens" in shown(pilot.app)

@@ -16,11 +16,12 @@ from workbench.compaction import compactor, progress
 from workbench.compaction.facts import collect
 from workbench.compaction.selection import select_for
 from workbench.config.text import percent
+from workbench.models.endpoints import Endpoint
 from workbench.session.services import Services
 from workbench.tui.chat.question import QuestionBox
-from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen
+from workbench.tui.compaction.progress import ProgressDialog
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Run
 from workbench.tui.widgets.buttons import ButtonLine
@@ -34,13 +35,13 @@ def made(screen: MainScreen) -> int:
     return screen.model.state.compaction.metrics.made if screen.model.state.compaction is not None else -1
 
 
-async def asked(pilot: Pilot[Any], key: str = "c") -> CompactDialog:
+async def asked(pilot: Pilot[Any], key: str = "c") -> PreviewScreen:
     """Press the key, and wait for the figures."""
     await pilot.press(key)
     await rest(pilot)
-    dialog = pilot.app.screen
-    assert isinstance(dialog, CompactDialog)
-    return dialog
+    found = pilot.app.screen
+    assert isinstance(found, PreviewScreen)
+    return found
 
 
 @pytest.mark.long
@@ -49,16 +50,16 @@ async def asked(pilot: Pilot[Any], key: str = "c") -> CompactDialog:
     "commands",
     "the user can compact at any time, whatever the utilisation; the usage is shown with the question",
 )
-async def test_the_keys_work_in_the_composer_ask_with_the_figures_and_no_is_the_default(services: Services) -> None:
+async def test_the_keys_work_in_the_composer_and_ask_with_the_figures(services: Services) -> None:
     async with on_screen(services) as (pilot, screen):
         await pilot.press("h", "i")
-        for key, no in (("ctrl+g", "n"), ("f8", "enter"), ("ctrl+g", "escape")):
+        for key in ("ctrl+g", "f8", "shift+f8"):
             await asked(pilot, key)
             text = shown(pilot.app)
             assert f"({screen.model.state.status.tokens:,}/20,000 tokens). Compact conversation?" in text
             for figure in ("18 items with 4,224 tokens", "6 events of that range", "price unknown", "cached tokens"):
                 assert figure in text
-            await pilot.press(no)
+            await pilot.press("escape")
             await settle(pilot)
             assert pilot.app.screen is screen
             assert screen.chat.composer.text == "hi"
@@ -86,7 +87,7 @@ async def test_the_question_shows_how_far_its_figures_are_and_esc_stops_them(
     monkeypatch.setattr(compactor, "select_for", held)
     async with on_screen(services) as (pilot, screen):
         await pilot.press("f8")
-        await until(lambda: "working out the effect: reading 10 of " in shown(pilot.app))
+        await until(lambda: "preview: reading 10 of " in shown(pilot.app))
         await pilot.press("escape")
         await until(lambda: pilot.app.screen is screen)
         go_on.set()
@@ -107,9 +108,10 @@ async def test_a_compaction_shows_how_much_it_has_read(services: Services, monke
         return collect((item for at, item in enumerate(items) if at != 11 or go_on.wait()), *more)
 
     monkeypatch.setattr(compactor, "collect", held)
-    async with on_screen(services) as (pilot, _):
-        await asked(pilot, "f8")
-        await pilot.press("d")
+    async with on_screen(services) as (pilot, screen):
+        screen.run("digest")
+        await until(lambda: isinstance(pilot.app.screen, PreviewScreen) and pilot.app.screen.stage == "look")
+        await pilot.press("y")
         await until(lambda: "compacting: looking for facts in 10 of 18 items" in shown(pilot.app))
         go_on.set()
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
@@ -124,7 +126,7 @@ async def test_yes_compacts_and_shows_the_summary_and_the_new_usage(
     Script(answer(SUMMARY)).play(monkeypatch)
     async with panel(services) as (pilot, screen):
         before = screen.model.state.status.tokens
-        agreed = (await asked(pilot)).preview
+        agreed = (await asked(pilot))._preview
         await pilot.press("y")
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
         await rest(pilot)
@@ -157,10 +159,12 @@ async def test_without_a_model_by_key_button_and_command(services: Services, mon
     script = Script()
     script.play(monkeypatch)
     async with panel(services) as (pilot, screen):
-        dialog = await asked(pilot)
-        line = dialog.query_one(ButtonLine)
+        preview = await asked(pilot)
+        line = preview.query_one(ButtonLine)
         x = line.lines(80)[0].plain.index("d without a model")
         await pilot.click(ButtonLine, offset=(x, 0))
+        await until(lambda: preview.stage == "draft")
+        await pilot.press("ctrl+s")
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
         await rest(pilot)
         assert "by digest" in shown(pilot.app)
@@ -170,7 +174,8 @@ async def test_without_a_model_by_key_button_and_command(services: Services, mon
         await pilot.press("D")
         await rest(pilot)
         assert "the digest is made from the text alone" in shown(pilot.app)
-        assert "y yes, without a model" in shown(pilot.app)
+        assert "y compact at once" in shown(pilot.app)
+        assert "d without a model" not in shown(pilot.app), "that is what is shown"
         await pilot.press("y")
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
         await rest(pilot)
@@ -223,15 +228,15 @@ async def test_the_panel_stops_one(services: Services, monkeypatch: pytest.Monke
 
 
 @pytest.mark.long
-async def test_where_there_is_nothing_to_compact_only_no_is_an_answer(services: Services) -> None:
+async def test_where_there_is_nothing_to_compact_it_can_only_be_left(services: Services) -> None:
     async with panel(services, ref="") as (pilot, screen):
         await asked(pilot)
         assert "nothing to compact: the conversation is empty" in shown(pilot.app)
         assert "Compact conversation?" not in shown(pilot.app), "there is nothing to ask"
-        await pilot.press("y")
+        await pilot.press("y", "enter", "d")
         await rest(pilot)
-        assert isinstance(top(pilot), CompactDialog)
-        await pilot.press("n")
+        assert isinstance(top(pilot), PreviewScreen)
+        await pilot.press("escape")
         await rest(pilot)
         assert top(pilot) is screen
 
@@ -241,15 +246,43 @@ async def test_where_there_is_nothing_to_compact_only_no_is_an_answer(services: 
     "sliding",
     "commands",
     "compacting by hand is rejected: automation is better",
-    decided="both exist; `/compact` asks first and can show what it would do",
+    decided="both exist; `/compact` shows what it would do, and asks",
 )
-async def test_the_dialog_leads_to_the_preview(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_every_key_of_the_pane_that_compacts_shows_the_same_preview(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
     Script().play(monkeypatch)
     async with panel(services) as (pilot, _):
-        await asked(pilot)
-        await pilot.press("p")
+        pages = []
+        for key in ("c", "enter", "D"):
+            found = await asked(pilot, key)
+            assert found.stage == "look"
+            pages.append([row for row in found.figures.rows if row[0] in ("summarises", "keeps", "prompt cache")])
+            await pilot.press("escape")
+            await rest(pilot)
+        assert pages[0] == pages[1] == pages[2]
+
+
+@pytest.mark.long
+async def test_without_a_key_for_the_model_the_digest_is_offered_and_no_provider_is_asked(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = Script()
+    script.endpoint = Endpoint(lacks_key="OPENAI_API_KEY")
+    script.play(monkeypatch)
+    async with panel(services, (120, 40)) as (pilot, screen):
+        found = await asked(pilot)
+        text = " ".join(shown(pilot.app).split())
+        assert "asks there is no key for scripted (set OPENAI_API_KEY), so this is the digest" in text
+        assert "d without a model" not in text
+        await pilot.press("enter")
+        await until(lambda: found.stage == "draft")
+        assert not found._problem
+        await pilot.press("ctrl+s")
+        await until(lambda: made(screen) == 1)
         await rest(pilot)
-        assert isinstance(pilot.app.screen, PreviewScreen)
+        assert not script.requests
+        assert "by digest" in shown(pilot.app)
 
 
 async def test_confirm_asks_in_place_and_goes_on_when_declined(
@@ -287,7 +320,7 @@ async def test_the_command_may_be_typed_in_place_of_an_answer(
         await until(lambda: screen.model.state.question is not None)
         await settle(pilot)
         await typed(pilot, "/compact")
-        await until(lambda: isinstance(pilot.app.screen, CompactDialog))
+        await until(lambda: isinstance(pilot.app.screen, PreviewScreen) and pilot.app.screen.stage == "look")
         await settle(pilot)
         await pilot.press("y")
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))

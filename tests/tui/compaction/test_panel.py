@@ -16,7 +16,7 @@ from workbench.tui.compaction.plot import Plot
 from workbench.tui.widgets.buttons import ButtonLine
 
 KEYS = {
-    "enter": "preview",
+    "enter": "compact",
     "D": "digest",
     "M": "mode",
     "H": "compactions",
@@ -42,11 +42,10 @@ async def test_the_border_names_the_keys_and_no_line_of_the_panel_does() -> None
         await settle(pilot)
         assert dict(app.panel.hints()) == {
             "c": "compact",
-            "Enter": "preview",
             "u": "undo",
             "U": "redo",
-            "D": "digest",
             "H": "history",
+            "D": "without a model",
             "M": "mode",
             "P": "policy",
             "i": "limits",
@@ -63,7 +62,7 @@ async def test_the_whole_width_shows_what_would_be_summarised_and_the_history_be
         assert view.would.startswith("summarise ")
         text = screen_of(app)
         first = next(line for line in text.splitlines() if "▸ compacts at" in line)
-        assert "now would  summarise" in first
+        assert "compacting now would summarise" in first
         assert "tokens by turn" in text
         assert " compacts at 16,000 ┄" in text
         assert "◇ #50 41,200 → 3,150 tokens" in text

@@ -21,9 +21,10 @@ from workbench.compaction.progress import Progress
 from workbench.session import opening
 from workbench.session.compaction_values import CompactionView, RunningCompaction
 from workbench.session.services import Services
-from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
 from workbench.tui.compaction.history import HistoryScreen
-from workbench.tui.compaction.preview import PreviewScreen, Stage
+from workbench.tui.compaction.preview import PreviewScreen
+from workbench.tui.compaction.preview_stages import Stage
+from workbench.tui.compaction.progress import ProgressDialog
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Run
 from workbench.tui.widgets.dialogs import ConfirmDialog
@@ -72,12 +73,6 @@ def test_the_panel(name: str, pictures: Pictures) -> None:
 )
 def test_the_panel_in_other_rooms(size: tuple[int, int], theme: str, pictures: Pictures) -> None:
     pictures.compare(Host(VIEWS["panel"]), settle, words=PANEL, size=size, theme=theme, sizes=(size,))
-
-
-async def question(pilot: Pilot[Any], main: MainScreen) -> None:
-    """Whether to compact, with the figures."""
-    await pilot.press("c")
-    await until(lambda: isinstance(pilot.app.screen, CompactDialog))
 
 
 async def progress(pilot: Pilot[Any], main: MainScreen) -> None:
@@ -135,11 +130,15 @@ async def _staged(pilot: Pilot[Any], stage: Stage) -> None:
 
 
 STAGES: dict[Callable[[Pilot[Any], MainScreen], Awaitable[None]], tuple[str, ...]] = {
-    question: ("? Context usage at 30% (5,931/20,000 tokens). Compact conversation?", "n no", "Enter, Esc: no"),
     progress: ("summarising part 2 of 3, 1,204 characters", "b continue in the background", "x stop"),
-    look: ("summarises 18", "messages with 102 tokens are kept (budget 3,000)", "the bug in src/app1.py"),
+    look: (
+        "Context usage at 30% (5,931/20,000 tokens). Compact conversation?",
+        "summarises 18",
+        "messages with 102 tokens are kept (budget 3,000)",
+        "the bug in src/app1.py",
+    ),
     refused: ("preview: nothing to do", "nothing to compact: the conversation is empty", "Esc leave"),
-    draft: ("facts keeps 1 of 13; loses", "5,931 → 1,683 of", "Port 9001 instead of 8001 (commit abc1231)."),
+    draft: ("facts keeps 1 of 13, loses 12:", "5,931 → 1,683 of", "Port 9001 instead of 8001 (commit abc1231)."),
     sure: ("? Discard the draft?", "Enter and Esc: keep", "y discard"),
     history: ("41,200 → 3,150", "46 of 49 facts", "constraint Fix the bug in src/app3.py", "u undo"),
 }

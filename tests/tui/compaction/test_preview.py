@@ -99,12 +99,12 @@ async def test_a_draft_is_edited_with_live_figures_and_accepted(services: Servic
         found = await drafted(pilot)
         assert found.editor.has_focus
         assert f"request  {screen.model.state.status.tokens:,} → " in shown(pilot.app)
-        assert "facts    keeps 1 of 13; loses tests/test_1.py, " in shown(pilot.app), "what is lost comes first"
+        assert "facts    keeps 1 of 13, loses 12: tests/test_1.py, " in shown(pilot.app), "what is lost comes first"
         assert "12 lost, 1 kept" in shown(pilot.app)
         found.editor.move_cursor(found.editor.document.end)
         await pilot.press("space", *"abc1232")
         await until(lambda: "11 lost, 2 kept" in shown(pilot.app))
-        assert "facts    keeps 2 of 13; loses " in shown(pilot.app)
+        assert "facts    keeps 2 of 13, loses 11: " in shown(pilot.app)
         await pilot.press("ctrl+s")
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
         assert (await summaries(screen)) == [SUMMARY + " abc1232"]

@@ -17,7 +17,7 @@ async def test_the_filter_works_while_it_is_typed_and_counts() -> None:
         await settle(pilot)
         await press(pilot, "f", *"state:m")
         await type_in(pilot, "state:masked")
-        assert app.told.startswith("3 of 20 rows match · filter state:masked")
+        assert app.told.startswith("3 of 20 items match · filter state:masked")
         assert [line.split()[0] for line in lines_of(app.pane.rows)[:2]] == ["12", "15"]
         await press(pilot, "enter")
         assert isinstance(app.focused, RowsView)
@@ -25,7 +25,7 @@ async def test_the_filter_works_while_it_is_typed_and_counts() -> None:
         await type_in(pilot, "state:masked zzz")
         assert "no row matches state:masked zzz: Esc clears the filter, f changes it" in lines_of(app.pane.rows)[0]
         await press(pilot, "escape")
-        assert app.told.startswith("3 of 20 rows match"), "what held before holds again"
+        assert app.told.startswith("3 of 20 items match"), "what held before holds again"
         await press(pilot, "escape")
         assert len(app.pane.rows.lines or ()) == len(SEQS)
 
@@ -120,7 +120,7 @@ async def test_the_largest_first_and_the_smallest_first() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await press(pilot, "s")
-        assert app.told == "largest first · Esc: all rows, in order"
+        assert app.told == "largest first · Esc: all items, in order"
         assert app.pane.rows.cursor == 0, "who sorts wants to see the largest"
         assert "tokens▼" in app.query_one(Heads).render_line(0).text
         assert [line.lstrip("▌ ").split()[0] for line in lines_of(app.pane.rows)[:2]] == ["9", "21"]
@@ -141,7 +141,7 @@ async def test_a_new_plan_is_arranged_as_the_old_one_was() -> None:
         await type_in(pilot, "state:masked", "enter")
         app.grow(Override("mask", 21, 21))
         await settle(pilot)
-        assert app.told.startswith("4 of 20 rows match")
+        assert app.told.startswith("4 of 20 items match")
 
 
 async def test_what_is_never_sent_is_hidden_counted_and_a_key_away() -> None:
@@ -166,7 +166,7 @@ async def test_a_filter_for_what_is_never_sent_finds_it_though_it_is_hidden() ->
         await type_in(pilot, "state:")
         assert app.told.startswith("state: sent, truncated, masked")
         await type_in(pilot, 'state:"not sent"', "enter")
-        assert app.told.startswith("9 of 29 rows match")
+        assert app.told.startswith("9 of 29 items match")
 
 
 async def test_the_tools_unfold_by_the_keys_that_open_a_row() -> None:

@@ -108,7 +108,7 @@ async def test_a_range_is_decided_about_in_as_few_overrides_as_there_can_be() ->
         await settle(pilot)
         await go_to(pilot, 27)
         await press(pilot, "shift+down", "p")
-        assert app.told.startswith("pin 2 rows? · frees nothing · ")
+        assert app.told.startswith("pin 2 items? · frees nothing · ")
         await press(pilot, "enter")
         assert decisions(app) == [("pin", 27, 28)]
         assert app.pane.rows.start is None

@@ -66,7 +66,8 @@ def test_restoring_takes_the_users_own_decision_back(done: OverrideAction, actio
 @pytest.mark.parametrize(
     ("verb", "row", "reason"),
     [
-        ("pin", item(1)._replace(seq=None), "the plan made this row"),
+        ("pin", item(1)._replace(seq=None), "the policy added this row"),
+        ("pin", item(1, kind="summary")._replace(seq=None), "undo its compaction"),
         ("pin", item(1, state="aside"), "never sent"),
         ("exclude", item(1, state="summarised"), "undo the compaction to send it again"),
         ("mask", item(1, kind="tool_call"), "a call is never masked"),

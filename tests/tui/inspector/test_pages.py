@@ -124,7 +124,7 @@ def test_the_json_is_the_event_itself() -> None:
     [
         (SAMPLE[5], "tool result · read_file · event 6"),
         (SAMPLE[2], "message · user · event 3"),
-        (item(1)._replace(seq=None), "message · user · made by the plan"),
+        (item(1)._replace(seq=None), "message · user · added by the policy"),
         (item(1, name="ann"), "message · user “ann” · event 1"),
         (item(1, role=None, kind="aside"), "aside · event 1"),
     ],

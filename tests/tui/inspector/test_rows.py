@@ -206,19 +206,19 @@ async def test_a_range_shows_its_sum() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await press(pilot, "home", *["down"] * 5, "v", "down", "down")
-        assert app.told.startswith("3 rows chosen · 600 tokens · 7,302 before cuts")
+        assert app.told.startswith("3 items chosen · 600 tokens · 7,302 before cuts")
         lines = lines_of(app.pane.rows)
         assert [line[0] for line in lines[5:8]] == ["┃", "┃", "▌"]
         await press(pilot, "v")
         assert "chosen" not in app.told
         await press(pilot, "shift+up")
-        assert app.told.startswith("2 rows chosen")
+        assert app.told.startswith("2 items chosen")
         await press(pilot, "shift+down", "shift+down")
-        assert app.told.startswith("2 rows chosen")
+        assert app.told.startswith("2 items chosen")
         await press(pilot, "shift+end")
-        assert app.told.startswith(f"{len(SEQS) - 7} rows chosen")
+        assert app.told.startswith(f"{len(SEQS) - 7} items chosen")
         await press(pilot, "shift+home")
-        assert app.told.startswith("8 rows chosen")
+        assert app.told.startswith("8 items chosen")
         await press(pilot, "escape")
         assert "chosen" not in app.told
 
@@ -228,7 +228,7 @@ async def test_the_sum_of_very_many_rows_comes_a_little_later() -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await press(pilot, "shift+home")
-        assert app.told.startswith("5,000 rows chosen · 10,000 tokens · 15,000 before cuts")
+        assert app.told.startswith("5,000 items chosen · 10,000 tokens · 15,000 before cuts")
 
 
 # A hundred thousand rows

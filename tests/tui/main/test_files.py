@@ -11,8 +11,8 @@ from tui.play import program, settle, told, typed, until
 from tui.screens.looking import seen
 from workbench.log.events import Override
 from workbench.session.services import Services
-from workbench.tui.compaction.dialogs import CompactDialog
-from workbench.tui.inspector.largest import LargestScreen
+from workbench.tui.compaction.preview import PreviewScreen
+from workbench.tui.screens.free_space import FreeSpaceScreen
 from workbench.tui.widgets.dialogs import ConfirmDialog
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -72,18 +72,18 @@ async def test_a_message_comes_back_where_no_session_is_made_of_the_file(service
         assert not services.store.list()
 
 
-@pytest.mark.parametrize(("key", "found"), [("L", LargestScreen), ("c", CompactDialog)])
-async def test_lists_and_questions_come_up_once_there_is_a_session(
-    services: Services, file: str, key: str, found: type[object]
-) -> None:
+@pytest.mark.parametrize(("key", "found"), [("L", FreeSpaceScreen), ("M", FreeSpaceScreen), ("c", PreviewScreen)])
+async def test_looking_asks_for_no_session(services: Services, file: str, key: str, found: type[object]) -> None:
     async with program(services, (120, 40), file) as (pilot, screen):
         await pilot.press("f3")
         await settle(pilot)
         await pilot.press(key)
-        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
-        await pilot.press("y")
         await until(lambda: isinstance(pilot.app.screen, found))
-        assert not screen.model.state.read_only
+        await settle(pilot)
+        await pilot.press("escape")
+        await until(lambda: pilot.app.screen is screen)
+        assert screen.model.state.read_only
+        assert not services.store.list()
 
 
 async def test_undo_in_a_file_says_what_there_is_to_undo_only_after_that(services: Services, file: str) -> None:

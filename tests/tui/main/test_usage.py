@@ -94,9 +94,19 @@ def test_another_agents_request_says_what_it_is() -> None:
     assert "compacts" not in line(recorded), "that is no threshold of the agent's"
     side = replace(recorded, at=1)
     assert line(side).startswith("request 2, recorded (sub-agent explorer), estimated · ")
-    assert line(replace(recorded, at=None)).startswith("next request, never sent · ")
+    assert line(replace(recorded, at=None)).startswith("the next request, if it went on · ")
     tried = replace(recorded, view="what-if", policy="codex", reported=650)
     assert line(tried).startswith("what-if codex for request 1 · 700 of 10,000 tokens · 7.0 % OK · recorded 650 · ")
+
+
+def test_a_size_that_is_an_estimate_is_never_called_exact() -> None:
+    marks = (RequestMark(4, 1, request=3, seq=3), RequestMark(9, 1, reported=700, request=8, seq=8))
+    told = line(view(700, 10_000, requests=marks, at=0, view="recorded"))
+    assert "estimated" in told
+    assert "the request is in the file" in told
+    assert "exact" not in told
+    reported = view(700, 10_000, requests=marks, at=1, view="recorded")
+    assert " · exact · " in line(replace(reported, plan=replace(reported.plan, reported=700)))
 
 
 def test_what_goes_on_and_what_is_in_the_way_are_told() -> None:

@@ -23,7 +23,11 @@ pytestmark = pytest.mark.usefixtures("project")
     [
         ("", ["home"], ("request 63, recorded", "52,370 of 200,000 tokens", "63 of 63", "+ 2 added (+345)")),
         ("/request 6", ["home"], ("request 6, recorded", "900 of 200,000", "6 of 63", "+ 1 added (+2)")),
-        ("", ["right_square_bracket", "home"], ("next request, never sent", "52,423 of 200,000 tokens", "next of 63")),
+        (
+            "",
+            ["right_square_bracket", "home"],
+            ("the next request, if it went on", "52,423 of 200,000 tokens", "next of 63"),
+        ),
         ("/policy layers", ["home"], ("what-if layers for request 63", "35,092 of 200,000", "m masked file3")),
     ],
     ids=["recorded", "sub-agent", "next", "what-if"],

@@ -56,7 +56,7 @@ async def test_a_file_opens_at_its_last_reported_request_and_the_next_one_follow
         await pilot.press(LATER)
         await settle(pilot)
         assert place(screen) is None
-        assert which(screen).startswith("next request, never sent · ")
+        assert which(screen).startswith("the next request, if it went on · ")
         assert f"next of {REQUESTS} " in which(screen)
         following = screen.model.state.shown.plan
         assert following.reported is None
@@ -77,7 +77,7 @@ async def test_without_a_report_a_file_opens_at_its_end(services: Services, tmp_
     bodies = [body for body in run(3, others=False) if type(body).__name__ != "Usage"]
     async with inspector(services, as_file(tmp_path, bodies)) as (_, screen):
         assert place(screen) is None
-        assert which(screen).startswith("next request, never sent · ")
+        assert which(screen).startswith("the next request, if it went on · ")
         assert "next of 4 " in which(screen)
 
 

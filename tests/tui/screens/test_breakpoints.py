@@ -15,7 +15,7 @@ from textual.widgets import Input
 
 from proxy.conftest import LS, called, claude, result, user
 from support.provider import Answer, Provider
-from tui.play import program, settle, told, typed, until
+from tui.play import program, settle, shown, told, typed, until
 from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.proxy.control import registered
 from workbench.proxy.gate import Gate
@@ -25,6 +25,7 @@ from workbench.rehearsal.server import RehearsalServer
 from workbench.session.services import Services
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens import held as held_screen
+from workbench.tui.screens.breakpoints import BreakScreen
 from workbench.tui.screens.edit_dialog import EditDialog
 from workbench.tui.screens.held import HeldScreen
 
@@ -112,6 +113,9 @@ async def test_breakpoints_are_added_and_removed(services: Services) -> None:
         finder.found.highlighted = len(values(finder)) - 1
         await pilot.pause()
         await pilot.press("enter")
+        await seen(pilot, "Ctrl+D removes it")
+        assert [*map(str, proxy.gate.rules)] == ["tool:Bash", "tokens>50000"]
+        await pilot.press("ctrl+d")
         await until(lambda: [*map(str, proxy.gate.rules)] == ["tokens>50000"])
 
 
@@ -127,19 +131,55 @@ async def test_without_a_proxy_it_says_how_to_start_one(services: Services) -> N
 async def test_what_is_held_is_told_on_the_main_screen_until_it_is_let_go(services: Services) -> None:
     async with between("every") as proxy, program(services) as (pilot, screen):
         asking = proxy.ask(ASK)
-        await seen(pilot, "1 held: /break")
-        await until(lambda: "1 request held: /break" in told(pilot.app))
+        await seen(pilot, "1 held: Ctrl+L")
+        await until(lambda: "1 request held: Ctrl+L, or a click on it, opens it" in told(pilot.app))
         await look(pilot, screen, "break")
         await seen(pilot, "every request is held", "claude-sonnet-4-5", "and now [b]what[/b]?")
         await pilot.press("ctrl+o")
         assert (await asking)["content"] == SAID["content"]
+        await until(lambda: not proxy.gate.held)
+        await settle(pilot)
+        await pilot.press("enter", "enter")
+        await settle(pilot)
+        assert [*map(str, proxy.gate.rules)] == ["every"], "no Enter too many removes the breakpoint"
         await pilot.press("escape")
         await until(lambda: screen.held == 0)
 
 
+@pytest.mark.parametrize("by", ["key", "click", "command"])
+async def test_one_that_is_held_is_a_key_and_a_click_away(services: Services, by: str) -> None:
+    async with between("every") as proxy, program(services, (120, 40)) as (pilot, screen):
+        screen.run("held")
+        await until(lambda: "no request is held" in told(pilot.app))
+        asking = proxy.ask(ASK)
+        await seen(pilot, "1 held: Ctrl+L")
+        if by == "key":
+            await pilot.press("ctrl+l")
+        elif by == "click":
+            line = shown(pilot.app).splitlines()[0]
+            await pilot.click(offset=(line.index("1 held"), 0))
+        else:
+            screen.say("/held")
+        await until(lambda: isinstance(pilot.app.screen, HeldScreen))
+        await listed(pilot)
+        await pilot.press("enter")
+        assert (await asking)["content"] == SAID["content"]
+        await until(lambda: pilot.app.screen is screen)
+
+
+async def test_of_several_that_are_held_one_is_chosen(services: Services) -> None:
+    async with between("every") as proxy, program(services, (120, 40)) as (pilot, _):
+        asking = [proxy.ask(ASK), proxy.ask(ASK)]
+        await seen(pilot, "2 held: Ctrl+L")
+        await pilot.press("ctrl+l")
+        await until(lambda: isinstance(pilot.app.screen, BreakScreen))
+        for each in asking:
+            each.cancel()
+
+
 async def test_items_are_excluded_masked_and_edited_and_what_is_left_is_sent(services: Services) -> None:
     async with held(services, ASK) as (pilot, _, proxy, asking):
-        await seen(pilot, "● new", "and now [b]what[/b]?", "goes on as it was in")
+        await seen(pilot, "● new", "and now [b]what[/b]?", "released unchanged in")
         await at(pilot, "messages.1.0")
         await pilot.press("x")
         await seen(pilot, "excluded", "frees")
@@ -189,7 +229,7 @@ async def test_items_are_excluded_masked_and_edited_and_what_is_left_is_sent(ser
 async def test_what_is_new_is_in_sight_when_it_is_opened(services: Services, size: tuple[int, int]) -> None:
     talk = [each for at in range(30) for each in (called(f"c{at}", path="."), result(f"c{at}", "a.txt " * 90))]
     async with held(services, claude(user("list it"), *talk), size) as (pilot, _, _, _):
-        await seen(pilot, "goes on as it was in")
+        await seen(pilot, "released unchanged in")
         await settle(pilot)
         finder = await listed(pilot)
         at, top = finder.found.highlighted or 0, finder.found.scroll_offset.y
@@ -319,7 +359,7 @@ async def test_what_is_not_rewritten_says_so_and_can_be_answered(services: Servi
             await at(pilot, "messages.0")
             for key in ("x", "m", "e", "f7", "equals_sign"):
                 await pilot.press("r", key)
-                await seen(pilot, "which is not rewritten: release it as it was")
+                await seen(pilot, "which is not rewritten: release it unchanged")
             await pilot.press("a")
             await until(lambda: isinstance(pilot.app.screen, EditDialog))
             await pilot.press(*"stop", "ctrl+s")

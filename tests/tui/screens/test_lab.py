@@ -258,7 +258,7 @@ async def test_table_plot_and_figures_are_seen_at_every_size(reader: Services, s
         for each in (
             "1   recorded base",
             "2 ● workbench now",
-            "missed/100",
+            "missed in 100",
             HERE,
             "request 15 of 15",
             "layers",

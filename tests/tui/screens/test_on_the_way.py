@@ -77,8 +77,9 @@ async def watched(
             yield pilot, screen, asking, policies
 
 
-async def test_it_is_set_after_what_it_would_change_was_shown(services: Services) -> None:
-    async with watched(services, 0) as (pilot, screen, asking, policies):
+@pytest.mark.parametrize("size", [ONE_PANE, (120, 40)], ids=["one pane", "split"])
+async def test_it_is_set_after_what_it_would_change_was_shown(services: Services, size: tuple[int, int]) -> None:
+    async with watched(services, 0, size) as (pilot, screen, asking, policies):
         screen.say(WISH)
         await until(lambda: isinstance(pilot.app.screen, WayDialog))
         await seen(pilot, "masks results of tools but for the last", "2 results masked", "are not read from the cache")
@@ -91,7 +92,7 @@ async def test_it_is_set_after_what_it_would_change_was_shown(services: Services
         await until(lambda: policies.is_on)
         assert await asking.ask(4) == [True, True, True, False]
         await pilot.press("f4")
-        await seen(pilot, "on the way  workbench", "saved about 996 tokens in 1 request", "cost 400 tokens")
+        await seen(pilot, "on the way  workbench", "saved about 996 tokens in 1", "cost 400 tokens")
         now = screen.model.state.compaction
         assert now is not None
         assert now.tokens - now.curve.sizes[-1] == 996, "the next request is sent without them, too"

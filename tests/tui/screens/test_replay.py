@@ -12,12 +12,12 @@ from textual.containers import HorizontalScroll
 
 from support.provider import Answer, Provider
 from tui.play import program, settle, told, until
-from tui.screens.looking import seen
+from tui.screens.looking import listed, seen, values
 from workbench.config.errors import WrongCall
 from workbench.session.options import Options
 from workbench.session.replaying import ReplayAnswer, ReplayWish
 from workbench.session.services import Services
-from workbench.tui.screens.replay import AnswerColumn, ReplayScreen, read_wish
+from workbench.tui.screens.replay import AnswerColumn, ReplayScreen, ResendScreen, read_wish
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.text_dialog import TextDialog
 
@@ -51,6 +51,14 @@ async def test_it_asks_what_and_whether_and_shows_the_answers_side_by_side(servi
         program(services, (150, 40), ref=str(recording)) as (pilot, screen),
     ):
         screen.say("/replay")
+        await until(lambda: isinstance(pilot.app.screen, ResendScreen))
+        finder = await listed(pilot)
+        await seen(pilot, "replay request 2", "One [b]file.", "Enter send it again", "-n 1")
+        finder.found.highlighted = values(finder).index("messages.1")
+        await pilot.pause()
+        await pilot.press("x")
+        await seen(pilot, "excluded", "frees")
+        await pilot.press("n")
         await until(lambda: isinstance(pilot.app.screen, TextDialog))
         page = pilot.app.screen
         assert isinstance(page, TextDialog)
@@ -58,6 +66,9 @@ async def test_it_asks_what_and_whether_and_shows_the_answers_side_by_side(servi
         await pilot.press("enter")
         await seen(pilot, "three: expected -n K")
         page.field.value = f"-n 2 --to {provider.url}"
+        await pilot.press("enter")
+        await until(lambda: isinstance(pilot.app.screen, ResendScreen))
+        await seen(pilot, "-n 2 --to ")
         await pilot.press("enter")
         await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
         await seen(pilot, "Send request 2 to gpt-4o 2 times", "for about $0.00")
@@ -72,7 +83,7 @@ async def test_it_asks_what_and_whether_and_shows_the_answers_side_by_side(servi
         assert columns[1].has_focus
         await pilot.press("escape")
         await until(lambda: pilot.app.screen is screen)
-    assert [len(request.body["messages"]) for request in provider.requests] == [3, 3]
+    assert [len(request.body["messages"]) for request in provider.requests] == [2, 2], "without what was excluded"
 
 
 @pytest.mark.parametrize(("size", "beside"), [((80, 24), 2), ((120, 40), 3)])
@@ -118,11 +129,14 @@ async def test_the_request_that_is_looked_at_is_sent(services: Services, recordi
         await settle(pilot)
         screen.say("/replay --to rehearsal")
         await until(lambda: isinstance(pilot.app.screen, ReplayScreen))
-        await seen(pilot, "request 1 to gpt-4o, as it was", "One [b]file.", "same words")
+        await seen(pilot, "request 1 to gpt-4o, unchanged", "One [b]file.", "same words")
 
 
 async def test_what_cannot_be_sent_is_told(services: Services, recording: Path, talk: Path) -> None:
     async with program(services, ref=str(talk)) as (pilot, screen):
+        screen.say("/replay")
+        await until(lambda: "in the log" in told(pilot.app) or "the log holds" in told(pilot.app))
+        assert pilot.app.screen is screen, "at once, before anything is asked"
         screen.say("/replay --at 1")
         await until(lambda: "the log holds what it was made from" in told(pilot.app))
         assert pilot.app.screen is screen

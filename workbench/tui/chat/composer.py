@@ -15,7 +15,7 @@ from textual.widgets import TextArea
 
 from workbench.config.text import counted, printable, printable_lines
 from workbench.session.observable import ObservableSession
-from workbench.session.values import DraftCost
+from workbench.session.values import FILE, DraftCost
 from workbench.tui.chat.blocks import bare
 from workbench.tui.chat.completion import CompletionQuery, completion_query
 from workbench.tui.chat.history_area import HistoryTextArea
@@ -81,6 +81,11 @@ class Composer(HistoryTextArea, inherit_bindings=False):
     class Take(Message):
         """The chosen completion, please."""
 
+        def __init__(self, *, runs: bool = False) -> None:
+            """`runs`: a command that takes nothing behind it is run at once."""
+            super().__init__()
+            self.runs = runs
+
     class Leave(Message):
         """The focus goes on."""
 
@@ -100,6 +105,8 @@ class Composer(HistoryTextArea, inherit_bindings=False):
     draft_cost = observed(lambda session: session.draft_cost, repaint=False)
     refusal = observed(lambda session: session.refusal, repaint=False)
     """Why no message can be sent, where that is so; commands can all the same."""
+    fixed = observed(lambda session: session.read_only, repaint=False)
+    """Why nothing can be changed: of a file a session is made first."""
     completing: var[bool] = var(False)
     """Whether completions are offered."""
 
@@ -108,6 +115,8 @@ class Composer(HistoryTextArea, inherit_bindings=False):
             session, soft_wrap=True, tab_behavior="focus", show_line_numbers=False, highlight_cursor_line=False
         )
         self._wants: CompletionQuery | None = None
+        self._has_chosen = False
+        """Whether arrows chose one of the completions: then Enter takes that, whatever was typed."""
 
     def on_mount(self) -> None:
         """Say what this is for."""
@@ -128,6 +137,10 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         """Say why nothing can be sent."""
         self._title()
 
+    def watch_fixed(self) -> None:
+        """Say what becomes of a message to a file."""
+        self._title()
+
     def watch_editing(self) -> None:
         """Say that this goes into a fork."""
         self._title()
@@ -143,6 +156,8 @@ class Composer(HistoryTextArea, inherit_bindings=False):
             title = Content.styled(f"read-only: {printable(self.refusal)}", "$warning")
         elif self.editing is not None:
             title = Content.styled(f"editing message {self.editing.seq}: sends into a fork · Esc cancels", "$warning")
+        elif self.fixed == FILE:
+            title = Content.styled("read-only: a message makes a session of it", "$quiet")
         else:
             title = Content("message")
         cost = cost_line(self.draft_cost) if self.text.strip() and self.draft_cost.tokens else None
@@ -190,8 +205,9 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         if self.document.get_line(row)[:column].endswith("\\") and self.selection.is_empty:
             self.replace("\n", (row, column - 1), (row, column), maintain_selection_offset=False)
             return
-        if self.completing and not (self._wants and self._wants.kind == "slash" and self._is_whole_command()):
-            self.post_message(self.Take())
+        runs = self._wants is not None and self._wants.kind == "slash" and self._is_whole_command()
+        if self.completing and (self._has_chosen or not runs):
+            self.post_message(self.Take(runs=True))
             return
         text = self.text
         if not text.strip():
@@ -205,8 +221,8 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         self.post_message(Send(text) if editing is None else EditAndResend(editing.seq, text))
 
     def _is_whole_command(self) -> bool:
-        """Whether what was typed is a command already, so that Enter runs it."""
-        return self.text.rstrip() in self.commands or " " in self.text.strip()
+        """Whether what was typed is a command already, so that Enter runs it; it may end with the blank of a Tab."""
+        return self.text.rstrip() in self.commands or " " in self.text
 
     commands: frozenset[str] = frozenset()
     """The completions on offer, as they would stand here."""
@@ -254,7 +270,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         before = text if text.startswith("/") else line[:column]
         wants = completion_query(before, (row, column) == self.document.end) if self._search is None else None
         if wants != self._wants:
-            self._wants = wants
+            self._wants, self._has_chosen = wants, False
             self.post_message(self.Wants(wants))
 
     def complete(self, kind: str, text: str) -> None:
@@ -287,18 +303,22 @@ class Composer(HistoryTextArea, inherit_bindings=False):
     def action_cursor_up(self, select: bool = False) -> None:
         """A line up; from the first line: the user's message before."""
         if self.completing and not select:
-            self.post_message(self.Choose(-1))
+            self._choose(-1)
         elif select or self._row() > 0 or not self._go_back():
             super().action_cursor_up(select)
 
     def action_cursor_down(self, select: bool = False) -> None:
         """A line down; from the last line: the next message, and at last the draft."""
         if self.completing and not select:
-            self.post_message(self.Choose(1))
+            self._choose(1)
         elif not self.text and not select and self._past is None:
             self.post_message(self.Down())
         elif select or self._row() < self.wrapped_document.height - 1 or not self._go_on():
             super().action_cursor_down(select)
+
+    def _choose(self, step: int) -> None:
+        self._has_chosen = True
+        self.post_message(self.Choose(step))
 
     def _row(self) -> int:
         """The line of the cursor as it is seen."""

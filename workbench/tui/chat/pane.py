@@ -25,7 +25,7 @@ from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.chat.welcome import WelcomeView
-from workbench.tui.messages import Drafting, Interrupt, Withdraw
+from workbench.tui.messages import Drafting, HintsChanged, Interrupt, Withdraw
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.command import Completion
 from workbench.tui.widgets.hints import Hints
@@ -57,6 +57,7 @@ class ChatPane(Observing, Vertical):
     queue = observed(lambda session: session.queue, repaint=False)
     refusal = observed(lambda session: session.refusal, repaint=False)
     welcome = observed(lambda session: session.welcome, repaint=False)
+    read_only = observed(lambda session: session.read_only, repaint=False)
 
     greeting = query_one(WelcomeView)
     view = query_one(TranscriptView)
@@ -96,6 +97,7 @@ class ChatPane(Observing, Vertical):
         """Show it in the place of the conversation."""
         left = self.greeting.has_focus and welcome is None
         self.greeting.display, self.view.display = welcome is not None, welcome is None
+        self.post_message(HintsChanged())
         if left:
             self.composer.focus()
 
@@ -120,6 +122,10 @@ class ChatPane(Observing, Vertical):
             return WELCOME_HINTS
         if self.box.has_focus:
             return ()
+        if self.read_only:  # commands can be typed all the same
+            return (("/", "command"), *INPUT_HINTS[2:])
+        if self.greeting.display:
+            return (("Enter", "send"), ("↓", "open a session"), *(each for each in INPUT_HINTS if each[0] != "Tab"))
         return (("Enter", "send"), (self.composer.newline_key, "new line"), *INPUT_HINTS)
 
     def take_focus(self) -> None:
@@ -138,6 +144,10 @@ class ChatPane(Observing, Vertical):
     def give_back(self, text: str) -> None:
         """Put into the composer what could not be sent."""
         self.composer.give(text)
+
+    def watch_read_only(self) -> None:
+        """Nothing is sent from a file."""
+        self.post_message(HintsChanged())
 
     # Questions
 
@@ -252,6 +262,8 @@ class ChatPane(Observing, Vertical):
             self._offer(())
             self.composer.complete(what.kind, chosen.text)
             self.composer.focus()
+            if isinstance(message, Composer.Take) and message.runs and what.kind == "slash" and chosen.is_whole:
+                self.composer.call_later(self.composer.action_send)  # as if the key came there: the message is its own
 
     @on(Composer.Leave)
     def _leave(self, message: Composer.Leave) -> None:

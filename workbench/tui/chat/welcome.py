@@ -47,6 +47,7 @@ class WelcomeLine(NamedTuple):
     """The command that it runs, and with what; None: it is only read."""
 
 
+HOW = ": ↓ and Enter, or a click, open one"
 ROWS = 10
 """The rank of the first row of a list; each of the next has two more."""
 BLANK = WelcomeLine(ROWS + 3, Content())
@@ -70,19 +71,28 @@ def _lines(welcome: Welcome, width: int) -> Iterator[WelcomeLine]:
         yield WelcomeLine(1, _key("Ctrl+O", "open a session"), ("sessions", ""))
         return
     yield WelcomeLine(1, _what_it_is(width))
+    has_nobody = bool(welcome.advice)
+    if has_nobody:
+        yield from _agents(welcome, width)
     yield BLANK
     for rank, key, does, more, run in KEYS:
         yield WelcomeLine(rank, _key(key, does + more if KEY + 1 + len(does + more) <= width else does), (run, ""))
     yield BLANK
     yield from _model(welcome, width)
     yield from _list("sessions of this folder", SESSION, welcome.lists.sessions, width)
-    yield from _list("other agents' sessions on this machine", AGENT, welcome.lists.agents, width)
-    if welcome.lists.searching:
-        yield WelcomeLine(ROWS, Content.styled("looking for other agents' sessions…", "$quiet"))
+    if not has_nobody:
+        yield from _agents(welcome, width)
     yield BLANK
     keys = (("F1", "help"), ("Ctrl+P", "commands"), ("Ctrl+Q", "quit"))
     last = Content("  ").join(Content.assemble((key, "bold $accent"), f" {does}") for key, does in keys)
     yield WelcomeLine(1, Content.assemble(" ", last), ("help", ""))
+
+
+def _agents(welcome: Welcome, width: int) -> Iterator[WelcomeLine]:
+    """Where no model answers, they are what there is to look at, and come first."""
+    yield from _list("other agents' sessions on this machine", AGENT, welcome.lists.agents, width)
+    if welcome.lists.searching:
+        yield WelcomeLine(ROWS, Content.styled("looking for other agents' sessions…", "$quiet"))
 
 
 def _what_it_is(width: int) -> Content:
@@ -110,7 +120,8 @@ def _list(name: str, columns: Sequence[Column], found: Sequence[WelcomeSession],
     if not found:
         return
     yield BLANK
-    yield WelcomeLine(ROWS + 1, Content.styled(name, "$quiet"))
+    how = HOW if len(name + HOW) <= width else ""
+    yield WelcomeLine(ROWS + 1, Content.assemble((name, "bold"), (how, "$quiet")))
     for at, each in enumerate(found):
         yield WelcomeLine(
             ROWS + 2 * at,
@@ -154,11 +165,12 @@ class WelcomeView(Observing, OptionList, inherit_bindings=False):
         self._arrange()
 
     def on_resize(self) -> None:
-        """As much as there is room for."""
+        """As much as there is room for, also where another size leaves the pane without a line to spare."""
         self._arrange()
+        self.call_after_refresh(self._arrange)
 
     def _arrange(self) -> None:
-        width, height = self.scrollable_content_region.size
+        width, height = self.content_size  # without a look at scrollbars: what is drawn leaves no need for them
         if self.welcome is None or width < 4 or height < 1:
             return
         made = welcome_lines(self.welcome, width, height)

@@ -7,8 +7,8 @@ from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import percent, whole_number
 from workbench.session.compaction_values import MODES, CompactionOutcome, CompactionView
 from workbench.tui.compaction.descriptions import ABOUT_MODES, status_rows
-from workbench.tui.compaction.dialogs import CompactDialog, ProgressDialog
 from workbench.tui.compaction.history import HistoryScreen
+from workbench.tui.compaction.progress import ProgressDialog
 from workbench.tui.compaction.undoing import undo
 from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.tui.widgets.command import Commands, read_only
@@ -27,30 +27,32 @@ def _seen(host: Host) -> CompactionView:
 
 @COMMANDS.add(
     "compact",
-    "compact now",
-    "summarise the past to make room; shows the figures and asks first",
-    keys=("ctrl+g", "f8"),
+    "compact",
+    "summarise the past to make room: first shows what it would summarise, keep, free and cost, then you choose",
+    keys=("ctrl+g", "f8", "shift+f8"),
     letters=("c",),
-    why_not=read_only,
+    slashes=("compact", "preview"),
 )
 async def compact(host: Host, argument: str) -> None:
-    """From anywhere, the composer included."""
+    """From anywhere, the composer included. Changes nothing by itself."""
     await _by_hand(host, digest=False)
 
 
-@COMMANDS.add("digest", "compact without a model", "the same by a digest of the text, with no model", why_not=read_only)
+@COMMANDS.add("digest", "compact without a model", "the same, by a digest of the text")
 async def digest(host: Host, argument: str) -> None:
     """Costs nothing, and cannot fail as a model does."""
     await _by_hand(host, digest=True)
 
 
 async def _by_hand(host: Host, *, digest: bool) -> None:
-    asked = CompactDialog(host, digest=digest)
-    answer = await host.ask(asked)
-    if answer == "preview":
-        await _preview(host, digest=digest)
-    elif answer in ("yes", "digest") and asked.preview is not None:
-        await _make(host, asked.preview, digest=answer == "digest")
+    from workbench.tui.compaction.preview import PreviewScreen  # late: the first frame does not wait
+    from workbench.tui.compaction.preview_stages import AgreedCompaction
+
+    found = await host.ask(PreviewScreen(host, digest=digest))
+    if isinstance(found, AgreedCompaction):
+        await _make(host, found.preview, digest=found.digest)
+    elif found is not None:
+        _show(host, found)
 
 
 async def _make(host: Host, agreed: CompactionPreview, *, digest: bool) -> None:
@@ -73,25 +75,6 @@ def _show(host: Host, outcome: CompactionOutcome, *, quietly: bool = False) -> N
     else:
         lines = [f"{head}; u undoes it, and F9 as long as it is the last change", *outcome.problems]
         host.push(HistoryScreen(host, outcome.seq, "; ".join(lines)))
-
-
-@COMMANDS.add(
-    "preview",
-    "preview a compaction",
-    "what it would summarise, keep, free and cost; then a draft to edit, accept or discard",
-    keys=("shift+f8",),
-)
-async def preview(host: Host, argument: str) -> None:
-    """Changes nothing by itself."""
-    await _preview(host, digest=False)
-
-
-async def _preview(host: Host, *, digest: bool) -> None:
-    from workbench.tui.compaction.preview import PreviewScreen  # late: the first frame does not wait for it
-
-    outcome = await host.ask(PreviewScreen(host, digest=digest))
-    if outcome is not None:
-        _show(host, outcome)
 
 
 @COMMANDS.add("stop-compacting", "stop compacting", "stop the running compaction; nothing changes")

@@ -77,7 +77,7 @@ def request(host: Host, argument: str) -> None:
 @COMMANDS.add(
     "replay",
     "replay the request",
-    "send the recorded request that is looked at again, as it was or changed, and compare the answers",
+    "send the recorded request in view again, unchanged or changed, and compare the answers",
     argument="[WORDS]",
 )
 async def replay(host: Host, argument: str) -> None:
@@ -304,16 +304,23 @@ async def lab(host: Host, argument: str) -> None:
 
 
 @COMMANDS.add(
-    "waste",
-    "mask waste",
-    "what is sent and is of no more use, because it was read again, overwritten, tried again or is defined twice; "
-    "Enter masks it",
+    "free",
+    "free space",
+    "what the request in view could do without: what is no longer needed (read again, overwritten, tried again, "
+    "defined twice), or the largest items; Enter masks the chosen ones",
+    argument="[unneeded|largest]",
+    arguments=lambda: ("unneeded", "largest"),
+    slashes=("free", "waste"),
 )
-async def waste(host: Host, argument: str) -> None:
-    """All of it, with one key."""
-    from workbench.tui.screens.waste import mask_waste
+async def free(host: Host, argument: str) -> None:
+    """Listed without a question, also of a file and of a past request."""
+    from workbench.tui.screens.free_space import free_space
+    from workbench.tui.screens.freeable import ORDERS
 
-    await mask_waste(host)
+    order = next((each for each in ORDERS if each == (argument or ORDERS[0])), None)
+    if order is None:
+        raise WrongCall(f"{argument}: expected one of {', '.join(ORDERS)}")
+    await free_space(host, order)
 
 
 @COMMANDS.add(

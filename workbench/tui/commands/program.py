@@ -55,6 +55,24 @@ async def breakpoints(host: Host, argument: str) -> None:
     host.tell(f"breakpoint {rule} set")
 
 
+@COMMANDS.add(
+    "held", "held requests", "open the request that is held at a breakpoint; of several, choose one", keys=("ctrl+l",)
+)
+async def held(host: Host, argument: str) -> None:
+    """Where one waits it is opened at once."""
+    from workbench.proxy import control
+    from workbench.tui.screens.breakpoints import BreakScreen
+    from workbench.tui.screens.held import open_held
+
+    found = [(proxy, each) for proxy, state in await host.in_background(control.states) for each in state.held]
+    if not found:
+        raise Refused("no request is held; /break sets breakpoints")
+    if len(found) > 1:
+        host.push(BreakScreen(host))
+    else:
+        await open_held(host, found[0][0], found[0][1].id)
+
+
 @COMMANDS.add("report", "error report", "what went wrong in the program itself: the newest report, and where it is")
 def report(host: Host, argument: str) -> None:
     """For whoever mends it."""

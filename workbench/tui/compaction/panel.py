@@ -41,7 +41,7 @@ TICK = 1.0
 
 
 HINTS: Hints = (
-    *(("c", "compact"), ("Enter", "preview"), ("u", "undo"), ("U", "redo"), ("D", "digest"), ("H", "history")),
+    *(("c", "compact"), ("u", "undo"), ("U", "redo"), ("H", "history"), ("D", "without a model")),
     *(("M", "mode"), ("P", "policy"), ("i", "limits"), ("?", "all keys")),
 )
 
@@ -80,7 +80,7 @@ class WouldLine(Observing, WrappedLines):
         """The figures; nothing where they are not known."""
         view = self.compaction
         if view is not None and view.would:
-            return list(hanging(Content.styled("now would  ", "$quiet"), view.would, width))
+            return Content.assemble(("compacting now would ", "$quiet"), printable(view.would)).wrap(width)
         if view is not None and view.nothing and view.last is not None:  # before the first one, the last line says it
             return list(hanging(Content.styled("nothing to compact: ", "$quiet"), printable(view.nothing), width))
         return []
@@ -116,7 +116,7 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
 
     BINDING_GROUP_TITLE = "Compaction"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "run('preview')", "preview: edit, accept or discard it", id="compaction.preview"),
+        Binding("enter", "run('compact')", "compact: preview it, then choose", id="compaction.preview"),
         Binding("D", "run('digest')", "compact without a model", id="compaction.digest"),
         Binding("M", "run('mode')", "choose when to compact: auto, confirm, manual, off", id="compaction.mode"),
         Binding("H", "run('compactions')", "history, summaries and what they lost", id="compaction.history"),

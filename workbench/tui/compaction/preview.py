@@ -1,6 +1,7 @@
-"""The preview: what a compaction would do, then a draft of its summary to edit, accept or discard.
+"""The preview: what a compaction would do; then it is made at once, or a draft of its summary is edited and accepted.
 
-Nothing is changed before the draft is accepted, and nothing that took time or thought is lost by a mistaken key.
+Every key that compacts by hand leads here. Nothing is changed before the user agrees, and nothing that took time or
+thought is lost by a mistaken key.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -22,6 +23,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
 from workbench.compaction.preview import loss_words, preview_rows
+from workbench.compaction.triggers import question
 from workbench.compaction.values import CompactionPreview, SummaryDraft
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
@@ -29,57 +31,31 @@ from workbench.session.compaction_values import CompactionOutcome
 from workbench.session.values import FILE
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
+from workbench.tui.compaction.preview_stages import BUTTONS, OF_A_FILE, TITLES, AgreedCompaction, Stage
 from workbench.tui.compaction.source import SourceScreen, page, seqs_of
 from workbench.tui.observing import Observing, observed
-from workbench.tui.widgets.buttons import Button, ButtonLine
+from workbench.tui.widgets.buttons import ButtonLine
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.wrapped_lines import FigureTable
 
-Stage = Literal["working", "refused", "look", "drafting", "draft", "accepting"]
 COUNT_PAUSE = 0.3
 """Seconds without a key before an edited summary is counted and looked through."""
 BESIDE = 100
 """Columns from which on summary and facts stand side by side."""
 NOTHING = Content()
-TITLES: dict[Stage, str] = {
-    "working": "preview: working out the effect…",
-    "refused": "preview: nothing to do",
-    "look": "preview: nothing has been asked or changed yet",
-    "drafting": "draft: being written",
-    "draft": "draft: nothing is changed before you accept it",
-    "accepting": "draft: being accepted",
-}
-BUTTONS: dict[Stage, tuple[Button, ...]] = {
-    "working": (Button("escape", "leave", "leave"),),
-    "refused": (Button("escape", "leave", "leave"),),
-    "look": (
-        Button("enter", "draft", "make the draft"),
-        Button("d", "digest", "without a model"),
-        Button("escape", "leave", "leave"),
-    ),
-    "drafting": (Button("escape", "leave", "stop"),),
-    "draft": (
-        Button("ctrl+s", "accept", "accept"),
-        Button("ctrl+l", "add", "put lost facts back"),
-        Button("tab", "switch", "summary or facts"),
-        Button("escape", "leave", "discard"),
-    ),
-    "accepting": (),
-}
 
 
-OF_A_FILE = Button("^s", "accept", "make a session of the file, and preview it there")
-
-
-class PreviewScreen(Observing, ModalScreen[CompactionOutcome]):
-    """One preview; its result is what came of it, None where nothing did."""
+class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]):
+    """One preview; its result is what came of it, or what is to be made; None where nothing is."""
 
     BINDING_GROUP_TITLE = "Preview of a compaction"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave, stop, or discard the draft", id="preview.leave"),
+        # before the text's own, which copies
+        Binding("y", "agree", "compact at once", id="preview.agree", priority=True),
         Binding("enter", "draft", "make the draft", id="preview.draft"),
         Binding("d", "digest", "make the draft without a model", id="preview.digest"),
         Binding("ctrl+s", "accept", "accept the draft", id="preview.accept", priority=True),
@@ -142,14 +118,33 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome]):
         self.buttons.buttons = BUTTONS[stage]
         if stage == "draft" and self.read_only == FILE:
             self.buttons.buttons = (OF_A_FILE, *BUTTONS[stage][1:])
+        elif stage == "look":
+            self.buttons.buttons = tuple(each for each in BUTTONS[stage] if self._offers(each.name))
         self._write_title()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """In a draft a letter is typed."""
+        return action != "agree" or (self.stage == "look" and not self.read_only)
+
+    def _offers(self, name: str) -> bool:
+        """Of a file nothing is made at once, and a digest is no choice where it is the only one."""
+        if name == "agree":
+            return not self.read_only
+        return name != "digest" or self._has_model
+
+    @property
+    def _has_model(self) -> bool:
+        return not self._by_digest and self._preview is not None and bool(self._preview.model)
 
     def _write_title(self) -> None:
         parts = [Content.styled(TITLES[self.stage], "bold $primary")]
+        if self.stage == "look":
+            parts.insert(0, Content.styled(question(self.status.tokens, self.status.window), "bold $primary"))
         if self._problem:
             parts.append(Content.styled(printable(self._problem), "bold $error"))
         width = max(self.heading.size.width, 20)
-        self.heading.update(Content("\n").join([joined(parts[:1], width), *parts[1:]]))
+        told = 1 if self.stage != "look" else 2
+        self.heading.update(Content("\n").join([joined(parts[:told], width, " · "), *parts[told:]]))
 
     def _fail(self, problem: str) -> None:
         self._problem = problem
@@ -206,9 +201,14 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome]):
 
     # The draft
 
+    def action_agree(self) -> None:
+        """Without a draft; how far it is can be seen meanwhile."""
+        if self._preview is not None:
+            self.dismiss(AgreedCompaction(self._preview, not self._has_model))
+
     def action_draft(self) -> None:
-        """By the model that summarises."""
-        self._write(self._by_digest)
+        """By the model that summarises, where there is one."""
+        self._write(not self._has_model)
 
     def action_digest(self) -> None:
         """From the text alone."""
@@ -305,7 +305,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome]):
         """Its plan need not be the file's, so what would be summarised is looked at again there."""
         if await self._host.make_writable():
             self.dismiss()
-            self._host.run("preview")
+            self._host.run("compact")
 
     @work(exclusive=True, group="accept")
     async def _accept(self) -> None:
@@ -355,6 +355,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome]):
         else:
             {
                 "draft": self.action_draft,
+                "agree": self.action_agree,
                 "digest": self.action_digest,
                 "accept": self.action_accept,
                 "add": self.action_add,

@@ -14,12 +14,10 @@ from textual.reactive import var
 
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
-from workbench.config.text import counted
 from workbench.context.items import Item
 from workbench.session.context_view import ContextView
 from workbench.session.values import FILE
 from workbench.tui.inspector import foot_lines
-from workbench.tui.inspector.largest import LargestScreen
 from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides, Verb, choose, preview
 from workbench.tui.inspector.row_list import RowList, problem
 from workbench.tui.inspector.rows import RowsView
@@ -59,7 +57,7 @@ class DecidingPane(Observing, Vertical):
             return
         try:
             if shown.queries is None or len(self.rows.chosen) > MOST_CHOSEN:
-                raise WorkbenchError(f"expected at most {MOST_CHOSEN:,} rows of a session")
+                raise WorkbenchError(f"expected at most {MOST_CHOSEN:,} items of a session")
             choice = choose(verb, items, shown.queries)
         except WorkbenchError as error:
             self._forget()
@@ -90,21 +88,9 @@ class DecidingPane(Observing, Vertical):
             return None
         return shown
 
-    def action_largest(self) -> None:
-        """The largest, to mask those that are chosen."""
-        shown = self._changeable(self.action_largest)
-        if shown is not None and shown.queries is not None:
-            self.app.push_screen(LargestScreen(shown), self._agree_to_largest)
-
-    def action_waste(self) -> None:
-        """What is of no more use: a command, because the log has to be replayed for it."""
-        self.post_message(Run("waste"))
-
-    def _agree_to_largest(self, made: OverridePreview | None) -> None:
-        if made is not None:
-            self._agree(made.choice)
-            freed = f"masked {counted(made.choice.rows, 'item')}, which frees {made.effect.freed:,} tokens"
-            self.notify(f"{freed}; u undoes it", markup=False)
+    def action_free(self, order: str) -> None:
+        """What could be masked to free space: a command, because it may have to replay the log."""
+        self.post_message(Run("free", order))
 
     @work(exclusive=True, group="preview")
     async def _preview(self, shown: ContextView, choice: ProposedOverrides) -> None:

@@ -21,7 +21,7 @@ def question(preview: OverridePreview, width: int) -> Content:
     """What a change would do, before it is made, and the keys that answer, which are never left out."""
     choice, effect = preview.choice, preview.effect
     first = choice.decisions[0]
-    what = f"event {first.first}" if choice.rows == 1 else f"{choice.rows:,} rows"
+    what = f"event {first.first}" if choice.rows == 1 else f"{choice.rows:,} items"
     asked = [Content.styled(f"{choice.verb} {what}?", "bold $accent")]
     warned = [] if preview.fits else [Content.styled("! it would not fit", "bold $error")]
     frees, caches = _frees(effect), _cache(effect)
@@ -82,20 +82,20 @@ def arranged(lines: RowLines, width: int) -> Content:
     wish = lines.wish
     parts = []
     if wish.filter:
-        total = len(lines.rows)
-        parts.append(Content.assemble((f"{lines.matches:,}", "bold"), f" of {total:,} rows match"))
+        total = counted(len(lines.rows), "item")
+        parts.append(Content.assemble((f"{lines.matches:,}", "bold"), f" of {total} match"))
         parts.append(Content.styled(f"filter {printable(wish.filter.text)}", "$accent"))
     if wish.group:
         parts.append(Content(f"{len(lines.groups):,} groups by {wish.group}"))
     if wish.sort:
         parts.append(Content(f"{wish.sort} first"))
-    parts.append(Content.styled("Esc: all rows, in order", "$quiet"))
+    parts.append(Content.styled("Esc: all items, in order", "$quiet"))
     return joined(parts, width)
 
 
 def chosen(rows: int, tokens: int | None, original: int | None, width: int) -> Content:
     """What is chosen, with its sum once that is known."""
-    parts = [Content.styled("1 row chosen" if rows == 1 else f"{rows:,} rows chosen", "bold $accent")]
+    parts = [Content.styled(f"{counted(rows, 'item')} chosen", "bold $accent")]
     if tokens is not None:
         parts.append(Content(f"{tokens:,} tokens"))
         if original is not None and original != tokens:

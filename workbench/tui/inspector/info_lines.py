@@ -9,6 +9,7 @@ from textual.widget import Widget
 from workbench.config.text import counted, printable
 from workbench.context.plan import ContextPlan
 from workbench.session.context_view import COUNTING, ContextView, unattributed_words
+from workbench.tui.inspector.order import RowOrder, listed
 from workbench.tui.observing import Observing, observed
 
 
@@ -43,8 +44,8 @@ class TotalsLine(Observing, Widget):
     """The sums, as far as the line reaches."""
 
     shown = observed(lambda session: session.shown)
-    filtered: reactive[bool] = reactive(False)
-    """Whether the rows are counted elsewhere, as those that match."""
+    order: reactive[RowOrder] = reactive(RowOrder())
+    """How the rows are shown: the items are counted as they are listed, and not at all where a filter counts them."""
 
     def render(self) -> Content:
         """One line, the important first."""
@@ -52,12 +53,15 @@ class TotalsLine(Observing, Widget):
             return Content()
         plan = self.shown.plan
         totals = plan.totals
-        first = [] if self.filtered else [counted(len(plan.rows), "item")]
+        first = [] if self.order.filter else [counted(len(listed(plan, "", self.order.all)), "item")]
         if totals.original_tokens > totals.items:
             first.append(f"{totals.original_tokens:,} tokens before cuts")
         content = f"{totals.items:,} content + {totals.framing:,} message framing"
         rest, why = _rest(plan)
         wordings = (
+            [*first, f"{content} (roles and separators){rest}{why}", printable(self.shown.note)],
+            [*first, f"{content} (roles and separators){rest}{why}"],
+            [*first, f"{content} (roles and separators){rest}"],
             [*first, f"{content}{rest}{why}", printable(self.shown.note)],
             [*first, f"{content}{rest}{why}"],
             [*first, f"{content}{rest}"],

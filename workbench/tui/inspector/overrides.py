@@ -70,7 +70,8 @@ def choose(verb: Verb, items: Sequence[Item], queries: SessionQueries) -> Propos
 def why_not(verb: Verb, item: Item) -> str:
     """Why an override would do nothing to a row; empty where it may do something."""
     if item.seq is None:
-        return "the plan made this row: there is no event that could be changed"
+        what = "a summary cannot be changed here: undo its compaction" if item.kind == "summary" else ""
+        return what or "the policy added this row: there is no event behind it that could be changed"
     if item.state == "aside":
         return "this is never sent, whatever is done to it"
     if item.state == "summarised":

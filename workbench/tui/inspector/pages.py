@@ -98,8 +98,13 @@ def title(item: Item) -> str:
     kind = item.kind.replace("_", " ")
     who = item.tool or item.role or ""
     name = f" “{item.name}”" if item.name and item.name != who else ""
-    place = "made by the plan" if item.seq is None else f"event {item.seq}"
+    place = _made(item) if item.seq is None else f"event {item.seq}"
     return printable(f"{kind} · {who}{name} · {place}" if who else f"{kind}{name} · {place}")
+
+
+def _made(item: Item) -> str:
+    """Where something comes from that is no event: a summary says what it replaces and whose it is."""
+    return item.edits[0].why if item.kind == "summary" and item.edits else "added by the policy"
 
 
 def size(item: Item) -> str:

@@ -41,7 +41,7 @@ from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.reader import copy
 
 ROW_HINTS: Hints = (
-    *(("Enter", "open"), ("f", "filter"), ("s", "sort"), ("T", "treemap"), ("L", "largest"), ("m", "mask")),
+    *(("Enter", "open"), ("f", "filter"), ("s", "sort"), ("T", "treemap"), ("L", "free space"), ("m", "mask")),
     *(("u", "undo"), ("p", "pin"), ("x", "exclude"), ("b", "group"), ("[ ]", "requests"), ("?", "all keys")),
 )
 MAP_HINTS: Hints = (
@@ -70,8 +70,8 @@ class InspectorPane(DecidingPane):
         Binding("r", "decide('restore')", "restore: send it whole again", id="inspector.restore"),
         Binding("y", "copy", "copy the rows' texts", id="inspector.copy"),
         Binding("T", "treemap", "show or hide the treemap: what fills the context", id="inspector.treemap"),
-        Binding("L", "largest", "mask the largest items", id="inspector.largest"),
-        Binding("M", "waste", "mask waste: what is of no more use", id="inspector.waste"),
+        Binding("L", "free('largest')", "free space: the largest items", id="inspector.largest"),
+        Binding("M", "free('unneeded')", "free space: what is no longer needed", id="inspector.waste"),
         Binding("o", "jump", "go to the row's message in the chat", id="inspector.jump"),
         *(
             Binding(str(number), f"tab('{tab.key}')", f"the row: {tab.name}", id=f"inspector.{tab.key}")
@@ -233,8 +233,8 @@ class InspectorPane(DecidingPane):
         self.watch(self.row_list, "wish", self._count_once)
 
     def _count_once(self, wish: RowOrder) -> None:
-        """While a filter counts what matches, the sums do not count the rows as well."""
-        self.query_one(TotalsLine).filtered = bool(wish.filter)
+        """The sums count what is listed; while a filter counts what matches, they do not."""
+        self.query_one(TotalsLine).order = wish
 
     def _tell_in_map(self, notice: Content | None) -> None:
         self.treemap.notice = None if notice is None or self.row_list.region else notice.plain

@@ -20,6 +20,8 @@ KEYS = ("F2", "F3", "F4")
 ROOM_FOR_NAMES = 60
 """Columns from which on the panes have names beside their keys, and the program has one."""
 ROOM_FOR_FOLDER = 90
+HELD_KEY = "Ctrl+L"
+"""What opens a request that is held, unless the user chose another key."""
 
 
 class Header(Observing, Widget):
@@ -43,6 +45,9 @@ class Header(Observing, Widget):
             super().__init__()
             self.pane = pane
 
+    class HeldClicked(Message):
+        """What is held, please."""
+
     class SplitClicked(Message):
         """All panes, or one at a time."""
 
@@ -51,7 +56,7 @@ class Header(Observing, Widget):
         width = self.size.width
         tabs = self._tabs(width)
         fixed = f"  {self.following or 'read-only'}" if self.following or self.read_only else ""
-        waiting = f"  {self.held:,} held: /break" if self.held else ""
+        waiting = f"  {self.held:,} held: {HELD_KEY}" if self.held else ""
         name = "Workbench" if width >= ROOM_FOR_NAMES else ""
         room = width - tabs.cell_length - len(fixed) - len(waiting) - len(name) - 3
         where = self._where(room // 2) if width >= ROOM_FOR_FOLDER else ""
@@ -62,7 +67,9 @@ class Header(Observing, Widget):
             *said,
             (f"  {title}" if title else "", "bold"),
             (fixed, "$success" if self.following == FOLLOWING else "$warning"),
-            (waiting, "bold $warning"),
+        )
+        left = Content("").join(
+            [left, Content.styled(waiting, "bold $warning").stylize(Style.from_meta({"pane": "held"}))]
         )
         return Content.assemble(left, " " * max(1, width - left.cell_length - tabs.cell_length), tabs)
 
@@ -93,5 +100,7 @@ class Header(Observing, Widget):
         name = event.style.meta.get("pane")
         if name == "split":
             self.post_message(self.SplitClicked())
+        elif name == "held":
+            self.post_message(self.HeldClicked())
         elif name in PANES:
             self.post_message(self.PaneClicked(name))

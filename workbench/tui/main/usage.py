@@ -34,6 +34,8 @@ PURPOSES: dict[Purpose, str] = {
     "sub-agent": "sub-agent",
     "compaction": "compaction request",
 }
+WHOLE = "the request is in the file"
+"""In place of `exact`, where its size is an estimate all the same."""
 BETWEEN = " · "
 Part = tuple[int, Content, Content]
 """Its rank, 0 is what must be seen; what it says, and what where there is little room."""
@@ -100,7 +102,7 @@ def _parts(shown: ContextView, compaction: CompactionView | None, status: Status
     if shown.view == "what-if" and shown.reported is not None:
         tell(1, f"recorded {shown.reported:,}")
     if shown.exactness is not None:
-        told = str(shown.exactness)
+        told = WHOLE if shown.exactness.exact and shown.plan.reported is None else str(shown.exactness)
         tell(2, Content.styled(told, "$quiet"), Content.styled(told.partition(":")[0], "$quiet"))
     if activity.kind in DOING:
         tell(0 if activity.kind == "waiting" else 3, Content.styled(DOING[activity.kind], "bold $accent"))
@@ -131,7 +133,7 @@ def _cached(shown: ContextView, status: Status) -> float | None:
 def _which(shown: ContextView) -> list[str]:
     """Which request this is, where it is not the next one of a session of ours."""
     if shown.at is None:
-        told = "next request, never sent" if shown.view and shown.requests else ""
+        told = "the next request, if it went on" if shown.view and shown.requests else ""
     else:
         mark = shown.requests[shown.at]
         recorded = ", recorded" if shown.view == "recorded" else ""

@@ -15,7 +15,7 @@ from workbench.config.text import counted, printable
 from workbench.proxy import control
 from workbench.proxy.breakpoints import FORMS, parse_rule
 from workbench.proxy.control import NONE_RUNS, HeldSummary, ProxyState, RunningProxy
-from workbench.tui.screens.held import HeldScreen
+from workbench.tui.screens.held import open_held
 from workbench.tui.screens.text_blocks import blocks, lines, pairs, paragraph, per_cent
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
@@ -26,20 +26,22 @@ LOOKS = 1.0
 
 NOTHING = "No breakpoint, and nothing is held."
 NO_MATCH = "No breakpoint and nothing held has this in it."
+REMOVES = "Ctrl+D removes it"
 HOW = "Type one of these and press Enter; a request that fits will wait here:"
 
 States = list[tuple[RunningProxy, ProxyState]]
 
 
 class BreakScreen(Finder[None]):
-    """Enter opens a request that is held, removes a breakpoint, or adds the one that was typed."""
+    """Enter opens a request that is held or adds the breakpoint that was typed; it never removes one."""
 
     NAME = "breakpoints"
     PLACEHOLDER = "type a breakpoint to add it, such as tool:Bash"
     COLUMNS = (Column("", 10), Column("what"), Column("where", 16, least=56), Column("tokens", 9, right=True))
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "take", "open; add or remove a breakpoint", id="breaks.take", priority=True),
-        Binding("ctrl+o", "release", "release as it was", id="breaks.release", priority=True),
+        Binding("enter", "take", "open; add a breakpoint", id="breaks.take", priority=True),
+        Binding("ctrl+d", "remove", "remove a breakpoint", id="breaks.remove", priority=True),
+        Binding("ctrl+o", "release", "release unchanged", id="breaks.release", priority=True),
     ]
 
     def __init__(self, host: Host) -> None:
@@ -58,7 +60,7 @@ class BreakScreen(Finder[None]):
     async def find(self, text: str) -> FinderResult:
         """What is held first, then breakpoints; a text that is a breakpoint offers to add it.
 
-        The mark goes to what is newly held, but not from another request: Enter on the breakpoint would remove it.
+        The mark goes to what is newly held, but not from another request.
         """
         before = {held.id for _, state in self._states for held in state.held}
         self._states = await self.host.in_background(control.states)
@@ -90,7 +92,7 @@ class BreakScreen(Finder[None]):
             return _held_told(self._held(rest)[1], self.wide)
         rule = rest.partition(" ")[2] if kind == "rule" else rest
         form = next((form for form in FORMS if form[:4] == rule[:4]), "")
-        does = "Enter adds it to all proxies that run." if kind == "add" else "Enter removes it."
+        does = "Enter adds it to all proxies that run." if kind == "add" else f"{REMOVES}."
         forms = pairs(FORMS.items(), self.wide)
         told = paragraph(f"Holds a request with this: {FORMS.get(form, '')}. {does}")
         return blocks(Content.styled(printable(rule), "bold"), told, forms)
@@ -111,7 +113,7 @@ class BreakScreen(Finder[None]):
     # Changing
 
     def take(self, value: str) -> None:
-        """Open a request; set breakpoints."""
+        """Open a request; add a breakpoint."""
         kind, _, rest = value.partition(" ")
         if kind == "held":
             self._open(rest)
@@ -119,6 +121,12 @@ class BreakScreen(Finder[None]):
             self.field.value = ""
             self._set({proxy: [*state.rules, rest] for proxy, state in self._states})
         else:
+            self.said = REMOVES
+
+    def action_remove(self) -> None:
+        """By a key of its own: what is held goes, and the mark with it."""
+        kind, _, rest = (self.marked or "").partition(" ")
+        if kind == "rule":
             pid, _, rule = rest.partition(" ")
             here = {proxy: state.rules for proxy, state in self._states if str(proxy.pid) == pid}
             self._set({proxy: [each for each in rules if each != rule] for proxy, rules in here.items()})
@@ -136,11 +144,9 @@ class BreakScreen(Finder[None]):
     async def _open(self, ident: str) -> None:
         try:
             proxy, _ = self._held(ident)
-            detail = await self.host.in_background(lambda: control.detail_of(proxy, ident))
+            await open_held(self.host, proxy, ident)
         except WorkbenchError as error:
             self.said = str(error)
-        else:
-            await self.app.push_screen_wait(HeldScreen(self.host, proxy, detail))
         self.refill()
 
     def action_release(self) -> None:
@@ -177,10 +183,10 @@ def _held_told(held: HeldSummary, width: int) -> Content:
         ("model", held.model),
         ("size", f"about {held.tokens:,} tokens, {per_cent(held.tokens, held.window)} of {held.window:,}"),
         ("items", f"{held.items:,}" if held.first else f"{held.items:,}, of which {held.new:,} are new"),
-        ("", "the first of its conversation that is looked at" if held.first else ""),
+        ("", "the first request seen of this conversation" if held.first else ""),
         (
             "waits",
-            f"{max(0, time.time() - held.since):,.0f} s; goes on as it was after {held.until - held.since:,.0f} s",
+            f"{max(0, time.time() - held.since):,.0f} s; released unchanged after {held.until - held.since:,.0f} s",
         ),
     ]
     return blocks(Content.styled(f"held: {printable(held.id)}", "bold"), pairs(facts, width), lines(held.last))

@@ -51,7 +51,7 @@ class LabScreen(Finder[PolicyChange]):
         Column(""),
         Column("tokens", 6, right=True),
         Column("peak", 7, right=True, least=70),
-        Column("missed/100", 10, right=True),
+        Column("missed in 100", 13, right=True),
         Column("cost", 8, right=True),
     )
     WIDE_COLUMNS = (
@@ -59,9 +59,9 @@ class LabScreen(Finder[PolicyChange]):
         Column(""),
         Column("tokens", 11, right=True),
         Column("peak", 9, right=True),
-        Column("no fit", 6, right=True),
+        Column("too large", 9, right=True),
         Column("compacted", 9, right=True),
-        Column("missed/100", 10, right=True),
+        Column("missed in 100 requests", 22, right=True),
         Column("cost", 9, right=True),
     )
     BINDINGS: ClassVar[list[BindingType]] = [

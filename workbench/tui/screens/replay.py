@@ -7,7 +7,7 @@ import shlex
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual import work
 from textual.app import ComposeResult
@@ -20,22 +20,27 @@ from textual.widgets import Static
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.text import printable, whole_number
+from workbench.proxy.editing import RequestEdit
 from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
 from workbench.session.replaying import (
+    RecordedRequest,
     ReplayAnswer,
     ReplayJob,
     ReplayWish,
     figures,
+    find_request,
     marked_lines,
     prepare,
     replay,
 )
 from workbench.session.source import Source, as_source
+from workbench.tui.screens.request_items import RequestItemsScreen
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.text_dialog import TextDialog
+from workbench.wire.rewriting import Rewrite
 
 WORDS = (
     "-n K · --model M · --policy P · --set KNOB=VALUE · --exclude SEQ|PATH · --mask SEQ|PATH[=TEXT]"
@@ -78,17 +83,19 @@ def source_of(opened: OpenSession) -> Source:
 
 
 async def replay_request(host: Host, words: str) -> None:
-    """Ask what is wanted and whether it may cost that, and show the answers."""
-    if not words:
-        which = "the last request" if host.request_shown is None else f"request {host.request_shown + 1:,}"
-        wanted = await host.ask(TextDialog(f"replay {which}", "-n 1", WORDS, read_wish))
-        if wanted is None:
-            return
-        words = wanted
+    """Show what is sent and ask whether it may cost that, then show the answers. Raises Refused where it cannot be."""
     options, wish = read_wish(words)
     if wish.number is None and host.request_shown is not None:
         wish = replace(wish, number=host.request_shown + 1)
     source = await host.from_session(source_of)
+    if not words:
+        found = await host.in_background(partial(find_request, host.services, options, source, wish.number))
+        chosen = await host.ask(ResendScreen(host, found))
+        if chosen is None:
+            return
+        options, wanted = read_wish(chosen.words)
+        wish = replace(wanted, number=wanted.number or found.number, changes=chosen.rewrite)
+        options = replace(options, model=options.model or chosen.rewrite.model)
     job = await host.in_background(partial(prepare, host.services, options, source, wish))
     if job.is_free or await host.ask(ConfirmDialog("replay", _sentence(job.question), "send it", "send nothing")):
         host.push(ReplayScreen(host, job))
@@ -96,6 +103,52 @@ async def replay_request(host: Host, words: str) -> None:
 
 def _sentence(text: str) -> str:
     return printable(text[:1].upper() + text[1:])
+
+
+class ResendChoice(NamedTuple):
+    """How a request is to be sent again."""
+
+    rewrite: Rewrite
+    words: str
+    """How often, where to and under which policy, as on the command line."""
+
+
+class ResendScreen(RequestItemsScreen[ResendChoice]):
+    """Its items as those of a request that is held; Enter sends it."""
+
+    NAME = "replay"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "take", "send it again", id="resend.send", priority=True),
+        Binding("n", "options", "times, policy, address", id="resend.options"),
+        Binding("escape,q", "leave", "close; nothing is sent", id="resend.leave"),
+    ]
+
+    def __init__(self, host: Host, found: RecordedRequest) -> None:
+        dialect, model = found.request.dialect, found.model
+        window = found.recorded.setup(found.recorded.marks[found.place].model).limits.window
+        super().__init__(host, lambda: RequestEdit(dialect, model, found.body), found.body, window)
+        self._number = found.number
+        self._words = "-n 1"
+
+    def on_mount(self) -> None:
+        """Which one it is."""
+        self.box.border_title = one_line(f"replay request {self._number:,}")
+
+    def facts_behind(self) -> list[str]:
+        """How it is sent."""
+        return [self._words]
+
+    @work(group="ask", exclusive=True)
+    async def action_options(self) -> None:
+        """In the words of the command line."""
+        words = await self.app.push_screen_wait(TextDialog("replay", self._words, WORDS, read_wish))
+        if words is not None:
+            self._words = words.strip() or "-n 1"
+            self._show_note()
+
+    def take(self, value: str) -> None:
+        """With the changes, if there are any; what it costs is asked then."""
+        self.dismiss(ResendChoice(self._changed.rewrite, self._words))
 
 
 class AnswerColumn(VerticalScroll):

@@ -87,4 +87,4 @@ def bar_legend(seen: Sequence[Sequence[int]], other: str, kinds: Sequence[Policy
     """What the signs mean, of those that are on the screen."""
     used = [part for at, part in enumerate(kinds) if any(parts[at] for parts in seen)]
     named = "  ".join(f"{part.char} {part.name}" for part in used)
-    return f"{named}  {GHOST} what {other} sends beyond it  {MARK} where {other} ends"
+    return f"{named}  {GHOST} sent under {other} only  {MARK} end of {other}"

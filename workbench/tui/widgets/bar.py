@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from textual.content import Content
 
@@ -20,6 +20,8 @@ class BarSegment(NamedTuple):
     char: str
     words: str = ""
     """What the legend calls it, where that is not its name."""
+    full: str = ""
+    """The same, where there is room to say more."""
 
 
 SEGMENTS = (
@@ -30,8 +32,8 @@ SEGMENTS = (
     BarSegment("unattributed", "not in file", "?", "not in file"),
     BarSegment("summaries", "sums", "▄"),
     BarSegment("history", "hist", "█"),
-    BarSegment("turn", "turn", "▌"),
-    BarSegment("framing", "frame", "+"),
+    BarSegment("turn", "turn", "▌", full="this turn"),
+    BarSegment("framing", "frame", "+", full="message framing"),
     BarSegment("free", "free", "·"),
     BarSegment("margin", "margin", "╱"),
     BarSegment("reserve", "res", "░"),
@@ -108,7 +110,7 @@ def draw(budget: Budget, window: int, width: int, compact_at: int = 0) -> Conten
 class LegendForm(NamedTuple):
     """One way to write the legend."""
 
-    short: bool
+    names: Literal["full", "words", "short"]
     digits: int
     """Cells for a figure."""
     gap: str
@@ -116,11 +118,12 @@ class LegendForm(NamedTuple):
 
 
 LEGEND_FORMS = (
-    LegendForm(False, 12, " ", "  "),
-    LegendForm(False, 4, " ", "  "),
-    LegendForm(False, 4, "", " "),
-    LegendForm(True, 4, " ", "  "),
-    LegendForm(True, 4, "", " "),
+    LegendForm("full", 12, " ", "  "),
+    LegendForm("full", 4, " ", "  "),
+    LegendForm("full", 4, "", " "),
+    LegendForm("words", 4, "", " "),
+    LegendForm("short", 4, " ", "  "),
+    LegendForm("short", 4, "", " "),
 )
 """From the fullest to the shortest."""
 
@@ -155,5 +158,6 @@ def legend(budget: Budget, width: int, compact_at: int = 0, *, whole: bool = Fal
 
 
 def _entry(part: BarSegment, amount: int, form: LegendForm, figured: bool) -> str:
-    name = part.short if form.short else part.words or part.name
+    words = part.words or part.name
+    name = {"full": part.full or words, "words": words, "short": part.short}[form.names]
     return f"{part.char}{form.gap}{name}{f' {number(amount, form.digits)}' if figured else ''}"

@@ -61,6 +61,8 @@ class Completion(NamedTuple):
     """The whole text of the composer with it."""
     label: str
     help: str
+    is_whole: bool = False
+    """Whether nothing may follow it, so that it can be run."""
 
 
 def read_only(host: Host) -> str:
@@ -184,7 +186,8 @@ class Registry:
             slash = next((slash for slash in command.slashes if slash.startswith(name)), None)
             if slash is not None:
                 hint = f"/{slash} {command.argument}".rstrip()
-                found.append(Completion(f"/{slash} " if command.argument else f"/{slash}", hint, command.help))
+                whole = not command.argument
+                found.append(Completion(f"/{slash}" if whole else f"/{slash} ", hint, command.help, whole))
         return sorted(found, key=lambda completion: completion.text)
 
     def _complete_argument(self, name: str, begun: str) -> list[Completion]:

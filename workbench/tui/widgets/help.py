@@ -1,4 +1,4 @@
-"""The help in layers: the keys of where one is, then the commands, then all other keys; searched as one."""
+"""The help in layers: where to look, the keys of where one is, the commands, then all other keys; searched as one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ STATES = {
     "aside": "never sent: thinking, usage, snapshots",
 }
 WHERE = (
-    ("what fills the context", "F3, then s sorts by size, T draws a treemap, L lists the largest that may be masked"),
+    (
+        "what fills the context",
+        "F3, then s sorts by size, T draws a treemap, L lists what could be masked to free space",
+    ),
     (
         "why something is gone",
         "F3, Enter on its row: the reason, and since which request; what is missing, has disappeared or was forgotten, "
@@ -40,15 +43,27 @@ WHERE = (
     ),
     (
         "facts lost by a summary",
-        "F4, then Enter: a preview lists the facts that a compaction would lose, before anything is lost; H has those "
+        "F4, then c: a preview lists the facts that a compaction would lose, before anything is lost; H has those "
         "that are gone since a compaction was made, and o shows where a fact came from",
     ),
     ("bring it back", "F3, then r restores an item; u or F9 undoes the last change, also a compaction"),
-    ("make room, free tokens", "F8 compacts; F3, then m masks the item under the cursor, L the largest"),
+    (
+        "make room, free tokens",
+        "F8 compacts; F3, then L lists the largest items and what is no longer needed, m masks the marked item",
+    ),
     ("what an earlier request held", "[ and ] walk along the requests, F6 goes to the timeline, w shows it as sent"),
     ("what it costs", "a has the ledger: tokens, cache and price of each request; /tokens the figures of the session"),
 )
 """Questions in the words in which they are asked, and where the answer is."""
+WORDS = (
+    ("turn", "one message of yours and all that follows until your next one; the current turn is the last of them"),
+    ("framing", "what the format of messages adds around their texts: roles and separators"),
+    ("history", "all turns before the current one, as far as they are sent"),
+    ("not in file", "what the provider reported and the file does not hold: mostly system prompt and tools"),
+    ("reserve, margin", "what stays empty: for the answer, and because counts are estimates"),
+    ("policy", "the rules by which results are cut, masked and summarised; recorded: as it really happened"),
+)
+"""What stands in the bar and in the lists."""
 WIDE = 24
 """Columns of what comes before the explanation."""
 
@@ -91,8 +106,8 @@ class Help(ModalScreen[None]):
         Binding("escape", "dismiss", "close this help", id="help.close", priority=True),
         Binding("down", "scroll(1)", "down", id="help.down", show=False, priority=True),
         Binding("up", "scroll(-1)", "up", id="help.up", show=False, priority=True),
-        Binding("pagedown", "scroll(10)", "a page down", id="help.page-down", show=False, priority=True),
-        Binding("pageup", "scroll(-10)", "a page up", id="help.page-up", show=False, priority=True),
+        Binding("pagedown", "page(1)", "a page down", id="help.page-down", show=False, priority=True),
+        Binding("pageup", "page(-1)", "a page up", id="help.page-up", show=False, priority=True),
         Binding("home", "edge(-1)", "to the beginning", id="help.home", show=False, priority=True),
         Binding("end", "edge(1)", "to the end", id="help.end", show=False, priority=True),
     ]
@@ -136,6 +151,10 @@ class Help(ModalScreen[None]):
         """By lines."""
         self.page.scroll_relative(y=lines, animate=False)
 
+    def action_page(self, way: int) -> None:
+        """By as many lines as are seen; the last one stays in sight."""
+        self.page.scroll_relative(y=way * max(1, self.page.size.height - 1), animate=False)
+
     def action_edge(self, way: int) -> None:
         """To the beginning or the end."""
         (self.page.scroll_home if way < 0 else self.page.scroll_end)(animate=False)
@@ -166,6 +185,7 @@ class Help(ModalScreen[None]):
     def _sections(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         """Titles, and under each what to press or type with what it does."""
         if self._hints:
+            yield "where to look", list(WHERE)
             yield f"{self._here}: the keys here", self._in_full(self._hints)
         for group, commands in self._registry.grouped():
             rows = []
@@ -173,8 +193,6 @@ class Help(ModalScreen[None]):
                 typed = [f"/{slash}" for slash in command.slashes[:1]]
                 rows.append((" ".join([keys_of(command, self._own), *typed]).strip(), command.help))
             yield f"commands: {group}", rows
-        if self._hints:
-            yield "where to look", list(WHERE)
         editing: list[tuple[str, str]] = []
         for pane in self._panes:
             placed: dict[str, list[tuple[str, str]]] = {}
@@ -196,6 +214,7 @@ class Help(ModalScreen[None]):
             ("of request, share", "the bar in a row: its part of the tokens of the whole request"),
         ]
         yield "signs", signs
+        yield "words", list(WORDS)
 
 
 def _meant(word: str, descriptions: Sequence[str]) -> str:

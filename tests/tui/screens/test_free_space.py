@@ -1,4 +1,4 @@
-"""Waste on the screen: listed with what it cost, masked as one decision with one key, and undone as one."""
+"""Free space: listed in two orders without a question, masked as one decision with one key, and undone as one."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import pytest
 from textual.pilot import Pilot
 
 from support.talk import words
-from tui.play import program, settle, told, until
+from tui.play import program, settle, shown, told, until
 from tui.recorded.long_run import as_file, as_session
 from tui.screens.looking import seen
 from workbench.context.load import RECORDED
 from workbench.log.events import (
     AssistantMessage,
     Body,
+    Compaction,
     Event,
     Override,
     Setting,
@@ -30,7 +31,7 @@ from workbench.session.open_session import OpenSession
 from workbench.session.services import Services
 from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.main.screen import MainScreen
-from workbench.tui.screens.waste import WasteScreen
+from workbench.tui.screens.free_space import FreeSpaceScreen
 
 pytestmark = pytest.mark.usefixtures("project")
 FILE = words(400)
@@ -59,10 +60,10 @@ def log(*settings: Body) -> list[Body]:
     ]
 
 
-async def wasteful(pilot: Pilot[Any], screen: MainScreen) -> WasteScreen:
-    screen.run_command(REGISTRY["waste"])
-    await until(lambda: isinstance(pilot.app.screen, WasteScreen) and pilot.app.screen.made is not None)
-    assert isinstance(pilot.app.screen, WasteScreen)
+async def wasteful(pilot: Pilot[Any], screen: MainScreen) -> FreeSpaceScreen:
+    screen.run_command(REGISTRY["free"])
+    await until(lambda: isinstance(pilot.app.screen, FreeSpaceScreen) and pilot.app.screen.made is not None)
+    assert isinstance(pilot.app.screen, FreeSpaceScreen)
     return pilot.app.screen
 
 
@@ -98,16 +99,16 @@ async def test_all_waste_is_masked_with_one_key_and_undone_with_one(services: Se
         assert await screen.from_session(size) == before - made.effect.freed
         await settle(pilot)
         waste = await _empty(pilot, screen)
-        await seen(pilot, "no waste: ")
+        await seen(pilot, "nothing of 50 tokens or more")
         await pilot.press("escape", "f9")
         await settle(pilot)
         assert await screen.from_session(size) == before
 
 
-async def _empty(pilot: Pilot[Any], screen: MainScreen) -> WasteScreen:
-    screen.run_command(REGISTRY["waste"])
-    await until(lambda: isinstance(pilot.app.screen, WasteScreen))
-    assert isinstance(pilot.app.screen, WasteScreen)
+async def _empty(pilot: Pilot[Any], screen: MainScreen) -> FreeSpaceScreen:
+    screen.run_command(REGISTRY["free"])
+    await until(lambda: isinstance(pilot.app.screen, FreeSpaceScreen))
+    assert isinstance(pilot.app.screen, FreeSpaceScreen)
     return pilot.app.screen
 
 
@@ -143,7 +144,7 @@ async def test_leaving_changes_nothing_and_the_key_of_the_context_opens_it(servi
         screen.focus_pane("context")
         await settle(pilot)
         await pilot.press("M")
-        await until(lambda: isinstance(pilot.app.screen, WasteScreen) and pilot.app.screen.made is not None)
+        await until(lambda: isinstance(pilot.app.screen, FreeSpaceScreen) and pilot.app.screen.made is not None)
         await pilot.press("escape")
         await until(lambda: pilot.app.screen is screen)
         assert await told_overrides(screen) == []
@@ -189,3 +190,52 @@ async def test_what_is_defined_twice_is_left_out(services: Services) -> None:
         await until(lambda: "masked 1 item" in told(pilot.app))
         assert [action for action, _, _ in await told_overrides(screen)] == ["exclude"]
         assert await screen.from_session(size) < before - 80
+
+
+async def test_one_window_has_both_orders(services: Services) -> None:
+    ref = as_session(services, log())
+    async with program(services, (120, 40), ref) as (pilot, screen):
+        screen.focus_pane("context")
+        await settle(pilot)
+        await pilot.press("L")
+        await until(lambda: isinstance(pilot.app.screen, FreeSpaceScreen) and bool(pilot.app.screen.list.items))
+        window = pilot.app.screen
+        assert isinstance(window, FreeSpaceScreen)
+        await seen(pilot, "Free space: the largest items", "o no longer needed")
+        sizes = [item.tokens for item in window.list.items]
+        assert sizes == sorted(sizes, reverse=True)
+        whole = screen.model.state.status.window
+        assert window.list.chosen == {at for at, each in enumerate(sizes) if each >= whole / 100}
+        await pilot.press("o")
+        await until(lambda: window.made is not None)
+        await seen(pilot, "Free space: what is sent and no longer needed", "o the largest")
+        assert [item.event for item in window.list.items] == [5, 14, 6]
+        await pilot.press("tab")
+        await until(lambda: [item.tokens for item in window.list.items] == sizes)
+        await pilot.press("a", "a")
+        await until(lambda: "none is chosen" in shown(pilot.app))
+        await pilot.press("enter")
+        assert pilot.app.screen is window
+        await pilot.press("L")
+        await until(lambda: pilot.app.screen is screen)
+        assert await told_overrides(screen) == []
+
+
+async def test_it_is_about_the_request_in_view_and_a_past_one_is_only_looked_at(
+    services: Services, tmp_path: Path
+) -> None:
+    summary = Compaction(2, 20, "all of it was mended")
+    path = as_file(tmp_path, [*log(Setting(RECORDED, "claude-code")), summary, *call("g", "Read", "{}", "short")])
+    async with program(services, (120, 40), path) as (pilot, screen):
+        screen.go_to_request("6")
+        await until(lambda: screen.request_shown == 5)
+        await settle(pilot)
+        screen.run_command(REGISTRY["free"])
+        await until(lambda: isinstance(pilot.app.screen, FreeSpaceScreen) and bool(pilot.app.screen.list.items))
+        window = pilot.app.screen
+        assert isinstance(window, FreeSpaceScreen)
+        assert [item.event for item in window.list.items] == [5, 6]
+        await seen(pilot, "· request 6", "2 items, ", "of this request", "a past request cannot be changed")
+        assert "Enter mask these" not in shown(pilot.app)
+        await pilot.press("enter")
+        assert pilot.app.screen is window

@@ -1,0 +1,85 @@
+"""How far a compaction is that is being made; it can be stopped, or left to go on behind the panes."""
+
+from __future__ import annotations
+
+import time
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.getters import query_one
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from workbench.tui.compaction import descriptions
+from workbench.tui.observing import Observing, observed
+from workbench.tui.widgets.buttons import Button, ButtonLine
+from workbench.tui.widgets.host import Host
+
+TICK = 0.5
+"""Seconds between two looks at the clock."""
+
+
+class ProgressDialog(Observing, ModalScreen[None]):
+    """How far it is; it can be stopped, or left to go on behind the panes."""
+
+    BINDING_GROUP_TITLE = "Compacting"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,x", "stop", "stop it; nothing changes", id="progress.stop"),
+        Binding("b", "leave", "continue in the background", id="progress.leave"),
+    ]
+
+    compaction = observed(lambda session: session.compaction, repaint=False)
+
+    said = query_one("#progress-said", Static)
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host.model)
+        self._host = host
+        self._since = time.monotonic()
+        self.left = False
+        """Whether the user has turned to something else."""
+
+    def compose(self) -> ComposeResult:
+        """One line, and what can be done."""
+        with Vertical(classes="dialog") as box:
+            box.border_title = "compacting"
+            yield Static(id="progress-said", markup=False)
+            yield ButtonLine()
+
+    def on_mount(self) -> None:
+        """The line follows the clock, too."""
+        self.query_one(ButtonLine).buttons = (
+            Button("b", "leave", "continue in the background"),
+            Button("x", "stop", "stop"),
+        )
+        self.set_interval(TICK, self._draw)
+
+    def watch_compaction(self) -> None:
+        """Say how far it is."""
+        self._draw()
+
+    def _draw(self) -> None:
+        running = self.compaction.running if self.compaction is not None else None
+        if running is None:
+            waited = int(time.monotonic() - self._since)
+            self.said.update(Content.assemble(("⟳ ", "bold $accent"), f"getting ready · {waited} s"))
+        else:
+            self.said.update(descriptions.running_line(running, time.monotonic()))
+
+    @on(ButtonLine.ButtonPressed)
+    def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
+        event.stop()
+        (self.action_stop if event.name == "stop" else self.action_leave)()
+
+    def action_stop(self) -> None:
+        """Whoever waits for it closes this."""
+        self._host.model.stop_compacting()
+
+    def action_leave(self) -> None:
+        """It goes on; the panel shows how far it is."""
+        self.left = True
+        self.dismiss()

@@ -1,0 +1,199 @@
+"""Free space: what the request in view could do without, in two orders; the chosen ones are masked with one key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import ClassVar
+
+from textual import work
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.getters import query_one
+from textual.reactive import var
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from workbench.config.errors import Refused, WorkbenchError
+from workbench.config.text import counted, printable
+from workbench.context.plan import ContextPlan
+from workbench.session.context_view import ContextView
+from workbench.session.values import FILE
+from workbench.tui.inspector.overrides import OverridePreview, preview
+from workbench.tui.screens.freeable import (
+    HEADERS,
+    NOTHING,
+    ORDERS,
+    TITLES,
+    Freeable,
+    FreeableLog,
+    FreeOrder,
+    asked_about,
+    choice_of,
+    figures,
+    held_words,
+    largest,
+    line_of,
+    report_of,
+    still_sent,
+    worth,
+)
+from workbench.tui.screens.mask_list import MaskList
+from workbench.tui.widgets.cells import one_line
+from workbench.tui.widgets.host import Host
+
+OTHER: dict[FreeOrder, FreeOrder] = {"unneeded": "largest", "largest": "unneeded"}
+KEYS: dict[FreeOrder, str] = {"unneeded": "the largest", "largest": "no longer needed"}
+"""What the other order is called."""
+
+
+class FreeSpaceScreen(ModalScreen[OverridePreview]):
+    """Items that can be masked, of the request in view: these."""
+
+    BINDING_GROUP_TITLE = "Free space"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "agree", "mask the chosen ones", id="largest.agree"),
+        Binding("o,tab", "other", "the other order: the largest, or what is no longer needed", id="largest.order"),
+        Binding("L", "order('largest')", "the largest", id="largest.largest", show=False),
+        Binding("M", "order('unneeded')", "what is no longer needed", id="largest.unneeded", show=False),
+        Binding("escape,q", "leave", "cancel", id="largest.leave"),
+    ]
+
+    order: var[FreeOrder] = var("unneeded", init=False)
+    made: var[OverridePreview | None] = var(None)
+    """What masking the chosen ones would do; None while that is worked out, and where nothing can be changed."""
+
+    list = query_one(MaskList)
+    header = query_one("#mask-header", Static)
+    figures = query_one("#mask-figures", Static)
+    box = query_one(".dialog", Vertical)
+
+    def __init__(self, host: Host, shown: ContextView, asked: FreeableLog, order: FreeOrder) -> None:
+        super().__init__()
+        self._host = host
+        self._shown = shown
+        self._asked = asked
+        self._before: ContextPlan | None = None
+        """The next request, which is what a change would change."""
+        self.set_reactive(FreeSpaceScreen.order, order)
+
+    @property
+    def _why_not(self) -> str:
+        """Why nothing can be masked; a file may be, once a session is made of it."""
+        shown = self._shown
+        if shown.at is not None and not shown.is_newest:
+            return "a past request cannot be changed; } goes to the newest"
+        return shown.fixed if shown.fixed != FILE else ""
+
+    def compose(self) -> ComposeResult:
+        """The items, then what it would free."""
+        with Vertical(classes="dialog"):
+            yield Static("", id="mask-header", markup=False)
+            yield MaskList(line_of)
+            yield Static("", id="mask-figures", markup=False)
+
+    def on_mount(self) -> None:
+        """Others are looked at meanwhile."""
+        self.watch_order(self.order)
+
+    def watch_order(self, order: FreeOrder) -> None:
+        """What the list is in this order."""
+        at = self._shown.at
+        where = "" if at is None else f" · request {at + 1:,}"
+        self.box.border_title = one_line(f"{TITLES[order]}{where}")
+        keys = ["Space choose", "a all or none", f"o {KEYS[order]}", "Enter mask these", "Esc leave"]
+        self.box.border_subtitle = " · ".join(key for key in keys if not self._why_not or "mask" not in key)
+        self.header.update(HEADERS[order])
+        self.made, self.list.items = None, ()
+        self.figures.update("looking…")
+        self._look(order)
+
+    @work(exclusive=True, group="look")
+    async def _look(self, order: FreeOrder) -> None:
+        try:
+            found, proposed = await self._host.in_background(partial(self._find, order))
+        except WorkbenchError as error:
+            self.figures.update(f"! {printable(str(error))}")
+            return
+        self.list.items = tuple(found)
+        self.list.chosen = proposed
+        self.list.focus()
+        if self.list.items:
+            self.list.post_message(MaskList.Changed())  # also where none of them is worth it
+        else:
+            self.figures.update(NOTHING[order])
+
+    def _find(self, order: FreeOrder) -> tuple[Sequence[Freeable], frozenset[int]]:
+        """The items, and which are proposed, by their places. There may be a hundred thousand rows."""
+        plan = self._shown.plan
+        if order == "largest":
+            items = largest(plan)
+            return items, worth(items, plan.limits.window)
+        waste = still_sent(report_of(self._asked, self._host.services), plan)
+        return waste, frozenset(range(len(waste)))
+
+    def on_mask_list_changed(self) -> None:
+        """Work out what the choice would do."""
+        self.made = None
+        chosen = [self.list.items[at] for at in sorted(self.list.chosen) if at < len(self.list.items)]
+        self.workers.cancel_group(self, "figures")
+        if not self.list.items:
+            return
+        if not chosen:
+            self.figures.update("none is chosen")
+        elif self._why_not:
+            self.figures.update(f"{held_words(chosen, self._shown.plan)}\n{printable(self._why_not)}")
+        else:
+            self.figures.update("working out the effect…")
+            self._work_out(chosen)
+
+    @work(exclusive=True, group="figures")
+    async def _work_out(self, chosen: Sequence[Freeable]) -> None:
+        try:
+            made, before = await self._host.in_background(partial(self._effect, chosen))
+        except WorkbenchError as error:
+            self.figures.update(f"! {printable(str(error))}")
+            return
+        self.made, self._before = made, before
+        self.figures.update(figures(made, before, chosen, self._asked.info))
+
+    def _effect(self, chosen: Sequence[Freeable]) -> tuple[OverridePreview, ContextPlan]:
+        shown = self._shown
+        if shown.queries is None:
+            raise Refused("nothing can be changed here")
+        before = self._before or (shown.plan if shown.at is None else shown.queries.what_if(()))
+        return preview(before, choice_of(chosen, shown.queries), shown.queries), before
+
+    def action_other(self) -> None:
+        """To and fro."""
+        self.order = OTHER[self.order]
+
+    def action_order(self, order: FreeOrder) -> None:
+        """The key that opens the window in this order; once more, it closes."""
+        if order == self.order:
+            self.dismiss(None)
+        self.order = order
+
+    def action_agree(self) -> None:
+        """Once it is said what that does."""
+        if self.made is not None:
+            self.dismiss(self.made)
+
+    def action_leave(self) -> None:
+        """Nothing is changed."""
+        self.dismiss(None)
+
+
+async def free_space(host: Host, order: FreeOrder = ORDERS[0]) -> None:
+    """List it, and mask what is chosen. Of a file a session is made then, where the user agrees."""
+    shown = host.model.state.shown
+    if shown is None:
+        raise Refused("nothing is open yet")
+    made = await host.ask(FreeSpaceScreen(host, shown, await host.from_session(asked_about), order))
+    if made is None or not await host.make_writable():
+        return
+    for at, wish in enumerate(made.choice.decisions):
+        host.model.decide(*wish, joined=at > 0)
+    freed = f"masked {counted(made.choice.rows, 'item')}, which frees {made.effect.freed:,} tokens"
+    host.tell(f"{freed}; u undoes it")
