@@ -375,6 +375,16 @@ def test_by_hand_the_finished_groups_go_though_the_policy_keeps_the_last_turns(a
     log = [*open_turn(9)[2:], *([AssistantMessage("done", "last")] if answered else [])]
     selected = range_of(log, preset("workbench"), by_hand=True)
     assert texts(selected)[1::2] == [f"r{at}" for at in range(1, 10 if answered else 9)]
-    assert "the finished iteration groups of the last 1 turn" in selected.why
+    assert "the finished iteration groups of the last turn" in selected.why
+    with pytest.raises(CompactionRefused):
+        range_of(log, preset("workbench"))
+
+
+def test_by_hand_the_finished_groups_go_where_only_kept_messages_stand_before_the_last_turns() -> None:
+    """As after a compaction of Codex: its summary and some user messages, and then turns that fill the window."""
+    kept = [UserMessage(f"wish {at}") for at in range(4)]
+    log = [*kept, *open_turn(9)[2:]]
+    selected = range_of(log, preset("workbench"), by_hand=True)
+    assert texts(selected)[1::2] == [f"r{at}" for at in range(1, 9)]
     with pytest.raises(CompactionRefused):
         range_of(log, preset("workbench"))

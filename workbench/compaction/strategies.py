@@ -94,19 +94,21 @@ def _turns(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     """Everything before the last turns but the newest user messages."""
     keep = 0 if inputs.tight else inputs.policy.keep_turns
     before = [unit for unit in _fresh(candidates, inputs) if unit.turn <= candidates.turn - keep]
-    if not before and inputs.groups:
-        return _finished_groups(candidates, inputs, keep)
     retained, why = _retain(before, inputs, 0)
+    wanted = _without(before, retained)
+    if not wanted and inputs.groups:
+        return _finished_groups(candidates, inputs, keep)
     last = {0: _all(candidates), 1: "everything before the last turn"}.get(keep)
     last = last or f"everything before the last {keep:,} turns"
     spares = f"compaction.keep_turns={keep}" if keep else ""
-    return StrategyChoice(_without(before, retained), retained, f"{last}{why}", spares)
+    return StrategyChoice(wanted, retained, f"{last}{why}", spares)
 
 
 def _finished_groups(candidates: Candidates, inputs: StrategyInputs, keep: int) -> StrategyChoice:
     """The iteration groups of the last turns, of which user messages and answers stay."""
     groups = [unit for unit in _fresh(candidates, inputs) if unit.has_calls]
-    why = f"the finished iteration groups of the last {counted(min(keep, max(candidates.turn, 1)), 'turn')}"
+    turns = min(keep, max(candidates.turn, 1))
+    why = f"the finished iteration groups of the last {'turn' if turns == 1 else counted(turns, 'turn')}"
     return StrategyChoice(groups, (), why, f"compaction.keep_turns={keep}" if keep else "")
 
 
