@@ -61,7 +61,7 @@ class LabScreen(Finder[PolicyChange]):
         Column("peak", 9, right=True),
         Column("too large", 9, right=True),
         Column("compacted", 9, right=True),
-        Column("missed in 100 requests", 22, right=True),
+        Column("missed in 100", 13, right=True),
         Column("cost", 9, right=True),
     )
     BINDINGS: ClassVar[list[BindingType]] = [

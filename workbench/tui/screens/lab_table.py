@@ -102,7 +102,8 @@ class LabTable:
     def legend(self) -> str:
         """What the bars are made of; empty while there are none."""
         bars = [_parts(run) for run in self.made]
-        return bar_legend(bars, short_name(self.base), PARTS) if bars else ""
+        missed = f"  {MISSED} facts missed in 100 requests" if any(run.misses for run in self.made) else ""
+        return f"{bar_legend(bars, short_name(self.base), PARTS)}{missed}" if bars else ""
 
     def picture(self, marked: str, at: int) -> LabPicture:
         """All lines; the marked one on top, the cursor at one request."""

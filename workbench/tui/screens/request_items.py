@@ -39,6 +39,7 @@ SAID = 400
 class RequestItemsScreen(Finder[T]):
     """Its items as in the inspector. A subclass says what Enter does with the changes."""
 
+    NAME = "request"
     COLUMNS = (Column("", 9), Column("kind", 10), Column("tokens", 7, right=True), Column("text"))
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("x", "exclude", "exclude", id="held.exclude"),
