@@ -111,8 +111,9 @@ def _kind(file: str, path: str) -> str:
 
 
 def in_order(session: Sequence[Any], beside: Iterable[Sequence[Any]]) -> list[Any]:
-    """The lines of all files as they came in time; those of one file keep their order."""
-    return [value for _, value in merge(_timed(session), *map(_timed, beside), key=itemgetter(0))]
+    """The lines of all files as they came in time, the session's first; those of one file keep their order."""
+    later = merge(_timed(session[1:]), *map(_timed, beside), key=itemgetter(0))
+    return [*session[:1], *(value for _, value in later)]
 
 
 def _timed(values: Iterable[Any]) -> Iterator[tuple[int, Any]]:
