@@ -41,7 +41,7 @@ from workbench.traces import claude_requests
 from workbench.traces.agent_cuts import OLD_RESULT
 from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.claude_attachments import sent_contents
-from workbench.traces.claude_conversations import Conversations
+from workbench.traces.claude_conversations import ClaudeConversations
 from workbench.traces.claude_requests import RecordedRequests
 from workbench.traces.claude_sub_agents import (
     FilesBeside,
@@ -102,7 +102,7 @@ def read(document: Document, text: str) -> list[Recording]:
     asked = requests_in(lines, kinds)
     edits = edits_by_reply(dict_in(value, "message") for value in lines)
     has_requests = any(text_in(value, "type") == "api-request" for value in lines)
-    conversations = Conversations(lambda broken: ClaudeCodeReader(broken, has_requests, edits), document.broken)
+    conversations = ClaudeConversations(lambda broken: ClaudeCodeReader(broken, has_requests, edits), document.broken)
     known = {text_in(value, "uuid") for value in lines}
     for at, value in enumerate(lines):
         reader = conversations.reader(value)

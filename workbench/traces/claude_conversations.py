@@ -21,7 +21,7 @@ class HasLines(Protocol):
 R = TypeVar("R", bound=HasLines)
 
 
-class Conversations(Generic[R]):
+class ClaudeConversations(Generic[R]):
     """The conversations of a file, by session and sub-agent."""
 
     def __init__(self, make: Callable[[Iterable[WrongCall]], R], broken: Iterable[WrongCall]) -> None:

@@ -19,16 +19,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
-from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import read_regular_file
 from workbench.log.events import Purpose, Request
 from workbench.traces.building import milliseconds
-from workbench.traces.reading import decoded, read_json, whole_lines
+from workbench.traces.files_beside import MOST, read_files
 from workbench.wire.values import dict_in, text_in
 
 FOLDER = "subagents"
-MOST = 1_000
-"""Files of one session that are read, in the order of their names."""
 _BEFORE, _AFTER, _ABOUT = "agent-", ".jsonl", ".meta.json"
 _SMALL = 65_536
 """Bytes of what is known about a sub-agent."""
@@ -68,30 +65,16 @@ def files_beside(path: str) -> list[str]:
 
 
 def read_beside(path: str, sessions: Sequence[str]) -> FilesBeside:
-    """Read them; a line that names none of the file's `sessions` belongs to the first.
-
-    All of them together may have as many bytes as one file.
-    """
+    """Read them; a line that names none of the file's `sessions` belongs to the first."""
     lines: list[list[dict[str, Any]]] = []
-    broken: list[WrongCall] = []
     kinds: dict[str, str] = {}
-    left = largest_file()
-    for file in files_beside(path):
-        agent = os.path.basename(file).removeprefix(_BEFORE).removesuffix(_AFTER)
-        try:
-            raw = read_regular_file(file, left, inside=os.path.dirname(path) or ".")
-            document = read_json(file, decoded(file, whole_lines(raw)), skip=True)
-        except OSError as error:
-            broken.append(WrongCall(f"{file}: {error.strerror or error}"))
-            continue
-        except WrongCall as error:
-            broken.append(error)
-            continue
-        left -= len(raw)
-        broken.extend(document.broken)
+    inside = os.path.dirname(path) or "."
+    documents, broken = read_files(files_beside(path), inside)
+    for document in documents:
+        agent = os.path.basename(document.name).removeprefix(_BEFORE).removesuffix(_AFTER)
         values = (each.value for each in document.values)
         lines.append([_as_sub_agents(value, agent, sessions) for value in values if isinstance(value, dict)])
-        kinds[agent] = _kind(file, path)
+        kinds[agent] = _kind(document.name, inside)
     return FilesBeside(tuple(lines), kinds, tuple(broken))
 
 
@@ -101,10 +84,10 @@ def _as_sub_agents(value: dict[str, Any], agent: str, sessions: Sequence[str]) -
     return {**value, "isSidechain": True, "agentId": text_in(value, "agentId") or agent, "sessionId": session}
 
 
-def _kind(file: str, path: str) -> str:
+def _kind(file: str, folder: str) -> str:
     about = file.removesuffix(_AFTER) + _ABOUT
     try:
-        known = json.loads(read_regular_file(about, _SMALL, inside=os.path.dirname(path) or "."))
+        known = json.loads(read_regular_file(about, _SMALL, inside=folder))
     except (OSError, ValueError, RecursionError):
         return ""
     return text_in(known, "agentType")

@@ -69,6 +69,8 @@ def _session(located: list[Located], broken: Iterable[WrongCall]) -> list[Record
         made[agent].line(value)
     tell_gaps(made[""].builder, gaps)
     talks = [(reader.builder.has_talk, reader.finish()) for reader in made.values()]
+    for agent, (_, bodies) in zip(made, talks, strict=True):
+        bodies.sub_agent = agent
     return [bodies for has_talk, bodies in talks if has_talk] or [talks[0][1]]
 
 
