@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from support.calls import Call
+from support.claude_sessions import agent_lines, write_session
 
 KEYS = [
     "number",
@@ -195,3 +196,12 @@ def test_the_next_request_has_one_size_too(call: Call, recording: Path) -> None:
     sizes = {found["totals"]["tokens"] + found["unattributed"] for found in (at_the_end, under_it)}
     assert len(sizes) == 1
     assert at_the_end["request"] is None
+
+
+def test_commands_say_how_they_are_opened(call: Call, tmp_path: Path) -> None:
+    path = write_session(tmp_path, {f"a{at}": agent_lines(f"a{at}", 4 + at / 10) for at in range(7)})
+    code, out, err = call("requests", str(path))
+    assert code == 0
+    assert "sub-agent (a3)" in out
+    assert f"· 7 sub-agents: {path}#2 (a0), {path}#3 (a1)" in err
+    assert "(a4), ...\n" in err

@@ -122,6 +122,18 @@ def test_every_agents_session_is_found_with_what_is_known_of_it(home: Path) -> N
     assert [each.modified for each in sessions] == [minute * 60_000 for minute in reversed(range(len(SESSIONS)))]
 
 
+def test_a_sub_agent_of_codex_is_no_session_of_its_own(tmp_path: Path) -> None:
+    path, (header, *lines) = SESSIONS["Codex"]
+    session = put(tmp_path / path, [header, *lines])
+    spawned = {"subagent": {"thread_spawn": {"parent_thread_id": "1", "depth": 1}}}
+    other = {**header, "payload": {**header["payload"], "id": "2", "source": spawned}}
+    agent = put(session.with_name("rollout-2.jsonl"), [other, *lines])
+    assert [each.path for each in found(tmp_path)] == [str(session)]
+    opened = AgentSessionFinder({"HOME": str(tmp_path)}).at(str(agent))
+    assert opened is not None
+    assert opened.is_sub_agent
+
+
 def test_what_is_found_can_be_opened(home: Path, services: Services) -> None:
     [claude] = [each for each in found(home) if each.agent == "Claude Code"]
     assert services.source(claude.ref).events

@@ -17,6 +17,7 @@ from workbench.log.events import (
     ImagePart,
     Override,
     Reasoning,
+    Request,
     Setting,
     SlotContent,
     SystemMessage,
@@ -286,11 +287,13 @@ def test_sub_agents_are_conversations_of_their_own() -> None:
         line("assistant", "answer", "b2", isSidechain=True, parentUuid="b1"),
     )
     assert talks == [
-        [UserMessage("main")],
+        [UserMessage("main"), Request("anthropic", "", "sub-agent", session="s")],
         [UserMessage("named")],
         [UserMessage("first"), AssistantMessage("answer", "b2")],
         [UserMessage("second")],
     ]
+    assert [each.sub_agent for each in talks] == ["", "x", "b1", "c1"]
+    assert talks[0].sub_agents == {"2": "x", "3": "b1", "4": "c1"}
 
 
 def test_a_file_of_a_sub_agent_alone_is_one_conversation() -> None:

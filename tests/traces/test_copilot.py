@@ -189,6 +189,7 @@ def test_sub_agents_are_conversations_of_their_own() -> None:
     )
     assert [body.prompt for body in main if isinstance(body, Usage)] == [50, 60]
     assert ToolResult("t", "Seven.", "view") in main
+    assert main.sub_agents == {"2": "Counter"}
     assert agent == [
         Setting("title", "Counter"),
         UserMessage("<now/>\n\nhow many?"),

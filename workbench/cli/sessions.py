@@ -44,7 +44,7 @@ def _imported(services: Services, options: argparse.Namespace) -> list[Session]:
         return _import_messages(services.store, options.file, [services.source(options.file).events], options)
     name, content = read_file(options.file)
     if isinstance(content, Tables) or not is_event_log(content):
-        return _import_messages(services.store, name, file_logs(name, content), options)
+        return _import_messages(services.store, name, file_logs(name, content, options.file), options)
     if options.title or options.model:
         raise WrongCall(f"{name}: an exported log keeps its own title and model; rename the session afterwards")
     return [_import_log(services.store, name, content)]

@@ -5,16 +5,24 @@ from __future__ import annotations
 import sys
 
 from workbench.config.text import printable
-from workbench.log.events import Failure
+from workbench.log.events import Body, Failure, Setting
 from workbench.session.foreign import NOT_APPLIED
 from workbench.session.services import Services
 from workbench.session.source import Source
+from workbench.traces.references import SUB_AGENTS, split_ref, sub_agents_words
 
 
 def read_source(services: Services, ref: str) -> Source:
-    """A session or a file; what a file says and is not applied is told."""
+    """A session or a file; what a file says and is not applied is told, and which sub-agents its session has."""
     source = services.source(ref)
     last = source.events[-1].body if source.is_file and source.events else None
     if isinstance(last, Failure) and last.category == NOT_APPLIED:
         print(printable(f"· {last.message}"), file=sys.stderr)
+    told = next((event.body for event in reversed(source.events) if _names_sub_agents(event.body)), None)
+    if source.is_file and isinstance(told, Setting) and isinstance(told.value, dict):
+        print(printable(f"· {sub_agents_words(told.value, split_ref(ref)[0])}"), file=sys.stderr)
     return source
+
+
+def _names_sub_agents(body: Body) -> bool:
+    return isinstance(body, Setting) and body.key == SUB_AGENTS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
@@ -18,7 +18,7 @@ from workbench.live.reports import LastReport, report_in
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.models.catalogue import Catalogue
 from workbench.models.windows import window_seen
-from workbench.traces import aider, opencode
+from workbench.traces import aider, codex, codex_sub_agents, opencode
 from workbench.traces.references import split_ref
 from workbench.traces.tables import object_in, open_tables
 
@@ -51,6 +51,8 @@ class AgentSession:
     """The agent's own id, where the file's name does not tell it."""
     passed: bool = False
     """Whether it passed the proxy: then `path` is the id of our own session, which has the requests themselves."""
+    is_sub_agent: bool = False
+    """Whether it belongs to another session; then it is opened with that, or by its path."""
 
     @property
     def id(self) -> str:
@@ -112,7 +114,8 @@ class AgentSessionFinder:
                 files.append((stamp.changed, path, home, stamp))
         files.sort(key=lambda each: each[:2], reverse=True)
         with self._lock:
-            sessions = [each for _, path, home, stamp in files[:most] for each in self._sessions(home, path, stamp)]
+            found = [each for _, path, home, stamp in files[:most] for each in self._sessions(home, path, stamp)]
+        sessions = (each for each in found if not each.is_sub_agent)
         return sorted(sessions, key=lambda each: each.modified, reverse=True)[:most]
 
     def at(self, ref: str) -> AgentSession | None:
@@ -139,7 +142,13 @@ def _of_file(home: AgentHome, path: str, stamp: FileStamp) -> AgentSession:
     if head.agent == aider.NAME:  # all chats of a folder are one file, of which the last is meant
         path = f"{path}#{_last_chat(path)}"
     folder = head.folder or (os.path.dirname(path) if home.is_here else "")
-    return AgentSession(head.agent, path, folder, head.title, head.model, stamp.changed // 1_000_000, head.report)
+    changed = stamp.changed // 1_000_000
+    found = AgentSession(head.agent, path, folder, head.title, head.model, changed, head.report)
+    if head.agent == codex.NAME and codex_sub_agents.started_by(
+        codex_sub_agents.sub_agents_header(path, os.path.dirname(path) or ".")
+    ):
+        return replace(found, is_sub_agent=True)
+    return found
 
 
 def _last_chat(path: str) -> int:

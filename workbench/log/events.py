@@ -244,7 +244,7 @@ class Request(_Value, frozen=True):
     """Where the client asked the provider to cache up to, as `system.1`, `tools.3` or `messages.7.0`, which is a block
     of a message; see `wire/parts`."""
     name: str = ""
-    """What it was for, where that is known better than its purpose: a title, counting."""
+    """What it was for, where that is known better than its purpose: a title, counting, a kind of sub-agent."""
     headers: Mapping[str, str] = field(default_factory=dict)
     """Of HTTP, those that say something and no secret."""
     instead_of: int = 0

@@ -51,7 +51,7 @@ class RequestMark(NamedTuple):
     instead_of: int = 0
     """The `Request` event that this one was sent in place of; that one never reached the model."""
     name: str = ""
-    """What it was for, where that is known better than its purpose: a title, counting."""
+    """What it was for, where that is known better than its purpose: a title, counting, a kind of sub-agent."""
     hold: Hold | None = None
     """That it waited at a breakpoint, and how it went on."""
 

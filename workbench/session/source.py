@@ -34,7 +34,7 @@ from workbench.session.foreign import harmless_log
 from workbench.traces.building import Recording
 from workbench.traces.formats import conversations, read_file
 from workbench.traces.reading import bad
-from workbench.traces.references import is_file, split_ref
+from workbench.traces.references import SUB_AGENTS, is_file, split_ref
 from workbench.traces.tables import Tables
 
 EVENT_BYTES = 500
@@ -188,7 +188,9 @@ def knobs_of(events: Iterable[Event]) -> tuple[str, ...]:
 def _from_file(path: str, number: int | None, growing: bool) -> Source:
     name, content = read_file(path, growing=growing)
     own = isinstance(content, str) and is_event_log(content)
-    found = [] if own else conversations(name, content, number or 1)
+    found = [] if own else conversations(name, content, number or 1, path)
+    if number is None and len(sessions := [at for at, each in enumerate(found, 1) if not each.sub_agent]) == 1:
+        number = sessions[0]
     if number is None and len(found) > 1:
         last = ", ".join(f"{at} {_title(found[at - 1])}" for at in range(len(found), 0, -1)[:_TITLES])
         raise WrongCall(f"{name}: holds {len(found)} conversations; choose one, as in {path}#1; the last are {last}")
@@ -219,18 +221,20 @@ def is_event_log(text: str) -> bool:
     return isinstance(first, dict) and first.keys() >= {"v", "seq", "id", "at", "kind"}
 
 
-def file_logs(name: str, content: str | Tables) -> list[list[Event]]:
-    """The conversations of a file, each as a log."""
+def file_logs(name: str, content: str | Tables, path: str = "") -> list[list[Event]]:
+    """The conversations of a file, each as a log; `path`: with those that lie beside it and belong to it."""
     if isinstance(content, str) and is_event_log(content):
         return [harmless_log(_event_log(name, content))]
-    return [recorded_log(found) for found in conversations(name, content)]
+    return [recorded_log(found) for found in conversations(name, content, path=path)]
 
 
 def recorded_log(found: Recording) -> list[Event]:
     """A conversation of another agent as a log. What says so stands at its end: no event changes its place."""
     log = harmless_log(number_events(found))
     at = log[-1].at if log else 0
-    return [*log, Event(len(log) + 1, f"e{len(log) + 1:05d}", at, Setting(RECORDED, found.format))]
+    said = [Setting(SUB_AGENTS, found.sub_agents)] if found.sub_agents else []
+    said.append(Setting(RECORDED, found.format))
+    return [*log, *(Event(seq, f"e{seq:05d}", at, body) for seq, body in enumerate(said, len(log) + 1))]
 
 
 def _event_log(name: str, text: str) -> list[Event]:

@@ -36,8 +36,9 @@ from workbench.proxy.policy_notes import note_words
 from workbench.session.row_lookup import row_of
 from workbench.session.values import ChatCall, ChatEntry, EntryState
 from workbench.traces.building import LEFT_OUT
+from workbench.traces.references import SUB_AGENTS, sub_agents_words
 
-TOLD_SETTINGS = ("model", "policy", "window", "knobs", LEFT_OUT, ON_THE_WAY)
+TOLD_SETTINGS = ("model", "policy", "window", "knobs", LEFT_OUT, SUB_AGENTS, ON_THE_WAY)
 """Of the settings, those that change what the model sees, and what a transcript held besides the conversation."""
 MOST_BETWEEN = 20
 """Events before a result among which the snapshot is looked for that was taken before its tool ran."""
@@ -270,6 +271,8 @@ def _told(body: Body) -> str:
         case Setting(key=key, value=dict() as value) if key == LEFT_OUT:
             kinds = ", ".join(f"{count} {kind}" for kind, count in value.items())
             return f"skipped: {kinds}"
+        case Setting(key=key, value=dict() as value) if key == SUB_AGENTS:
+            return sub_agents_words(value, "FILE")
         case Setting(key=key, value=dict() as value) if key == ON_THE_WAY:
             return f"{key}: {note_words(value)}"
         case Setting(key=key, value=value):

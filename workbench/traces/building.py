@@ -79,6 +79,10 @@ class Recording(list[Body]):
         """Whose it is."""
         self.title = ""
         """What to call it in a list of the file's conversations, where nothing in it says so."""
+        self.sub_agent = ""
+        """What to call the sub-agent whose conversation it is; empty: it is a session's own."""
+        self.sub_agents: dict[str, str] = {}
+        """Of a file with one session: by number, the conversations of its sub-agents, and what to call those."""
 
     def put(self, body: Body, at: int) -> None:
         """What comes next, and when it was."""
@@ -239,7 +243,7 @@ class Builder(Talk):
     def usage(self, prompt: int, completion: int, **more: Any) -> None:
         """What a request cost, as the file says. There is no count of our own from that time: the estimate is 0."""
         if prompt or completion:
-            self.add(Usage(self.model, 0, prompt, completion=completion, **more))
+            self.add(Usage(more.pop("model", self.model), 0, prompt, completion=completion, **more))
 
     def failure(self, message: str) -> None:
         """An error that the file records; it never becomes part of the conversation."""

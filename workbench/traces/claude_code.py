@@ -20,7 +20,8 @@
   `microcompact_boundary` names the calls whose results were cleared: they are masked from there on.
 - `message.context_management` tells what Anthropic itself had cleared in the request of a reply (`context_edits`).
 - Each session of a file is a conversation of its own, unless its first line goes on from a line of another. Lines of
-  sub-agents (`isSidechain`) are conversations behind them, one per `agentId`, or per root where there is none.
+  sub-agents (`isSidechain`) are conversations behind them, one per `agentId`, or per root where there is none; those in
+  files beside the session (`claude_sub_agents`), too. The session tells that they asked, and what that cost.
 - An error of the API that was shown as a reply (`isApiErrorMessage`) is a failure. `summary`, `custom-title` and
   `ai-title` are titles.
 - `system` lines are for the screen. `local_command` (what `/model` printed, for one) is sent as the user's from
@@ -40,7 +41,16 @@ from workbench.traces import claude_requests
 from workbench.traces.agent_cuts import OLD_RESULT
 from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.claude_attachments import sent_contents
+from workbench.traces.claude_conversations import ClaudeConversations
 from workbench.traces.claude_requests import RecordedRequests
+from workbench.traces.claude_sub_agents import (
+    FilesBeside,
+    SubAgentRequest,
+    in_order,
+    kinds_in,
+    read_beside,
+    requests_in,
+)
 from workbench.traces.parents import count_missing, tell_gaps
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import FINISH, AnthropicReader, kept_an_hour
@@ -84,65 +94,29 @@ def _is_line(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The sessions, then their sub-agents."""
-    lines = [value for _, value in entries(document, text)]
+    own = [value for _, value in entries(document, text)]
+    sessions = list(dict.fromkeys(filter(None, (text_in(value, "sessionId") for value in own))))
+    beside = read_beside(document.path, sessions) if document.path else FilesBeside()
+    lines = in_order(own, beside.lines) if beside.lines else own
+    kinds = kinds_in(lines) | {agent: kind for agent, kind in beside.kinds.items() if kind}
+    asked = requests_in(lines, kinds)
     edits = edits_by_reply(dict_in(value, "message") for value in lines)
-    conversations = _Conversations(document, '"api-request"' in text, edits)
+    has_requests = any(text_in(value, "type") == "api-request" for value in lines)
+    conversations = ClaudeConversations(lambda broken: ClaudeCodeReader(broken, has_requests, edits), document.broken)
     known = {text_in(value, "uuid") for value in lines}
-    for value in lines:
+    for at, value in enumerate(lines):
         reader = conversations.reader(value)
         reader.line(value)
         reader.gaps += count_missing([value], "parentUuid", known)
+        if at in asked and (session := conversations.session()) is not None:
+            session.sub_agent_asked(asked[at])
     found = sorted(conversations.made.items(), key=lambda item: item[0][1] != "")
-    talks = [(reader.builder.has_talk, reader.finish()) for _, reader in found]
-    return [bodies for has_talk, bodies in talks if has_talk] or [bodies for _, bodies in talks]
-
-
-class _Conversations:
-    """The conversations of a file, by session and sub-agent."""
-
-    def __init__(self, document: Document, has_requests: bool, edits: Mapping[str, ProviderEdits]) -> None:
-        self.made: dict[tuple[str, str], ClaudeCodeReader] = {}
-        self._document = document
-        self._has_requests = has_requests
-        self._edits = edits
-        self._sessions: dict[str, str] = {}
-        """By session: the one whose conversation it goes on with, or itself."""
-        self._session = ""
-        """The one that spoke last."""
-        self._roots: dict[str, str] = {}
-        """By line: the conversation it belongs to, for sub-agents without a name."""
-
-    def reader(self, value: Any) -> ClaudeCodeReader:
-        """Whose line it is."""
-        self._session = self._session_of(value)
-        key = (self._session, self._agent(value))
-        if key not in self.made:
-            broken = () if self.made else self._document.broken
-            self.made[key] = ClaudeCodeReader(broken, self._has_requests, self._edits)
-        return self.made[key]
-
-    def _session_of(self, value: Any) -> str:
-        named = text_in(value, "sessionId") or text_in(value, "session_id")
-        if named in self._sessions:
-            return self._sessions[named]
-        if not named or text_in(value, "type") not in ("user", "assistant", "system", "attachment"):
-            return self._session
-        before = text_in(value, "parentUuid")
-        owners = (session for (session, _), reader in self.made.items() if before and reader.has_line(before))
-        fresh = named if self._sessions else ""
-        self._sessions[named] = next(owners, fresh)
-        return self._sessions[named]
-
-    def _agent(self, value: Any) -> str:
-        name = text_in(value, "agentId") or text_in(value, "parent_tool_use_id")
-        if text_in(value, "type") in claude_requests.KINDS:
-            return name
-        if not isinstance(value, dict) or not (value.get("isSidechain") or value.get("parent_tool_use_id")):
-            return ""
-        line = text_in(value, "uuid")
-        name = name or self._roots.get(text_in(value, "parentUuid")) or line or "sub-agent"
-        self._roots[line] = name
-        return name
+    if found:
+        found[0][1].builder.skipped(beside.broken)
+    talks = [(reader.builder.has_talk, agent, reader.finish()) for (_, agent), reader in found]
+    for _, agent, bodies in talks:
+        bodies.sub_agent = kinds.get(agent, agent)
+    return [bodies for has_talk, _, bodies in talks if has_talk] or [bodies for _, _, bodies in talks]
 
 
 class ClaudeCodeReader:
@@ -172,6 +146,8 @@ class ClaudeCodeReader:
         """Lines with results that came while the reply may go on."""
         self.gaps = 0
         """Lines that go on from a line that is not in the file."""
+        self._beside: list[SubAgentRequest] = []
+        """What sub-agents asked while the reply may go on."""
 
     def has_line(self, uuid: str) -> bool:
         """Whether a line is one of this conversation's."""
@@ -218,6 +194,12 @@ class ClaudeCodeReader:
             case _:
                 self.builder.unknown(f"{kind} {subtype}" if subtype else kind or "line", value)
 
+    def sub_agent_asked(self, asked: SubAgentRequest) -> None:
+        """One of its sub-agents got a reply."""
+        self._beside.append(asked)
+        if not self._reply:
+            self._tell_beside()
+
     def finish(self) -> Recording:
         """All that was read."""
         self._close()
@@ -243,15 +225,26 @@ class ClaudeCodeReader:
         used, reply = self._usage, self._reply
         self._usage, self._reply = {}, ""
         if reply not in self._reported:
-            cached, written = number_in(used, "cache_read_input_tokens"), number_in(used, "cache_creation_input_tokens")
-            prompt, completion = number_in(used, "input_tokens") + cached + written, number_in(used, "output_tokens")
-            kept = {"cached": cached, "cache_write": written, "cache_hour": kept_an_hour(used)}
-            self.builder.usage(prompt, completion, **kept, request=self._request)
+            self._usage_of(used, self._request)
             self._reported.add(reply)
+        self._tell_beside()
         held, self._held = self._held, []
         for value in held:
             self._at(value)
             self._user(value)
+
+    def _usage_of(self, used: dict[str, Any], request: int, **more: Any) -> None:
+        cached, written = number_in(used, "cache_read_input_tokens"), number_in(used, "cache_creation_input_tokens")
+        prompt, completion = number_in(used, "input_tokens") + cached + written, number_in(used, "output_tokens")
+        kept = {"cached": cached, "cache_write": written, "cache_hour": kept_an_hour(used)}
+        self.builder.usage(prompt, completion, **kept, request=request, **more)
+
+    def _tell_beside(self) -> None:
+        """What sub-agents asked, behind the reply: its report would be taken for theirs."""
+        beside, self._beside = self._beside, []
+        for asked in beside:
+            self.builder.when(asked.timestamp)
+            self._usage_of(asked.usage, self.builder.request(asked.request), model=asked.request.model)
 
     def _system(self, value: dict[str, Any], subtype: str) -> None:
         """A line for the screen; of these, the model sees what a local command printed."""

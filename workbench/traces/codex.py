@@ -1,8 +1,9 @@
 """Codex: the JSON lines of a rollout.
 
-- A rollout is `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`; sub-agents have files of their own. A line is
-  `{"timestamp", "type", "payload"}`. `turn_context` has the `model`; `response_item` an item of OpenAI's Responses API,
-  as it is sent. Rollouts of the first versions have the same items bare, behind a header without a type.
+- A rollout is `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`; those of sub-agents are conversations behind the session
+  that started them (`codex_sub_agents`). A line is `{"timestamp", "type", "payload"}`. `turn_context` has the `model`;
+  `response_item` an item of OpenAI's Responses API, as it is sent. Rollouts of the first versions have the same items
+  bare, behind a header without a type.
 - `session_meta` has the `base_instructions`, which are the system prompt. For some models they are sent as an item of
   the developer's, which is in the file too: then the item stands. Those models also get their tools as an item
   (`additional_tools`); for others the tools are not in the file.
@@ -24,12 +25,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from collections import deque
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Any
 
 from msgspec.structs import replace
 
+from workbench.config.errors import WrongCall
 from workbench.log.events import (
     Compaction,
     Content,
@@ -38,11 +43,22 @@ from workbench.log.events import (
     Request,
     SystemMessage,
     TextPart,
+    Usage,
     UserMessage,
     text_of,
 )
 from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.codex_rollback import rolled_back
+from workbench.traces.codex_sub_agents import (
+    SubAgentReport,
+    files_beside,
+    in_time,
+    is_forked,
+    name_of,
+    report_times,
+    reports_in,
+)
+from workbench.traces.files_beside import read_files
 from workbench.traces.reading import Document
 from workbench.wire.responses import COMPACTIONS, ResponsesReader
 from workbench.wire.responses import output as plain_output
@@ -77,15 +93,36 @@ def _is_old_header(value: Any) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The rollout as one conversation."""
+    """The rollout as one conversation, and those of its sub-agents behind it."""
     lines = [value for _, value in entries(document, text)]
+    thread = text_in(dict_in(lines[0], "payload"), "id") if document.path else ""
+    files = files_beside(document.path, thread)
+    beside, broken = read_files(files, os.path.dirname(document.path) or ".") if files else ([], [])
+    talks: list[Recording] = []
+    reports: list[list[SubAgentReport]] = []
+    for other in beside:
+        theirs = [value for _, value in other.values]
+        talks.append(_conversation(theirs, other.broken))
+        talks[-1].sub_agent = name_of(theirs[0])
+        reports.append([] if is_forked(theirs[0]) else reports_in(talks[-1], theirs[0]))
+    return [_conversation(lines, (*document.broken, *broken), in_time(reports)), *talks]
+
+
+def _conversation(lines: list[Any], broken: Iterable[WrongCall], beside: Sequence[SubAgentReport] = ()) -> Recording:
+    """`beside`: what sub-agents asked. It comes behind the report on the request before it."""
     summaries = {text_in(dict_in(value, "payload"), "compaction_response_id") for value in lines} - {""}
     aside = _answers(lines, summaries) if summaries else set()
-    reader = CodexReader(Builder(NAME, document.broken), summaries, _sent_instructions(lines))
+    reader = CodexReader(Builder(NAME, broken), summaries, _sent_instructions(lines))
+    waiting = deque(beside)
+    until = report_times(lines) if waiting else []
     for at, value in enumerate(lines):
+        before = reader.builder.last
         if at not in aside:
             reader.line(value)
-    return [reader.finish()]
+        if waiting and any(isinstance(body, Usage) for body in reader.builder.bodies[before:]):
+            while waiting and waiting[0].at < until[at]:
+                reader.sub_agent_asked(waiting.popleft())
+    return reader.finish(waiting)
 
 
 def _sent_instructions(lines: list[Any]) -> list[str]:
@@ -167,9 +204,17 @@ class CodexReader(ResponsesReader):
             case _:
                 self.message(value)
 
-    def finish(self) -> Recording:
-        """All that was read."""
+    def sub_agent_asked(self, asked: SubAgentReport) -> None:
+        """One of its sub-agents got an answer."""
+        self.builder.when(asked.at)
+        request = self.builder.request(asked.request)
+        self.builder.add(replace(asked.usage, request=request, upto=0))
+
+    def finish(self, beside: Iterable[SubAgentReport] = ()) -> Recording:
+        """All that was read; `beside`: what sub-agents asked last."""
         self._give_held()
+        for asked in beside:
+            self.sub_agent_asked(asked)
         return self.builder.finish()
 
     def _give_held(self) -> None:

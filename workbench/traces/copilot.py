@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from workbench.config.errors import WrongCall
-from workbench.log.events import AssistantMessage, Dialect, Reasoning, Request, SlotContent, Usage, UserMessage
+from workbench.log.events import AssistantMessage, Dialect, Reasoning, Request, Setting, SlotContent, Usage, UserMessage
 from workbench.traces.building import Builder, Recording, beginning, by_session, entries
 from workbench.traces.parents import count_missing, tell_gaps
 from workbench.traces.reading import Document, Located
@@ -69,6 +69,9 @@ def _session(located: list[Located], broken: Iterable[WrongCall]) -> list[Record
         made[agent].line(value)
     tell_gaps(made[""].builder, gaps)
     talks = [(reader.builder.has_talk, reader.finish()) for reader in made.values()]
+    for agent, (_, bodies) in zip(made, talks, strict=True):
+        titles = (str(body.value) for body in bodies if isinstance(body, Setting) and body.key == "title")
+        bodies.sub_agent = agent and next(titles, agent)
     return [bodies for has_talk, bodies in talks if has_talk] or [talks[0][1]]
 
 

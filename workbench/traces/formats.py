@@ -188,15 +188,18 @@ def begins_as_transcript(head: bytes) -> bool:
     return head.startswith((MAGIC, inspect_logs.ZIP_MAGIC)) or text.startswith(_BEGINNINGS)
 
 
-def conversations(name: str, content: str | Tables, only: int = 0) -> list[Recording]:
-    """The conversations of a file in any of the formats; `only`: of a database, this one whole, the others by title."""
+def conversations(name: str, content: str | Tables, only: int = 0, path: str = "") -> list[Recording]:
+    """The conversations of a file in any of the formats; `only`: of a database, this one whole, the others by title.
+
+    `path`: where the file lies, if what lies beside it and belongs to it, such as sub-agents, is read as well.
+    """
     if isinstance(content, Tables):
         return _of_database(content, only)
     if aider.recognises(content):
         return _named(aider.read(name, content), aider.NAME)
     if content.lstrip()[:1] not in ("{", "[") and _MARKDOWN.search(content):
         raise _refused(name, "Markdown, but not aider's history")
-    return _of_json(name, content)
+    return _of_json(name, content, path)
 
 
 def _of_database(database: Tables, only: int) -> list[Recording]:
@@ -215,8 +218,8 @@ def _of_database(database: Tables, only: int) -> list[Recording]:
     return _named(found, known.name)
 
 
-def _of_json(name: str, text: str) -> list[Recording]:
-    document = read_json(name, text, skip=True)
+def _of_json(name: str, text: str, path: str) -> list[Recording]:
+    document = read_json(name, text, skip=True)._replace(path=path)
     refusal: UnknownFormat | None = None
     try:
         for known in FORMATS:
@@ -249,6 +252,9 @@ def _too_strange(document: Document, format_name: str, found: list[Recording]) -
 def _named(found: list[Recording], name: str) -> list[Recording]:
     for each in found:
         each.format = name
+    own = [each for each in found if not each.sub_agent]
+    if len(own) == 1:
+        own[0].sub_agents = {str(at): each.sub_agent for at, each in enumerate(found, 1) if each.sub_agent}
     return found
 
 

@@ -39,6 +39,8 @@ class Document(NamedTuple):
     """Whether it was JSON lines."""
     broken: tuple[WrongCall, ...] = ()
     """What is wrong with the lines that were skipped."""
+    path: str = ""
+    """Where it lies, for what belongs to it and lies beside it; empty: nothing but itself is looked at."""
 
 
 def bad(name: str, line: int, expected: str, got: object = None) -> WrongCall:

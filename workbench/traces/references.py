@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
-from workbench.config.text import whole_number
+from workbench.config.text import counted, whole_number
+
+SUB_AGENTS = "sub-agents"
+"""The setting that names, by their numbers in the file, the conversations of a session's sub-agents."""
+_NAMED = 5
+"""So many of them are named in a line."""
 
 
 def split_ref(ref: str) -> tuple[str, int | None]:
@@ -22,3 +28,10 @@ def is_file(path: str) -> bool:
         return Path(path).exists() and not Path(path).is_dir()
     except (OSError, ValueError):  # a name no file can have
         return False
+
+
+def sub_agents_words(found: Mapping[str, str], path: str) -> str:
+    """In a line: the sub-agents of the session in a file, each with what opens it."""
+    named = [f"{path}#{number} ({name})" for number, name in list(found.items())[:_NAMED]]
+    more = ", ..." if len(found) > _NAMED else ""
+    return f"{counted(len(found), 'sub-agent')}: {', '.join(named)}{more}"

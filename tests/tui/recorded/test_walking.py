@@ -9,6 +9,7 @@ import pytest
 from textual import events
 from textual.pilot import Pilot
 
+from support.claude_sessions import agent_lines, write_session
 from support.talk import words
 from tui.play import settle, shown, told, typed
 from tui.recorded.long_run import LAST, MODEL, REQUESTS, as_file, as_session, inspector, run
@@ -215,3 +216,18 @@ async def test_a_request_that_nobody_reported_has_its_size_and_the_columns_keep_
         screen.show_ledger()
         await settle(pilot)
         assert "7 requests and 2 without a report in 1 turn" in shown(pilot.app)
+
+
+@pytest.mark.long
+async def test_a_sub_agent_in_a_file_beside_the_session_is_a_stop_and_the_chat_names_it(
+    services: Services, tmp_path: Path
+) -> None:
+    path = write_session(tmp_path, {"a1": agent_lines("a1", 4)}, {"a1": "Explore"})
+    async with inspector(services, str(path)) as (pilot, screen):
+        screen.go_to_request("1")
+        await settle(pilot)
+        await pilot.press(LATER)
+        await settle(pilot)
+        assert "request 2, recorded (sub-agent Explore a1)" in which(screen)
+        transcript = screen.chat.view.transcript
+        assert "1 sub-agent: FILE#2 (Explore)" in [transcript[at].text for at in range(len(transcript))]

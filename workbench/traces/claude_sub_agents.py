@@ -1,0 +1,144 @@
+"""The sub-agents of Claude Code that have files of their own, and their requests.
+
+- Beside the session `ID.jsonl` lies `ID/subagents/agent-AGENT.jsonl`, with lines like the session's that are marked
+  `isSidechain` and name the `agentId`. `agent-AGENT.meta.json` beside it has the `agentType`, as some lines do under
+  `attributionAgent`.
+- `acompact-` and the like before an id: what Claude Code asks on its own. Such a file may begin with a copy of the
+  session; its replies have the ids of the session's, by which they are not counted twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import merge
+from itertools import islice
+from operator import itemgetter
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from workbench.config.errors import WrongCall
+from workbench.config.foreign_files import read_regular_file
+from workbench.log.events import Purpose, Request
+from workbench.traces.building import milliseconds
+from workbench.traces.files_beside import MOST, read_files
+from workbench.wire.values import dict_in, text_in
+
+FOLDER = "subagents"
+_BEFORE, _AFTER, _ABOUT = "agent-", ".jsonl", ".meta.json"
+_SMALL = 65_536
+"""Bytes of what is known about a sub-agent."""
+_COMPACTS = "acompact-"
+
+
+class FilesBeside(NamedTuple):
+    """What the files of a session's sub-agents hold."""
+
+    lines: tuple[list[dict[str, Any]], ...] = ()
+    """By file."""
+    kinds: Mapping[str, str] = MappingProxyType({})
+    """By sub-agent: what kind of one it is, where a file says so."""
+    broken: tuple[WrongCall, ...] = ()
+    """What could not be read."""
+
+
+class SubAgentRequest(NamedTuple):
+    """What a sub-agent asked, as far as the session is told."""
+
+    request: Request
+    usage: dict[str, Any]
+    """As the provider reported it; empty where nobody wrote it down."""
+    timestamp: Any
+
+
+def files_beside(path: str) -> list[str]:
+    """The files of the sub-agents of the session in a file; none for what is no such file."""
+    if not path.endswith(_AFTER):
+        return []
+    try:
+        with os.scandir(os.path.join(path.removesuffix(_AFTER), FOLDER)) as found:
+            names = (each.path for each in found if each.name.startswith(_BEFORE) and each.name.endswith(_AFTER))
+            return sorted(islice(names, MOST))
+    except OSError:
+        return []
+
+
+def read_beside(path: str, sessions: Sequence[str]) -> FilesBeside:
+    """Read them; a line that names none of the file's `sessions` belongs to the first."""
+    lines: list[list[dict[str, Any]]] = []
+    kinds: dict[str, str] = {}
+    inside = os.path.dirname(path) or "."
+    documents, broken = read_files(files_beside(path), inside)
+    for document in documents:
+        agent = os.path.basename(document.name).removeprefix(_BEFORE).removesuffix(_AFTER)
+        values = (each.value for each in document.values)
+        lines.append([_as_sub_agents(value, agent, sessions) for value in values if isinstance(value, dict)])
+        kinds[agent] = _kind(document.name, inside)
+    return FilesBeside(tuple(lines), kinds, tuple(broken))
+
+
+def _as_sub_agents(value: dict[str, Any], agent: str, sessions: Sequence[str]) -> dict[str, Any]:
+    named = text_in(value, "sessionId")
+    session = named if named in sessions or not sessions else sessions[0]
+    return {**value, "isSidechain": True, "agentId": text_in(value, "agentId") or agent, "sessionId": session}
+
+
+def _kind(file: str, folder: str) -> str:
+    about = file.removesuffix(_AFTER) + _ABOUT
+    try:
+        known = json.loads(read_regular_file(about, _SMALL, inside=folder))
+    except (OSError, ValueError, RecursionError):
+        return ""
+    return text_in(known, "agentType")
+
+
+def in_order(session: Sequence[Any], beside: Iterable[Sequence[Any]]) -> list[Any]:
+    """The lines of all files as they came in time, the session's first; those of one file keep their order."""
+    later = merge(_timed(session[1:]), *map(_timed, beside), key=itemgetter(0))
+    return [*session[:1], *(value for _, value in later)]
+
+
+def _timed(values: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+    at = 0
+    for value in values:
+        at = max(at, milliseconds(value.get("timestamp")) if isinstance(value, dict) else 0)
+        yield at, value
+
+
+def is_of_sub_agent(value: Any) -> bool:
+    """Whether a line is a sub-agent's."""
+    return isinstance(value, dict) and bool(value.get("isSidechain") or value.get("parent_tool_use_id"))
+
+
+def kinds_in(lines: Iterable[Any]) -> dict[str, str]:
+    """By sub-agent: its kind, as the lines tell it."""
+    told = ((text_in(value, "agentId"), text_in(value, "attributionAgent")) for value in lines)
+    return {agent: kind for agent, kind in told if agent and kind}
+
+
+def requests_in(lines: Sequence[Any], kinds: dict[str, str]) -> dict[int, SubAgentRequest]:
+    """The requests of sub-agents, each by the place of the last line of its reply."""
+    own: set[str] = set()
+    last: dict[str, int] = {}
+    usages: dict[str, dict[str, Any]] = {}
+    for at, value in enumerate(lines):
+        message = dict_in(value, "message")
+        if text_in(value, "type") != "assistant" or value.get("isApiErrorMessage"):
+            continue
+        reply = text_in(message, "id") or text_in(value, "uuid")
+        if not is_of_sub_agent(value):
+            own.add(reply)
+        elif text_in(message, "model") != "<synthetic>":
+            last[reply] = at
+            usages[reply] = dict_in(message, "usage") or usages.get(reply, {})
+    return {at: _request(lines[at], usages[reply], kinds) for reply, at in last.items() if reply not in own}
+
+
+def _request(value: dict[str, Any], usage: dict[str, Any], kinds: dict[str, str]) -> SubAgentRequest:
+    agent = text_in(value, "agentId") or text_in(value, "parent_tool_use_id")
+    session = text_in(value, "sessionId") or text_in(value, "session_id")
+    purpose: Purpose = "compaction" if agent.startswith(_COMPACTS) else "sub-agent"
+    model, kind = text_in(value["message"], "model"), kinds.get(agent, "")
+    asked = Request("anthropic", model, purpose, agent, session, session if agent else "", name=kind)
+    return SubAgentRequest(asked, usage, value.get("timestamp"))

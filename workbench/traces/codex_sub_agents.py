@@ -1,0 +1,125 @@
+"""The sub-agents of Codex: rollouts of their own in the folder of the day, beside the session that started them.
+
+- The `session_meta` of one names who started it: `source.subagent.thread_spawn.parent_thread_id`, with the
+  `agent_nickname` and the `agent_role` where it has them. Rollouts are named by the time they began, so those of
+  sub-agents come behind the one of the session.
+- One that began as a fork of the session has a copy of what was said before, reports included (`forked_from_id`,
+  `subagent_history_start_ordinal`): its requests are not counted in the session.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from workbench.config.foreign_files import open_regular_file
+from workbench.log.events import Request, Usage
+from workbench.traces.building import Recording, milliseconds
+from workbench.traces.files_beside import MOST
+from workbench.wire.values import dict_in, text_in
+
+_ROLLOUT = "rollout-"
+_HEAD = 65_536
+"""Bytes in which a rollout says that it is a sub-agent's, also where its instructions come before that."""
+_LONGEST = 1_000_000
+"""Bytes of the first line, which has the instructions."""
+_SIGN = b'"thread_spawn"'
+_FORKED = ("forked_from_id", "subagent_history_start_ordinal", "history_base")
+
+
+class SubAgentReport(NamedTuple):
+    """A request of a sub-agent, and what it cost."""
+
+    at: int
+    request: Request
+    usage: Usage
+
+
+def started_by(header: Any) -> str:
+    """The thread that started a sub-agent, by its `session_meta`; empty where it is none."""
+    return text_in(_spawned(header), "parent_thread_id")
+
+
+def name_of(header: Any) -> str:
+    """What to call a sub-agent."""
+    spawned = _spawned(header)
+    names = (text_in(spawned, key) for key in ("agent_nickname", "agent_role", "agent_type"))
+    return next(filter(None, names), "") or text_in(dict_in(header, "payload"), "id")
+
+
+def _spawned(header: Any) -> dict[str, Any]:
+    return dict_in(dict_in(dict_in(dict_in(header, "payload"), "source"), "subagent"), "thread_spawn")
+
+
+def is_forked(header: Any) -> bool:
+    """Whether it began with what another thread had said."""
+    return any(dict_in(header, "payload").get(key) for key in _FORKED)
+
+
+def files_beside(path: str, thread: str) -> list[str]:
+    """The rollouts of a thread's sub-agents, and of theirs."""
+    folder, own = os.path.split(path)
+    if not own.startswith(_ROLLOUT) or not thread:
+        return []
+    try:
+        with os.scandir(folder or ".") as entries:
+            later = (each.name for each in entries if each.name.startswith(_ROLLOUT) and each.name > own)
+            names = sorted(islice(later, MOST))
+    except OSError:
+        return []
+    threads, found = {thread}, []
+    for name in names:
+        header = sub_agents_header(os.path.join(folder, name), folder or ".")
+        if started_by(header) in threads:
+            threads.add(text_in(dict_in(header, "payload"), "id"))
+            found.append(os.path.join(folder, name))
+    return found
+
+
+def sub_agents_header(path: str, folder: str) -> Any:
+    """The first line of a rollout that may be a sub-agent's; None where it is surely none.
+
+    `folder`: what no link may lead out of.
+    """
+    try:
+        with open_regular_file(path, inside=folder) as file:
+            head = file.read(_HEAD)
+            if _SIGN not in head:
+                return None
+            return json.loads((head + file.readline(_LONGEST)).partition(b"\n")[0])
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def reports_in(recording: Recording, header: Any) -> list[SubAgentReport]:
+    """What a sub-agent asked that was reported."""
+    thread = text_in(dict_in(header, "payload"), "id")
+    return [
+        SubAgentReport(at, Request("responses", body.model, "sub-agent", thread, name=name_of(header)), body)
+        for body, at in zip(recording, recording.times, strict=True)
+        if isinstance(body, Usage)
+    ]
+
+
+def report_times(lines: Sequence[Any]) -> list[int]:
+    """By line of a rollout: when the next report behind it came; far away where none does."""
+    found: list[int] = []
+    later = 1 << 62
+    for value in reversed(lines):
+        found.append(later)
+        if _is_report(value):
+            later = milliseconds(value.get("timestamp")) or later
+    return found[::-1]
+
+
+def _is_report(value: Any) -> bool:
+    kind = text_in(value, "type")
+    return kind == "token_usage_record" or text_in(dict_in(value, "payload"), "type") == "token_count"
+
+
+def in_time(reports: Iterable[list[SubAgentReport]]) -> list[SubAgentReport]:
+    """The reports of all sub-agents, the earliest first."""
+    return sorted((each for one in reports for each in one), key=lambda each: each.at)
