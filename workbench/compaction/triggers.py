@@ -25,7 +25,7 @@ from workbench.config.text import percent
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy, Mode
-from workbench.log.events import Event, Usage
+from workbench.log.events import Event, Request, Usage
 
 ATTEMPTS = 2
 """For one request that is too long."""
@@ -64,14 +64,22 @@ def _newest_first(plan: ContextPlan) -> Iterator[Item]:
 
 def _reported(total: int, events: Sequence[Event], record: Record) -> Measured:
     """The last report. One from before a compaction, or its undo, says nothing about the request as it is now."""
-    for event in reversed(events):
+    for at in range(len(events) - 1, -1, -1):
+        event = events[at]
         if event.seq <= record.reshaped:
             break
-        if isinstance(event.body, Usage):
+        if isinstance(event.body, Usage) and not _is_elsewhere(events, at, event.body.request):
             if event.body.prompt is not None:
                 return Measured(event.body.prompt, "reported by the provider")
             return Measured(event.body.estimate, "by our own count, as the provider reported none")
     return Measured(total, "by our own count, as nothing was reported yet")
+
+
+def _is_elsewhere(events: Sequence[Event], at: int, request: int) -> bool:
+    """Whether the report at a place is a sub-agent's, by the request that it names."""
+    asked = at - (events[at].seq - request)
+    body = events[asked].body if request and asked >= 0 and events[asked].seq == request else None
+    return isinstance(body, Request) and body.is_elsewhere
 
 
 # The triggers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from workbench.log.events import Body, Compaction, Usage
+from workbench.log.events import Body, Compaction, Event, Request, Usage
 from workbench.models.catalogue import ModelInfo
 from workbench.models.windows import window_seen
 
@@ -18,12 +18,15 @@ def compacted_at(body: Body) -> int:
     return before if isinstance(before, int) and before > 0 else 0
 
 
-def as_the_agent_used_it(info: ModelInfo, bodies: Iterable[Body]) -> ModelInfo:
+def as_the_agent_used_it(info: ModelInfo, events: Iterable[Event]) -> ModelInfo:
     """A model with the window that its requests and compactions in a log bear witness to."""
     largest = compacted = 0
     model = ""
-    for body in bodies:
-        if isinstance(body, Usage):
+    elsewhere: set[int] = set()
+    for seq, _, _, body in events:
+        if isinstance(body, Request) and body.is_elsewhere:
+            elsewhere.add(seq)
+        elif isinstance(body, Usage) and body.request not in elsewhere:
             model = body.model
             largest = max(largest, body.prompt or 0) if model == info.name else largest
         elif model in ("", info.name):

@@ -154,7 +154,7 @@ def set_up(
     events = events if isinstance(events, Sequence) else tuple(events)
     info = corrected(catalogue.find(name), learnt_window(events, name), reported)
     if info.window_source in ("catalogue", "fallback", "guess"):
-        info = as_the_agent_used_it(info, (event.body for event in events))
+        info = as_the_agent_used_it(info, events)
     if not name:
         info = replace(info, tokenizer_exact=True, tokenizer_note="no model was named; counted in o200k_base")
     loaded = load_policy(

@@ -250,6 +250,11 @@ class Request(_Value, frozen=True):
     instead_of: int = 0
     """The request, by its event, that this one was sent in place of: what the agent asked; 0: none."""
 
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether it is of a sub-agent whose conversation is another log: its report says nothing of this one."""
+        return self.purpose == "sub-agent" and not self.base and not self.messages
+
 
 HoldEnd = Literal["as_it_was", "changed", "answered", "expired", "gone"]
 

@@ -30,6 +30,7 @@ from workbench.log.events import (
     Event,
     Failure,
     Override,
+    Request,
     Revert,
     Setting,
     ToolCall,
@@ -53,6 +54,8 @@ class LogFigures:
     def __init__(self) -> None:
         self._thin: list[Event] = []
         self._usage: Event | None = None
+        self._elsewhere: set[int] = set()
+        """Requests of sub-agents, by their events: their sizes are not the conversation's."""
         self._said: Event | None = None
         """What the model said last, where the thin log does not have it."""
         self._attempted = False
@@ -92,6 +95,10 @@ class LogFigures:
                     self._attempted = False
                 else:
                     self._said = event
+            case Request(is_elsewhere=True):
+                self._elsewhere.add(event.seq)
+            case Usage(request=request) if request in self._elsewhere:
+                pass
             case Usage() as usage:
                 self._usage = event
                 self._measure(event.seq, usage.estimate if usage.prompt is None else usage.prompt)
