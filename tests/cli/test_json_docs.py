@@ -15,6 +15,7 @@ import pytest
 
 from support.calls import Call
 from support.local_servers import ollama, patiently, serving
+from tui.recorded.long_run import as_file, run
 from workbench.agent import snapshots
 from workbench.log.events import UserMessage
 from workbench.log.shapes import KINDS
@@ -82,7 +83,7 @@ def test_every_command_with_json_is_on_the_page() -> None:
 def test_plans_and_compactions(call: Call, session: str, tmp_path: Path) -> None:
     (tmp_path / "summary.md").write_text("lib/deep.py was looked at; nothing else is said of it.")
     printed(call, "plan", session, "--set", "truncation.max_tokens=200")
-    printed(call, "requests", session)
+    printed(call, "requests", as_file(tmp_path, run(5, others=False)))
     printed(call, "compact", session, "--summary", tmp_path / "summary.md", "--yes")
     printed(call, "compactions", session)
     printed(call, "undo", session)
