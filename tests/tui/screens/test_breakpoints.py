@@ -131,8 +131,8 @@ async def test_without_a_proxy_it_says_how_to_start_one(services: Services) -> N
 async def test_what_is_held_is_told_on_the_main_screen_until_it_is_let_go(services: Services) -> None:
     async with between("every") as proxy, program(services) as (pilot, screen):
         asking = proxy.ask(ASK)
-        await seen(pilot, "1 held: Ctrl+L")
-        await until(lambda: "1 request held: Ctrl+L, or a click on it, opens it" in told(pilot.app))
+        await seen(pilot, "1 held: Alt+H")
+        await until(lambda: "1 request held: Alt+H, or a click on it, opens it" in told(pilot.app))
         await look(pilot, screen, "break")
         await seen(pilot, "every request is held", "claude-sonnet-4-5", "and now [b]what[/b]?")
         await pilot.press("ctrl+o")
@@ -152,9 +152,9 @@ async def test_one_that_is_held_is_a_key_and_a_click_away(services: Services, by
         screen.run("held")
         await until(lambda: "no request is held" in told(pilot.app))
         asking = proxy.ask(ASK)
-        await seen(pilot, "1 held: Ctrl+L")
+        await seen(pilot, "1 held: Alt+H")
         if by == "key":
-            await pilot.press("ctrl+l")
+            await pilot.press("alt+h")
         elif by == "click":
             line = shown(pilot.app).splitlines()[0]
             await pilot.click(offset=(line.index("1 held"), 0))
@@ -170,8 +170,8 @@ async def test_one_that_is_held_is_a_key_and_a_click_away(services: Services, by
 async def test_of_several_that_are_held_one_is_chosen(services: Services) -> None:
     async with between("every") as proxy, program(services, (120, 40)) as (pilot, _):
         asking = [proxy.ask(ASK), proxy.ask(ASK)]
-        await seen(pilot, "2 held: Ctrl+L")
-        await pilot.press("ctrl+l")
+        await seen(pilot, "2 held: Alt+H")
+        await pilot.press("alt+h")
         await until(lambda: isinstance(pilot.app.screen, BreakScreen))
         for each in asking:
             each.cancel()

@@ -56,7 +56,7 @@ async def breakpoints(host: Host, argument: str) -> None:
 
 
 @COMMANDS.add(
-    "held", "held requests", "open the request that is held at a breakpoint; of several, choose one", keys=("ctrl+l",)
+    "held", "held requests", "open the request that is held at a breakpoint; of several, choose one", keys=("alt+h",)
 )
 async def held(host: Host, argument: str) -> None:
     """Where one waits it is opened at once."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from textual import events
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
+from textual.screen import Screen
 from textual.style import Style
 from textual.widget import Widget
 
@@ -15,13 +18,18 @@ from workbench.tui.main.layout import PaneLayout
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import fit, fit_end
 from workbench.tui.widgets.host import PANES, PaneName
+from workbench.tui.widgets.key_names import key_name
 
 KEYS = ("F2", "F3", "F4")
 ROOM_FOR_NAMES = 60
 """Columns from which on the panes have names beside their keys, and the program has one."""
 ROOM_FOR_FOLDER = 90
-HELD_KEY = "Ctrl+L"
-"""What opens a request that is held, unless the user chose another key."""
+
+
+def held_key(screen: Screen[Any]) -> str:
+    """What opens a request that is held: the key that the user has for it."""
+    bound = (key for key, each in screen.active_bindings.items() if each.binding.id == "held")
+    return next((key_name(key) for key in bound), "/held")
 
 
 class Header(Observing, Widget):
@@ -56,7 +64,7 @@ class Header(Observing, Widget):
         width = self.size.width
         tabs = self._tabs(width)
         fixed = f"  {self.following or 'read-only'}" if self.following or self.read_only else ""
-        waiting = f"  {self.held:,} held: {HELD_KEY}" if self.held else ""
+        waiting = f"  {self.held:,} held: {held_key(self.screen)}" if self.held else ""
         name = "Workbench" if width >= ROOM_FOR_NAMES else ""
         room = width - tabs.cell_length - len(fixed) - len(waiting) - len(name) - 3
         where = self._where(room // 2) if width >= ROOM_FOR_FOLDER else ""

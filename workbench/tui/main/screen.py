@@ -22,7 +22,7 @@ from workbench.session.values import A_COPY, AS_RECORDED, FILE
 from workbench.tui import messages
 from workbench.tui.chat.activity_lines import is_working
 from workbench.tui.chat.composer import Composer
-from workbench.tui.main.header import HELD_KEY, Header
+from workbench.tui.main.header import Header, held_key
 from workbench.tui.main.session_panes import SessionPanes
 from workbench.tui.main.timeline import LETTERS
 from workbench.tui.widgets.command import Command
@@ -61,7 +61,7 @@ class MainScreen(SessionPanes):
     async def _count_held(self) -> None:
         held = sum(len(state.held) for _, state in await self.in_background(control.states))
         if held > self.held and self.is_current:  # over the panes one mostly looks at them already
-            self.tell(f"{counted(held, 'request')} held: {HELD_KEY}, or a click on it, opens it")
+            self.tell(f"{counted(held, 'request')} held: {held_key(self)}, or a click on it, opens it")
         self.held = held
 
     # What the panes ask for

@@ -103,7 +103,7 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
         where = "" if at is None else f" · request {at + 1:,}"
         self.box.border_title = one_line(f"{TITLES[order]}{where}")
         keys = ["Space choose", "a all or none", f"o {KEYS[order]}", "Enter mask these", "Esc leave"]
-        self.box.border_subtitle = " · ".join(key for key in keys if not self._why_not or "mask" not in key)
+        self.box.border_subtitle = one_line(" · ".join(key for key in keys if not self._why_not or "mask" not in key))
         self.header.update(HEADERS[order])
         self.made, self.list.items = None, ()
         self.figures.update("looking…")
