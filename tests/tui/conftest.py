@@ -56,12 +56,6 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def lasting_notes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the corner says stays there, so that a slow machine finds it."""
-    monkeypatch.setattr(App, "NOTIFICATION_TIMEOUT", 3_600)
-
-
-@pytest.fixture(autouse=True)
 def scripted_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """The model of the scripts is asked in this process."""
     key = ModelRoutes.key

@@ -160,7 +160,8 @@ def summary_lines(sources: Sequence[SourceRun]) -> list[str]:
     alike: dict[str, list[str]] = {}
     for problem in (each.problem for each in made if each.problem):
         kind, _, text = problem.partition(": ")
-        alike.setdefault(_FIGURES.sub("#", problem), []).append(f"{kind.replace('_', ' ')}: {text}")
+        words = f"{kind.replace('_', ' ')}: {text}" if text and " " not in kind else problem  # a failure has a kind
+        alike.setdefault(_FIGURES.sub("#", problem), []).append(words)
     often = sorted(alike.values(), key=len, reverse=True)
     why = [f"{counted(len(each), 'time')}: {each[0]}" for each in often[:_REASONS]]
     if len(often) > _REASONS:

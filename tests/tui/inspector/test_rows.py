@@ -83,7 +83,7 @@ async def test_a_pane_without_a_plan_does_no_harm() -> None:
     app = Host()
     async with app.run_test() as pilot:
         await settle(pilot)
-        for key in "pmxryo[wabsbssbbTTL":
+        for key in "pmxryo[wabsbssbbTT":
             await pilot.press(key)
         await press(pilot, "f", "x", "enter", "slash", "x", "enter", "n", "N", "z", "v", "1", "escape", "escape")
         assert app.pane.shown is None

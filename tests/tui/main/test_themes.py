@@ -53,7 +53,8 @@ async def test_a_theme_is_reloaded_while_the_screen_is_up(themes: Path, monkeypa
 
 
 @pytest.mark.long
-async def test_an_unknown_theme_is_told_and_another_taken(tmp_path: Path) -> None:
+async def test_an_unknown_theme_is_told_and_another_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app.WorkbenchApp, "NOTIFICATION_TIMEOUT", 600)  # a slow start must not outlast it
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.toml").write_text('theme = "none"\n')
     with Services() as services:

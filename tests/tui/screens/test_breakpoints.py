@@ -23,6 +23,7 @@ from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.rehearsal.server import RehearsalServer
 from workbench.session.services import Services
+from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens import held as held_screen
 from workbench.tui.screens.breakpoints import BreakScreen
@@ -301,6 +302,7 @@ async def test_that_it_is_not_held_any_more_is_said_once_while_a_dialog_is_open(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(held_screen, "LOOKS", 3_600)
+    monkeypatch.setattr(WorkbenchApp, "NOTIFICATION_TIMEOUT", 600)  # three looks must not outlast it
     async with held(services, ASK) as (pilot, _, proxy, asking):
         screen = pilot.app.screen
         assert isinstance(screen, HeldScreen)
