@@ -92,10 +92,10 @@ async def test_it_is_set_after_what_it_would_change_was_shown(services: Services
         await until(lambda: policies.is_on)
         assert await asking.ask(4) == [True, True, True, False]
         await pilot.press("f4")
-        await seen(pilot, "on the way  workbench", "saved about 996 tokens in 1", "cost 400 tokens")
+        await seen(pilot, "on the way  workbench", "saved about 753 tokens in 1", "cost 400 tokens")
         now = screen.model.state.compaction
         assert now is not None
-        assert now.tokens - now.curve.sizes[-1] == 996, "the next request is sent without them, too"
+        assert now.tokens - now.curve.sizes[-1] == 753, "the next request is sent without them, too"
         await pilot.press("f2")
         await seen(pilot, "policy on the way: workbench")
 
