@@ -272,8 +272,21 @@ async def _stay(screen: MainScreen, detour: object = None) -> None:
 
 
 async def play(seed: int, steps: int) -> MonkeyRun:
-    """One run, in the folders that the environment names."""
-    run, random, frames = MonkeyRun(seed), Random(-seed - 1), Frames()
+    """One run, in the folders that the environment names. That the program does not end well is a fault of it."""
+    run = MonkeyRun(seed)
+    try:
+        await _play(run, steps)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        run.faults.append(error)
+        run.ended = "the program did not end well"
+    return run
+
+
+async def _play(run: MonkeyRun, steps: int) -> None:
+    seed, random, frames = run.seed, Random(-run.seed - 1), Frames()
     model = patch.object(connection, "serving", RandomModel(random).serving)
     with Services() as services, _watching(run), model, frames.fewer(), patch.object(MainScreen, "leave", _stay):
         async with WORLDS[seed % len(WORLDS)](services) as world:
@@ -284,7 +297,6 @@ async def play(seed: int, steps: int) -> MonkeyRun:
                 await Monkey(app, seed, run, frames).play(steps)
                 if not run.ended and app._exit:
                     run.ended = f"the program ended: {app.return_value}"
-    return run
 
 
 def main() -> int:
@@ -301,7 +313,7 @@ def main() -> int:
         try:
             with own_folders():
                 run = asyncio.run(play(seed, asked.steps))
-        except (Exception, asyncio.CancelledError) as error:  # one run must not take the others along
+        except Exception as error:  # one run must not take the others along
             run = MonkeyRun(seed, faults=[error], ended="the program did not end well")
         steps += run.steps
         screens |= run.screens
