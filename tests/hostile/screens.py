@@ -42,7 +42,8 @@ PLACES: tuple[tuple[str, ...], ...] = (
     ("instructions",), ("instructions", "enter"), ("tools",), ("tools", "enter"), ("request",), ("request", "f"),
     ("ledger",), ("ledger", "t"), ("tokens",), ("replay",), ("policy",), ("policy", "enter"), ("knobs",),
     ("knobs", "enter"), ("lab",), ("lab", "m"), ("lab", "e"), ("lab", "t"), ("lab", "t", "enter"), ("lab", "s"),
-    ("free",), ("free", "o"), ("held",), ("compact",), ("compact", "d"), ("compactions",), ("compaction-status",), ("mode",),
+    ("free",), ("free", "o"), ("held",), ("compact",), ("compact", "d"), ("compactions",), ("compaction-status",),
+    ("mode",),
     ("sessions",), ("sessions", "f2"), ("open",), ("continue",), ("rename",), ("export",), ("model",), ("theme",),
     ("settings",), ("break",), ("break", "enter"), ("break", "enter", "e"), ("report",), ("help",), ("palette",),
 )  # fmt: skip
