@@ -22,6 +22,7 @@ from workbench.log.events import (
     Event,
     Override,
     OverrideAction,
+    Reasoning,
     Revert,
     Setting,
     ToolCall,
@@ -41,6 +42,12 @@ def grown(bodies: Sequence[Body], policy: Policy) -> ContextPlan:
 def test_a_setting_is_no_row_when_the_past_is_built_again() -> None:
     call, late = ToolCall("a", "f", "{}"), ToolResult("a", "late", "")
     log: list[Body] = [call, Setting("title", "x"), UserMessage("go"), late]
+    assert grown(log, Policy()) == planned(log, Policy())
+
+
+@pytest.mark.parametrize("behind", [AssistantMessage(""), Reasoning("hm")])
+def test_what_is_not_sent_stays_behind_a_result_that_came_before_its_call(behind: Body) -> None:
+    log: list[Body] = [ToolResult("a", "early", "f"), ToolCall("a", "f", "{}"), behind]
     assert grown(log, Policy()) == planned(log, Policy())
 
 

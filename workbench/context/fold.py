@@ -71,6 +71,10 @@ class Preconditions:
     """Events up to this one were put in order: what is paired among them is settled."""
 
 
+_Place = tuple[int, int, Event]
+"""Of an event: its rank, and the sequence number at which it took its place."""
+
+
 class _Buckets:
     """Events gathered into what belongs together, in the order in which each bucket began.
 
@@ -78,8 +82,7 @@ class _Buckets:
     """
 
     def __init__(self) -> None:
-        self.buckets: list[list[tuple[int, int, Event]]] = []
-        """Of each event: its rank, and the sequence number at which it took its place."""
+        self.buckets: list[list[_Place]] = []
         self.unpaired: dict[int, str] = {}
         """Results that have no call, with the reason. A call that moves before one must not claim it."""
         self._pairs = Pairs()
@@ -166,8 +169,15 @@ class _Buckets:
         moved = {event.seq for _, event in claimed}
         if moved:
             self.buckets = [[each for each in bucket if each[2].seq not in moved] for bucket in self.buckets]
+        for number in {self._bucket_of[call] for call, _ in claimed}:
+            self.buckets[number] = self._behind_results(self.buckets[number])
         for call, event in claimed:
             self.buckets[self._bucket_of[call]].append((RESULT, self._seq_of[call], event))
+
+    def _behind_results(self, bucket: list[_Place]) -> list[_Place]:
+        """What is never sent and came behind a bucket's last call came behind that call's early result as well."""
+        last = max(seq for _, seq, event in bucket if isinstance(event.body, ToolCall))
+        return [(RESULT if rank == CALL and seq > last else rank, seq, event) for rank, seq, event in bucket]
 
     def _is_of(self, turn: int, call: int) -> bool:
         return self._turn_of[call] == turn
