@@ -72,6 +72,26 @@ def test_a_cancellation_of_the_works_own_is_no_signal() -> None:
         run(work())
 
 
+QUITTING = """
+import os, signal
+from workbench.config.ending import at_quit, ending_by_signals, finished_before_quit
+with ending_by_signals():
+    with finished_before_quit():
+        os.kill(os.getpid(), signal.SIGQUIT)
+        os.write(1, b"begun ")
+        with finished_before_quit():
+            os.write(1, b"inside ")
+        clearing = at_quit(lambda: os.write(1, b"cleared up"))
+        clearing.__enter__()
+    os.write(1, b"went on")
+"""
+
+
+def test_what_must_be_whole_is_finished_before_the_program_quits() -> None:
+    ended = subprocess.run([sys.executable, "-c", QUITTING], stdout=subprocess.PIPE, timeout=60, check=False)
+    assert (ended.stdout, ended.returncode) == (b"begun inside cleared up", 128 + signal.SIGQUIT)
+
+
 COMMANDS: dict[str, tuple[str, ...]] = {
     "import": ("import", "-"),
     "plan": ("plan", "-"),

@@ -17,6 +17,10 @@ from typing import NoReturn
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 _last: dict[object, Callable[[], object]] = {}
 """What is done before SIGQUIT ends the program."""
+_whole: list[object] = []
+"""What runs and must not be cut in two."""
+_asked: list[int] = []
+"""SIGQUIT, if it came meanwhile."""
 
 
 @contextmanager
@@ -47,12 +51,28 @@ def at_quit(do: Callable[[], object]) -> Iterator[None]:
         del _last[key]
 
 
+@contextmanager
+def finished_before_quit() -> Iterator[None]:
+    """SIGQUIT ends the program behind the block: for what takes a moment and has to be cleared up once it is begun."""
+    key = object()
+    _whole.append(key)
+    try:
+        yield
+    finally:
+        _whole.remove(key)
+        if _asked and not _whole:
+            _quit(_asked[0], None)
+
+
 def _raise_exit(number: int, _: FrameType | None) -> NoReturn:
     signal.signal(number, signal.SIG_DFL)  # who asks a second time does not want to wait
     raise SystemExit(128 + number)
 
 
-def _quit(number: int, _: FrameType | None) -> NoReturn:
+def _quit(number: int, _: FrameType | None) -> None:
+    if _whole:
+        _asked.append(number)
+        return
     for do in tuple(_last.values()):
         with suppress(Exception):
             do()

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from workbench.config.background import in_background
-from workbench.config.ending import at_quit
+from workbench.config.ending import at_quit, finished_before_quit
 from workbench.config.variables import without_keys
 
 GRACE = 2.0
@@ -62,19 +62,20 @@ async def run_process(
         source = stack.enter_context(tempfile.TemporaryFile())
         source.write(stdin)
         source.seek(0)
-        process = subprocess.Popen(
-            argv,
-            cwd=cwd,
-            env=without_keys() if env is None else env,
-            stdin=source if stdin else subprocess.DEVNULL,
-            stdout=pipes[0].writing,
-            stderr=pipes[-1].writing,
-            start_new_session=True,
-        )
+        with finished_before_quit():
+            process = subprocess.Popen(
+                argv,
+                cwd=cwd,
+                env=without_keys() if env is None else env,
+                stdin=source if stdin else subprocess.DEVNULL,
+                stdout=pipes[0].writing,
+                stderr=pipes[-1].writing,
+                start_new_session=True,
+            )
+            stack.enter_context(at_quit(lambda: _signal(process.pid, signal.SIGKILL)))
         for pipe in pipes:
             pipe.release()
-        with at_quit(lambda: _signal(process.pid, signal.SIGKILL)):
-            return await _to_the_end(process, pipes, seconds)
+        return await _to_the_end(process, pipes, seconds)
 
 
 async def _to_the_end(process: subprocess.Popen[bytes], pipes: Sequence[_Pipe], seconds: float) -> Ended:
