@@ -17,8 +17,10 @@ from hypothesis import HealthCheck, settings
 from workbench.session.services import Services
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
-settings.register_profile("workbench", max_examples=30, deadline=None, suppress_health_check=SLOW)
-settings.register_profile("thorough", max_examples=1_000, deadline=None, suppress_health_check=SLOW)
+ORDINARY = settings(max_examples=30, deadline=None, suppress_health_check=SLOW)
+settings.register_profile("workbench", ORDINARY)
+settings.register_profile("repeatable", ORDINARY, derandomize=True)
+settings.register_profile("thorough", ORDINARY, max_examples=1_000)
 settings.load_profile("workbench")
 
 TALK: list[dict[str, Any]] = [
