@@ -49,7 +49,7 @@ KINDS = ("application/json", "text/event-stream", "text/html", "", "application/
 
 
 @cache
-def _body(content: str, names: tuple[str, ...], size: int) -> bytes:
+def packed_body(content: str, names: tuple[str, ...], size: int) -> bytes:
     body = CONTENTS[content](size)
     for name in names:
         body = PACK[name](body)
@@ -85,14 +85,16 @@ async def _attack(tally: Tally, tries: int, chance: random.Random, folder: Path)
                     content = chance.choice([*CONTENTS])
                     names = tuple(chance.choices([*PACK], k=chance.choice((0, 1, 1, 1, 2))))
                     size = chance.choice((1000, MIB, large * MIB if names and content != "deep" else 60 * MIB))
-                    body = _body(content, names, size) if chance.random() < 0.6 else b'{"model":"m","messages":[]}'
+                    body = (
+                        packed_body(content, names, size) if chance.random() < 0.6 else b'{"model":"m","messages":[]}'
+                    )
                     headers = {"X-Try": name, "Content-Type": "application/json"}
                     if len(body) > 100:
                         headers["Content-Encoding"] = ", ".join(names)
                     said, told = chance.choice(NONSENSE), {"Content-Type": chance.choice(KINDS)}
                     if chance.random() < 0.4:
                         packed = (chance.choice([*PACK]),)
-                        said = _body(chance.choice([*CONTENTS]), packed, chance.choice((MIB, large * MIB)))
+                        said = packed_body(chance.choice([*CONTENTS]), packed, chance.choice((MIB, large * MIB)))
                         told["Content-Encoding"] = packed[0]
                     answers[name] = said, {key: value for key, value in told.items() if value}
                     with tally.watching(f"{path} {content} {names} {size}, answered {len(said)} {told}"):
@@ -102,7 +104,7 @@ async def _attack(tally: Tally, tries: int, chance: random.Random, folder: Path)
                         sent = f"{len(body)} {zlib.crc32(body)}".encode()
                         assert got.pop(name) == sent, "the request arrived changed"
                         assert program.grown < MOST, f"it took {program.grown // MIB} MB more"
-                    _body.cache_clear()
+                    packed_body.cache_clear()
                 most = max(most, program.grown)
                 with tally.watching("SIGTERM"):
                     await program.stop()

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from hostile import (
+    answers,
     approval_files,
     bodies,
     clocks,
@@ -64,6 +65,7 @@ ATTACKS: dict[str, tuple[Attack, int, str]] = {
     "approvals": (approval_files.run, 2_000, "files of approvals that are broken, hard to match or links"),
     "read-only": (read_only.run, 500, "approvals, settings, home and data that may not be written"),
     "replays": (replays.run, 1_000, "requests of a foreign log sent again: models, headers, addresses, redirects"),
+    "answers": (answers.run, 100, "answers to `replay` that unpack to gigabytes, never end or make no sense"),
     "scripts": (scripts.run, 1_000, "rehearsal scripts with numbers, nesting and text that nobody expects"),
     "serve": (serving.run, 300, "requests that `serve` must refuse"),
     "bodies": (bodies.run, 300, "bodies through the proxy that unpack to gigabytes, and answers that make no sense"),

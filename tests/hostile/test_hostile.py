@@ -35,6 +35,7 @@ FEW = {
     "approvals": 30,
     "read-only": 30,
     "replays": 60,
+    "answers": 6,
     "scripts": 30,
     "serve": 60,
     "bodies": 8,
