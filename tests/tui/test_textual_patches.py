@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from contextlib import nullcontext
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -18,10 +17,8 @@ import pytest
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
-from textual import events
 from textual._context import visible_screen_stack
 from textual.app import App, ComposeResult
-from textual.content import Content
 from textual.geometry import Size
 from textual.renderables.background_screen import BackgroundScreen
 from textual.renderables.blank import Blank
@@ -29,7 +26,7 @@ from textual.screen import ModalScreen, Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Button, Input, OptionList, Static, TextArea
+from textual.widgets import Button, Static, TextArea
 
 import workbench.tui
 from support.terminal import Terminal
@@ -170,61 +167,6 @@ async def test_a_list_that_gets_shorter_is_scrolled_to_where_it_has_lines() -> N
         assert view.scroll_offset.y == 6
 
 
-# Terminals of a few columns
-
-
-@pytest.mark.parametrize("width", [0, -3])
-def test_plain_textual_cannot_wrap_in_no_column_and_ours_can(width: int) -> None:
-    with pytest.raises(ValueError, match="must not be zero"):
-        Plain.wrap(Content("word"), 0)
-    mend()
-    assert Content("word").get_height({}, width) == 4
-
-
-@pytest.mark.parametrize("is_plain", [True, False])
-async def test_plain_textual_cannot_turn_a_page_in_a_list_without_room_and_ours_can(is_plain: bool) -> None:
-    mend()
-
-    class Narrow(App[None]):
-        def compose(self) -> ComposeResult:
-            options = OptionList("one", "two")
-            options.styles.width = 0
-            yield options
-
-    async with Narrow().run_test() as pilot:
-        options = pilot.app.query_one(OptionList)
-        options.highlighted = 0
-        with pytest.raises(KeyError) if is_plain else nullcontext():
-            (Plain.move_page if is_plain else OptionList._move_page)(options, 1)
-
-
-class LowArea(App[None]):
-    """A text area with room for a few lines."""
-
-    CSS = "TextArea { height: 4; }"
-
-    def compose(self) -> ComposeResult:
-        """Nothing else."""
-        yield TextArea()
-
-
-@pytest.mark.parametrize("is_plain", [True, False])
-async def test_plain_textual_cannot_undo_more_lines_than_it_shows_and_ours_can(
-    is_plain: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mend()
-    if is_plain:
-        monkeypatch.setattr(TextArea, "_recompute_cursor_offset", Plain.recompute_cursor_offset)
-    async with LowArea().run_test() as pilot:
-        area = pilot.app.query_one(TextArea)
-        area.insert("line\n" * 9)
-        await pilot.pause()
-        with pytest.raises(ValueError, match="out of bounds") if is_plain else nullcontext():
-            area.undo()
-        assert area.text == ""
-        assert area.cursor_location == (0, 0) or is_plain
-
-
 # Screens behind others
 
 
@@ -360,57 +302,3 @@ async def test_the_first_frame_of_another_theme_is_the_whole_screen(
         await until(lambda: any(painted))
     first = next(words for words in painted if words)
     assert first == ({"one"} if base is App else {"one", "two"})
-
-
-@pytest.mark.parametrize("width", [-12, -1])
-def test_plain_textual_cuts_nothing_to_fewer_columns_than_none_and_ours_cuts_all(width: int) -> None:
-    mend()
-    text = Content("pin event 12")
-    assert Plain.truncate(text, width, ellipsis=True).cell_length == width
-    cut = text.truncate(width, ellipsis=True)
-    assert (cut.plain, cut.cell_length) == ("", 0)
-
-
-PASTED = "\x00\u202eback\x9b31m"
-
-
-class _Lines(App[None]):
-    def compose(self) -> ComposeResult:
-        yield Input()
-        yield TextArea()
-
-
-@pytest.mark.parametrize("is_own", [True, False], ids=["from the app's own clipboard", "from the terminal"])
-@pytest.mark.parametrize("is_plain", [True, False])
-async def test_plain_textual_keeps_the_controls_of_what_is_pasted_and_ours_does_not(
-    is_plain: bool, is_own: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mend()
-    if is_plain:
-        monkeypatch.setattr(Input, "replace", Plain.input_replace)
-        monkeypatch.setattr(TextArea, "_replace_via_keyboard", Plain.area_replace)
-    async with _Lines().run_test() as pilot:
-        line, area = pilot.app.query_one(Input), pilot.app.query_one(TextArea)
-        pilot.app._clipboard = PASTED
-        for widget in (line, area):
-            widget.focus()
-            await pilot.pause()
-            if is_own:
-                widget.action_paste()
-            else:
-                pilot.app.post_message(events.Paste(PASTED))
-            await pilot.pause()
-        shown = PASTED if is_plain else "back31m"
-        assert (line.value, area.text) == (shown, shown)
-
-
-async def test_pasted_lines_and_tabs_stay_in_an_area_and_a_line_takes_the_first() -> None:
-    mend()
-    async with _Lines().run_test() as pilot:
-        line, area = pilot.app.query_one(Input), pilot.app.query_one(TextArea)
-        for widget in (line, area):
-            widget.focus()
-            await pilot.pause()
-            pilot.app.post_message(events.Paste("one\ttwo\r\nthree\rfour"))
-            await pilot.pause()
-        assert (line.value, area.text) == ("onetwo", "one\ttwo\nthree\nfour")

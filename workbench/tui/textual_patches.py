@@ -6,12 +6,14 @@ test fails, the patch can go. pyproject.toml holds Textual to the releases that 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from math import ceil
 from types import ModuleType, TracebackType
 from typing import Any, Literal, TypeVar
 
+from rich.cells import split_text
 from rich.console import Console
 from rich.segment import Segment
 from textual import markup as textual_markup
@@ -42,6 +44,8 @@ from textual.worker import WorkerFailed, active_worker
 from workbench.config.text import without_controls
 
 Result = TypeVar("Result")
+_JOINED = re.compile("[\u200d\ufe0f]")
+"""What makes one sign of several characters, or a wide one of a narrow one."""
 
 
 # Long lists. To assign `virtual_size` lays out and repaints the whole screen, for each line that is added.
@@ -89,6 +93,18 @@ def _wrap(content: Content, width: int, *more: Any, **named: Any) -> list[Any]:
 
 def _truncate(content: Content, max_width: int, **named: Any) -> Content:
     return Plain.truncate(content, max(max_width, 0), **named)
+
+
+# Emoji of several parts. Where a dialog's edge falls on one, Rich cuts between its parts; the line then takes more
+# columns than the screen has. Rich's own `split_text` knows what belongs together.
+
+
+def _split_cells(segment: Segment, cut: int) -> tuple[Segment, Segment]:
+    text, style, control = segment
+    if not _JOINED.search(text) or cut >= segment.cell_length:  # beyond the end, `split_text` raises
+        return Plain.split_cells(segment, cut)
+    before, after = split_text(text, cut)
+    return Segment(before, style, control), Segment(after, style, control)
 
 
 # Lists of options. A page up or down in one that has no lines yet, or no room for any, raises.
@@ -336,6 +352,7 @@ class Plain:
     box_model = Widget._get_box_model
     wrap = Content._wrap_and_format
     truncate = Content.truncate
+    split_cells = Segment.split_cells
     move_page = OptionList._move_page
     input_replace = Input.replace
     area_replace = TextArea._replace_via_keyboard
@@ -355,6 +372,7 @@ MENDED: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
     (Widget, "_get_box_model"): _box_model,
     (Content, "_wrap_and_format"): _wrap,
     (Content, "truncate"): _truncate,
+    (Segment, "split_cells"): _split_cells,
     (OptionList, "_move_page"): _move_page,
     (Input, "replace"): _input_replace,
     (TextArea, "_replace_via_keyboard"): _area_replace,
