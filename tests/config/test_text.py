@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,7 +53,7 @@ def test_controls_show_as_pictures() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from("e語ก[\u2500"), st.sampled_from("\u0301\u200d\ufe0fั\u20dd"), st.integers(0, 99)))
+    st.lists(st.tuples(st.sampled_from("e語ก[\u2500"), st.sampled_from("\u0301\u200c\ufe0fั\u20dd"), st.integers(0, 99)))
 )
 def test_of_marks_that_take_no_column_a_character_keeps_a_few(pieces: list[tuple[str, str, int]]) -> None:
     text = "".join(letter + mark * many for letter, mark, many in pieces)
@@ -62,6 +63,19 @@ def test_of_marks_that_take_no_column_a_character_keeps_a_few(pieces: list[tuple
         assert shown.count("�") == sum(many > MOST_MARKS for _, _, many in pieces)
     few = "".join(letter + mark * min(many, MOST_MARKS) for letter, mark, many in pieces)
     assert printable(few) == few
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("👩\u200d👩\u200d👧🏽\u200d👦 ❤\ufe0f\u200d🔥", "👩\u200d👩\u200d👧🏽\u200d👦 ❤\ufe0f\u200d🔥"),
+        ("क्\u200dष", "क्\u200dष"),
+        ("\u200da\u200db\u200d\u200d👩 \u200d", "�a�b��👩 �"),
+        ("👩\u200d", "👩�"),
+    ],
+)
+def test_a_joiner_that_joins_nothing_is_shown(text: str, shown: str) -> None:
+    assert printable_lines(text) == [shown]
 
 
 def test_lines_keep_their_white_space() -> None:

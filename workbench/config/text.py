@@ -43,7 +43,19 @@ def edited(text: str, typed: str) -> str:
 
 def _shown(line: str) -> str:
     shown = line if line.isprintable() else "".join(map(_visible, line))
+    if JOINER in shown:
+        shown = re.sub(JOINER, lambda found: JOINER if _joins(shown, found.start()) else "�", shown)
     return shown if shown.isascii() else _MARKS.sub(lambda found: _few_marks(found[0]), shown)
+
+
+JOINER = "\u200d"
+
+
+def _joins(line: str, at: int) -> bool:
+    """Whether a joiner makes one sign of two: of emoji, or of letters that a mark stands between. Any other would join
+    what stands next to the text, or a letter, and terminals do not agree on how wide that is."""
+    before, after = (unicodedata.category(each) if each else "" for each in (line[at - 1 : at], line[at + 1 : at + 2]))
+    return (after == "So" and before in ("So", "Sk", "Mn")) or (before == "Mn" and after == "Lo")
 
 
 MOST_MARKS = 8
