@@ -23,7 +23,7 @@ from hostile.replays import recorded_session
 from hostile.tally import Tally
 from support.calls import Outcome
 from workbench.log.events import Dialect
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 ENDLESS = (b"data: {}\n\n", b"\0", b'{"a":[', b"[],", b"x" * 1000, b": quiet\n\n")
 """What an answer repeats until the reader goes away."""

@@ -16,14 +16,14 @@ from workbench.agent.approvals import Saved, load_saved, save
 from workbench.cli.main import main
 from workbench.config.paths import config_dir
 from workbench.config.settings import load_settings
+from workbench.context import policy_files
 from workbench.context.load import load_policy
 from workbench.lab.kept import KeptRuns
 from workbench.lab.tasks import LabPolicy, LabTask
 from workbench.log.codec import decode
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
-from workbench.session.services import Services
-from workbench.tui.screens import policy_files
+from workbench.sources.services import Services
 
 POLICIES = ("codex", "window", "layers", "workbench")
 _ENDS = {"csv": b"\n", "html": b"</html>\n", "parquet": b"PAR1"}

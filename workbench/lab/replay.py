@@ -45,11 +45,11 @@ from workbench.log.events import (
 from workbench.models.calibration import Calibration
 from workbench.models.catalogue import ModelInfo
 from workbench.models.tokens import TokenCounter
-from workbench.session.options import Options
-from workbench.session.recorded import RecordedSession
-from workbench.session.requests import RequestMark, is_main, not_sent
-from workbench.session.services import Services
-from workbench.session.source import Source
+from workbench.sources.options import Options
+from workbench.sources.recorded import RecordedSession
+from workbench.sources.requests import RequestMark, is_main, not_sent
+from workbench.sources.services import Services
+from workbench.sources.source import Source
 
 
 class LabAnswer(NamedTuple):
@@ -157,7 +157,7 @@ class LabSource:
         """The way to the model that summarises, where one is to be asked."""
         if not self.summarise:
             return None
-        from workbench.session.connection import compactor_for  # late: it brings along what a turn needs
+        from workbench.sources.compactors import compactor_for  # late: it brings along what a turn needs
 
         return partial(compactor_for, self.services, self.options)
 

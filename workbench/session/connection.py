@@ -4,8 +4,8 @@ MCP servers, approvals, hooks."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -20,19 +20,15 @@ from workbench.agent.serving import Fallbacks, Prepared, serving, summarising
 from workbench.agent.tools.base import Tool
 from workbench.agent.tools.environment import ToolSettings
 from workbench.agent.tools.registry import Toolbox
-from workbench.compaction.compactor import Compactor
-from workbench.compaction.summariser import setup_for
 from workbench.config.background import in_background
 from workbench.config.tables import read_table
-from workbench.context.setup import Setup
-from workbench.models.catalogue import is_local
 from workbench.session.going_on import GoingOn, go_on_here
 from workbench.session.open_session import OpenSession
 from workbench.session.opening import note_model
-from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.session.source import as_source
 from workbench.session.tools import toolbox
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.sources.source import as_source
 
 
 class TurnPreconditions(NamedTuple):
@@ -193,18 +189,3 @@ class TurnConnection:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
-
-
-@asynccontextmanager
-async def compactor_for(
-    services: Services, options: Options, setup: Setup, *, digest: bool = False
-) -> AsyncIterator[Compactor]:
-    """A compactor with a gateway to the model that summarises, where one is asked; for whoever runs no turn."""
-    model = setup_for(setup, services.catalogue).model
-    if digest or is_local(model):
-        yield Compactor(setup, None, catalogue=services.catalogue)
-        return
-    routes = services.routes
-    endpoint = await in_background(routes.endpoint, model, options.api_base if model == setup.model else "")
-    async with serving(model, endpoint, routes.patience(model)) as gateway:
-        yield Compactor(setup, gateway, schedule=routes.schedule, catalogue=services.catalogue)

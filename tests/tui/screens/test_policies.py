@@ -14,11 +14,11 @@ from textual.widgets import Input
 from tui.play import main_screen, program, settle, shown, until
 from tui.screens.looking import listed, look, narrowed, next_request, seen, values
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
+from workbench.context import policy_files
 from workbench.context.knobs import KNOBS
 from workbench.context.load import load_policy, preset_names
 from workbench.session.open_session import OpenSession
-from workbench.session.services import Services
-from workbench.tui.screens import policy_files
+from workbench.sources.services import Services
 from workbench.tui.screens.what_if import outcome, set_up, snapshot
 from workbench.tui.widgets.chooser import Chooser
 from workbench.tui.widgets.text_dialog import TextDialog

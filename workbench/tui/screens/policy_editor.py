@@ -12,9 +12,9 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.context import policy_files
 from workbench.context.knobs import Knob, as_toml, find, parse_text
 from workbench.context.load import PolicyRow, describe, load_policy
-from workbench.tui.screens import policy_files
 from workbench.tui.screens.text_blocks import blocks, pairs, paragraph, per_cent
 from workbench.tui.screens.what_if import SessionSnapshot, planned, set_up, short_name
 from workbench.tui.widgets.cells import one_line
