@@ -14,7 +14,9 @@ from support.calls import Call
 from support.requirements import requirement
 from workbench.cli.own_commands import OVERRIDES
 from workbench.log.codec import encode
-from workbench.log.events import OverrideAction, Setting, UserMessage
+from workbench.log.events import OverrideAction, Setting, SlotContent, UserMessage
+from workbench.session.reports import export
+from workbench.sources.services import Services
 from workbench.sources.source import number_events
 
 
@@ -268,3 +270,23 @@ def test_a_disk_that_is_full_is_a_failure_and_no_wrong_call(call: Call, transcri
 
 def test_an_override_takes_every_action_that_there_is() -> None:
     assert get_args(OverrideAction) == OVERRIDES
+
+
+TOOL = '{"type": "function", "function": {"name": "f", "description": "half \\ud800 a pair"}}'
+
+
+@pytest.mark.parametrize("output", ["-", "exported.json"])
+def test_half_a_surrogate_pair_in_a_tools_description_is_exported(call: Call, tmp_path: Path, output: str) -> None:
+    written = tmp_path / output
+    with Services() as services:
+        session = services.store.create_from(number_events([SlotContent("tools", "f", TOOL), UserMessage("go")]))
+    made = call("export", session.id, "--format", "openai", "--output", output if output == "-" else written)
+    text = made.out if output == "-" else written.read_text(encoding="utf-8")
+    assert json.loads(text)["tools"] == [json.loads(TOOL)]
+
+
+@pytest.mark.parametrize("name", ["talk.json", "talk.jsonl"])
+def test_half_a_surrogate_pair_in_a_log_is_exported(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    assert export(number_events([UserMessage("half \ud800 a pair")]), file) == file.stat().st_size
+    assert "half" in json.dumps(json.loads(file.read_text(encoding="utf-8")))

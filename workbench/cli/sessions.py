@@ -14,7 +14,7 @@ from workbench.cli.asking import agrees
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.output_files import STANDARD, OutputFile
-from workbench.config.text import escaped_json, print_json, printable, table, when, whole_number
+from workbench.config.text import escaped_json, print_json, printable, table, utf8_json, when, whole_number
 from workbench.log.events import Event, Override, Setting
 from workbench.log.session import Session, SessionInfo
 from workbench.log.store import Store
@@ -100,7 +100,7 @@ def _write(lines: Iterable[str], output: OutputFile) -> None:
         return
     shown = escaped_json if output.is_stream else str
     with output.writing() as file:
-        file.writelines(f"{shown(line)}\n".encode() for line in lines)
+        file.writelines(utf8_json(f"{shown(line)}\n") for line in lines)
 
 
 # workbench sessions

@@ -184,6 +184,11 @@ def print_json(value: Any, indent: int | None = 2) -> None:
     print(escaped_json(json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)), flush=True)
 
 
+def utf8_json(text: str) -> bytes:
+    """JSON in UTF-8. Half a surrogate pair has no such form: it stays the escape that it was in the JSON before."""
+    return text.encode(errors="backslashreplace")
+
+
 _MAY_ACT = re.compile(r"[^\x00-\x7e\w]")
 
 

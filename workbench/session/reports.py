@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from workbench.config.errors import Refused, WrongCall
+from workbench.config.text import utf8_json
 from workbench.config.writing import replace_file
 from workbench.log.codec import encode
 from workbench.log.events import Event
@@ -33,7 +34,7 @@ def export(events: Sequence[Event], path: Path) -> int:
         text = json.dumps(to_openai(events), ensure_ascii=False, indent=2) + "\n"
     else:
         text = "".join(f"{encode(event)}\n" for event in events)
-    data = text.encode()
+    data = utf8_json(text)
     if not path.parent.is_dir():
         raise WrongCall(f"{path}: there is no folder {path.parent}")
     try:
