@@ -1,0 +1,61 @@
+"""The faults that `tests/mutants.py` puts into the code are code, and it asks the tests that are nearest."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from random import Random
+
+from support.code_mutants import PROJECT, NearestTests, mutants_of
+
+SAMPLE = '''"""Says 1."""
+
+MOST: int = 3
+
+
+def first(values: list[int], least: int = 0) -> int | None:
+    """The first of them, 1 at least."""
+    for value in values:
+        if value < least or not value:
+            continue
+        if bool(value):
+            print(value)
+            return max(value, MOST) + 1
+    return None
+'''
+
+
+def test_a_file_has_these_faults(tmp_path: Path) -> None:
+    file = tmp_path / "sample.py"
+    file.write_text(SAMPLE, encoding="utf-8")
+    assert [(each.line, each.before, each.after) for each in mutants_of(file, tmp_path)] == [
+        (3, "3", "4"),
+        (6, "0", "1"),
+        (9, "<", "<="),
+        (9, "or", "and"),
+        (9, "not ", ""),
+        (10, "continue", "break"),
+        (11, "bool(value)", "not (bool(value))"),
+        (12, "print(value)", "None"),
+        (13, "max", "min"),
+        (13, "+", "-"),
+        (13, "1", "2"),
+    ]
+
+
+def test_code_with_a_fault_is_code_and_differs() -> None:
+    files = sorted((PROJECT / "workbench").rglob("*.py"))
+    for file in Random(1).sample(files, 60):
+        text = file.read_bytes()
+        for mutant in Random(1).sample(found := mutants_of(file), min(5, len(found))):
+            changed = mutant.applied(text)
+            assert ast.dump(ast.parse(changed)) != ast.dump(ast.parse(text)), mutant
+
+
+def test_the_nearest_tests_are_of_its_name_then_of_its_folder() -> None:
+    nearest = NearestTests()
+    first, *_ = nearest.of("workbench/config/text.py")
+    assert first == PROJECT / "tests" / "config" / "test_text.py"
+    assert nearest.of("workbench/config/text_of_no_file.py") == sorted(
+        (PROJECT / "tests" / "config").rglob("test_*.py")
+    )
