@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from workbench.log.events import Body, Compaction, Override, Revert, UserMessage
+from workbench.traces.undone import undo_from
 
 
 def rolled_back(bodies: Sequence[Body], turns: int, sealed: str) -> list[Body]:
@@ -31,7 +32,7 @@ def rolled_back(bodies: Sequence[Body], turns: int, sealed: str) -> list[Body]:
     count = "a turn" if turns == 1 else f"{turns:,} turns"
     why = f"rolled back in Codex: its user undid {count}"
     if first > last:
-        return [Override("exclude", first, len(bodies), why)]
+        return undo_from(bodies, first, why)
     stays = {seq for seq in kept if seq < first}
     dropped = _runs(seq for seq in range(1, len(bodies) + 1) if seq not in stays and seq not in made)
     undone = [Override("exclude", one, other, why, joined=at > 0) for at, (one, other) in enumerate(dropped)]
