@@ -35,6 +35,7 @@ _CODEX_LINE = r"(?:Chunk ID|Wall time|Process exited|Process running|Exit code|T
 _CODEX_HEAD: Final = re.compile(
     rf"(?:(?:{_CODEX_LINE}|Original token count[^\n]*\n)*Output:\n)?(?:Total output lines: \d+\n\n)?"
 )
+_OPENCODE_END = r"</(?:content|file)>(?:\n\n<system-reminder>\n.*</system-reminder>)?\s*\Z"
 _PI_END = r"(?:\n\nCommand (?:exited with code|timed out|aborted)[^\n]*)?"
 _DROPPED = r"<[^<>\n]{1,60} too long - dropped (?:(?P<left_lines>\d+) lines|(?P<left_chars>\d+) characters)"
 _OPENHANDS_END: Final = re.compile(r"(?:\n\[[^\n]*\])*\s*\Z")
@@ -118,6 +119,15 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             state="masked",
         ),
         words(
+            "File content (340.7KB) exceeds maximum allowed size (256KB). Use offset and limit …",
+            "start",
+            r"(?:<tool_use_error>)?File content \((?:(?P<tokens>[\d,]+) tokens|(?P<size>[^)\n]+))\) exceeds maximum "
+            r"allowed (?:size|tokens) \([^)\n]+\)\. ",
+            _CLAUDE,
+            state="masked",
+            tools=("Read",),
+        ),
+        words(
             "... [120 lines truncated] ...",
             "end",
             r"\n\n\.\.\. \[(?P<left_lines>\d+) lines truncated\] \.\.\.\Z",
@@ -144,8 +154,9 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "IMPORTANT: The file content has been truncated. Status: Showing lines 1-2000 of 8123 total lines.",
             "start",
             r"\n?IMPORTANT: The file content has been truncated\.\n"
-            r"Status: Showing lines 1-2000 of (?P<lines>\d+) total",
-            f"{_GEMINI}, whose limit is 2,000 lines; what the model itself asked for is no cut",
+            r"Status: Showing lines \d+-\d+ of (?P<lines>\d+) total",
+            _GEMINI,
+            unless=("end_line", "limit"),
         ),
         words(
             "Tool output was too large and has been truncated.", "start", _TOO_LARGE, "Qwen Code, which came from it"
@@ -173,6 +184,14 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
     ),
     "Qwen Code": (
         words("Tool output was too large and has been truncated.", "start", _TOO_LARGE, _QWEN),
+        words(
+            "Showing lines 1-1000 of 8123 total lines.",
+            "start",
+            r"Showing lines \d+-\d+ of (?P<lines>\d+) total lines\.\n\n---\n\n",
+            _QWEN,
+            tools=("read_file",),
+            unless=("limit",),
+        ),
         words(
             "[Note: Could not save full output to file]",
             "end",
@@ -207,9 +226,18 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "(Output capped at 50 KB. Showing lines 1-900. Use offset=901 to continue.)",
             "end",
             r"\n\n\(Output capped at [^\n]+?\. Showing lines \d+-\d+\. Use offset=\d+ to continue\.\)\n"
-            r"</(?:content|file)>(?:\n\n<system-reminder>\n.*</system-reminder>)?\s*\Z",
+            rf"{_OPENCODE_END}",
             _OPENCODE,
             tools=("read",),
+        ),
+        words(
+            "(Showing lines 1-2000 of 8123. Use offset=2001 to continue.)",
+            "end",
+            r"\n\n\(Showing lines \d+-\d+ of (?P<lines>\d+)\. Use offset=\d+ to continue\.\)\n"
+            rf"{_OPENCODE_END}",
+            _OPENCODE,
+            tools=("read",),
+            unless=("limit",),
         ),
         _cleared(_OPENCODE),
     ),
@@ -243,6 +271,14 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             _COPILOT,
         ),
         words(
+            "File too large to read at once (340.7 KB). Consider using …",
+            "start",
+            r"File too large to read at once \((?P<size>[^)\n]+)\)\. Consider using ",
+            _COPILOT,
+            state="masked",
+            tools=("view", "str_replace_editor"),
+        ),
+        words(
             "<output too long - dropped 120 lines from the start>",
             "start",
             rf"{_DROPPED} from the start>",
@@ -273,7 +309,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
         words(
             "Tool output exceeded 50000 characters; the full output was saved to a file.",
             "start",
-            r"Tool output exceeded \d+ characters(?:;| and could not be saved)[^\n]*\ntool_name: [^\n]*\n"
+            r"(?:Wall time: [^\n]*\n)?Tool output exceeded \d+ characters(?:;| and could not be saved)[^\n]*\ntool_name: [^\n]*\n"
             r"tool_call_id: [^\n]*\noutput_size_chars: (?P<chars>\d+)",
             _KIMI,
         ),
@@ -282,6 +318,15 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "end",
             r"\[Per-line truncation occurred; [^\n]+\noutput_path: [^\n]+\nnext_step: [^\n]+\](?:\n\n[^\n]*)?\Z",
             _KIMI,
+        ),
+        words(
+            "<system>900 lines read from file … Total lines in file: 8123. Character limit reached. …</system>",
+            "end",
+            r"\n<system>\d+ lines? read from file starting from line \d+\. Total lines in file: (?P<lines>\d+)\. "
+            r"Character limit reached\. [^\n]*</system>\Z",
+            _KIMI,
+            tools=("Read",),
+            unless=("max_chars",),
         ),
         _cleared(_KIMI),
     ),

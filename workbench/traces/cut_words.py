@@ -21,6 +21,8 @@ class CutWords(NamedTuple):
     state: Literal["truncated", "masked"] = "truncated"
     tools: tuple[str, ...] = ()
     """The only tools whose results have them; empty: any."""
+    unless: tuple[str, ...] = ()
+    """Arguments by which the model itself asks for a part: with one of them it is no cut."""
     before: re.Pattern[str] | None = None
     """What the agent puts before a text that it has cut in the middle."""
     behind: re.Pattern[str] | None = None
