@@ -96,7 +96,7 @@ def test_calls_side_by_side_are_no_branches() -> None:
 @pytest.mark.parametrize(
     "more",
     [{"isMeta": True}, {"isCompactSummary": True}, {"isSidechain": True, "agentId": "x"}],
-    ids=lambda more: [*more][0],
+    ids=lambda more: next(iter(more)),
 )
 def test_what_the_program_writes_takes_nobody_back(more: dict[str, Any]) -> None:
     found = conversations("file", "\n".join(map(json.dumps, [*TALK, said("noted", "u3", "a1", **more)])))

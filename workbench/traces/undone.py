@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 
-from workbench.log.events import Body, Compaction, Override, Revert
+from workbench.log.events import Body, Compaction, Override, Revert, SlotContent
 
 
 def undo_from(bodies: Sequence[Body], first: int, why: str) -> list[Body]:
-    """Leave out all events from `first` on, and take back the compactions among them."""
+    """Leave out what was said from the event `first` on, and take back the compactions among it.
+
+    What stands in a slot stays: an agent that sends it no more says so.
+    """
     reverted = {body.target for body in bodies if isinstance(body, Revert)}
-    made = [
-        seq
-        for seq, body in enumerate(bodies, 1)
-        if seq >= first and isinstance(body, Compaction) and seq not in reverted
-    ]
-    return [*map(Revert, made), Override("exclude", first, len(bodies), why)] if first <= len(bodies) else []
+    since = [(seq, body) for seq, body in enumerate(bodies, 1) if seq >= first]
+    made = [seq for seq, body in since if isinstance(body, Compaction) and seq not in reverted]
+    return [*map(Revert, made), *exclude((seq for seq, body in since if not isinstance(body, SlotContent)), why)]
+
+
+def exclude(seqs: Iterable[int], why: str) -> list[Body]:
+    """One decision that leaves out these events, which come in their order."""
+    return [Override("exclude", one, other, why, joined=at > 0) for at, (one, other) in enumerate(_runs(seqs))]
+
+
+def _runs(seqs: Iterable[int]) -> list[tuple[int, int]]:
+    """Numbers in order as ranges."""
+    grouped = groupby(enumerate(seqs), lambda each: each[1] - each[0])
+    ranges = [[seq for _, seq in run] for _, run in grouped]
+    return [(run[0], run[-1]) for run in ranges]
