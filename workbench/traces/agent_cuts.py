@@ -309,8 +309,8 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
         words(
             "Tool output exceeded 50000 characters; the full output was saved to a file.",
             "start",
-            r"(?:Wall time: [^\n]*\n)?Tool output exceeded \d+ characters(?:;| and could not be saved)[^\n]*\ntool_name: [^\n]*\n"
-            r"tool_call_id: [^\n]*\noutput_size_chars: (?P<chars>\d+)",
+            r"(?:Wall time: [^\n]*\n)?Tool output exceeded \d+ characters(?:;| and could not be saved)[^\n]*\n"
+            r"tool_name: [^\n]*\ntool_call_id: [^\n]*\noutput_size_chars: (?P<chars>\d+)",
             _KIMI,
         ),
         words(

@@ -4,7 +4,7 @@
   `agent_nickname` and the `agent_role` where it has them. Rollouts are named by the time they began, so those of
   sub-agents come behind the one of the session.
 - One that began as a fork of the session (`forked_from_id`) has a copy of what was said before, reports included. Where
-  its own lines begin, `subagent_history_start_ordinal` tells; without that, its requests are not counted in the session.
+  its own lines begin, `subagent_history_start_ordinal` tells; without that, its requests are not counted.
 """
 
 from __future__ import annotations
