@@ -56,7 +56,7 @@ from workbench.traces.claude_sub_agents import (
 )
 from workbench.traces.parents import behind_parents, count_missing, tell_gaps
 from workbench.traces.reading import Document
-from workbench.traces.undone import undo_from
+from workbench.traces.undone import undo_from, went_back
 from workbench.wire.anthropic import FINISH, AnthropicReader, kept_an_hour
 from workbench.wire.context_edits import ProviderEdits, edits_by_reply
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
@@ -77,7 +77,6 @@ _QUIET = (
 _COMMANDS_SENT = (2, 1, 70)
 """The version from which on the model sees what a local command printed."""
 _TITLES = {"summary": "summary", "custom-title": "customTitle", "ai-title": "aiTitle"}
-_WENT_BACK = f"undone in {NAME}: its user went back to an earlier message"
 _REMINDER = ("<system-reminder>\n", "\n</system-reminder>")
 
 
@@ -239,7 +238,7 @@ class ClaudeCodeReader:
         place, name = (text_in(value, "sessionId"), text_in(value, "parentUuid")), text_in(value, "uuid")
         before = self._prompts.get(place)
         if before is not None and before[0] != name:
-            self.builder.add(*undo_from(self.builder.bodies, before[1] + 1, _WENT_BACK))
+            self.builder.add(*undo_from(self.builder.bodies, before[1] + 1, went_back(NAME)))
         self._prompts[place] = (name, self.builder.last)
 
     def _close(self) -> None:

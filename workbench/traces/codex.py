@@ -62,7 +62,7 @@ from workbench.traces.codex_sub_agents import (
 )
 from workbench.traces.files_beside import read_files
 from workbench.traces.reading import Document
-from workbench.traces.undone import undo_from
+from workbench.traces.undone import undo_from, went_back
 from workbench.wire.responses import COMPACTIONS, ResponsesReader
 from workbench.wire.responses import output as plain_output
 from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, text_in
@@ -75,7 +75,6 @@ _EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULT
 _INSTRUCTIONS = re.compile(
     r"# (AGENTS\.md instructions(?: for [^\n]*|(?=\s*<INSTRUCTIONS>)))|<(user_instructions|environment_context)>"
 )
-_WENT_BACK = f"undone in {NAME}: its user went back to an earlier message"
 _HEAD = 300
 """Characters at the beginning of an output among which Codex writes the exit code."""
 _SAME = 200
@@ -233,7 +232,7 @@ class CodexReader(ResponsesReader):
 
     def go_back(self, seq: int) -> None:
         """The user went back to where this was the newest event."""
-        self.builder.add(*undo_from(self.builder.bodies, seq + 1, _WENT_BACK))
+        self.builder.add(*undo_from(self.builder.bodies, seq + 1, went_back(NAME)))
 
     def finish(self, beside: Iterable[SubAgentReport] = ()) -> Recording:
         """All that was read; `beside`: what sub-agents asked last."""

@@ -10,6 +10,8 @@
 - `{"$set": {...}}` sets keys of the session. With `messages`, the conversation is those from there on: at the
   beginning, when a session is resumed, and after a compression, where a `<state_snapshot>` stands for what is gone and
   what was kept has new ids. `{"$rewindTo": ID}` goes back to before that message.
+- Where old results are masked to make room, all messages are written again under new ids, and then set. The results
+  have words that begin with `<tool_output_masked>` there.
 - A resumed session sends results of tools twice, under ids that end in `_response`. A call has one result: the second
   ones are a message of their own, behind what was there when it was resumed.
 - `info`, `warning` and `error` are the program's own words: counted, errors as failures.
@@ -19,6 +21,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any
 
 from workbench.log.events import AssistantMessage
@@ -84,8 +87,12 @@ class _Reader:
 
     def finish(self) -> Recording:
         """All that was read."""
-        for value in self._lines:
-            self._line(value)
+        copies = _copies(self._lines)
+        for at, value in enumerate(self._lines):
+            if at in copies:
+                self.builder.leave_out("messages that were written again")
+            else:
+                self._line(value)
         if self._history.has_new(self._set):
             self._settle()
         return self.builder.finish()
@@ -119,7 +126,8 @@ class _Reader:
         wanted, self._set = self._set, []
         if wanted:
             self._read.update(each.name for each in wanted)
-            self._history.replace(wanted)
+            if not self._history.mask(wanted):
+                self._history.replace(wanted)
 
     def _message(self, value: dict[str, Any]) -> None:
         name, kind, content = text_in(value, "id"), text_in(value, "type"), _content(value)
@@ -151,6 +159,25 @@ class _Reader:
             if isinstance(call, dict) and call.get("result") and not elsewhere:
                 self._history.tell({"role": "user", "parts": _result(call)})
         self._history.keep(text_in(value, "id"), content, before)
+
+
+def _copies(lines: list[Any]) -> set[int]:
+    """The places of messages that were written again, all of them and one behind the other, to be set then."""
+    found: set[int] = set()
+    said: list[int] = []
+    """The messages since others were set, or from the beginning."""
+    has_talk = False
+    for at, value in enumerate(lines):
+        wanted = {text_in(message, "id") for message in list_in(dict_in(value, "$set"), "messages")}
+        if wanted:
+            run = list(takewhile(lambda place: text_in(lines[place], "id") in wanted, reversed(said)))
+            has_talk = has_talk or len(run) < len(said)
+            if has_talk and {text_in(lines[place], "id") for place in run} == wanted:
+                found.update(run)
+            has_talk, said = has_talk or bool(said), []
+        elif text_in(value, "id"):
+            said.append(at)
+    return found
 
 
 def _content(value: Any) -> dict[str, Any]:

@@ -8,6 +8,11 @@ from itertools import groupby
 from workbench.log.events import Body, Compaction, Override, Revert, SlotContent
 
 
+def went_back(agent: str) -> str:
+    """Why something is left out that the user of an agent went back from."""
+    return f"undone in {agent}: its user went back to an earlier message"
+
+
 def undo_from(bodies: Sequence[Body], first: int, why: str) -> list[Body]:
     """Leave out what was said from the event `first` on, and take back the compactions among it.
 
