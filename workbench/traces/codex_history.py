@@ -68,7 +68,10 @@ def history(path: str, lines: list[Any]) -> History:
     broken = _read_before(own, known)
     in_order = sorted(known.values(), key=lambda each: os.path.basename(each.path))
     mine = [each for each in in_order if _named(os.path.basename(each.path))[0] == thread]
-    found, places, went_back = _inherited(mine[0], known), {}, {}
+    found = _inherited(mine[0], known)
+    places: dict[str, tuple[int, int]] = {}
+    """By segment: where its lines are."""
+    went_back: dict[int, int] = {}
     for each in mine:
         base, end = each.base
         if each is not mine[0]:

@@ -170,7 +170,7 @@ def _copies(lines: list[Any]) -> set[int]:
     for at, value in enumerate(lines):
         wanted = {text_in(message, "id") for message in list_in(dict_in(value, "$set"), "messages")}
         if wanted:
-            run = list(takewhile(lambda place: text_in(lines[place], "id") in wanted, reversed(said)))
+            run = _run_before(lines, said, wanted)
             has_talk = has_talk or len(run) < len(said)
             if has_talk and {text_in(lines[place], "id") for place in run} == wanted:
                 found.update(run)
@@ -178,6 +178,11 @@ def _copies(lines: list[Any]) -> set[int]:
         elif text_in(value, "id"):
             said.append(at)
     return found
+
+
+def _run_before(lines: list[Any], said: list[int], wanted: set[str]) -> list[int]:
+    """The last of the messages, as long as they are among those wanted."""
+    return list(takewhile(lambda place: text_in(lines[place], "id") in wanted, reversed(said)))
 
 
 def _content(value: Any) -> dict[str, Any]:
