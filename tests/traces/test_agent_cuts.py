@@ -279,6 +279,20 @@ WRITTEN: list[tuple[str, str, str, tuple[str, str, int]]] = [
     (
         "goose",
         "shell",
+        f"{HALF}[Output exceeded 2000 line limit (9000 lines total). Full output saved to /tmp/stdout-0. Read it.]\n"
+        "[Output exceeded 2000 line limit (9000 lines total). Full output saved to /tmp/output-0. Read it.]",
+        ("truncated", "9,000 lines before", 0),
+    ),
+    (
+        "Continue",
+        "Read",
+        "Error executing tool Read: File is too large to read: a.txt (348,894 characters, 60,001 lines). Maximum "
+        "allowed: 100,000 characters or 5,000 lines. Consider using terminal commands.",
+        ("masked", "348,894 characters before", 0),
+    ),
+    (
+        "goose",
+        "shell",
         "The response returned from the tool call was larger (250000 characters) and is stored in the "
         "file which you can use: /x",
         ("masked", "250,000 characters before", 0),

@@ -391,6 +391,15 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
     ),
     "Continue": (
         words(
+            "Error executing tool Read: File is too large to read: a.txt (348,894 characters, 60,001 lines). …",
+            "start",
+            r"Error executing tool Read: File is too large to read: [^\n]+ "
+            r"\((?P<chars>[\d,]+) characters, [\d,]+ lines\)\. Maximum allowed: ",
+            "Continue 1.5.47",
+            state="masked",
+            tools=("Read",),
+        ),
+        words(
             "(previous 120 lines truncated)",
             "start",
             r"\(previous (?:(?P<left_lines>\d+) lines|(?P<left_chars>\d+) characters) truncated\)\n\n"
@@ -414,6 +423,14 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
         ),
     ),
     "goose": (
+        words(
+            "[Output exceeded 2000 line limit (9000 lines total). Full output saved to …]",
+            "end",
+            r"\[Output exceeded [^\n\]()]+ limit \((?:(?P<lines>\d+) lines|(?P<size>[^)\n]+)) total\)\. "
+            r"Full output saved to [^\n]+\]\Z",
+            "goose 1.34.0",
+            tools=("shell", "developer__shell"),
+        ),
         words(
             "The response returned from the tool call was larger (250000 characters) and is stored in the file …",
             "start",
