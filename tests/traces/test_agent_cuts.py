@@ -277,6 +277,21 @@ WRITTEN: list[tuple[str, str, str, tuple[str, str, int]]] = [
         ("truncated", "120 lines left out", 0),
     ),
     (
+        "Cline",
+        "read_files",
+        json.dumps(
+            [
+                {
+                    "query": "/a",
+                    "result": f"{HALF}\n\n[Showing lines 1-2000 of 50000+ lines. Use start_line/end_line to read other "
+                    "sections.]",
+                    "success": True,
+                }
+            ]
+        ),
+        ("truncated", "50000+ lines before", 0),
+    ),
+    (
         "goose",
         "shell",
         f"{HALF}[Output exceeded 2000 line limit (9000 lines total). Full output saved to /tmp/stdout-0. Read it.]\n"
@@ -318,7 +333,7 @@ ASKED = [
     for each in AGENT_CUTS[agent]
     if tool in each.tools or not each.tools
     for name in each.unless
-    if (each.pattern.match if each.place == "start" else each.pattern.search)(text)
+    if agent != "Cline" and (each.pattern.match if each.place == "start" else each.pattern.search)(text)
 ]
 
 
@@ -330,6 +345,12 @@ def test_a_part_that_the_model_itself_asked_for_is_no_cut(agent: str, tool: str,
         builder.result("c1", text)
         [result] = [body for body in builder.finish() if isinstance(body, ToolResult)]
         assert (result.cut is not None) == is_cut
+
+
+def test_what_was_asked_for_each_of_several_files_counts_as_well() -> None:
+    [text] = [text for agent, tool, text, _ in WRITTEN if (agent, tool) == ("Cline", "read_files")]
+    for file, is_cut in (({"path": "/a", "end_line": 2000}, False), ({"path": "/a"}, True)):
+        assert (cut_in("Cline", text, "read_files", json.dumps({"files": [file]})) is not None) == is_cut
 
 
 def test_a_limit_that_the_model_gave_is_known_for_four_agents() -> None:

@@ -17,19 +17,26 @@ OLD_RESULT: Final = "[Old tool result content cleared]"
 """What Claude Code, opencode, Qwen Code and Kimi Code send in place of results that they cleared."""
 
 
+def _run(version: str) -> str:
+    return f"a real run ({version})"
+
+
+def _source(version: str) -> str:
+    return f"its source only ({version})"
+
+
 def _cleared(shown_by: str) -> CutWords:
     return words(OLD_RESULT, "whole", re.escape(OLD_RESULT), shown_by, state="masked")
 
 
-_CLAUDE = "Claude Code 2.1.325"
-_CODEX = "Codex 0.166.0"
-_GEMINI = "Gemini CLI 0.61.0"
-_OPENCODE = "opencode 1.18.18"
-_PI = "pi 0.74.2"
-_COPILOT = "Copilot CLI 0.0.420"
-_KIMI = "Kimi Code 2.1.0"
-_QWEN = "Qwen Code 0.15.10"
-_SWE_AGENT = "SWE-agent 1.0"
+_CLAUDE = _source("2.1.325")
+_CODEX = _source("0.166.0")
+_GEMINI = _source("0.61.0")
+_OPENCODE = _source("1.18.18")
+_PI = _source("0.74.2")
+_COPILOT = _source("0.0.420")
+_KIMI = _source("2.1.0")
+_QWEN = _source("0.15.10")
 
 _CODEX_LINE = r"(?:Chunk ID|Wall time|Process exited|Process running|Exit code|Total output lines)[^\n]*\n"
 _CODEX_HEAD: Final = re.compile(
@@ -51,7 +58,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "start",
             rf"(?:{_CODEX_LINE})*(?:Original token count: (?P<tokens>\d+)\n)Output:\n"
             r"Warning: truncated output \(original token count: (?P=tokens)\)\n",
-            f"sessions of 2026; {_CODEX}",
+            f"a real file; {_run('0.169.0')}",
         ),
         words(
             "Warning: truncated output (original token count: 29210)",
@@ -64,13 +71,13 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "start",
             rf"(?:(?:{_CODEX_LINE})*?Output:\n)?Total output lines: (?P<lines>\d+)\n\n"
             r".*?\n\[\.\.\. omitted \d+ of (?P=lines) lines \.\.\.\]\n",
-            "Codex of 2025",
+            _source("2025"),
         ),
         words(
             "…1649 tokens truncated…",
             "middle",
             r"…(?:(?P<left_tokens>\d+) tokens|(?P<left_chars>\d+) chars) truncated…",
-            _CODEX,
+            "a real file",
             before=_CODEX_HEAD,
         ),
         words(
@@ -87,7 +94,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "start",
             r"<persisted-output>\n(?:[^\n]*\n){0,4}?Output (?:too large \((?P<size>[^)\n]+)\)\. Full output saved to: "
             r"|exceeded the [^\n]+ persist limit; only the first [^\n]+ were saved to: )",
-            f"sessions of 2026; {_CLAUDE}",
+            f"a real file; {_run('2.1.326')}",
         ),
         words(
             "<persisted-output>Tool result saved to: …",
@@ -123,7 +130,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "start",
             r"(?:<tool_use_error>)?File content \((?:(?P<tokens>[\d,]+) tokens|(?P<size>[^)\n]+))\) exceeds maximum "
             r"allowed (?:size|tokens) \([^)\n]+\)\. ",
-            _CLAUDE,
+            _run("2.1.326"),
             state="masked",
             tools=("Read",),
         ),
@@ -148,18 +155,21 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "start",
             r"Output too large\. Showing first [\d,.]+ and last [\d,.]+ characters\. For full output see: [^\n]+\n"
             r".*\n\n\.\.\. \[(?P<left_chars>[\d,.]+) characters omitted\] \.\.\.\n\n",
-            _GEMINI,
+            _run("0.61.0"),
         ),
         words(
             "IMPORTANT: The file content has been truncated. Status: Showing lines 1-2000 of 8123 total lines.",
             "start",
             r"\n?IMPORTANT: The file content has been truncated\.\n"
             r"Status: Showing lines \d+-\d+ of (?P<lines>\d+) total",
-            _GEMINI,
+            _run("0.61.0"),
             unless=("end_line", "limit"),
         ),
         words(
-            "Tool output was too large and has been truncated.", "start", _TOO_LARGE, "Qwen Code, which came from it"
+            "Tool output was too large and has been truncated.",
+            "start",
+            _TOO_LARGE,
+            "a real run of Qwen Code, which came from it",
         ),
         words(
             "[GEMINI_CLI_WARNING: Output truncated. The buffer is limited to 16MB.]",
@@ -178,17 +188,17 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "<tool_output_masked>",
             "whole",
             r"<tool_output_masked>\n.*\n</tool_output_masked>\s*",
-            _GEMINI,
+            _run("0.61.0"),
             state="masked",
         ),
     ),
     "Qwen Code": (
-        words("Tool output was too large and has been truncated.", "start", _TOO_LARGE, _QWEN),
+        words("Tool output was too large and has been truncated.", "start", _TOO_LARGE, _run("0.15.10, 0.24.4")),
         words(
             "Showing lines 1-1000 of 8123 total lines.",
             "start",
             r"Showing lines \d+-\d+ of (?P<lines>\d+) total lines\.\n\n---\n\n",
-            _QWEN,
+            _run("0.15.10"),
             tools=("read_file",),
             unless=("limit",),
         ),
@@ -219,7 +229,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "...output truncated... Full output saved to: …",
             "start",
             r"\.\.\.output truncated\.\.\.\n\nFull output saved to: [^\n]+\n\n",
-            _OPENCODE,
+            _run("1.18.33"),
             tools=("bash", "shell"),
         ),
         words(
@@ -235,7 +245,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "end",
             r"\n\n\(Showing lines \d+-\d+ of (?P<lines>\d+)\. Use offset=\d+ to continue\.\)\n"
             rf"{_OPENCODE_END}",
-            _OPENCODE,
+            _run("1.18.33"),
             tools=("read",),
             unless=("limit",),
         ),
@@ -247,7 +257,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "end",
             r"\n\n\[Showing lines \d+-\d+ of (?P<lines>\d+)(?: \([^()\n]+ limit\))?\. "
             rf"(?:Use offset=\d+ to continue\.|Full output: [^\n]+)\]{_PI_END}\Z",
-            _PI,
+            _run("0.74.2"),
         ),
         words(
             "[Showing last 50.0KB of line 3 (line is 2.1MB). Full output: …]",
@@ -268,13 +278,13 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "Output too large to read at once (1.2 MB). Saved to: …",
             "start",
             r"Output too large to read at once \((?P<size>[^)\n]+)\)\. Saved to: ",
-            _COPILOT,
+            _run("1.0.102"),
         ),
         words(
             "File too large to read at once (340.7 KB). Consider using …",
             "start",
             r"File too large to read at once \((?P<size>[^)\n]+)\)\. Consider using ",
-            _COPILOT,
+            _run("1.0.102"),
             state="masked",
             tools=("view", "str_replace_editor"),
         ),
@@ -311,7 +321,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "start",
             r"(?:Wall time: [^\n]*\n)?Tool output exceeded \d+ characters(?:;| and could not be saved)[^\n]*\n"
             r"tool_name: [^\n]*\ntool_call_id: [^\n]*\noutput_size_chars: (?P<chars>\d+)",
-            _KIMI,
+            _run("2.1.0"),
         ),
         words(
             "[Per-line truncation occurred; the complete output was saved to a file.",
@@ -324,7 +334,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "end",
             r"\n<system>\d+ lines? read from file starting from line \d+\. Total lines in file: (?P<lines>\d+)\. "
             r"Character limit reached\. [^\n]*</system>\Z",
-            _KIMI,
+            _run("2.1.0"),
             tools=("Read",),
             unless=("max_chars",),
         ),
@@ -335,7 +345,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "[... Observation truncated due to length ...]",
             "middle",
             r"\n\[\.\.\. Observation truncated due to length \.\.\.\]\n",
-            "OpenHands 0.9.8",
+            _source("0.9.8"),
             behind=_OPENHANDS_END,
             slack=400,
         ),
@@ -343,7 +353,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "<response clipped><NOTE>Due to the max output limit, only part of …",
             "middle",
             r"<response clipped><NOTE>Due to the max output limit, only part of [^\n]*?</NOTE>",
-            "OpenHands' agent SDK",
+            _source("its agent SDK"),
             behind=_OPENHANDS_END,
             slack=400,
         ),
@@ -353,7 +363,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "Old environment output: (98 lines omitted)",
             "whole",
             r"Old environment output: \((?P<lines>\d+) lines omitted\)",
-            f"trajectories; {_SWE_AGENT}",
+            "a real file",
             state="masked",
         ),
         words(
@@ -361,7 +371,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "end",
             r"<response clipped>\n?<NOTE>Observations should not exceeded \d+ characters\. "
             r"(?P<left_chars>\d+) characters were elided\. Please try a different command [^\n]*</NOTE>\Z",
-            _SWE_AGENT,
+            _source("1.0"),
         ),
     ),
     "mini-swe-agent": (
@@ -371,14 +381,14 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             r"(?:<exception>.{0,2000}?</exception>\n)?<returncode>-?\d+</returncode>\n<warning>\n"
             r"The output of your last command was too long\.\n.*</output_head>\n<elided_chars>\n"
             r"(?P<left_chars>\d+) characters elided\n</elided_chars>\n",
-            "trajectories; mini-swe-agent 2.4.6",
+            "a real file",
         ),
         words(
             '"elided_chars": 28999, "warning": "Output too long."',
             "end",
             r'"elided_chars": (?P<left_chars>\d+),\s*"warning": "Output too long\."'
             r'(?:,\s*"exception_info": [^\n]*)?\s*\}\s*\Z',
-            "mini-swe-agent 2.4.6",
+            _source("2.4.6"),
         ),
     ),
     "Cline": (
@@ -386,7 +396,16 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "[... output truncated: 91234 chars total. Refine the command … ...]",
             "middle",
             r"\n\[\.\.\. (?:search )?output truncated: (?P<chars>\d+) chars total\. [^\n]* \.\.\.\]\n",
-            "Cline's core 0.0.86",
+            _run("3.0.65"),
+        ),
+        words(
+            "[Showing lines 1-2000 of 50000+ lines. Use start_line/end_line to read other sections.]",
+            "end",
+            r"\n\n\[Showing lines \d+-\d+ of (?P<size>\d+\+? lines)\. Use start_line/end_line to read other "
+            r"sections\.\]\Z",
+            _run("3.0.65"),
+            tools=("read_files",),
+            unless=("end_line",),
         ),
     ),
     "Continue": (
@@ -395,7 +414,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "start",
             r"Error executing tool Read: File is too large to read: [^\n]+ "
             r"\((?P<chars>[\d,]+) characters, [\d,]+ lines\)\. Maximum allowed: ",
-            "Continue 1.5.47",
+            _run("1.5.47"),
             state="masked",
             tools=("Read",),
         ),
@@ -404,13 +423,13 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "start",
             r"\(previous (?:(?P<left_lines>\d+) lines|(?P<left_chars>\d+) characters) truncated\)\n\n"
             r"|\(previous output truncated: \d+ lines and \d+ characters removed\)\n\n",
-            "Continue 1.5.47",
+            _run("1.5.47"),
         ),
         words(
             "(4096 characters truncated)",
             "end",
             r"\n\n\((?P<left_chars>\d+) characters(?: of [^\n()]+)? truncated\)\Z",
-            "Continue 1.5.47",
+            _source("1.5.47"),
         ),
     ),
     "Crush": (
@@ -418,7 +437,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "... [120 lines truncated] ...",
             "middle",
             r"\n\n\.\.\. \[(?P<left_lines>\d+) lines truncated\] \.\.\.\n\n",
-            "Crush's source of 2026",
+            _source("2026"),
             behind=re.compile(r"(?:\n\n<cwd>[^\n]*</cwd>)?\Z"),
         ),
     ),
@@ -428,14 +447,14 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "end",
             r"\[Output exceeded [^\n\]()]+ limit \((?:(?P<lines>\d+) lines|(?P<size>[^)\n]+)) total\)\. "
             r"Full output saved to [^\n]+\]\Z",
-            "goose 1.34.0",
+            _run("1.34.0"),
             tools=("shell", "developer__shell"),
         ),
         words(
             "The response returned from the tool call was larger (250000 characters) and is stored in the file …",
             "start",
             r"The response returned from the tool call was larger \((?P<chars>\d+) characters\) and is stored in the ",
-            "goose's source of 2026",
+            _source("2026"),
             state="masked",
         ),
     ),

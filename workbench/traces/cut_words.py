@@ -17,7 +17,7 @@ class CutWords(NamedTuple):
     pattern: re.Pattern[str]
     """Its groups tell the size: `tokens`, `chars`, `lines`, `size` of the original, `left_...` of what was left out."""
     shown_by: str
-    """Where these words are from: the agent's source, or a real session."""
+    """How they were shown: by a real run, a real file, or the agent's source only."""
     state: Literal["truncated", "masked"] = "truncated"
     tools: tuple[str, ...] = ()
     """The only tools whose results have them; empty: any."""

@@ -44,7 +44,10 @@ def _was_asked(known: CutWords, arguments: str) -> bool:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
         return False
-    return isinstance(value, dict) and any(value.get(name) is not None for name in known.unless)
+    if not isinstance(value, dict):
+        return False
+    inside = [each for entry in value.values() if isinstance(entry, list) for each in entry if isinstance(each, dict)]
+    return any(each.get(name) is not None for each in (value, *inside) for name in known.unless)
 
 
 def _inside_json(text: str) -> Iterator[str]:
