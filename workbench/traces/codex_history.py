@@ -25,6 +25,8 @@ from workbench.wire.values import dict_in, number_in, text_in
 
 _ROLLOUT = "rollout-"
 _NAME = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([^_]+)(?:_(.+))?\.jsonl")
+_NAMES = 100_000
+"""So many files of a folder are looked at."""
 _HOURS = 12, -12
 """Codex names files by the local time."""
 
@@ -101,8 +103,8 @@ def _read_before(own: _File, known: dict[str, _File]) -> list[WrongCall]:
     """Read the files that it goes on from, and those that its user went back from; gives what is wrong with them."""
     folder, name = os.path.split(own.path)
     thread, broken = _named(name)[0], []
-    same = (each for each in _rollouts(folder or ".") if each < name and thread and _named(each)[0] == thread)
-    waiting = [os.path.join(folder, each) for each in same]
+    same = [each for each in _rollouts(folder or ".") if each < name and thread and _named(each)[0] == thread]
+    waiting = [os.path.join(folder, each) for each in same[-MOST:]]
     while True:
         documents, wrong = read_files(waiting, _sessions(folder))
         broken.extend(wrong)
@@ -148,7 +150,7 @@ def _sessions(folder: str) -> str:
 def _rollouts(folder: str) -> list[str]:
     try:
         with os.scandir(folder) as entries:
-            return sorted(islice((each.name for each in entries if each.name.startswith(_ROLLOUT)), MOST))
+            return sorted(islice((each.name for each in entries if each.name.startswith(_ROLLOUT)), _NAMES))
     except OSError:
         return []
 
