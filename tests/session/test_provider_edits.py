@@ -29,7 +29,7 @@ from workbench.session.options import Options
 from workbench.session.recorded import RecordedSession
 from workbench.session.services import Services
 from workbench.session.source import as_source, file_logs, number_events
-from workbench.traces.agent_cuts import OLD_RESULT
+from workbench.traces.cut_words import OLD_RESULT
 from workbench.tui.inspector.filters import parse
 from workbench.wire.context_edits import CLEARED
 

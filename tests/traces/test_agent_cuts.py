@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from support.recordings import FOLDER
 from workbench.log.events import AgentCut, ToolResult, UserMessage
-from workbench.traces.agent_cuts import AGENT_CUTS, OLD_RESULT
+from workbench.traces.agent_cuts import AGENT_CUTS
 from workbench.traces.building import Builder
+from workbench.traces.cut_words import OLD_RESULT
 from workbench.traces.finding_cuts import cut_in
 from workbench.traces.formats import NAMES, conversations
 

@@ -40,7 +40,6 @@ from typing import Any
 from workbench.config.text import whole_number
 from workbench.log.events import AgentCut, Content, Override, SystemMessage, ToolResult, UserMessage, text_of
 from workbench.traces import claude_requests
-from workbench.traces.agent_cuts import OLD_RESULT
 from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.claude_attachments import sent_contents
 from workbench.traces.claude_conversations import ClaudeConversations
@@ -54,6 +53,7 @@ from workbench.traces.claude_sub_agents import (
     read_beside,
     requests_in,
 )
+from workbench.traces.cut_words import OLD_RESULT
 from workbench.traces.parents import behind_parents, count_missing, tell_gaps
 from workbench.traces.reading import Document
 from workbench.traces.undone import undo_from, went_back

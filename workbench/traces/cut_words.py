@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
+OLD_RESULT: Final = "[Old tool result content cleared]"
+"""What Claude Code, opencode, Qwen Code and Kimi Code send in place of results that they cleared."""
 Place = Literal["start", "end", "whole", "middle"]
 
 
@@ -34,3 +36,18 @@ class CutWords(NamedTuple):
 def words(sign: str, place: Place, pattern: str, shown_by: str, **more: Any) -> CutWords:
     """A kind of cut, its pattern as text; a dot stands for a line's end, too."""
     return CutWords(sign, place, re.compile(pattern, re.DOTALL), shown_by, **more)
+
+
+def cleared(shown_by: str) -> CutWords:
+    """A result in whose place several agents send the same words."""
+    return words(OLD_RESULT, "whole", re.escape(OLD_RESULT), shown_by, state="masked")
+
+
+def run(version: str) -> str:
+    """Shown by running the agent."""
+    return f"a real run ({version})"
+
+
+def source(version: str) -> str:
+    """Taken from the agent's source."""
+    return f"its source only ({version})"
