@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from workbench.log.events import Body, Request, Usage, UserMessage
-from workbench.session.requests import RequestMarks
-from workbench.session.source import number_events
+from workbench.sources.requests import RequestMarks
+from workbench.sources.source import number_events
 from workbench.traces.building import Recording
 from workbench.traces.formats import conversations, read_file
 
