@@ -29,7 +29,7 @@ from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession
 from workbench.sources.services import Services
 from workbench.sources.source import as_source, file_logs, number_events
-from workbench.traces.agent_cuts import OLD_RESULT
+from workbench.traces.cut_words import OLD_RESULT
 from workbench.tui.inspector.filters import parse
 from workbench.wire.context_edits import CLEARED
 

@@ -248,7 +248,7 @@ def _cuts() -> str:
         for each in known:
             row = (agent, f"`{each.sign}`", _WHERE[each.place], each.state, each.shown_by)
             rows.setdefault((agent, each.sign), row)
-    return "\n" + _table(("agent", "what it writes", "where", "shown as", "known from"), rows.values()) + "\n"
+    return "\n" + _table(("agent", "what it writes", "where", "shown as", "shown by"), rows.values()) + "\n"
 
 
 def update() -> None:

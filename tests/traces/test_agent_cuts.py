@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from support.recordings import FOLDER
 from workbench.log.events import AgentCut, ToolResult, UserMessage
-from workbench.traces.agent_cuts import AGENT_CUTS, OLD_RESULT
+from workbench.traces.agent_cuts import AGENT_CUTS
 from workbench.traces.building import Builder
+from workbench.traces.cut_words import OLD_RESULT
 from workbench.traces.finding_cuts import cut_in
 from workbench.traces.formats import NAMES, conversations
 
@@ -94,6 +95,18 @@ WRITTEN: list[tuple[str, str, str, tuple[str, str, int]]] = [
     ),
     ("Claude Code", "Bash", OLD_RESULT, ("masked", "", 0)),
     (
+        "Claude Code",
+        "Read",
+        "File content (340.7KB) exceeds maximum allowed size (256KB). Use offset and limit parameters to read",
+        ("masked", "340.7KB before", 0),
+    ),
+    (
+        "Claude Code",
+        "Read",
+        "<tool_use_error>File content (61,234 tokens) exceeds maximum allowed tokens (25000). Please use offset",
+        ("masked", "61,234 tokens before", 61234),
+    ),
+    (
         "Gemini CLI",
         "run_shell_command",
         "Output too large. Showing first 8,000 and last 32,000 characters. For full output see: "
@@ -116,6 +129,39 @@ WRITTEN: list[tuple[str, str, str, tuple[str, str, int]]] = [
     ),
     ("Qwen Code", "run_shell_command", f"{TOO_LARGE}{HALF}", ("truncated", "", 0)),
     ("Qwen Code", "read_file", OLD_RESULT, ("masked", "", 0)),
+    (
+        "Qwen Code",
+        "read_file",
+        f"Showing lines 1-1000 of 8123 total lines.\n\n---\n\n{HALF}",
+        ("truncated", "8,123 lines before", 0),
+    ),
+    (
+        "opencode",
+        "read",
+        f"<path>/a</path>\n<type>file</type>\n<content>\n{HALF}\n\n(Showing lines 1-2000 of 8123. Use offset=2001 to "
+        "continue.)\n</content>",
+        ("truncated", "8,123 lines before", 0),
+    ),
+    (
+        "Copilot CLI",
+        "view",
+        "File too large to read at once (340.7 KB). Consider using the grep tool to search within the file.",
+        ("masked", "340.7 KB before", 0),
+    ),
+    (
+        "Kimi Code",
+        "Bash",
+        "Wall time: 3.231 seconds\nTool output exceeded 50000 characters; the full output was saved to a file.\n"
+        f"tool_name: Bash\ntool_call_id: c1\noutput_size_chars: 376893\n{HALF}",
+        ("truncated", "376,893 characters before", 0),
+    ),
+    (
+        "Kimi Code",
+        "Read",
+        f"{HALF}<system>900 lines read from file starting from line 1. Total lines in file: 8123. Character limit "
+        'reached. Effective max_chars: 100000. Next Read: {"line_offset":901}</system>',
+        ("truncated", "8,123 lines before", 0),
+    ),
     ("opencode", "grep", f"{HALF}\n\n...120 lines truncated...\n\n{SAVED}", ("truncated", "120 lines left out", 0)),
     (
         "opencode",
@@ -232,6 +278,35 @@ WRITTEN: list[tuple[str, str, str, tuple[str, str, int]]] = [
         ("truncated", "120 lines left out", 0),
     ),
     (
+        "Cline",
+        "read_files",
+        json.dumps(
+            [
+                {
+                    "query": "/a",
+                    "result": f"{HALF}\n\n[Showing lines 1-2000 of 50000+ lines. Use start_line/end_line to read other "
+                    "sections.]",
+                    "success": True,
+                }
+            ]
+        ),
+        ("truncated", "50000+ lines before", 0),
+    ),
+    (
+        "goose",
+        "shell",
+        f"{HALF}[Output exceeded 2000 line limit (9000 lines total). Full output saved to /tmp/stdout-0. Read it.]\n"
+        "[Output exceeded 2000 line limit (9000 lines total). Full output saved to /tmp/output-0. Read it.]",
+        ("truncated", "9,000 lines before", 0),
+    ),
+    (
+        "Continue",
+        "Read",
+        "Error executing tool Read: File is too large to read: a.txt (348,894 characters, 60,001 lines). Maximum "
+        "allowed: 100,000 characters or 5,000 lines. Consider using terminal commands.",
+        ("masked", "348,894 characters before", 0),
+    ),
+    (
         "goose",
         "shell",
         "The response returned from the tool call was larger (250000 characters) and is stored in the "
@@ -251,6 +326,36 @@ def test_a_cut_is_told_by_the_words_that_its_agent_writes(
     cut = cut_in(agent, text, tool)
     assert cut is not None
     assert (cut.by, cut.state, cut.told, cut.tokens) == (agent, *expected)
+
+
+ASKED = [
+    (agent, tool, text, name)
+    for agent, tool, text, _ in WRITTEN
+    for each in AGENT_CUTS[agent]
+    if tool in each.tools or not each.tools
+    for name in each.unless
+    if agent != "Cline" and (each.pattern.match if each.place == "start" else each.pattern.search)(text)
+]
+
+
+@pytest.mark.parametrize(("agent", "tool", "text", "name"), ASKED, ids=lambda each: each[:20])
+def test_a_part_that_the_model_itself_asked_for_is_no_cut(agent: str, tool: str, text: str, name: str) -> None:
+    for arguments, is_cut in (({name: 20}, False), ({name: None}, True), ({"path": "a"}, True)):
+        builder = Builder(agent)
+        builder.call("c1", tool, arguments, "r1")
+        builder.result("c1", text)
+        [result] = [body for body in builder.finish() if isinstance(body, ToolResult)]
+        assert (result.cut is not None) == is_cut
+
+
+def test_what_was_asked_for_each_of_several_files_counts_as_well() -> None:
+    [text] = [text for agent, tool, text, _ in WRITTEN if (agent, tool) == ("Cline", "read_files")]
+    for file, is_cut in (({"path": "/a", "end_line": 2000}, False), ({"path": "/a"}, True)):
+        assert (cut_in("Cline", text, "read_files", json.dumps({"files": [file]})) is not None) == is_cut
+
+
+def test_a_limit_that_the_model_gave_is_known_for_four_agents() -> None:
+    assert {agent for agent, *_ in ASKED} == {"Gemini CLI", "Qwen Code", "opencode", "Kimi Code"}
 
 
 def test_every_agent_of_the_table_has_an_example_and_is_a_format() -> None:

@@ -28,8 +28,8 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.agent_cuts import OLD_RESULT
 from workbench.traces.building import Recording
+from workbench.traces.cut_words import OLD_RESULT
 from workbench.traces.formats import conversations
 
 

@@ -22,6 +22,7 @@ from workbench.log.events import (
 )
 from workbench.traces.formats import conversations
 from workbench.traces.histories import LEFT
+from workbench.traces.undone import went_back
 
 MODEL = "gemini-2.5-pro"
 HEAD = {"sessionId": "s", "projectHash": "h", "startTime": "2026-01-02T03:04:05Z", "kind": "main"}
@@ -186,8 +187,8 @@ def test_the_next_compression_covers_the_one_before_also_when_it_says_the_same()
 def test_going_back_leaves_out_what_was_said_since() -> None:
     bodies = read(*FIRST, said("5", "wrong"), answered("6", "Hm."), {"$rewindTo": "5"}, said("7", "right"))
     assert bodies[-3:] == [
-        Override("exclude", 8, 8, LEFT),
-        Override("exclude", 9, 9, LEFT),
+        Override("exclude", 8, 8, went_back("Gemini CLI")),
+        Override("exclude", 9, 9, went_back("Gemini CLI")),
         UserMessage("right"),
     ]
 
@@ -196,3 +197,58 @@ def test_a_cancelled_turn_leaves_the_conversation() -> None:
     assert read(said("1", "one"), answered("2", "ONE"), said("3", "two"), sets(said("1", "one")), said("4", "three"))[
         -3:
     ] == [Override("exclude", 2, 3, LEFT), Override("exclude", 4, 4, LEFT), UserMessage("three")]
+
+
+def masked(of: str) -> list[dict[str, Any]]:
+    return response(of, output=f"<tool_output_masked>\nthe beginning of {of}\n</tool_output_masked>")
+
+
+def message(name: str, kind: str, content: Any, **more: Any) -> dict[str, Any]:
+    return {"id": name, "timestamp": TIME, "type": kind, "content": content, **more}
+
+
+def asked(name: str, of: str, **more: Any) -> dict[str, Any]:
+    """A reply with a call, as it is written again: without its report."""
+    parts = [{"text": f"I look at {of}."}, {"functionCall": {"id": of, "name": "ls", "args": {"path": of}}}]
+    return message(name, "gemini", parts, **more)
+
+
+def test_results_that_were_masked_to_make_room_are_masked_where_they_are() -> None:
+    talk = [
+        message("1", "user", [{"text": "<session_context>"}]),
+        message("2", "user", [{"text": "look"}]),
+        message("3", "gemini", "I look at a.", toolCalls=[call("a", None)], tokens={"input": 50, "output": 5}),
+        message("4", "user", response("a", output="long a")),
+        message("5", "gemini", "I look at b.", toolCalls=[call("b", None)], tokens={"input": 60, "output": 5}),
+        message("6", "user", response("b", output="long b")),
+        message("7", "gemini", "There.", tokens={"input": 70, "output": 5}),
+    ]
+    again = [
+        message("11", "user", [{"text": "<session_context>"}, {"text": "look"}]),
+        asked("13", "a"),
+        message("14", "user", masked("a")),
+        asked("15", "b"),
+        message("16", "user", response("b", output="long b")),
+        message("17", "gemini", [{"text": "There."}]),
+    ]
+    touched = {"$set": {"lastUpdated": TIME}}
+    written = [line for each in again for line in (each, touched)]
+    next_turn = [message("20", "user", "more"), message("21", "gemini", "Yes.", tokens={"input": 55, "output": 5})]
+    lines = [HEAD, *talk, *written, {"$set": {"messages": again}}, *next_turn]
+    [bodies] = conversations("file", "\n".join(map(json.dumps, lines)))
+    [result] = [seq for seq, body in enumerate(bodies, 1) if isinstance(body, ToolResult) and body.call_id == "a"]
+    words = "<tool_output_masked>\nthe beginning of a\n</tool_output_masked>"
+    overrides = [body for body in bodies if isinstance(body, Override)]
+    assert overrides == [Override("mask", result, result, "cleared by Gemini CLI to make room", words)]
+    assert not any(isinstance(body, Compaction) for body in bodies)
+    assert [body.prompt for body in bodies if isinstance(body, Usage)] == [50, 60, 70, 55]
+    assert sum(isinstance(body, ToolResult) for body in bodies) == 2, "what was written again is there once"
+    assert (
+        bodies.index(UserMessage("more")) > bodies.index(overrides[0]) > bodies.index(AssistantMessage("There.", "r3"))
+    )
+
+    back = [*lines, {"$rewindTo": "15"}, message("30", "user", "again")]
+    [bodies] = conversations("file", "\n".join(map(json.dumps, back)))
+    gone = [body for body in bodies if isinstance(body, Override) and body.action == "exclude"]
+    first = min(body.first for body in gone)
+    assert bodies[first - 1] == AssistantMessage("I look at b.", "r2"), "the new ids are those of what was there"

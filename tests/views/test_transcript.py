@@ -97,6 +97,14 @@ def test_everything_that_was_said_or_done_is_told_and_nothing_else() -> None:
     assert transcript.standing(transcript[0]) is None
 
 
+def test_a_decision_of_another_agent_says_whose_and_why_it_was() -> None:
+    why = "undone in Codex: its user went back to an earlier message"
+    undone: list[Body] = [Override("exclude", 1, 1, why), Override("exclude", 3, 3, why, joined=True)]
+    events = log(UserMessage("a"), Setting("model", "m"), UserMessage("b"), *undone, UserMessage("c"))
+    transcript = LogTranscript(Entries(events), None)
+    assert f"excluded 2 items (#1, #3), {why}" in [transcript[at].text for at in range(len(transcript))]
+
+
 def test_what_was_decided_at_once_is_one_line_and_so_is_its_undo_and_redo() -> None:
     long = " ".join(["word"] * 400)
     talk: list[Body] = [UserMessage("go")]

@@ -11,33 +11,20 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from workbench.traces.cut_words import CutWords, words
+from workbench.traces.cut_words import CutWords, cleared, run, source, words
+from workbench.traces.more_agent_cuts import MORE_AGENT_CUTS
 
-OLD_RESULT: Final = "[Old tool result content cleared]"
-"""What Claude Code, opencode, Qwen Code and Kimi Code send in place of results that they cleared."""
-
-
-def _cleared(shown_by: str) -> CutWords:
-    return words(OLD_RESULT, "whole", re.escape(OLD_RESULT), shown_by, state="masked")
-
-
-_CLAUDE = "Claude Code 2.1.325"
-_CODEX = "Codex 0.166.0"
-_GEMINI = "Gemini CLI 0.61.0"
-_OPENCODE = "opencode 1.18.18"
-_PI = "pi 0.74.2"
-_COPILOT = "Copilot CLI 0.0.420"
-_KIMI = "Kimi Code 2.1.0"
-_QWEN = "Qwen Code 0.15.10"
-_SWE_AGENT = "SWE-agent 1.0"
+_CLAUDE = source("2.1.325")
+_CODEX = source("0.166.0")
+_GEMINI = source("0.61.0")
+_OPENCODE = source("1.18.18")
+_QWEN = source("0.15.10")
 
 _CODEX_LINE = r"(?:Chunk ID|Wall time|Process exited|Process running|Exit code|Total output lines)[^\n]*\n"
 _CODEX_HEAD: Final = re.compile(
     rf"(?:(?:{_CODEX_LINE}|Original token count[^\n]*\n)*Output:\n)?(?:Total output lines: \d+\n\n)?"
 )
-_PI_END = r"(?:\n\nCommand (?:exited with code|timed out|aborted)[^\n]*)?"
-_DROPPED = r"<[^<>\n]{1,60} too long - dropped (?:(?P<left_lines>\d+) lines|(?P<left_chars>\d+) characters)"
-_OPENHANDS_END: Final = re.compile(r"(?:\n\[[^\n]*\])*\s*\Z")
+_OPENCODE_END = r"</(?:content|file)>(?:\n\n<system-reminder>\n.*</system-reminder>)?\s*\Z"
 _TOO_LARGE = (
     r"Tool output was too large and has been truncated\.\nThe full output has been saved to: [^\n]+\n"
     r".{0,400}?\n\nTruncated part of the output:\n"
@@ -50,7 +37,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "start",
             rf"(?:{_CODEX_LINE})*(?:Original token count: (?P<tokens>\d+)\n)Output:\n"
             r"Warning: truncated output \(original token count: (?P=tokens)\)\n",
-            f"sessions of 2026; {_CODEX}",
+            f"a real file; {run('0.169.0')}",
         ),
         words(
             "Warning: truncated output (original token count: 29210)",
@@ -63,13 +50,13 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "start",
             rf"(?:(?:{_CODEX_LINE})*?Output:\n)?Total output lines: (?P<lines>\d+)\n\n"
             r".*?\n\[\.\.\. omitted \d+ of (?P=lines) lines \.\.\.\]\n",
-            "Codex of 2025",
+            source("2025"),
         ),
         words(
             "…1649 tokens truncated…",
             "middle",
             r"…(?:(?P<left_tokens>\d+) tokens|(?P<left_chars>\d+) chars) truncated…",
-            _CODEX,
+            "a real file",
             before=_CODEX_HEAD,
         ),
         words(
@@ -86,7 +73,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "start",
             r"<persisted-output>\n(?:[^\n]*\n){0,4}?Output (?:too large \((?P<size>[^)\n]+)\)\. Full output saved to: "
             r"|exceeded the [^\n]+ persist limit; only the first [^\n]+ were saved to: )",
-            f"sessions of 2026; {_CLAUDE}",
+            f"a real file; {run('2.1.326')}",
         ),
         words(
             "<persisted-output>Tool result saved to: …",
@@ -118,6 +105,15 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             state="masked",
         ),
         words(
+            "File content (340.7KB) exceeds maximum allowed size (256KB). Use offset and limit …",
+            "start",
+            r"(?:<tool_use_error>)?File content \((?:(?P<tokens>[\d,]+) tokens|(?P<size>[^)\n]+))\) exceeds maximum "
+            r"allowed (?:size|tokens) \([^)\n]+\)\. ",
+            run("2.1.326"),
+            state="masked",
+            tools=("Read",),
+        ),
+        words(
             "... [120 lines truncated] ...",
             "end",
             r"\n\n\.\.\. \[(?P<left_lines>\d+) lines truncated\] \.\.\.\Z",
@@ -130,7 +126,7 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             r"\n\n\.\.\. \[(?P<left_chars>\d+) characters truncated\] \.\.\.\n\n",
             _CLAUDE,
         ),
-        _cleared(_CLAUDE),
+        cleared(_CLAUDE),
     ),
     "Gemini CLI": (
         words(
@@ -138,17 +134,21 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "start",
             r"Output too large\. Showing first [\d,.]+ and last [\d,.]+ characters\. For full output see: [^\n]+\n"
             r".*\n\n\.\.\. \[(?P<left_chars>[\d,.]+) characters omitted\] \.\.\.\n\n",
-            _GEMINI,
+            run("0.61.0"),
         ),
         words(
             "IMPORTANT: The file content has been truncated. Status: Showing lines 1-2000 of 8123 total lines.",
             "start",
             r"\n?IMPORTANT: The file content has been truncated\.\n"
-            r"Status: Showing lines 1-2000 of (?P<lines>\d+) total",
-            f"{_GEMINI}, whose limit is 2,000 lines; what the model itself asked for is no cut",
+            r"Status: Showing lines \d+-\d+ of (?P<lines>\d+) total",
+            run("0.61.0"),
+            unless=("end_line", "limit"),
         ),
         words(
-            "Tool output was too large and has been truncated.", "start", _TOO_LARGE, "Qwen Code, which came from it"
+            "Tool output was too large and has been truncated.",
+            "start",
+            _TOO_LARGE,
+            "a real run of Qwen Code, which came from it",
         ),
         words(
             "[GEMINI_CLI_WARNING: Output truncated. The buffer is limited to 16MB.]",
@@ -167,19 +167,27 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "<tool_output_masked>",
             "whole",
             r"<tool_output_masked>\n.*\n</tool_output_masked>\s*",
-            _GEMINI,
+            run("0.61.0"),
             state="masked",
         ),
     ),
     "Qwen Code": (
-        words("Tool output was too large and has been truncated.", "start", _TOO_LARGE, _QWEN),
+        words("Tool output was too large and has been truncated.", "start", _TOO_LARGE, run("0.15.10, 0.24.4")),
+        words(
+            "Showing lines 1-1000 of 8123 total lines.",
+            "start",
+            r"Showing lines \d+-\d+ of (?P<lines>\d+) total lines\.\n\n---\n\n",
+            run("0.15.10"),
+            tools=("read_file",),
+            unless=("limit",),
+        ),
         words(
             "[Note: Could not save full output to file]",
             "end",
             r"\n\[Note: Could not save full output to file\]\Z",
             _QWEN,
         ),
-        _cleared(_QWEN),
+        cleared(_QWEN),
     ),
     "opencode": (
         words(
@@ -200,182 +208,28 @@ AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             "...output truncated... Full output saved to: …",
             "start",
             r"\.\.\.output truncated\.\.\.\n\nFull output saved to: [^\n]+\n\n",
-            _OPENCODE,
+            run("1.18.33"),
             tools=("bash", "shell"),
         ),
         words(
             "(Output capped at 50 KB. Showing lines 1-900. Use offset=901 to continue.)",
             "end",
             r"\n\n\(Output capped at [^\n]+?\. Showing lines \d+-\d+\. Use offset=\d+ to continue\.\)\n"
-            r"</(?:content|file)>(?:\n\n<system-reminder>\n.*</system-reminder>)?\s*\Z",
+            rf"{_OPENCODE_END}",
             _OPENCODE,
             tools=("read",),
         ),
-        _cleared(_OPENCODE),
-    ),
-    "pi": (
         words(
-            "[Showing lines 1-2000 of 8123. Full output: …]",
+            "(Showing lines 1-2000 of 8123. Use offset=2001 to continue.)",
             "end",
-            r"\n\n\[Showing lines \d+-\d+ of (?P<lines>\d+)(?: \([^()\n]+ limit\))?\. "
-            rf"(?:Use offset=\d+ to continue\.|Full output: [^\n]+)\]{_PI_END}\Z",
-            _PI,
+            r"\n\n\(Showing lines \d+-\d+ of (?P<lines>\d+)\. Use offset=\d+ to continue\.\)\n"
+            rf"{_OPENCODE_END}",
+            run("1.18.33"),
+            tools=("read",),
+            unless=("limit",),
         ),
-        words(
-            "[Showing last 50.0KB of line 3 (line is 2.1MB). Full output: …]",
-            "end",
-            rf"\n\n\[Showing last \S+ of line \d+ \(line is (?P<size>[^)\n]+)\)\. Full output: [^\n]+\]{_PI_END}\Z",
-            _PI,
-        ),
-        words(
-            "[100 matches limit reached. …]",
-            "end",
-            r"\n\n\[[^\]\n]*(?:matches|results|entries|[KM]B) limit reached[^\]\n]*\]\Z",
-            _PI,
-            tools=("grep", "find", "ls"),
-        ),
+        cleared(_OPENCODE),
     ),
-    "Copilot CLI": (
-        words(
-            "Output too large to read at once (1.2 MB). Saved to: …",
-            "start",
-            r"Output too large to read at once \((?P<size>[^)\n]+)\)\. Saved to: ",
-            _COPILOT,
-        ),
-        words(
-            "<output too long - dropped 120 lines from the start>",
-            "start",
-            rf"{_DROPPED} from the start>",
-            _COPILOT,
-        ),
-        words(
-            "<output too long - dropped 120 lines from the end>",
-            "end",
-            rf"{_DROPPED} from the end>\n?\Z",
-            _COPILOT,
-        ),
-        words(
-            "[Output truncated. Use view_range=[901, ...] to continue reading.]",
-            "end",
-            r"\n\n\[Output truncated\. Use view_range=\[\d+, \.\.\.\] to continue reading\.\]\Z",
-            _COPILOT,
-            tools=("view", "str_replace_editor"),
-        ),
-        words(
-            "<note>Content truncated. Call the fetch tool with a start_index of 5000 to get more content.</note>",
-            "end",
-            r"\n\n<note>Content truncated\. Call the fetch tool with a start_index of \d+ to get more content\."
-            r"</note>\s*\Z",
-            _COPILOT,
-        ),
-    ),
-    "Kimi Code": (
-        words(
-            "Tool output exceeded 50000 characters; the full output was saved to a file.",
-            "start",
-            r"Tool output exceeded \d+ characters(?:;| and could not be saved)[^\n]*\ntool_name: [^\n]*\n"
-            r"tool_call_id: [^\n]*\noutput_size_chars: (?P<chars>\d+)",
-            _KIMI,
-        ),
-        words(
-            "[Per-line truncation occurred; the complete output was saved to a file.",
-            "end",
-            r"\[Per-line truncation occurred; [^\n]+\noutput_path: [^\n]+\nnext_step: [^\n]+\](?:\n\n[^\n]*)?\Z",
-            _KIMI,
-        ),
-        _cleared(_KIMI),
-    ),
-    "OpenHands": (
-        words(
-            "[... Observation truncated due to length ...]",
-            "middle",
-            r"\n\[\.\.\. Observation truncated due to length \.\.\.\]\n",
-            "OpenHands 0.9.8",
-            behind=_OPENHANDS_END,
-            slack=400,
-        ),
-        words(
-            "<response clipped><NOTE>Due to the max output limit, only part of …",
-            "middle",
-            r"<response clipped><NOTE>Due to the max output limit, only part of [^\n]*?</NOTE>",
-            "OpenHands' agent SDK",
-            behind=_OPENHANDS_END,
-            slack=400,
-        ),
-    ),
-    "SWE-agent": (
-        words(
-            "Old environment output: (98 lines omitted)",
-            "whole",
-            r"Old environment output: \((?P<lines>\d+) lines omitted\)",
-            f"trajectories; {_SWE_AGENT}",
-            state="masked",
-        ),
-        words(
-            "<response clipped><NOTE>Observations should not exceeded 100000 characters. 30084 characters were elided.",
-            "end",
-            r"<response clipped>\n?<NOTE>Observations should not exceeded \d+ characters\. "
-            r"(?P<left_chars>\d+) characters were elided\. Please try a different command [^\n]*</NOTE>\Z",
-            _SWE_AGENT,
-        ),
-    ),
-    "mini-swe-agent": (
-        words(
-            "<warning> The output of your last command was too long. … <elided_chars> 28999 characters elided",
-            "start",
-            r"(?:<exception>.{0,2000}?</exception>\n)?<returncode>-?\d+</returncode>\n<warning>\n"
-            r"The output of your last command was too long\.\n.*</output_head>\n<elided_chars>\n"
-            r"(?P<left_chars>\d+) characters elided\n</elided_chars>\n",
-            "trajectories; mini-swe-agent 2.4.6",
-        ),
-        words(
-            '"elided_chars": 28999, "warning": "Output too long."',
-            "end",
-            r'"elided_chars": (?P<left_chars>\d+),\s*"warning": "Output too long\."'
-            r'(?:,\s*"exception_info": [^\n]*)?\s*\}\s*\Z',
-            "mini-swe-agent 2.4.6",
-        ),
-    ),
-    "Cline": (
-        words(
-            "[... output truncated: 91234 chars total. Refine the command … ...]",
-            "middle",
-            r"\n\[\.\.\. (?:search )?output truncated: (?P<chars>\d+) chars total\. [^\n]* \.\.\.\]\n",
-            "Cline's core 0.0.86",
-        ),
-    ),
-    "Continue": (
-        words(
-            "(previous 120 lines truncated)",
-            "start",
-            r"\(previous (?:(?P<left_lines>\d+) lines|(?P<left_chars>\d+) characters) truncated\)\n\n"
-            r"|\(previous output truncated: \d+ lines and \d+ characters removed\)\n\n",
-            "Continue 1.5.47",
-        ),
-        words(
-            "(4096 characters truncated)",
-            "end",
-            r"\n\n\((?P<left_chars>\d+) characters(?: of [^\n()]+)? truncated\)\Z",
-            "Continue 1.5.47",
-        ),
-    ),
-    "Crush": (
-        words(
-            "... [120 lines truncated] ...",
-            "middle",
-            r"\n\n\.\.\. \[(?P<left_lines>\d+) lines truncated\] \.\.\.\n\n",
-            "Crush's source of 2026",
-            behind=re.compile(r"(?:\n\n<cwd>[^\n]*</cwd>)?\Z"),
-        ),
-    ),
-    "goose": (
-        words(
-            "The response returned from the tool call was larger (250000 characters) and is stored in the file …",
-            "start",
-            r"The response returned from the tool call was larger \((?P<chars>\d+) characters\) and is stored in the ",
-            "goose's source of 2026",
-            state="masked",
-        ),
-    ),
+    **MORE_AGENT_CUTS,
 }
 """By agent, as its format is called."""

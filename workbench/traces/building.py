@@ -154,6 +154,8 @@ class Builder(Talk):
         """What stands in them."""
         self._title = ""
         self._left_out: Counter[str] = Counter()
+        self._asked: dict[str, str] = {}
+        """By call: its arguments."""
         self._clearing = ProviderClearing()
         self._broken: list[WrongCall] = []
         self.skipped(broken)
@@ -179,6 +181,8 @@ class Builder(Talk):
     def add(self, *bodies: Body) -> None:
         """What comes next; of what its agent had cut before it sent it, that is noted."""
         for body in bodies:
+            if isinstance(body, ToolCall):
+                self._asked[body.call_id] = body.arguments
             self.bodies.put(self._with_cut(body), self._at)
             self._clearing.take(self.last, body)
 
@@ -189,7 +193,8 @@ class Builder(Talk):
     def _with_cut(self, body: Body) -> Body:
         if isinstance(body, ToolResult) or (isinstance(body, UserMessage) and self.name in IN_MESSAGES):
             tool = body.tool if isinstance(body, ToolResult) else ""
-            cut = cut_in(self.name, text_of(body.content), tool) if body.cut is None else None
+            asked = self._asked.get(body.call_id, "") if isinstance(body, ToolResult) else ""
+            cut = cut_in(self.name, text_of(body.content), tool, asked) if body.cut is None else None
             return body if cut is None else structs.replace(body, cut=cut)
         return body
 
@@ -275,8 +280,9 @@ class Builder(Talk):
                     self._parts.add(name)
                 case SlotContent(slot=slot, name=name, text=text):
                     self._slots[slot, name] = text
-                case ToolCall(call_id=call_id, tool=tool):
+                case ToolCall(call_id=call_id, tool=tool, arguments=arguments):
                     self._tools[call_id] = tool
+                    self._asked[call_id] = arguments
                 case Setting(key="model", value=value):
                     self.model = value
                 case Setting(key="title", value=value):

@@ -15,7 +15,8 @@
   others; the rest is carried as unknown.
 - `compact_boundary` with the user message behind it that is marked `isCompactSummary` is a compaction of all before
   the boundary, less the `preservedSegment` that some versions name; it tells the tokens before, and later after. Where
-  the file begins at the boundary, the compaction stands for what is not in it. A summary without a boundary and with
+  the segment is anchored at the boundary itself ("summarize from here"), only what follows it is replaced. Where the
+  file begins at the boundary, the compaction stands for what is not in it. A summary without a boundary and with
   nothing before it, as in a session that continues another file, is a user message. A
   `microcompact_boundary` names the calls whose results were cleared: they are masked from there on.
 - `message.context_management` tells what Anthropic itself had cleared in the request of a reply (`context_edits`).
@@ -26,8 +27,9 @@
   `ai-title` are titles.
 - `system` lines are for the screen. `local_command` (what `/model` printed, for one) is sent as the user's from
   2.1.70 on, and was not sent up to 2.1.50. An `api_error` is a failure.
-- Counted, not kept: progress, snapshots of files, durations and hooks. Branches that the user went back from stay, in
-  the order of the file.
+- A message of the user's with the same `parentUuid` as an earlier one: the user went back ("rewind"). What was said
+  from the earlier one on is excluded. Lines that stand before their parent come behind it here: the first reply may.
+- Counted, not kept: progress, snapshots of files, durations and hooks.
 """
 
 from __future__ import annotations
@@ -38,7 +40,6 @@ from typing import Any
 from workbench.config.text import whole_number
 from workbench.log.events import AgentCut, Content, Override, SystemMessage, ToolResult, UserMessage, text_of
 from workbench.traces import claude_requests
-from workbench.traces.agent_cuts import OLD_RESULT
 from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.claude_attachments import sent_contents
 from workbench.traces.claude_conversations import ClaudeConversations
@@ -47,12 +48,15 @@ from workbench.traces.claude_sub_agents import (
     FilesBeside,
     SubAgentRequest,
     in_order,
+    is_of_sub_agent,
     kinds_in,
     read_beside,
     requests_in,
 )
-from workbench.traces.parents import count_missing, tell_gaps
+from workbench.traces.cut_words import OLD_RESULT
+from workbench.traces.parents import behind_parents, count_missing, tell_gaps
 from workbench.traces.reading import Document
+from workbench.traces.undone import undo_from, went_back
 from workbench.wire.anthropic import FINISH, AnthropicReader, kept_an_hour
 from workbench.wire.context_edits import ProviderEdits, edits_by_reply
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
@@ -94,7 +98,7 @@ def _is_line(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The sessions, then their sub-agents."""
-    own = [value for _, value in entries(document, text)]
+    own = behind_parents([value for _, value in entries(document, text)], "uuid", "parentUuid")
     sessions = list(dict.fromkeys(filter(None, (text_in(value, "sessionId") for value in own))))
     beside = read_beside(document.path, sessions) if document.path else FilesBeside()
     lines = in_order(own, beside.lines) if beside.lines else own
@@ -131,6 +135,10 @@ class ClaudeCodeReader:
         self._lines: dict[str, dict[str, Any]] = {}
         self._seqs: dict[str, int] = {}
         """By line: the last event before it, for the segment that a compaction preserved."""
+        self._ends: dict[str, int] = {}
+        """By line: the last event before the one behind it."""
+        self._prompts: dict[tuple[str, str], tuple[str, int]] = {}
+        """By session and line: the message of the user's that goes on from it, and the last event before that."""
         self._clearable: dict[str, tuple[int, int]] = {}
         """By call, and by line of an attachment: the events that a micro-compaction clears."""
         self._boundary: dict[str, Any] | None = None
@@ -170,6 +178,7 @@ class ClaudeCodeReader:
                     self._held.append(value)
                 else:
                     self._begin(value)
+                    self._go_back(value)
                     self._user(value)
             case "assistant" if isinstance(value.get("message"), dict):
                 self._assistant(value)
@@ -218,7 +227,19 @@ class ClaudeCodeReader:
     def _at(self, value: dict[str, Any]) -> None:
         self.builder.when(value.get("timestamp"))
         if text_in(value, "uuid"):
+            if self._seqs:
+                self._ends[next(reversed(self._seqs))] = self.builder.last
             self._seqs[value["uuid"]] = self.builder.last
+
+    def _go_back(self, value: dict[str, Any]) -> None:
+        """A message that goes on from where an earlier one did stands in its place: all since then is undone."""
+        if "parentUuid" not in value or value.get("isMeta") or value.get("isCompactSummary") or is_of_sub_agent(value):
+            return
+        place, name = (text_in(value, "sessionId"), text_in(value, "parentUuid")), text_in(value, "uuid")
+        before = self._prompts.get(place)
+        if before is not None and before[0] != name:
+            self.builder.add(*undo_from(self.builder.bodies, before[1] + 1, went_back(NAME)))
+        self._prompts[place] = (name, self.builder.last)
 
     def _close(self) -> None:
         """A reply is over: its usage is known, and results that came in between are behind it."""
@@ -341,11 +362,14 @@ class ClaudeCodeReader:
     def _compaction(self, summary: str) -> None:
         noted = dict_in(self._boundary, "compactMetadata")
         last = self._covered if self._boundary is not None else self.builder.last
-        head = text_in(dict_in(noted, "preservedSegment"), "headUuid")
-        last = min(last, self._seqs.get(head, last))
+        kept, first = dict_in(noted, "preservedSegment"), 1
+        if text_in(kept, "anchorUuid") and text_in(kept, "anchorUuid") == text_in(self._boundary, "uuid"):
+            first = self._ends.get(text_in(kept, "tailUuid"), 0) + 1  # what is kept stands before the summary
+        else:
+            last = min(last, self._seqs.get(text_in(kept, "headUuid"), last))
         self._boundary = None
         self.builder.compaction(
-            1,
+            first,
             last,
             summary,
             trigger=text_in(noted, "trigger"),

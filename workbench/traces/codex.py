@@ -18,6 +18,7 @@
   summary may be encrypted; then a line says so. `compaction_response_id` names the response that was asked for the
   summary: it is no part of the conversation. The `token_count` that follows has the size of what is left, alone.
 - `thread_rolled_back` among the `event_msg` undoes the last `num_turns` turns: they are excluded (`codex_rollback`).
+  Later versions begin a new file instead, which goes on from the one before (`codex_history`), as forks do.
 - `agent_message` is what another agent of the session wrote to this one; the model sees it. Parts may be encrypted.
 - Encrypted reasoning is sent back. Its size is not in the file.
 """
@@ -48,18 +49,20 @@ from workbench.log.events import (
     text_of,
 )
 from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.codex_history import History, history
 from workbench.traces.codex_rollback import rolled_back
 from workbench.traces.codex_sub_agents import (
     SubAgentReport,
+    copied_lines,
     files_beside,
     in_time,
-    is_forked,
     name_of,
     report_times,
     reports_in,
 )
 from workbench.traces.files_beside import read_files
 from workbench.traces.reading import Document
+from workbench.traces.undone import undo_from, went_back
 from workbench.wire.responses import COMPACTIONS, ResponsesReader
 from workbench.wire.responses import output as plain_output
 from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, text_in
@@ -94,28 +97,40 @@ def _is_old_header(value: Any) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The rollout as one conversation, and those of its sub-agents behind it."""
-    lines = [value for _, value in entries(document, text)]
-    thread = text_in(dict_in(lines[0], "payload"), "id") if document.path else ""
-    files = files_beside(document.path, thread)
+    own = [value for _, value in entries(document, text)]
+    known = history(document.path, own) if document.path else History(own, {}, "")
+    thread = text_in(dict_in(own[0], "payload"), "id") if document.path else ""
+    files = files_beside(known.first_file, thread)
     beside, broken = read_files(files, os.path.dirname(document.path) or ".") if files else ([], [])
     talks: list[Recording] = []
     reports: list[list[SubAgentReport]] = []
     for other in beside:
         theirs = [value for _, value in other.values]
-        talks.append(_conversation(theirs, other.broken))
+        before = history(other.name, theirs)
+        talks.append(_conversation(before, (*other.broken, *before.broken)))
         talks[-1].sub_agent = name_of(theirs[0])
-        reports.append([] if is_forked(theirs[0]) else reports_in(talks[-1], theirs[0]))
-    return [_conversation(lines, (*document.broken, *broken), in_time(reports)), *talks]
+        inherited = before.lines[: len(before.lines) - len(theirs) + copied_lines(theirs)]
+        others = _conversation(History(inherited, {}, ""), ()) if inherited else []
+        reports.append(reports_in(talks[-1], theirs[0])[sum(isinstance(body, Usage) for body in others) :])
+    return [_conversation(known, (*document.broken, *known.broken, *broken), in_time(reports)), *talks]
 
 
-def _conversation(lines: list[Any], broken: Iterable[WrongCall], beside: Sequence[SubAgentReport] = ()) -> Recording:
+def _conversation(known: History, broken: Iterable[WrongCall], beside: Sequence[SubAgentReport] = ()) -> Recording:
     """`beside`: what sub-agents asked. It comes behind the report on the request before it."""
+    lines = known.lines
     summaries = {text_in(dict_in(value, "payload"), "compaction_response_id") for value in lines} - {""}
     aside = _answers(lines, summaries) if summaries else set()
     reader = CodexReader(Builder(NAME, broken), summaries, _sent_instructions(lines))
     waiting = deque(beside)
     until = report_times(lines) if waiting else []
+    undone = set(known.went_back.values())
+    starts: dict[int, int] = {}
     for at, value in enumerate(lines):
+        if at in undone or at in known.went_back:
+            reader.settle()
+            starts[at] = reader.builder.last
+        if at in known.went_back:
+            reader.go_back(starts[known.went_back[at]])
         before = reader.builder.last
         if at not in aside:
             reader.line(value)
@@ -210,6 +225,15 @@ class CodexReader(ResponsesReader):
         request = self.builder.request(asked.request)
         self.builder.add(replace(asked.usage, request=request, upto=0))
 
+    def settle(self) -> None:
+        """What was read so far is over."""
+        self._give_held()
+        self._speaking = False
+
+    def go_back(self, seq: int) -> None:
+        """The user went back to where this was the newest event."""
+        self.builder.add(*undo_from(self.builder.bodies, seq + 1, went_back(NAME)))
+
     def finish(self, beside: Iterable[SubAgentReport] = ()) -> Recording:
         """All that was read; `beside`: what sub-agents asked last."""
         self._give_held()
@@ -288,8 +312,7 @@ class CodexReader(ResponsesReader):
             self._tokens(dict_in(payload, "info"))
             self._give_held()
         elif kind == "thread_rolled_back":
-            self._give_held()
-            self._speaking = False
+            self.settle()
             self.builder.add(*rolled_back(self.builder.bodies, number_in(payload, "num_turns"), SEALED))
         else:
             self.builder.leave_out(f"event_msg {kind}")

@@ -7,9 +7,9 @@ Codex sends as a message of the user's too. What stands before the first of them
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
 
 from workbench.log.events import Body, Compaction, Override, Revert, UserMessage
+from workbench.traces.undone import exclude, undo_from
 
 
 def rolled_back(bodies: Sequence[Body], turns: int, sealed: str) -> list[Body]:
@@ -31,19 +31,11 @@ def rolled_back(bodies: Sequence[Body], turns: int, sealed: str) -> list[Body]:
     count = "a turn" if turns == 1 else f"{turns:,} turns"
     why = f"rolled back in Codex: its user undid {count}"
     if first > last:
-        return [Override("exclude", first, len(bodies), why)]
+        return undo_from(bodies, first, why)
     stays = {seq for seq in kept if seq < first}
-    dropped = _runs(seq for seq in range(1, len(bodies) + 1) if seq not in stays and seq not in made)
-    undone = [Override("exclude", one, other, why, joined=at > 0) for at, (one, other) in enumerate(dropped)]
-    return [*map(Revert, made), *undone]
+    dropped = (seq for seq in range(1, len(bodies) + 1) if seq not in stays and seq not in made)
+    return [*map(Revert, made), *exclude(dropped, why)]
 
 
 def _numbered(bodies: Sequence[Body]) -> Iterable[tuple[int, Body]]:
     return enumerate(bodies, 1)
-
-
-def _runs(seqs: Iterable[int]) -> list[tuple[int, int]]:
-    """Numbers in order as ranges."""
-    grouped = groupby(enumerate(seqs), lambda each: each[1] - each[0])
-    ranges = [[seq for _, seq in run] for _, run in grouped]
-    return [(run[0], run[-1]) for run in ranges]

@@ -3,8 +3,8 @@
 - The `session_meta` of one names who started it: `source.subagent.thread_spawn.parent_thread_id`, with the
   `agent_nickname` and the `agent_role` where it has them. Rollouts are named by the time they began, so those of
   sub-agents come behind the one of the session.
-- One that began as a fork of the session has a copy of what was said before, reports included (`forked_from_id`,
-  `subagent_history_start_ordinal`): its requests are not counted in the session.
+- One that began as a fork of the session (`forked_from_id`) has a copy of what was said before, reports included. Where
+  its own lines begin, `subagent_history_start_ordinal` tells; without that, its requests are not counted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workbench.config.foreign_files import open_regular_file
 from workbench.log.events import Request, Usage
 from workbench.traces.building import Recording, milliseconds
 from workbench.traces.files_beside import MOST
-from workbench.wire.values import dict_in, text_in
+from workbench.wire.values import dict_in, number_in, text_in
 
 _ROLLOUT = "rollout-"
 _HEAD = 65_536
@@ -27,7 +27,6 @@ _HEAD = 65_536
 _LONGEST = 1_000_000
 """Bytes of the first line, which has the instructions."""
 _SIGN = b'"thread_spawn"'
-_FORKED = ("forked_from_id", "subagent_history_start_ordinal", "history_base")
 
 
 class SubAgentReport(NamedTuple):
@@ -54,9 +53,13 @@ def _spawned(header: Any) -> dict[str, Any]:
     return dict_in(dict_in(dict_in(dict_in(header, "payload"), "source"), "subagent"), "thread_spawn")
 
 
-def is_forked(header: Any) -> bool:
-    """Whether it began with what another thread had said."""
-    return any(dict_in(header, "payload").get(key) for key in _FORKED)
+def copied_lines(lines: Sequence[Any]) -> int:
+    """How many lines of a rollout, the first ones, are copies of another thread's; all, where that is not told."""
+    header = dict_in(lines[0], "payload")
+    start = number_in(header, "subagent_history_start_ordinal")
+    if start:
+        return next((at for at, value in enumerate(lines) if number_in(value, "ordinal") >= start), len(lines))
+    return len(lines) if header.get("forked_from_id") and not header.get("history_base") else 0
 
 
 def files_beside(path: str, thread: str) -> list[str]:

@@ -20,16 +20,34 @@ _IN_JSON: Final = frozenset({"Codex", "Cline"})
 """Agents that write what a tool gave back into JSON, in some versions."""
 
 
-def cut_in(agent: str, text: str, tool: str = "") -> AgentCut | None:
-    """What an agent did to a text before it sent it; None where it did nothing, or does not say so."""
+def cut_in(agent: str, text: str, tool: str = "", arguments: str = "") -> AgentCut | None:
+    """What an agent did to a text before it sent it; None where it did nothing, or does not say so.
+
+    `tool`, `arguments`: the call that the text is the result of.
+    """
     known = AGENT_CUTS.get(agent)
     if known is None or not text:
         return None
     for said in (text, *(_inside_json(text) if agent in _IN_JSON else ())):
         for each in known:
-            if (not each.tools or tool in each.tools) and (found := _found(each, said)) is not None:
+            fits = not each.tools or tool in each.tools
+            if fits and (found := _found(each, said)) is not None and not _was_asked(each, arguments):
                 return AgentCut(each.state, agent, *_told(found))
     return None
+
+
+def _was_asked(known: CutWords, arguments: str) -> bool:
+    """Whether the model itself asked for no more than a part."""
+    if not known.unless or not arguments:
+        return False
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(value, dict):
+        return False
+    inside = [each for entry in value.values() if isinstance(entry, list) for each in entry if isinstance(each, dict)]
+    return any(each.get(name) is not None for each in (value, *inside) for name in known.unless)
 
 
 def _inside_json(text: str) -> Iterator[str]:

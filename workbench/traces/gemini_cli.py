@@ -10,8 +10,12 @@
 - `{"$set": {...}}` sets keys of the session. With `messages`, the conversation is those from there on: at the
   beginning, when a session is resumed, and after a compression, where a `<state_snapshot>` stands for what is gone and
   what was kept has new ids. `{"$rewindTo": ID}` goes back to before that message.
+- Where old results are masked to make room, all messages are written again under new ids, and then set. The results
+  have words that begin with `<tool_output_masked>` there.
 - A resumed session sends results of tools twice, under ids that end in `_response`. A call has one result: the second
   ones are a message of their own, behind what was there when it was resumed.
+- Sub-agents have chats of their own beside the session's (`gemini_sub_agents`): conversations behind it. The session
+  tells that they asked, and what that cost.
 - `info`, `warning` and `error` are the program's own words: counted, errors as failures.
 - Exact: the messages, but for the place of doubled results. Not in these files: system prompt, tools, the requests that
   choose a model or compress, and what a compression cost.
@@ -19,10 +23,18 @@
 
 from __future__ import annotations
 
+import os
+from collections import deque
+from collections.abc import Iterable
+from itertools import takewhile
 from typing import Any
 
+from msgspec.structs import replace
+
 from workbench.log.events import AssistantMessage
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, beginning, entries, milliseconds
+from workbench.traces.files_beside import read_files
+from workbench.traces.gemini_sub_agents import SubAgentReport, files_beside, names_in, reports_in
 from workbench.traces.histories import History, NamedContent, inside, texts
 from workbench.traces.reading import Document
 from workbench.wire.values import dict_in, list_in, number_in, text_in
@@ -52,7 +64,7 @@ def read(document: Document, text: str) -> list[Recording]:
     values = [value for _, value in entries(document, text)]
     chats = [value for value in values if _is_chat(value)]
     if not chats:
-        return [_Reader(Builder(NAME, document.broken), values).finish()]
+        return _with_sub_agents(document, values)
     found = []
     for number, chat in enumerate(chats):
         builder = Builder(NAME, () if number else document.broken)
@@ -63,11 +75,32 @@ def read(document: Document, text: str) -> list[Recording]:
     return found
 
 
+def _with_sub_agents(document: Document, lines: list[Any]) -> list[Recording]:
+    """A session, and the conversations of its sub-agents behind it."""
+    session = next((text_in(value, "sessionId") for value in lines if _is_head(value)), "")
+    files = files_beside(document.path, session) if document.path else []
+    beside, broken = read_files(files, os.path.dirname(document.path) or ".")
+    theirs = sorted(
+        ([value for _, value in each.values] for each in beside), key=lambda each: text_in(each[0], "startTime")
+    )
+    talks: list[Recording] = []
+    reports: list[SubAgentReport] = []
+    for each, name in zip(theirs, names_in(lines, len(theirs)), strict=True):
+        agent = text_in(each[0], "sessionId")
+        talks.append(_Reader(Builder(NAME), each).finish())
+        talks[-1].sub_agent = name or agent
+        reports += reports_in(talks[-1], agent, name)
+    reports.sort(key=lambda asked: asked.at)
+    return [_Reader(Builder(NAME, (*document.broken, *broken)), lines, reports).finish(), *talks]
+
+
 class _Reader:
     """One session, line by line."""
 
-    def __init__(self, builder: Builder, lines: list[Any]) -> None:
+    def __init__(self, builder: Builder, lines: list[Any], beside: Iterable[SubAgentReport] = ()) -> None:
+        """`beside`: what sub-agents asked, in the order of time."""
         self.builder = builder
+        self._beside = deque(beside)
         self._history = History(builder, NAME)
         self._lines = lines
         self._newest = {value["id"]: value for value in lines if text_in(value, "id")}
@@ -84,11 +117,24 @@ class _Reader:
 
     def finish(self) -> Recording:
         """All that was read."""
-        for value in self._lines:
-            self._line(value)
+        copies = _copies(self._lines)
+        for at, value in enumerate(self._lines):
+            if at in copies:
+                self.builder.leave_out("messages that were written again")
+            else:
+                self._tell_beside(milliseconds(value.get("timestamp")) if isinstance(value, dict) else 0)
+                self._line(value)
+        self._tell_beside(1 << 62)
         if self._history.has_new(self._set):
             self._settle()
         return self.builder.finish()
+
+    def _tell_beside(self, until: int) -> None:
+        """What sub-agents asked before this time."""
+        while self._beside and self._beside[0].at < until:
+            asked = self._beside.popleft()
+            self.builder.when(asked.at)
+            self.builder.add(replace(asked.usage, request=self.builder.request(asked.request), upto=0))
 
     def _line(self, value: Any) -> None:
         self.builder.when(value.get("timestamp") if isinstance(value, dict) else None)
@@ -119,7 +165,8 @@ class _Reader:
         wanted, self._set = self._set, []
         if wanted:
             self._read.update(each.name for each in wanted)
-            self._history.replace(wanted)
+            if not self._history.mask(wanted):
+                self._history.replace(wanted)
 
     def _message(self, value: dict[str, Any]) -> None:
         name, kind, content = text_in(value, "id"), text_in(value, "type"), _content(value)
@@ -151,6 +198,30 @@ class _Reader:
             if isinstance(call, dict) and call.get("result") and not elsewhere:
                 self._history.tell({"role": "user", "parts": _result(call)})
         self._history.keep(text_in(value, "id"), content, before)
+
+
+def _copies(lines: list[Any]) -> set[int]:
+    """The places of messages that were written again, all of them and one behind the other, to be set then."""
+    found: set[int] = set()
+    said: list[int] = []
+    """The messages since others were set, or from the beginning."""
+    has_talk = False
+    for at, value in enumerate(lines):
+        wanted = {text_in(message, "id") for message in list_in(dict_in(value, "$set"), "messages")}
+        if wanted:
+            run = _run_before(lines, said, wanted)
+            has_talk = has_talk or len(run) < len(said)
+            if has_talk and {text_in(lines[place], "id") for place in run} == wanted:
+                found.update(run)
+            has_talk, said = has_talk or bool(said), []
+        elif text_in(value, "id"):
+            said.append(at)
+    return found
+
+
+def _run_before(lines: list[Any], said: list[int], wanted: set[str]) -> list[int]:
+    """The last of the messages, as long as they are among those wanted."""
+    return list(takewhile(lambda place: text_in(lines[place], "id") in wanted, reversed(said)))
 
 
 def _content(value: Any) -> dict[str, Any]:

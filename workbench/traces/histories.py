@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from workbench.log.events import Compaction, KeptEvent, OtherPart, Override, UserMessage
+from workbench.log.events import Compaction, KeptEvent, OtherPart, Override, ToolResult, UserMessage
 from workbench.traces.building import Builder, content_hash
+from workbench.traces.undone import went_back
 from workbench.wire.gemini import Contents
-from workbench.wire.values import cleaned, dict_in, text_in
+from workbench.wire.values import cleaned, dict_in, list_in, text_in
 
 AGAIN = "result sent again"
 """A call has one result; what is sent beside it is a message of such parts, behind what was there."""
+MASKED = "<tool_output_masked>"
+"""How the words begin that Gemini CLI puts in place of a result to make room."""
 LEFT = "no longer part of the conversation, as its agent recorded it"
 
 
@@ -33,6 +36,7 @@ class _Entry(NamedTuple):
     first: int
     last: int
     """The events it became."""
+    content: Mapping[str, Any]
 
 
 class History:
@@ -60,14 +64,44 @@ class History:
 
     def keep(self, name: str, content: dict[str, Any], before: int) -> None:
         """The events behind `before` are this content."""
-        self._now.append(_Entry(name, _mark(content), before + 1, self._builder.last))
+        self._now.append(_Entry(name, _mark(content), before + 1, self._builder.last, content))
 
     def go_back(self, name: str) -> None:
         """What was said from there on, or everything where the name is unknown, is no longer part of it."""
         names = [entry.name for entry in self._now]
         at = names.index(name) if name in names else 0
-        self._leave(self._now[at:])
+        self._leave(self._now[at:], went_back(self._made_by))
         del self._now[at:]
+
+    def mask(self, wanted: Sequence[NamedContent]) -> bool:
+        """Mask results in whose place a history has other words, if that is all in which it differs from what is there.
+
+        What the user said in several contents may stand in one there, as it is sent.
+        """
+        before = [(part, entry) for entry in self._now for part in _said(entry.content)]
+        after = [(part, each) for each in wanted for part in _said(each.content)]
+        pairs = list(zip(before, after, strict=False))
+        masked = [(entry, part) for (had, entry), (part, _) in pairs if had != part and _is_masked(part)]
+        same = all(had == part or _is_masked(part) for (had, _), (part, _) in pairs)
+        if not masked or not same or len(before) != len(after):
+            return False
+        for at, (entry, part) in enumerate(masked):
+            self._mask(entry, dict_in(part, "functionResponse"), joined=at > 0)
+        found: list[_Entry] = []
+        for each in wanted:
+            entries = [entry for (_, entry), (_, other) in pairs if other is each]
+            if entries:
+                first, last = entries[0].first, entries[-1].last
+                found.append(_Entry(each.name, _mark(each.content), first, last, each.content))
+        self._now = found
+        return True
+
+    def _mask(self, entry: _Entry, response: dict[str, Any], joined: bool) -> None:
+        words = text_in(dict_in(response, "response"), "output")
+        for seq in range(entry.first, entry.last + 1):
+            body = self._builder.bodies[seq - 1]
+            if isinstance(body, ToolResult) and body.call_id == text_in(response, "id"):
+                self._builder.add(Override("mask", seq, seq, f"cleared by {self._made_by} to make room", words, joined))
 
     def has_new(self, wanted: Sequence[NamedContent]) -> bool:
         """Whether a history has something that is not there."""
@@ -90,14 +124,14 @@ class History:
             if place is not None:
                 self._now.append(before[place])
             elif each in told:
-                self._now.append(_Entry(each.name, "", *seqs))
+                self._now.append(_Entry(each.name, "", *seqs, each.content))
             elif self._again(each.content):
                 again += inside(each.content, "functionResponse")
             else:
                 self.add(*each)
         if again:
             self._builder.add(UserMessage(tuple(OtherPart(cleaned({**each, "type": AGAIN})) for each in again)))
-            self._now.append(_Entry("", "", self._builder.last, self._builder.last))
+            self._now.append(_Entry("", "", self._builder.last, self._builder.last, {"parts": []}))
 
     def _places(self, wanted: Sequence[NamedContent]) -> list[tuple[int | None, NamedContent]]:
         """Where contents are among those of now, in their order: by their name, or by what they say.
@@ -137,11 +171,11 @@ class History:
         """A summary in place of what is gone, and the answer to it; gives the events they stand for."""
         said = ["\n".join(texts(each.content)) for each in told]
         first, last = min(entry.first for entry in gone), max(entry.last for entry in gone)
-        left = set(gone)
+        left = {entry.first for entry in gone}
         kept = tuple(
             KeptEvent(seq)
             for entry in self._now
-            if entry not in left and entry.first >= first
+            if entry.first not in left and entry.first >= first
             for seq in range(entry.first, min(entry.last, last) + 1)
         )
         meta = {"made_by": self._made_by, **{key: value for key, value in noted.items() if value}}
@@ -149,10 +183,25 @@ class History:
         self._builder.add(Compaction(first, last, said[0], kept, acknowledgement=answer, meta=meta))
         return first, self._builder.last
 
-    def _leave(self, gone: Iterable[_Entry]) -> None:
+    def _leave(self, gone: Iterable[_Entry], why: str = LEFT) -> None:
         for entry in gone:
             if entry.last >= entry.first:
-                self._builder.add(Override("exclude", entry.first, entry.last, LEFT))
+                self._builder.add(Override("exclude", entry.first, entry.last, why))
+
+
+def _said(content: Mapping[str, Any]) -> list[Any]:
+    """The parts of a content that stay the same when it is written again: no thoughts, no signatures."""
+    kept = (("text",), ("functionCall", "name", "args"), ("functionResponse", "id", "response"))
+    return [
+        {key: {name: part[key].get(name) for name in names} if names else part[key]}
+        for part in list_in(content, "parts")
+        for key, *names in kept
+        if isinstance(part, dict) and part.get(key) and not part.get("thought")
+    ]
+
+
+def _is_masked(part: dict[str, Any]) -> bool:
+    return text_in(dict_in(dict_in(part, "functionResponse"), "response"), "output").startswith(MASKED)
 
 
 def inside(content: dict[str, Any], key: str) -> list[dict[str, Any]]:

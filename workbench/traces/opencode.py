@@ -23,8 +23,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, Request, UserMessage
-from workbench.traces.agent_cuts import OLD_RESULT
 from workbench.traces.building import Builder, Recording, known_cost, milliseconds
+from workbench.traces.cut_words import OLD_RESULT
 from workbench.traces.reading import Document
 from workbench.traces.tables import Tables, TableSession, object_in
 from workbench.wire.values import content_from, dict_in, list_in, number_in, part_of, text_in

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from workbench.traces.building import Builder
@@ -33,6 +33,32 @@ def path_to_last(parents: Mapping[str, str]) -> tuple[set[str], int]:
 def count_missing(values: Iterable[Any], key: str, known: set[str]) -> int:
     """How many entries name a parent under `key` that is not among the known ones."""
     return sum(1 for value in values if (parent := text_in(value, key)) and parent not in known)
+
+
+def behind_parents(values: Sequence[Any], name: str, key: str) -> list[Any]:
+    """Entries in their order, but none before the entry that it goes on from, where that comes later.
+
+    `name`: the key of an entry's own id; `key`: that of its parent's.
+    """
+    places = {own: at for at, value in enumerate(values) if (own := text_in(value, name))}
+    if not any(places.get(text_in(value, key), -1) > at for at, value in enumerate(values)):
+        return list(values)
+    found: list[Any] = []
+    waiting: dict[str, list[Any]] = {}
+    there: set[str] = set()
+    for at, value in enumerate(values):
+        parent = text_in(value, key)
+        if parent not in there and (parent in waiting or places.get(parent, -1) > at):
+            waiting.setdefault(parent, []).append(value)
+            waiting.setdefault(text_in(value, name), [])
+            continue
+        ready = [value]
+        while ready:
+            each = ready.pop(0)
+            found.append(each)
+            there.add(text_in(each, name))
+            ready[:0] = waiting.pop(text_in(each, name), [])
+    return [*found, *(value for late in waiting.values() for value in late)]
 
 
 def tell_gaps(builder: Builder, gaps: int) -> None:

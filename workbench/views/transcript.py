@@ -199,7 +199,11 @@ class Entries:
                 return f"{verb}{what_was_done(event)}"
             bodies = [self.events[target - 1].body for _, target in found]
         overrides = sorted((body for body in bodies if isinstance(body, Override)), key=lambda body: body.first)
-        return f"{verb}: {decided(overrides)}" if verb else decided(overrides)
+        if verb:
+            return f"{verb}: {decided(overrides)}"
+        whys = {body.why for body in overrides}
+        why = whys.pop() if len(whys) == 1 else ""
+        return f"{decided(overrides)}, {why}" if why else decided(overrides)
 
     def _reverted(self, target: int) -> tuple[str, int]:
         """What a revert undid; of one that reverts a revert, what it brought back."""

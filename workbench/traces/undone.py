@@ -1,0 +1,36 @@
+"""What the user of an agent undid: the decisions that take it out of what is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+from workbench.log.events import Body, Compaction, Override, Revert, SlotContent
+
+
+def went_back(agent: str) -> str:
+    """Why something is left out that the user of an agent went back from."""
+    return f"undone in {agent}: its user went back to an earlier message"
+
+
+def undo_from(bodies: Sequence[Body], first: int, why: str) -> list[Body]:
+    """Leave out what was said from the event `first` on, and take back the compactions among it.
+
+    What stands in a slot stays: an agent that sends it no more says so.
+    """
+    reverted = {body.target for body in bodies if isinstance(body, Revert)}
+    since = [(seq, body) for seq, body in enumerate(bodies, 1) if seq >= first]
+    made = [seq for seq, body in since if isinstance(body, Compaction) and seq not in reverted]
+    return [*map(Revert, made), *exclude((seq for seq, body in since if not isinstance(body, SlotContent)), why)]
+
+
+def exclude(seqs: Iterable[int], why: str) -> list[Body]:
+    """One decision that leaves out these events, which come in their order."""
+    return [Override("exclude", one, other, why, joined=at > 0) for at, (one, other) in enumerate(_runs(seqs))]
+
+
+def _runs(seqs: Iterable[int]) -> list[tuple[int, int]]:
+    """Numbers in order as ranges."""
+    grouped = groupby(enumerate(seqs), lambda each: each[1] - each[0])
+    ranges = [[seq for _, seq in run] for _, run in grouped]
+    return [(run[0], run[-1]) for run in ranges]
