@@ -17,6 +17,7 @@ from workbench.context.setup import Setup
 from workbench.log.events import Failure
 from workbench.models.calibration import Beside, Calibration
 from workbench.session.context_view import unattributed_words
+from workbench.session.own_requests import OwnRequests
 from workbench.session.recorded import BY_HAND, RecordedSession, make_setup
 from workbench.session.services import Services
 from workbench.session.source import Source, as_source
@@ -88,17 +89,20 @@ def _find(services: Services, options: argparse.Namespace) -> FoundPlan:
             mark.by_hand,
         )
     shown = shown if mark is None else _upto(source, mark.upto)
-    if not source.recorded:
+    if not source.recorded and not wishes and shown is not source:
+        own, upto = OwnRequests(services, source.events), len(shown.events)
+        setup = own.setup(upto)
+        made = own.plan_upto(upto) if place is None or mark is None else own.plan(place, mark)
+    elif not source.recorded:
         setup = services.set_up(asked, shown)
         made = setup.plan(shown.events, live=shown.live)
-        made = made.as_reported(mark.reported) if mark is not None and not wishes else made
     else:
         model = asked.model or (mark.model if mark is not None else "") or source.model
         policy = asked.policy or source.policy or (services.settings.policy or DEFAULT if wishes else RECORDED)
         knobs = (*source.knobs, *asked.knobs)
         upto = options.at if mark is None else None
         setup = make_setup(services, asked, shown._replace(model=model), policy, knobs, recorded, place, upto)
-        made = setup.plan(shown.events)
+        made = setup.plan(shown.events if mark is None or mark.exact else recorded.made_from(mark))
     return FoundPlan(made, setup, source, view, mark.reported if mark else None, number, len(recorded.marks))
 
 

@@ -28,7 +28,7 @@ from workbench.context.setup import Setup
 from workbench.models.catalogue import is_local
 from workbench.session.going_on import GoingOn, go_on_here
 from workbench.session.open_session import OpenSession
-from workbench.session.opening import note_model
+from workbench.session.opening import note_model, note_policy
 from workbench.session.options import Options
 from workbench.session.services import Services
 from workbench.session.source import as_source
@@ -112,6 +112,8 @@ class TurnConnection:
                 self.gone_on = await in_background(go_on_here, self._services, self._options, opened)
             elif opened.recorded is None and opened.agent is None:
                 note_model(opened)
+            if opened.recorded is None and opened.agent is None:
+                note_policy(self._services, opened)
             serving = await self._turn_services(opened)
             if opened.agent is None or serving is not self._used:
                 setup = opened.agent.setup if opened.agent is not None else opened.setup

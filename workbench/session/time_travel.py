@@ -14,10 +14,11 @@ from workbench.context.plan import ContextPlan
 from workbench.session.context_view import ContextView
 from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
+from workbench.session.own_requests import OwnRequests
 from workbench.session.recorded import RecordedSession, make_setup
 from workbench.session.requests import RequestMark
 from workbench.session.services import Services
-from workbench.session.source import Source, knobs_of, setting
+from workbench.session.source import Source
 
 REMEMBERED = 16
 """Plans of the past that are kept, for stepping to and fro."""
@@ -52,6 +53,7 @@ class TimeTravel:
         self._plans: dict[int, ContextPlan] = {}
         self._wanted: Destination | None = None
         self._going = False
+        self._own: tuple[OpenSession, OwnRequests] | None = None
         self._view: ContextView | None = None
         """What was shown last."""
 
@@ -117,18 +119,18 @@ class TimeTravel:
         return plans[place]
 
     def _planned(self, opened: OpenSession, place: int) -> ContextPlan:
-        if opened.recorded is not None and opened.view == "recorded":
-            return opened.recorded.plan(place)
-        mark = opened.requests.marks[place]
+        mark, recorded = opened.requests.marks[place], opened.recorded
+        if recorded is None:
+            if self._own is None or self._own[0] is not opened:
+                self._own = (opened, OwnRequests(self._services, opened.events))
+            return self._own[1].plan(place, mark)
+        if opened.view == "recorded":
+            return recorded.plan(place)
         events = opened.events[: mark.upto]
-        what_if = opened.recorded is not None
-        model = (mark.model if what_if else setting(events, "model")) or opened.setup.model
-        policy = (not what_if and setting(events, "policy")) or opened.policy
-        knobs = (not what_if and knobs_of(events)) or opened.knobs
-        source = Source(opened.name, list(events), model, policy, False, opened.session is None)
+        model = mark.model or opened.setup.model
+        source = Source(opened.name, list(events), model, opened.policy, False, opened.session is None)
         try:
-            setup = make_setup(self._services, self._options, source, policy, knobs, opened.recorded, place)
-        except WorkbenchError:  # a policy of that time that is gone: the one of today stands in
+            setup = make_setup(self._services, self._options, source, opened.policy, opened.knobs, recorded, place)
+        except WorkbenchError:  # another model's window may not hold what the options ask for
             setup = opened.setup
-        made = setup.plan(events)
-        return made if what_if else made.as_reported(mark.reported)
+        return setup.plan(events if mark.exact else recorded.made_from(mark))
