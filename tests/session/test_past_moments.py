@@ -1,4 +1,4 @@
-"""At any past request the panes, the preview, the timeline and the JSON say the same; back at now nothing has changed."""
+"""At any past request the panes, the preview, the timeline and the JSON agree; back at now, nothing has changed."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ async def check_moments(
     before, shown, said = await on.ask(sent), figures(on.shown.plan), on.compaction
     for place in places:
         await check_moment(on, place, ref, capsys, *more)
+        past = on.compaction.past
+        assert (past is None) == on.shown.is_newest
+        assert past is None or (past.number, past.tokens) == (place + 1, on.shown.plan.size)
+        assert past is None or bool(past.would) != bool(past.nothing)
     await travel(on, None)
     assert (await on.ask(sent), figures(on.shown.plan)) == (before, shown)
     assert on.compaction == said

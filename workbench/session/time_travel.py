@@ -11,12 +11,15 @@ from typing import NamedTuple
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.context.plan import ContextPlan
+from workbench.context.setup import Setup
+from workbench.session.compaction_values import PastOffer
+from workbench.session.compaction_view import past_offer
 from workbench.session.context_view import ContextView
 from workbench.session.open_session import OpenSession
 from workbench.session.options import Options
 from workbench.session.own_requests import OwnRequests
 from workbench.session.recorded import RecordedSession, make_setup
-from workbench.session.requests import RequestMark
+from workbench.session.requests import RequestMark, is_main
 from workbench.session.services import Services
 from workbench.session.source import Source
 
@@ -121,16 +124,36 @@ class TimeTravel:
     def _planned(self, opened: OpenSession, place: int) -> ContextPlan:
         mark, recorded = opened.requests.marks[place], opened.recorded
         if recorded is None:
-            if self._own is None or self._own[0] is not opened:
-                self._own = (opened, OwnRequests(self._services, opened.events))
-            return self._own[1].plan(place, mark)
+            return self._own_requests(opened).plan(place, mark)
         if opened.view == "recorded":
             return recorded.plan(place)
-        events = opened.events[: mark.upto]
-        model = mark.model or opened.setup.model
-        source = Source(opened.name, list(events), model, opened.policy, False, opened.session is None)
+        return self._setup(opened, place).plan(opened.events[: mark.upto] if mark.exact else recorded.made_from(mark))
+
+    def _own_requests(self, opened: OpenSession) -> OwnRequests:
+        if self._own is None or self._own[0] is not opened:
+            self._own = (opened, OwnRequests(self._services, opened.events))
+        return self._own[1]
+
+    def _setup(self, opened: OpenSession, place: int) -> Setup:
+        """What a request was planned under, or is where another policy is tried on what was recorded."""
+        mark, recorded = opened.requests.marks[place], opened.recorded
+        if recorded is None:
+            return self._own_requests(opened).setup(mark.upto)
+        model, events = mark.model or opened.setup.model, list(opened.events[: mark.upto])
+        source = Source(opened.name, events, model, opened.policy, False, opened.session is None)
         try:
-            setup = make_setup(self._services, self._options, source, opened.policy, opened.knobs, recorded, place)
+            return make_setup(self._services, self._options, source, opened.policy, opened.knobs, recorded, place)
         except WorkbenchError:  # another model's window may not hold what the options ask for
-            setup = opened.setup
-        return setup.plan(events if mark.exact else recorded.made_from(mark))
+            return opened.setup
+
+    def offer(self, opened: OpenSession, shown: ContextView) -> tuple[PastOffer, Callable[[], PastOffer]] | None:
+        """What could have been compacted at the request that is shown: what is known at once, and what works out the
+        rest; None: now is shown, or the newest request of another agent, which stands for now."""
+        if shown.at is None or (shown.view and shown.is_newest):
+            return None
+        at, mark, main = shown.at, shown.requests[shown.at], is_main(shown.requests)
+        past, events = PastOffer(at + 1, shown.plan.size), opened.events[: mark.upto]
+        if not main(mark):
+            past = past._replace(nothing="this request was made beside the conversation")
+            return past, lambda: past
+        return past, lambda: past_offer(past, self._setup(opened, at), events)
