@@ -110,3 +110,15 @@ def test_the_compaction_pane_measures_the_session_and_not_its_sub_agents() -> No
     figures.catch_up(log)
     assert figures.events()[-1].body == TURN[-1]
     assert figures.curve(record(log), 5, 0, 0).sizes == (150_000, 5)
+
+
+def test_the_rows_of_the_conversation_are_not_those_of_a_sub_agents_request(services: Services, tmp_path: Path) -> None:
+    source = services.source(str(write_session(tmp_path, {"a1": agent_lines("a1", 4)})))
+    recorded = RecordedSession(services, Options(), source)
+    places = [at for at, mark in enumerate(recorded.marks) if mark.purpose == "sub-agent"]
+    assert places
+    for at in places:
+        plan = recorded.plan(at)
+        assert not list(plan.rows)
+        assert (plan.size, plan.unattributed) == (recorded.marks[at].reported,) * 2
+        assert recorded.listed[at].tokens == 0
