@@ -69,6 +69,9 @@ async def check_moment(
     told = await printed(capsys, "plan", ref, "--nth", number, "--json", *more)
     assert (told["request"], told["reported"]) == (place + 1, mark.reported)
     assert written_figures(told) == figures(plan)
+    if mark.reported and not mark.exact and mark.purpose == "turn":
+        by_event = await printed(capsys, "plan", ref, "--at", str(mark.upto), "--json", *more)
+        assert written_figures(by_event) == written_figures(told)
     if not more:
         listed = (await printed(capsys, "requests", ref, "--json"))["requests"][place]
         unattributed = None if mark.reported is None else plan.unattributed

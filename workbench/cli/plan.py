@@ -71,7 +71,7 @@ def _find(services: Services, options: argparse.Namespace) -> FoundPlan:
     shown, place = source, None
     if options.at is not None:
         shown = _upto(source, options.at)
-        place = recorded.place_of(options.at) if source.recorded else None
+        place = recorded.place_of(options.at)
     elif options.nth is not None or (source.recorded and not source.decided):
         place = recorded.place(options.nth)
     mark = None if place is None else recorded.marks[place]
