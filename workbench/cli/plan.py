@@ -90,9 +90,9 @@ def _find(services: Services, options: argparse.Namespace) -> FoundPlan:
         )
     shown = shown if mark is None else _upto(source, mark.upto)
     if not source.recorded and not wishes and shown is not source:
-        own, upto = OwnRequests(services, source.events), len(shown.events)
-        setup = own.setup(upto)
-        made = own.plan_upto(upto) if place is None or mark is None else own.plan(place, mark)
+        own, length = OwnRequests(services, source.events), len(shown.events)
+        setup = own.setup(length)
+        made = own.plan_upto(length) if place is None or mark is None else own.plan(place, mark)
     elif not source.recorded:
         setup = services.set_up(asked, shown)
         made = setup.plan(shown.events, live=shown.live)
