@@ -14,7 +14,7 @@ from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import Refused
 from workbench.context.render import request
 from workbench.session.open_session import OpenSession
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 
 def sent(opened: OpenSession) -> str:

@@ -18,8 +18,8 @@ from workbench.rehearsal.rehearsal_model import PlayedAnswer, RehearsalModel
 from workbench.rehearsal.request import RehearsalRequest
 from workbench.rehearsal.summaries import is_summary_request
 from workbench.session.opening import new_session
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 
 WINDOW = 16_000
 FILES = 6

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from session.one_story import story
 from support.recordings import readable_files
 from tui.recorded.long_run import as_file, as_session, run
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
 

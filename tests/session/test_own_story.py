@@ -14,7 +14,7 @@ from session.one_story import compact_and_undo, sent
 from session.own_sessions import ACTIONS, POLICIES, SAID, WINDOW, Wire, act, begun, say, work, write_files
 from tui.play import Watcher, opened, until
 from tui.recorded.long_run import as_session, run
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from session.one_story import sent
 from support.recordings import readable_files
 from tui.play import Watcher, opened
 from tui.recorded.long_run import as_file, as_session, run
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
 

@@ -15,7 +15,7 @@ from workbench.lab.objective import Objective
 from workbench.lab.search import Figures, Tried, best, front
 from workbench.lab.tuning import Comparison, TuneResult, TuneSession, short_name
 from workbench.lab.values import MISSED_IN_100
-from workbench.session.options import Options
+from workbench.sources.options import Options
 
 _WIDE = 120
 """Where knobs are broken into lines when nobody says how wide a line is."""

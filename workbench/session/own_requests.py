@@ -12,12 +12,12 @@ from workbench.config.errors import WorkbenchError
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Event
-from workbench.session.options import Options
 from workbench.session.planned_under import PlannedUnder, planned_under
-from workbench.session.recorded import ListedRequest, RecordedSession
-from workbench.session.requests import RequestMark
-from workbench.session.services import Services
-from workbench.session.source import as_source, recorded_end
+from workbench.sources.options import Options
+from workbench.sources.recorded import ListedRequest, RecordedSession
+from workbench.sources.requests import RequestMark
+from workbench.sources.services import Services
+from workbench.sources.source import as_source, recorded_end
 
 
 class OwnRequests:

@@ -12,16 +12,16 @@ from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
-from workbench.session.compaction_values import PastOffer
-from workbench.session.compaction_view import past_offer
-from workbench.session.context_view import ContextView
 from workbench.session.open_session import OpenSession
-from workbench.session.options import Options
 from workbench.session.own_requests import OwnRequests
-from workbench.session.recorded import RecordedSession, make_setup
-from workbench.session.requests import RequestMark, is_main
-from workbench.session.services import Services
-from workbench.session.source import Source
+from workbench.sources.options import Options
+from workbench.sources.recorded import RecordedSession, make_setup
+from workbench.sources.requests import RequestMark, is_main
+from workbench.sources.services import Services
+from workbench.sources.source import Source
+from workbench.views.compaction_values import PastOffer
+from workbench.views.compaction_view import past_offer
+from workbench.views.context_view import ContextView
 
 REMEMBERED = 16
 """Plans of the past that are kept, for stepping to and fro."""

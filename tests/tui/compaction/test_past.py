@@ -6,7 +6,7 @@ import pytest
 
 from tui.compaction.long_talk import on_screen, panel, rest
 from tui.play import settle, shown, told
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.compaction.preview import PreviewScreen
 
 pytestmark = pytest.mark.usefixtures("project")
