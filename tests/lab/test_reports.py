@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from workbench.lab.reports import lines, summary_lines, summed
-from workbench.lab.values import LabCompaction, LabPoint, PolicyRun, SourceRun
+from workbench.lab.values import (
+    MISSED_IN_100,
+    WHAT_COSTS,
+    LabCompaction,
+    LabPoint,
+    Miss,
+    PolicyRun,
+    SourceRun,
+)
 
 
 def run(tokens: int, cost: float | None) -> PolicyRun:
@@ -16,7 +24,7 @@ def test_a_sum_has_the_cost_of_those_whose_price_is_known_and_says_so() -> None:
     known, unknown = SourceRun("a", "m", 1, (run(10, 0.5),)), SourceRun("b", "", 1, (run(20, None),))
     assert [(row["tokens"], row["cost"]) for row in summed([known, unknown])] == [(30, 0.5)]
     assert "cost: without 1 session for whose model no price is known" in lines([known, unknown], 0)
-    assert not any(line.startswith("cost:") for line in lines([known, known], 0))
+    assert not any(line.startswith("cost: without") for line in lines([known, known], 0))
     assert summed([unknown])[0]["cost"] is None
 
 
@@ -59,3 +67,13 @@ def test_problems_of_one_kind_are_told_once() -> None:
         "           1 time: model: failed in way b",
         "           1 time for other reasons",
     ]
+
+
+def test_the_columns_are_explained_in_the_words_of_the_screen() -> None:
+    missed = replace(run(10, 0.5), misses=(Miss("number", "8001", 4, 2, 1),))
+    told = lines([SourceRun("a", "m", 1, (missed,))], 0)
+    assert told[2].split("  ")[-3].strip() == MISSED_IN_100
+    assert "missed in 100: facts missed in 100 requests" in told
+    assert WHAT_COSTS in told
+    plain = lines([SourceRun("a", "m", 1, (run(10, None),))], 0)
+    assert not any(line.startswith(("cost:", "missed in 100:")) for line in plain)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from live.test_finder import SESSIONS, put
 from live.test_reports import REPORTS
 from session.test_following import FILES, TURNS, lines
+from support.claude_sessions import agent_lines, write_session
 from support.recordings import readable_files
 from workbench.live import heads, status
 from workbench.live.finder import AgentSession, AgentSessionFinder
@@ -105,6 +106,18 @@ def test_the_cost_is_that_of_the_opened_session(name: str, tmp_path: Path, servi
 
 @pytest.mark.parametrize("path", readable_files(".jsonl"), ids=lambda path: path.name)
 def test_so_it_is_for_what_real_agents_wrote(path: Path, services: Services) -> None:
+    _same_cost(path, services)
+
+
+def test_what_sub_agents_cost_is_counted_and_seen_when_they_go_on(tmp_path: Path, services: Services) -> None:
+    reader = StatusReader(services.catalogue, lambda: services.store)
+    path = write_session(tmp_path, {})
+    alone = reader.read(AgentSession("", str(path), "", "", "", 0)).cost
+    write_session(tmp_path, {"a1": agent_lines("a1", 4, 6)})
+    together = reader.read(AgentSession("", str(path), "", "", "", 0)).cost
+    assert alone is not None
+    assert together is not None
+    assert together > alone
     _same_cost(path, services)
 
 

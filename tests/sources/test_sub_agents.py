@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,7 @@ from workbench.config.errors import WrongCall
 from workbench.context.agent_window import as_the_agent_used_it
 from workbench.log.events import AssistantMessage, Compaction, Request, Usage, UserMessage
 from workbench.models.catalogue import Catalogue
+from workbench.models.ledger import Ledger
 from workbench.session.following import follow_file
 from workbench.sources.options import Options
 from workbench.sources.recorded import ListedRequest, RecordedSession
@@ -110,3 +112,27 @@ def test_the_compaction_pane_measures_the_session_and_not_its_sub_agents() -> No
     figures.catch_up(log)
     assert figures.events()[-1].body == TURN[-1]
     assert figures.curve(record(log), 5, 0, 0).sizes == (150_000, 5)
+
+
+def test_the_rows_of_the_conversation_are_not_those_of_a_sub_agents_request(services: Services, tmp_path: Path) -> None:
+    source = services.source(str(write_session(tmp_path, {"a1": agent_lines("a1", 4)})))
+    recorded = RecordedSession(services, Options(), source)
+    places = [at for at, mark in enumerate(recorded.marks) if mark.purpose == "sub-agent"]
+    assert places
+    for at in places:
+        plan = recorded.plan(at)
+        assert not list(plan.rows)
+        assert (plan.size, plan.unattributed) == (recorded.marks[at].reported,) * 2
+        assert recorded.listed[at].tokens == 0
+
+
+def test_sub_agents_cost_and_do_not_count_as_the_conversations_growth(services: Services, tmp_path: Path) -> None:
+    def account(agents: dict[str, list[dict[str, Any]]]) -> Ledger:
+        return Ledger.from_events(services.source(str(write_session(tmp_path, agents))).events, services.catalogue)
+
+    plain, with_agents = account({}), account({"a1": agent_lines("a1", 4), "a2": agent_lines("a2", 50)})
+    assert with_agents.total.cost > plain.total.cost
+    assert with_agents.growth == plain.growth
+    assert with_agents.latest is not None
+    assert plain.latest is not None
+    assert with_agents.latest.prompt == plain.latest.prompt

@@ -16,6 +16,7 @@ from workbench.context.render import request
 from workbench.context.setup import Setup
 from workbench.log.events import Failure
 from workbench.models.calibration import Beside, Calibration
+from workbench.sources.own_requests import OwnRequests
 from workbench.sources.recorded import BY_HAND, RecordedSession, make_setup
 from workbench.sources.services import Services
 from workbench.sources.source import Source, as_source
@@ -70,7 +71,7 @@ def _find(services: Services, options: argparse.Namespace) -> FoundPlan:
     shown, place = source, None
     if options.at is not None:
         shown = _upto(source, options.at)
-        place = recorded.place_of(options.at) if source.recorded else None
+        place = recorded.place_of(options.at)
     elif options.nth is not None or (source.recorded and not source.decided):
         place = recorded.place(options.nth)
     mark = None if place is None else recorded.marks[place]
@@ -88,17 +89,20 @@ def _find(services: Services, options: argparse.Namespace) -> FoundPlan:
             mark.by_hand,
         )
     shown = shown if mark is None else _upto(source, mark.upto)
-    if not source.recorded:
+    if not source.recorded and not wishes and shown is not source:
+        own, length = OwnRequests(services, source.events), len(shown.events)
+        setup = own.setup(length)
+        made = own.plan_upto(length) if place is None or mark is None else own.plan(place, mark)
+    elif not source.recorded:
         setup = services.set_up(asked, shown)
         made = setup.plan(shown.events, live=shown.live)
-        made = made.as_reported(mark.reported) if mark is not None and not wishes else made
     else:
         model = asked.model or (mark.model if mark is not None else "") or source.model
         policy = asked.policy or source.policy or (services.settings.policy or DEFAULT if wishes else RECORDED)
         knobs = (*source.knobs, *asked.knobs)
         upto = options.at if mark is None else None
         setup = make_setup(services, asked, shown._replace(model=model), policy, knobs, recorded, place, upto)
-        made = setup.plan(shown.events)
+        made = setup.plan(shown.events if mark is None or mark.exact else recorded.made_from(mark))
     return FoundPlan(made, setup, source, view, mark.reported if mark else None, number, len(recorded.marks))
 
 

@@ -25,6 +25,7 @@ from workbench.cli.options import options_of
 from workbench.cli.plan import beside_json
 from workbench.cli.sources import read_source
 from workbench.config.text import print_json, printable, table
+from workbench.sources.own_requests import OwnRequests
 from workbench.sources.recorded import ListedRequest, RecordedSession
 from workbench.sources.savings import savings
 from workbench.sources.services import Services
@@ -38,7 +39,8 @@ def run(options: argparse.Namespace) -> int:
     with Services() as services:
         source = read_source(services, options.source)
         recorded = RecordedSession(services, options_of(options), source)
-        listed, spread = recorded.listed, recorded.spread
+        own = None if source.recorded else OwnRequests(services, source.events)
+        listed, spread = recorded.listed if own is None else own.listed(recorded.marks), recorded.spread
     if options.json:
         saved = savings(listed, spread)
         print_json(

@@ -291,8 +291,8 @@ class Compactor:
         after = self._plan_with(events, body)
         self.setup.counter.flush()
         fits = after.verdict.status != "too_large"
-        little = frees_too_little(self._policy, preview.tokens_before, after, preview.trigger)
-        return SummaryDraft(preview, summary, made_by, audited, sent, text, after.uncut_size, fits=fits, little=little)
+        little = frees_too_little(self._policy, preview.uncut_before, after, preview.trigger)
+        return SummaryDraft(preview, summary, made_by, audited, sent, text, after.size, fits=fits, little=little)
 
     def _size(self, text: str) -> int:
         return self.setup.counter.count(text).tokens

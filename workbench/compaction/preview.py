@@ -187,6 +187,7 @@ def preview_of(
         trigger,
         why or selected.why,
         selected,
+        plan.size,
         plan.uncut_size,
         source_tokens(selected, plan),
         cap,

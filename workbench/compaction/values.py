@@ -158,7 +158,9 @@ class CompactionPreview:
     why: str
     selected: SelectedRange
     tokens_before: int
-    """The size of the request now, before results are cut to make it fit; so for `tokens_after`."""
+    """The size of the request now, as it would be sent."""
+    uncut_before: int
+    """The same before results are cut to make it fit: what is freed has to be enough of this."""
     source_tokens: int
     """What the summary is made from: the items of the range as they are sent now, or whole where they are not sent, and
     the summaries it replaces."""

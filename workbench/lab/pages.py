@@ -8,7 +8,7 @@ from typing import Any, Final
 from workbench.config.text import counted
 from workbench.lab.plots import COLOURS, clean, plot
 from workbench.lab.reports import figures, summed
-from workbench.lab.values import SourceRun
+from workbench.lab.values import ABOUT_MISSED, MISSED_IN_100, WHAT_COSTS, SourceRun
 
 MOST_PLOTS: Final = 60
 """Sessions with a picture, those with the most requests."""
@@ -18,7 +18,7 @@ _COLUMNS: Final = {
     "overflows": "did not fit",
     "compactions": "compactions",
     "misses": "misses",
-    "misses_per_100": "per 100",
+    "misses_per_100": MISSED_IN_100,
     "cache_read": "cache read",
     "cost": "cost",
 }
@@ -70,7 +70,13 @@ def page(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -
     rows = summed(sources)
     requests = sum(source.requests for source in sources)
     told = f"{counted(len(sources), 'session')}, {counted(requests, 'request')}"
-    body = [f"<h1>The lab</h1><p>{told}</p>", _table(rows), "<h2>Input tokens</h2>", *_bars(rows)]
+    body = [
+        f"<h1>The lab</h1><p>{told}</p>",
+        _table(rows),
+        f"<p>{_about(rows)}</p>",
+        "<h2>Input tokens</h2>",
+        *_bars(rows),
+    ]
     largest = sorted(sources, key=lambda source: -source.requests)[:MOST_PLOTS]
     shown = [source for source in sources if any(source is each for each in largest)]
     if shown:
@@ -83,6 +89,12 @@ def page(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -
     viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
     head = f'<meta charset="utf-8">{viewport}<title>The lab: {told}</title><style>{_style()}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{"".join(body)}</body></html>\n'
+
+
+def _about(rows: Sequence[dict[str, Any]]) -> str:
+    """What the columns are."""
+    costs = [clean(WHAT_COSTS)] if any(row["cost"] for row in rows) else []
+    return f"<p>{'<br>'.join([f'{MISSED_IN_100}: {ABOUT_MISSED}', *costs])}</p>"
 
 
 def _style() -> str:

@@ -88,6 +88,8 @@ class LabSource:
             mark for mark in self.recorded.marks if main(mark) and mark.seq not in unsent
         ]
         """The requests of the conversation itself."""
+        self.beside = sum(not main(mark) for mark in self.recorded.marks)
+        """How many were made beside it, by sub-agents and for titles: a policy decides nothing about them."""
 
     @cached_property
     def needs(self) -> Needs:

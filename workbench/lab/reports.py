@@ -12,7 +12,7 @@ from typing import Any
 from workbench.compaction.compactor import DIGEST
 from workbench.config.text import counted, printable, table
 from workbench.context.load import RECORDED
-from workbench.lab.values import PolicyRun, SourceRun
+from workbench.lab.values import ABOUT_MISSED, MISSED_IN_100, WHAT_COSTS, PolicyRun, SourceRun
 from workbench.lab.waste_costs import WasteReport
 from workbench.lab.waste_reports import together, waste_json, waste_lines
 
@@ -125,10 +125,12 @@ def as_csv(sources: Sequence[SourceRun]) -> str:
     return file.getvalue()
 
 
-_COLUMNS = ("policy", "input tokens", "peak", "did not fit", "compactions", "misses", "per 100", "cache read", "cost")
-_GIVE_WAY = ("cache read", "peak", "compactions", "did not fit")
-"""Columns that are left out, in this order, where a terminal is too narrow; the last stays if it says that something
-did not fit."""
+_COLUMNS = (
+    *("policy", "input tokens", "peak", "did not fit", "compactions", "misses", MISSED_IN_100, "cache read", "cost"),
+)
+_GIVE_WAY = ("cache read", "peak", "compactions", "did not fit", "misses")
+"""Columns that are left out, in this order, where a terminal is too narrow; that something did not fit is always
+said."""
 
 
 def lines(sources: Sequence[SourceRun], width: int) -> list[str]:
@@ -139,15 +141,22 @@ def lines(sources: Sequence[SourceRun], width: int) -> list[str]:
         found += [printable(f"{source.source}: {counted(source.requests, 'request')}{model}"), ""]
         found += [*_table([figures([run]) for run in source.runs], width), ""]
         found += _below(waste_lines(source.waste, width) if source.waste is not None else [])
-    alone = _guessed_windows(sources) if len(sources) == 1 else []
+    rows = summed(sources)
+    about = [*missed_lines(rows), *([WHAT_COSTS] if any(row["cost"] for row in rows) else [])]
+    alone = [*about, *_guessed_windows(sources)] if len(sources) == 1 else []
     if len(sources) > 1:
         requests = sum(source.requests for source in sources)
         found += [f"{counted(len(sources), 'session')}, {counted(requests, 'request')}", ""]
-        found += [*_table(summed(sources), width), ""]
-        found += _below([*_without_price(sources), *_guessed_windows(sources)])
+        found += [*_table(rows, width), ""]
+        found += _below([*about, *_without_price(sources), *_guessed_windows(sources)])
         found += _below(waste_lines(_all_waste(sources), width))
     found += _below(alone) + _below(summary_lines(sources))
     return found[:-1]
+
+
+def missed_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What a column is, where anything was missed."""
+    return [f"{MISSED_IN_100}: {ABOUT_MISSED}"] if any(row["misses"] for row in rows) else []
 
 
 def summary_lines(sources: Sequence[SourceRun]) -> list[str]:
@@ -214,11 +223,12 @@ def _table(rows: Sequence[dict[str, Any]], width: int) -> list[str]:
         for row in rows
     ]
     columns = list(range(len(_COLUMNS)))
-    gone = iter(_GIVE_WAY)
+    says_overflow = any(row["overflows"] for row in rows)
+    gone = iter([each for each in _GIVE_WAY if each != "did not fit" or not says_overflow])
     while True:
         header = [_COLUMNS[at] for at in columns]
         made = table(header, [[row[at] for at in columns] for row in shown], frozenset(range(1, len(columns))))
         narrower = next(gone, None) if width and max(map(len, made)) > width else None
-        if narrower is None or (narrower == "did not fit" and any(row["overflows"] for row in rows)):
+        if narrower is None:
             return made
         columns.remove(_COLUMNS.index(narrower))

@@ -14,6 +14,7 @@ from workbench.context.policy_text import policy_text
 from workbench.lab.objective import Objective
 from workbench.lab.search import Figures, Tried, best, front
 from workbench.lab.tuning import Comparison, TuneResult, TuneSession, short_name
+from workbench.lab.values import MISSED_IN_100
 from workbench.sources.options import Options
 
 _WIDE = 120
@@ -185,7 +186,7 @@ class TuningReport:
 
 
 def _table(rows: Sequence[tuple[str, Figures]], objective: Objective, width: int) -> list[str]:
-    header = ("policy", "input tokens", "did not fit", "misses", "per 100", "cost", "objective")
+    header = ("policy", "input tokens", "did not fit", "misses", MISSED_IN_100, "cost", "objective")
     shown = [
         (
             label,

@@ -9,6 +9,13 @@ from typing import NamedTuple
 from workbench.compaction.values import FactKind
 from workbench.lab.waste_costs import WasteReport
 
+MISSED_IN_100 = "missed in 100"
+"""The heading of a figure, wherever it is shown."""
+ABOUT_MISSED = "facts missed in 100 requests"
+"""What that figure is."""
+WHAT_COSTS = "cost: of the conversation itself, without its sub-agents"
+"""What the lab's costs are: a policy for the conversation decides nothing about other requests."""
+
 
 class Miss(NamedTuple):
     """A fact that an answer used, when the policy had taken away every item that held it."""

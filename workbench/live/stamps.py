@@ -6,6 +6,8 @@ import os
 import stat
 from typing import NamedTuple
 
+from workbench.traces.claude_sub_agents import files_beside
+
 
 class FileStamp(NamedTuple):
     """A file with the same stamp has the same content."""
@@ -25,6 +27,13 @@ def stamp_of(path: str) -> FileStamp | None:
     if not stat.S_ISREG(found.st_mode):
         return None
     return FileStamp(found.st_ino, found.st_size, max(found.st_mtime_ns, _log_changed(path)))
+
+
+def session_stamp(path: str) -> FileStamp | None:
+    """The same of a session: what its sub-agents write into files beside it changes it as well."""
+    own = stamp_of(path)
+    beside = (found.changed for file in files_beside(path) if (found := stamp_of(file)) is not None)
+    return own if own is None else own._replace(changed=max(own.changed, *beside, 0))
 
 
 def _log_changed(path: str) -> int:

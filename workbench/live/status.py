@@ -12,7 +12,7 @@ from workbench.context.load import load_policy
 from workbench.live.finder import AgentSession, AgentSessionFinder, window_of
 from workbench.live.homes import AgentHome
 from workbench.live.processes import at_work, placed, running_agents
-from workbench.live.stamps import FileStamp, stamp_of
+from workbench.live.stamps import FileStamp, session_stamp
 from workbench.log.events import Body, Compaction, Event
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
@@ -37,7 +37,7 @@ class AgentStatus:
     compacts_at: int | None
     """Tokens from which on it compacts; None: not known."""
     cost: float | None
-    """US dollars of all requests in the file; None: not known."""
+    """US dollars of all requests of the session, those of its sub-agents included; None: not known."""
     held: bool = False
     """Whether a request of it waits at a breakpoint."""
 
@@ -97,7 +97,7 @@ class StatusReader:
         """The cost of all requests; the size at which it compacted last, and last by itself, for certain (0: never)."""
         path = session.path
         file, number = split_ref(path)
-        stamp = FileStamp(0, 0, session.modified) if session.passed else stamp_of(file)
+        stamp = FileStamp(0, 0, session.modified) if session.passed else session_stamp(file)
         known = self._known.get(path)
         if stamp is None or (stamp.size > LARGE and not file.endswith(".db")):
             return None, None, 0
@@ -119,7 +119,7 @@ class StatusReader:
 
 
 def _in_file(path: str, number: int) -> list[Body]:
-    return conversations(*read_file(path, growing=True), number)[number - 1]
+    return conversations(*read_file(path, growing=True), number, path)[number - 1]
 
 
 def _compacted_at(bodies: list[Body]) -> int | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Literal, Self
 
-from workbench.log.events import Compaction, Event, Revert, Usage, UserMessage
+from workbench.log.events import Compaction, Event, Request, Revert, Usage, UserMessage
 from workbench.models.calibration import Calibration, Calibrator, ReportedSize
 from workbench.models.catalogue import Catalogue
 
@@ -157,6 +157,10 @@ class Ledger:
         self._turn = 0
         self._learnt: dict[str, Calibrator] = {}
         self._growth = _Growth()
+        self._elsewhere: set[int] = set()
+        """Requests of sub-agents, by their events: they cost, and are no part of the conversation."""
+        self.latest: LedgerRow | None = None
+        """The last request of the conversation itself, whatever was compacted since."""
 
     @classmethod
     def from_events(cls, events: Iterable[Event], catalogue: Catalogue) -> Self:
@@ -175,6 +179,8 @@ class Ledger:
                 if isinstance(control, Compaction):
                     self.compactions.setdefault(self._turn, []).append(event.seq)
                 self._growth = self._growth.interrupted()
+            case Request(is_elsewhere=True):
+                self._elsewhere.add(event.seq)
             case Usage() as usage:
                 return self._add_usage(event.seq, event.at, usage)
             case _:
@@ -238,7 +244,9 @@ class Ledger:
         self.rows.append(row)
         self.total = self.total.plus(row)
         self.turns[row.turn] = self.turns.get(row.turn, UsageTotals()).plus(row)
-        self._growth = self._growth.with_row(row)
+        if usage.request not in self._elsewhere:
+            self.latest = row
+            self._growth = self._growth.with_row(row)
         if row.reported and row.prompt > 0 and row.estimate > 0:
             learner = self._learnt.setdefault(row.model, Calibrator(row.model))
             learner.add(ReportedSize(row.estimate, 0, row.prompt))

@@ -31,6 +31,7 @@ from workbench.views.compaction_values import (
     CompactionOutcome,
     CompactionView,
     PastAudit,
+    PastOffer,
     RunningCompaction,
     progress_text,
 )
@@ -65,6 +66,10 @@ class SessionCompactions:
         self._asked = 0
         """The number of the question whether to compact; 0: it is not asked."""
         self._stale = False
+        self._past: PastOffer | None = None
+        """Of the past request that is looked at; None: now is."""
+        self._look_back: Callable[[], PastOffer] | None = None
+        """Works it out, where that is still to be done."""
         self._looking: asyncio.Task[None] | None = None
         self._settling: asyncio.Task[None] | None = None
         self._making: asyncio.Task[Any] | None = None
@@ -78,6 +83,17 @@ class SessionCompactions:
         if opened is not self._opened:
             self._opened, self._figures, self._view, self._view_of = opened, LogFigures(), None, None
         self._stale = True
+        self._start_looking()
+
+    def look_back(self, past: PastOffer | None, work: Callable[[], PastOffer] | None = None) -> None:
+        """A past request is looked at, and `work` works out what could have been compacted then; None: now is."""
+        if past is not None or self._past is not None:
+            self._past, self._look_back = past, work
+            self._put()
+        if work is not None:
+            self._start_looking()
+
+    def _start_looking(self) -> None:
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
             self._looking.add_done_callback(self._over)
@@ -92,20 +108,33 @@ class SessionCompactions:
 
     async def _look(self) -> None:
         try:
-            while self._stale and self._opened is not None:
-                self._stale = False
-                opened, begun = self._opened, time.monotonic()
-                inputs = self._inputs(opened)
-                made = await asyncio.wrap_future(background(partial(view, inputs)))
-                if opened is self._opened:
-                    self._view, self._view_of = made, inputs.length_and_setup
-                    self._put()
+            while (self._stale or self._look_back is not None) and self._opened is not None:
+                begun = time.monotonic()
+                if self._stale:
+                    await self._look_at_now(self._opened)
+                if self._look_back is not None:
+                    await self._look_at_past(self._look_back)
                 if self._stale:
                     await asyncio.sleep(max(PAUSE, REST * (time.monotonic() - begun)))
         except Exception as error:
             self._updates.tell(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
         finally:
             self._looking = None
+
+    async def _look_at_now(self, opened: OpenSession) -> None:
+        self._stale = False
+        inputs = self._inputs(opened)
+        made = await asyncio.wrap_future(background(partial(view, inputs)))
+        if opened is self._opened:
+            self._view, self._view_of = made, inputs.length_and_setup
+            self._put()
+
+    async def _look_at_past(self, work: Callable[[], PastOffer]) -> None:
+        past, self._look_back = self._past, None
+        made = await asyncio.wrap_future(background(work))
+        if past is self._past:
+            self._past = made
+            self._put()
 
     def _inputs(self, opened: OpenSession) -> CompactionInputs:
         self._figures.catch_up(opened.events)
@@ -126,14 +155,14 @@ class SessionCompactions:
             length=len(planner.events),
         )
         if self._view is not None and self._view_of == inputs.length_and_setup:
-            return replace(inputs, selected=(self._view.nothing, self._view.would))
+            return replace(inputs, selected=(self._view.nothing, self._view.would.removeprefix("summarise ")))
         if inputs.length <= FEW:
             return replace(inputs, planner=planner.at_this_moment(to_try=False))
         return inputs
 
     def _put(self) -> None:
         if self._view is not None:
-            self._updates.put(compaction=replace(self._view, running=self._running))
+            self._updates.put(compaction=replace(self._view, running=self._running, past=self._past))
 
     def progress(self, progress: Progress, *, draft: bool = False) -> None:
         since = self._running.since if self._running is not None else time.monotonic()

@@ -24,7 +24,7 @@ from workbench.config.background import in_background
 from workbench.config.tables import read_table
 from workbench.session.going_on import GoingOn, go_on_here
 from workbench.session.open_session import OpenSession
-from workbench.session.opening import note_model
+from workbench.session.opening import note_model, note_policy
 from workbench.session.tools import toolbox
 from workbench.sources.options import Options
 from workbench.sources.services import Services
@@ -108,6 +108,8 @@ class TurnConnection:
                 self.gone_on = await in_background(go_on_here, self._services, self._options, opened)
             elif opened.recorded is None and opened.agent is None:
                 note_model(opened)
+            if opened.recorded is None and opened.agent is None:
+                note_policy(self._services, opened)
             serving = await self._turn_services(opened)
             if opened.agent is None or serving is not self._used:
                 setup = opened.agent.setup if opened.agent is not None else opened.setup

@@ -306,7 +306,9 @@ class CurrentSession:
 
     def show_past(self, shown: ContextView) -> None:
         """Show a past request, with the conversation as it stood then."""
-        self._updates.put(shown=shown, transcript=self.get().transcript(shown))
+        opened = self.get()
+        self._updates.put(shown=shown, transcript=opened.transcript(shown))
+        self.compactions.look_back(*(self.travel.offer(opened, shown) or (None,)))
 
     def come_home(self) -> None:
         """Back from a past request to the next one."""
@@ -333,6 +335,7 @@ class CurrentSession:
         )
         if self.travel.place(opened) is None:
             self._updates.put(shown=shown)
+            self.compactions.look_back(None)
         self.compactions.show(opened)
         self._published()
 

@@ -25,7 +25,7 @@ Rows = list[tuple[str, str]]
 def status(opened: OpenSession, plan: ContextPlan) -> Status:
     """The line at the bottom."""
     setup, ledger = opened.setup, opened.ledger
-    last = ledger.rows[-1] if ledger.rows else None
+    last = ledger.latest
     cached = last.cached / last.prompt if last is not None and last.reported and last.prompt else None
     made = Status(
         tokens=plan.size,

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
 from typing import Generic, NamedTuple, TypeVar
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.folders import work_folder
 from workbench.live.processes import at_work, placed, running_agents
-from workbench.live.stamps import FileStamp, stamp_of
+from workbench.live.stamps import FileStamp, session_stamp
 from workbench.log.store import Store
 from workbench.sources.services import Services
-from workbench.traces.claude_sub_agents import files_beside
 from workbench.traces.references import split_ref
 from workbench.views.values import FOLLOWING
 
@@ -99,13 +99,7 @@ class Follower:
 def follow_file(ref: str, clock: Callable[[], float] = monotonic) -> Follower:
     """Of a file, or a conversation of it; what its sub-agents write beside it is new as well."""
     path = os.path.expanduser(split_ref(ref)[0])
-
-    def stamp() -> FileStamp | None:
-        own = stamp_of(path)
-        beside = (found.changed for file in files_beside(path) if (found := stamp_of(file)) is not None)
-        return own if own is None else own._replace(changed=max(own.changed, *beside, 0))
-
-    return Follower(stamp, clock)
+    return Follower(partial(session_stamp, path), clock)
 
 
 def follow_session(store: Store, ref: str) -> Follower:

@@ -15,6 +15,7 @@ from workbench.agent import slots
 from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
 from workbench.config.text import printable
+from workbench.context.load import DEFAULT
 from workbench.context.planner import Planner
 from workbench.context.setup import LearntWindow, Setup, learnt_window, window_setting
 from workbench.log.errors import NotFound
@@ -24,6 +25,7 @@ from workbench.models.ledger import Ledger
 from workbench.session.open_session import OpenSession
 from workbench.session.tools import toolbox, tools_off
 from workbench.sources.options import Options
+from workbench.sources.planned_under import PlannedUnder, planned_under
 from workbench.sources.recorded import RecordedSession, make_setup, policy_for
 from workbench.sources.requests import RequestMarks
 from workbench.sources.services import Services
@@ -105,6 +107,14 @@ def note_model(opened: OpenSession) -> None:
     if told is not None and learnt_window(opened.events, setup.model) != told:
         news.append(window_setting(setup.model, told))
     opened.append(*news)
+
+
+def note_policy(services: Services, opened: OpenSession) -> None:
+    """Say in the log what the turn that begins is planned under, where its settings would not tell it later."""
+    now = PlannedUnder(opened.policy, opened.knobs, opened.setup.options.reserve)
+    policy = setting(opened.events, "policy") or services.settings.policy or DEFAULT
+    if (planned_under(opened.events) or PlannedUnder(policy, knobs_of(opened.events))) != now:
+        opened.append(now.setting)
 
 
 def new_session(services: Services, options: Options, title: str = "", *, fill: bool = True) -> OpenSession:

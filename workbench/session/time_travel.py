@@ -11,12 +11,16 @@ from typing import NamedTuple
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.context.plan import ContextPlan
+from workbench.context.setup import Setup
 from workbench.session.open_session import OpenSession
 from workbench.sources.options import Options
+from workbench.sources.own_requests import OwnRequests
 from workbench.sources.recorded import RecordedSession, make_setup
-from workbench.sources.requests import RequestMark
+from workbench.sources.requests import RequestMark, is_main
 from workbench.sources.services import Services
-from workbench.sources.source import Source, knobs_of, setting
+from workbench.sources.source import Source
+from workbench.views.compaction_values import PastOffer
+from workbench.views.compaction_view import past_offer
 from workbench.views.context_view import ContextView
 
 REMEMBERED = 16
@@ -52,6 +56,7 @@ class TimeTravel:
         self._plans: dict[int, ContextPlan] = {}
         self._wanted: Destination | None = None
         self._going = False
+        self._own: tuple[OpenSession, OwnRequests] | None = None
         self._view: ContextView | None = None
         """What was shown last."""
 
@@ -117,18 +122,38 @@ class TimeTravel:
         return plans[place]
 
     def _planned(self, opened: OpenSession, place: int) -> ContextPlan:
-        if opened.recorded is not None and opened.view == "recorded":
-            return opened.recorded.plan(place)
-        mark = opened.requests.marks[place]
-        events = opened.events[: mark.upto]
-        what_if = opened.recorded is not None
-        model = (mark.model if what_if else setting(events, "model")) or opened.setup.model
-        policy = (not what_if and setting(events, "policy")) or opened.policy
-        knobs = (not what_if and knobs_of(events)) or opened.knobs
-        source = Source(opened.name, list(events), model, policy, False, opened.session is None)
+        mark, recorded = opened.requests.marks[place], opened.recorded
+        if recorded is None:
+            return self._own_requests(opened).plan(place, mark)
+        if opened.view == "recorded":
+            return recorded.plan(place)
+        return self._setup(opened, place).plan(opened.events[: mark.upto] if mark.exact else recorded.made_from(mark))
+
+    def _own_requests(self, opened: OpenSession) -> OwnRequests:
+        if self._own is None or self._own[0] is not opened:
+            self._own = (opened, OwnRequests(self._services, opened.events))
+        return self._own[1]
+
+    def _setup(self, opened: OpenSession, place: int) -> Setup:
+        """What a request was planned under, or is where another policy is tried on what was recorded."""
+        mark, recorded = opened.requests.marks[place], opened.recorded
+        if recorded is None:
+            return self._own_requests(opened).setup(mark.upto)
+        model, events = mark.model or opened.setup.model, list(opened.events[: mark.upto])
+        source = Source(opened.name, events, model, opened.policy, False, opened.session is None)
         try:
-            setup = make_setup(self._services, self._options, source, policy, knobs, opened.recorded, place)
-        except WorkbenchError:  # a policy of that time that is gone: the one of today stands in
-            setup = opened.setup
-        made = setup.plan(events)
-        return made if what_if else made.as_reported(mark.reported)
+            return make_setup(self._services, self._options, source, opened.policy, opened.knobs, recorded, place)
+        except WorkbenchError:  # another model's window may not hold what the options ask for
+            return opened.setup
+
+    def offer(self, opened: OpenSession, shown: ContextView) -> tuple[PastOffer, Callable[[], PastOffer]] | None:
+        """What could have been compacted at the request that is shown: what is known at once, and what works out the
+        rest; None: now is shown, or the newest request of another agent, which stands for now."""
+        if shown.at is None or (shown.view and shown.is_newest):
+            return None
+        at, mark, main = shown.at, shown.requests[shown.at], is_main(shown.requests)
+        past, events = PastOffer(at + 1, shown.plan.size), opened.events[: mark.upto]
+        if not main(mark):
+            past = past._replace(nothing="this request was made beside the conversation")
+            return past, lambda: past
+        return past, lambda: past_offer(past, self._setup(opened, at), events)

@@ -23,6 +23,7 @@ from workbench.log.codec import decode, encode
 from workbench.log.errors import BadEvent
 from workbench.log.events import CONTINUED_FROM, Body, Compaction, Event, Failure, Setting
 from workbench.models.model_names import is_model_name
+from workbench.sources.planned_under import PLANNED_UNDER, PlannedUnder, planned_under
 
 NOT_APPLIED = "settings"
 """The category of the failure that tells what was not applied."""
@@ -66,16 +67,27 @@ def harmless(body: Body, refused: list[str]) -> Body:
     """A body without what reaches beyond the log, which is added to `refused`."""
     match body:
         case Setting(key="knobs", value=list() | tuple() as knobs):
-            kept: list[str] = []
-            for knob in map(str, knobs):
-                (kept if _is_harmless_knob(knob) and _loads([*kept, knob]) else refused).append(knob)
+            kept = _harmless_knobs(map(str, knobs), refused)
             return body if len(kept) == len(knobs) else Setting("knobs", kept)
+        case Setting(key=key) if key == PLANNED_UNDER:
+            under = planned_under([Event(1, "", 0, body)]) or PlannedUnder()
+            if not _is_policy(under.policy):
+                refused.append(f"policy={under.policy}")
+                under = under._replace(policy="")
+            return under._replace(knobs=tuple(_harmless_knobs(under.knobs, refused))).setting
         case Setting(key=key, value=value) if key in _CHECKS and not _CHECKS[key](str(value or "")):
             refused.append(f"{key}={value}")
             return Setting(key, "")
         case Compaction(meta=meta) if CONTINUED_FROM in meta:
             return structs.replace(body, meta={name: each for name, each in meta.items() if name != CONTINUED_FROM})
     return body
+
+
+def _harmless_knobs(knobs: Iterable[str], refused: list[str]) -> list[str]:
+    kept: list[str] = []
+    for knob in knobs:
+        (kept if _is_harmless_knob(knob) and _loads([*kept, knob]) else refused).append(knob)
+    return kept
 
 
 def _is_harmless_knob(knob: str) -> bool:

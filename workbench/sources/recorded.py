@@ -18,7 +18,7 @@ from workbench.config.errors import WrongCall
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan, Totals, Verdict
 from workbench.context.setup import Setup
-from workbench.log.events import Purpose
+from workbench.log.events import Event, Purpose
 from workbench.models.calibration import NOTHING, Beside, Calibration, Calibrator, PastThinking, ReportedSize
 from workbench.models.families import extra_framing, tokenizer_factor
 from workbench.sources.options import Options
@@ -96,10 +96,21 @@ class RecordedSession:
     def plan(self, at: int) -> ContextPlan:
         """A request as it was sent, by its place among the marks."""
         mark = self.marks[at]
-        made = self._plans.plan(mark)
+        if mark.exact or self.holds_contents(mark):
+            made = self._plans.plan(mark)
+        else:
+            made = replace(self._calibrated_setup(mark.model).plan(()), totals=NO_TOTALS)
         self._plain_setup(mark.model).counter.flush()
         made = made.as_reported(mark.reported, self._rest(at, made.totals), self._beside(mark), mark.exact)
         return replace(made, verdict=Verdict("fits", BY_HAND)) if mark.by_hand else made
+
+    def holds_contents(self, mark: RequestMark) -> bool:
+        """Whether the log holds what a request was made from: not what a sub-agent was told, nor a title's request."""
+        return self._is_main(mark) or mark.purpose == "compaction"
+
+    def made_from(self, mark: RequestMark) -> Sequence[Event]:
+        """The events that a request was made from, as far as the log has them."""
+        return self.events[: mark.upto] if self.holds_contents(mark) else ()
 
     def plan_upto(self, upto: int) -> ContextPlan:
         """The request that was made from the log up to an event; else the one that would have been, as estimated."""
@@ -185,9 +196,8 @@ class RecordedSession:
     def _all_totals(self) -> Sequence[Totals]:
         """Our count of each request, and of the next one, as the reports have taught."""
         plans = RequestPlans(self.events, self._bodies, self._calibrated_setup, sizes=True)
-        main = self._is_main
-        # Of what was asked beside the conversation, and neither written down nor reported, nothing is known.
-        known = (mark.exact or mark.reported is not None or main(mark) for mark in self.marks)
+        # Of what was asked beside the conversation, and not written down, nothing is known but its report.
+        known = (mark.exact or self.holds_contents(mark) for mark in self.marks)
         found = [
             plans.plan(mark).totals if is_known else NO_TOTALS for mark, is_known in zip(self.marks, known, strict=True)
         ]

@@ -73,14 +73,21 @@ def as_source(name: str, events: list[Event], *, live: bool = False, is_file: bo
 
 def _recorded(events: Sequence[Event]) -> tuple[bool, bool]:
     """Whether a log was written by another agent and nothing was said here since; and whether anything was decided."""
-    at = next((at for at in reversed(range(len(events))) if _says_recorded(events[at].body)), None)
-    if at is None:
+    end = recorded_end(events)
+    if not end:
         return False, False
-    # Where requests pass through the proxy, what the agent says comes behind the setting, and ends with a request.
-    at = next((later for later in reversed(range(at, len(events))) if _is_of_request(events[later].body)), at)
-    since = [event.body for event in events[at + 1 :]]
+    since = [event.body for event in events[end:]]
     said = any(isinstance(body, UserMessage | Usage) for body in since)
     return not said, any(isinstance(body, Override | Compaction | Revert) for body in since)
+
+
+def recorded_end(events: Sequence[Event]) -> int:
+    """How many events of a log another agent recorded; 0: none. What was said and decided here comes behind them."""
+    at = next((at for at in reversed(range(len(events))) if _says_recorded(events[at].body)), None)
+    if at is None:
+        return 0
+    # Where requests pass through the proxy, what the agent says comes behind the setting, and ends with a request.
+    return 1 + next((later for later in reversed(range(at, len(events))) if _is_of_request(events[later].body)), at)
 
 
 def _says_recorded(body: Body) -> bool:

@@ -63,6 +63,20 @@ class RunningCompaction(NamedTuple):
     """Whether it is only a draft: the user decides on it afterwards."""
 
 
+class PastOffer(NamedTuple):
+    """What could have been compacted at a past request, and was last compacted before it."""
+
+    number: int
+    """Of the request, from 1."""
+    tokens: int
+    nothing: str = ""
+    """Why there was nothing to compact; empty where there was, or where that is not known (yet)."""
+    would: str = ""
+    """What a compaction by hand would have summarised; empty where that is not known, or nothing."""
+    last: CompactionEntry | None = None
+    """The newest compaction then."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompactionView:
     """All that the panel shows."""
@@ -95,6 +109,8 @@ class CompactionView:
     way: WayFigures | None = None
     """What a proxy changes on the way; None: nothing."""
     running: RunningCompaction | None = None
+    past: PastOffer | None = None
+    """The same of the past request that is looked at; None: now is, or another agent's newest."""
 
 
 class PastAudit(NamedTuple):

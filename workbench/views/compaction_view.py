@@ -40,7 +40,7 @@ from workbench.log.events import (
 from workbench.proxy.policy_notes import policy_in, undone_in
 from workbench.sources.recorded import RecordedSession
 from workbench.sources.savings import WayFigures, left_out, way_figures
-from workbench.views.compaction_values import CompactionMark, CompactionView, Curve, PastAudit
+from workbench.views.compaction_values import CompactionMark, CompactionView, Curve, PastAudit, PastOffer
 
 FEW = 3_000
 """Events up to which it is found out, unasked, whether there is anything to compact."""
@@ -226,6 +226,7 @@ def view(inputs: CompactionInputs) -> CompactionView:
     else:
         curve = inputs.figures.curve(found, total, limit, window)
     nothing, would = _selected(inputs)
+    would = would and f"summarise {would}"
     return CompactionView(
         policy=inputs.policy,
         mode=knobs.mode,
@@ -267,19 +268,36 @@ def _cleared(events: Sequence[Event]) -> tuple[int, ...]:
 
 
 def _selected(inputs: CompactionInputs) -> tuple[str, str]:
-    """Why a compaction by hand would come to nothing, or else what it would summarise."""
-    planner = inputs.planner
-    if planner is None:
+    """Of now."""
+    if inputs.planner is None:
         return inputs.selected or ("", "")
+    return offer(inputs.setup, inputs.planner, inputs.events)
+
+
+def offer(setup: Setup, planner: Planner, events: Sequence[Event], keep: str = "keep") -> tuple[str, str]:
+    """Why a compaction by hand would come to nothing, or else what it would summarise and `keep`.
+
+    `planner` is used up; `events`: the log, or a thin one that says the same of compactions.
+    """
     plan = planner.plan()
     try:
-        found = select_for(inputs.setup, plan, inputs.events, "manual")
+        found = select_for(setup, plan, events, "manual")
     except CompactionRefused as refused:
         return str(refused).removeprefix("nothing to compact: "), ""
-    made = worthwhile(inputs.setup, plan, found, can_recall(planner.events), planner.plan_with, "manual")
-    kept = f", and keep {counted(len(found.kept), 'event')} of them" if found.kept else ""
+    made = worthwhile(setup, plan, found, can_recall(planner.events), planner.plan_with, "manual")
+    kept = f", and {keep} {counted(len(found.kept), 'event')} of them" if found.kept else ""
     little = f"; it {made.little}" if made.little else ""
-    return "", f"summarise {summarised_words(found, source_tokens(found, plan))}{kept}{little}"
+    return "", f"{summarised_words(found, source_tokens(found, plan))}{kept}{little}"
+
+
+def past_offer(past: PastOffer, setup: Setup, events: Sequence[Event]) -> PastOffer:
+    """What could have been compacted when a log was no longer than this, under what held then."""
+    found = record(events)
+    past = past._replace(last=found.entries[-1] if found.entries else None)
+    if len(events) > FEW:
+        return past
+    nothing, would = offer(setup, setup.planner(events), events, keep="kept")
+    return past._replace(nothing=nothing, would=would)
 
 
 def audit_again(setup: Setup, events: Sequence[Event], entry: CompactionEntry) -> PastAudit:

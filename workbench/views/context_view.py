@@ -26,6 +26,7 @@ from workbench.log.events import (
 )
 from workbench.models.calibration import Calibration
 from workbench.models.ledger import Ledger
+from workbench.sources.planned_under import PLANNED_UNDER
 from workbench.sources.requests import RequestMark, is_main
 from workbench.views.row_lookup import row_of
 
@@ -33,6 +34,10 @@ COUNTING = "counted otherwise"
 """What a request has beside its rows, where these are all of it."""
 MOST_PLANNED = 20_000
 """Events of a log whose past requests are all planned to answer a question."""
+
+
+_DECIDING = ("policy", "model", "knobs", "window", PLANNED_UNDER)
+"""Settings after which requests are planned otherwise."""
 
 
 class OverrideWish(NamedTuple):
@@ -142,6 +147,8 @@ def unattributed_words(plan: ContextPlan) -> str:
     """What is in a request of another agent's and in no row."""
     if plan.whole:
         return f"the provider counts {'more' if plan.unattributed >= 0 else 'fewer'} tokens than we do"
+    if not plan.totals.tokens:
+        return "all of the request: what it held is not in the log"
     known = plan.beside
     if known.tokens:
         parts = zip(known, ("system prompt and tools", "thinking"), strict=True)
@@ -251,7 +258,7 @@ class LogQueries:
 
 
 def _changes_policy(event: Event) -> bool:
-    return isinstance(event.body, Setting) and event.body.key in ("policy", "model", "knobs", "window")
+    return isinstance(event.body, Setting) and event.body.key in _DECIDING
 
 
 def _state_at(plan: ContextPlan, seq: int) -> State | None:

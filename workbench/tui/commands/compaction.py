@@ -45,6 +45,10 @@ async def digest(host: Host, argument: str) -> None:
 
 
 async def _by_hand(host: Host, *, digest: bool) -> None:
+    view = host.model.state.compaction
+    if view is not None and view.past is not None:
+        way = "go to the newest first (}, or Esc in the input)"
+        raise Refused(f"request {view.past.number:,} was sent and cannot be compacted: {way}")
     from workbench.tui.compaction.preview import PreviewScreen  # late: the first frame does not wait
     from workbench.tui.compaction.preview_stages import AgreedCompaction
 

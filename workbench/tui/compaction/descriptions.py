@@ -15,8 +15,8 @@ from workbench.compaction.values import Fact, SummaryDraft
 from workbench.config.text import percent, printable
 from workbench.context.policy import Mode
 from workbench.log.events import Compaction
-from workbench.tui.widgets.wrapped_lines import flowing
-from workbench.views.compaction_values import CompactionView, RunningCompaction, progress_text
+from workbench.tui.widgets.wrapped_lines import flowing, hanging
+from workbench.views.compaction_values import CompactionView, PastOffer, RunningCompaction, progress_text
 
 Rows = list[tuple[str, str]]
 """A report: what, and how much."""
@@ -62,11 +62,39 @@ def running_line(running: RunningCompaction, now: float) -> Content:
     return Content.assemble((f"⟳ {what}: ", "bold $accent"), f"{progress_text(running.progress)} · {seconds}")
 
 
+def past_line(past: PastOffer) -> Content:
+    """That a past request is looked at, and the key back."""
+    said = f"request {past.number:,} in view: {past.tokens:,} tokens"
+    return Content.assemble(("◷ ", "bold"), said, (" · } goes to the newest", "$quiet"))
+
+
+def would_lines(view: CompactionView, width: int) -> list[Content]:
+    """What a compaction would summarise, or could have at the past request that is in view; nothing where unknown."""
+    past = view.past
+    if past is not None and past.would:
+        then = Content.styled("compacting then would have summarised ", "$quiet")
+        return Content.assemble(then, printable(past.would)).wrap(width)
+    if past is not None:
+        then = Content.styled("nothing could be compacted then: ", "$quiet")
+        return list(hanging(then, printable(past.nothing), width)) if past.nothing else []
+    if view.would:
+        return Content.assemble(("compacting now would ", "$quiet"), printable(view.would)).wrap(width)
+    if view.nothing and view.last is not None:  # before the first one, the last line says it
+        return list(hanging(Content.styled("nothing to compact: ", "$quiet"), printable(view.nothing), width))
+    return []
+
+
 # What came last
 
 
 def last_lines(view: CompactionView, width: int) -> list[Content]:
     """The figures of the newest compaction; where there is none, why. No figure is broken in two."""
+    if view.past is not None:
+        if view.past.last is None:
+            return [Content.styled("no compaction before it", "$quiet")]
+        last = view.past.last
+        before = Content.styled("the last before it ", "$quiet")
+        return Content.assemble(before, (f"#{last.event.seq}: ", "bold"), figures(last)).wrap(width)
     if view.failed is not None:
         said = f"{view.failed.kind}: {printable(view.failed.message)}"
         return Content.assemble((f"✗ failed at event {view.failed.seq}, ", "bold $error"), said).wrap(width)

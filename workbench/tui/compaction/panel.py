@@ -68,22 +68,17 @@ class NextLine(Observing, Widget):
             return Content.assemble(
                 descriptions.running_line(view.running, time.monotonic()), (" · Esc stops it", "$quiet")
             )
-        return descriptions.next_line(view)
+        return descriptions.next_line(view) if view.past is None else descriptions.past_line(view.past)
 
 
 class WouldLine(Observing, WrappedLines):
-    """What a compaction would summarise now, and what it would keep."""
+    """What a compaction would summarise, and what it would keep: now, or at the past request in view."""
 
     compaction = observed(lambda session: session.compaction, layout=True)
 
     def lines(self, width: int) -> Sequence[Content]:
         """The figures; nothing where they are not known."""
-        view = self.compaction
-        if view is not None and view.would:
-            return Content.assemble(("compacting now would ", "$quiet"), printable(view.would)).wrap(width)
-        if view is not None and view.nothing and view.last is not None:  # before the first one, the last line says it
-            return list(hanging(Content.styled("nothing to compact: ", "$quiet"), printable(view.nothing), width))
-        return []
+        return descriptions.would_lines(self.compaction, width) if self.compaction is not None else []
 
 
 class WayLine(Observing, WrappedLines):

@@ -18,7 +18,7 @@ from workbench.config.text import counted
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.lab.replay import LabSource
-from workbench.lab.values import PolicyRun
+from workbench.lab.values import MISSED_IN_100, PolicyRun
 from workbench.sources.source import as_source
 from workbench.tui.screens.lab_knobs import LabKnobs, effect, title, turned_by
 from workbench.tui.screens.lab_misses import MissesScreen
@@ -51,7 +51,7 @@ class LabScreen(Finder[PolicyChange]):
         Column(""),
         Column("tokens", 6, right=True),
         Column("peak", 7, right=True, least=70),
-        Column("missed in 100", 13, right=True),
+        Column(MISSED_IN_100, 13, right=True),
         Column("cost", 8, right=True),
     )
     WIDE_COLUMNS = (
@@ -61,7 +61,7 @@ class LabScreen(Finder[PolicyChange]):
         Column("peak", 9, right=True),
         Column("too large", 9, right=True),
         Column("compacted", 9, right=True),
-        Column("missed in 100", 13, right=True),
+        Column(MISSED_IN_100, 13, right=True),
         Column("cost", 9, right=True),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -232,6 +232,8 @@ class LabScreen(Finder[PolicyChange]):
         self.about.update(self._told())
         model = f" · {self._asked.model}" if self._asked.model else ""
         head = f"{self.NAME} · {counted(self.requests, 'request')}{model}" if self._lab is not None else self.NAME
+        if self._lab is not None and self._lab.beside:
+            head += f" · {self._lab.beside:,} beside the conversation not counted"
         self.box.border_title = one_line(head)
 
     def _told(self) -> Content:

@@ -9,7 +9,7 @@ from textual.content import Content
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.context.load import RECORDED
-from workbench.lab.values import PolicyRun
+from workbench.lab.values import ABOUT_MISSED, PolicyRun
 from workbench.tui.compaction.plot import MADE
 from workbench.tui.screens.lab_plot import MISSED, LabLine, LabPicture, signs
 from workbench.tui.screens.text_blocks import per_cent
@@ -102,7 +102,7 @@ class LabTable:
     def legend(self) -> str:
         """What the bars are made of; empty while there are none."""
         bars = [_parts(run) for run in self.made]
-        missed = f"  {MISSED} facts missed in 100 requests" if any(run.misses for run in self.made) else ""
+        missed = f"  {MISSED} {ABOUT_MISSED}" if any(run.misses for run in self.made) else ""
         return f"{bar_legend(bars, short_name(self.base), PARTS)}{missed}" if bars else ""
 
     def picture(self, marked: str, at: int) -> LabPicture:

@@ -1,0 +1,73 @@
+"""The requests of a session of ours as they were sent: each planned under what held then, whatever was set since.
+
+What another agent recorded before the session went on here is planned as it was recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from workbench.config.errors import WorkbenchError
+from workbench.context.plan import ContextPlan
+from workbench.context.setup import Setup
+from workbench.log.events import Event
+from workbench.sources.options import Options
+from workbench.sources.planned_under import PlannedUnder, planned_under
+from workbench.sources.recorded import ListedRequest, RecordedSession
+from workbench.sources.requests import RequestMark
+from workbench.sources.services import Services
+from workbench.sources.source import as_source, recorded_end
+
+
+class OwnRequests:
+    """Plans them for whoever looks back: the screen, `plan --nth`, `requests`."""
+
+    def __init__(self, services: Services, events: Sequence[Event]) -> None:
+        """`events` may grow."""
+        self._services = services
+        self._events = events
+
+    @cached_property
+    def _recorded(self) -> RecordedSession | None:
+        """What another agent recorded of it; None: nothing."""
+        source = as_source("", list(self._events[: recorded_end(self._events)]))
+        return RecordedSession(self._services, Options(), source) if source.recorded else None
+
+    def _was_recorded(self, upto: int) -> RecordedSession | None:
+        """The recording that a request made from the log up to an event is part of."""
+        recorded = self._recorded
+        return recorded if recorded is not None and upto < len(recorded.events) else None
+
+    def setup(self, upto: int) -> Setup:
+        """What held when the log ended with an event. A policy of that time that is gone is not used."""
+        events = list(self._events[:upto])
+        source = as_source("", events)
+        under = planned_under(events) or PlannedUnder(source.policy, source.knobs)
+        asked = Options(policy=under.policy, knobs=under.knobs, reserve=under.reserve)
+        plain = source._replace(model=source.model or self._services.default_model, policy="", knobs=())
+        try:
+            return self._services.set_up(asked, plain)
+        except WorkbenchError:
+            return self._services.set_up(Options(), plain)
+
+    def plan(self, place: int, mark: RequestMark) -> ContextPlan:
+        """A request, by its place among all of them."""
+        recorded = self._was_recorded(mark.upto)
+        if recorded is not None and place < len(recorded.marks):
+            return recorded.plan(place)
+        return self.setup(mark.upto).plan(self._events[: mark.upto]).as_reported(mark.reported)
+
+    def plan_upto(self, upto: int) -> ContextPlan:
+        """The request that would have been made from the log up to an event."""
+        recorded = self._was_recorded(upto)
+        return self.setup(upto).plan(self._events[:upto]) if recorded is None else recorded.plan_upto(upto)
+
+    def listed(self, marks: Sequence[RequestMark]) -> Sequence[ListedRequest]:
+        """All of them with our count of each: as it was noted when it was made, else counted again."""
+        before = self._recorded.listed if self._recorded is not None else ()
+        return [*before, *(self._listed(at, marks[at]) for at in range(len(before), len(marks)))]
+
+    def _listed(self, place: int, mark: RequestMark) -> ListedRequest:
+        tokens = mark.estimate or self.plan(place, mark).totals.tokens
+        return ListedRequest(place + 1, mark, tokens, None if mark.reported is None else mark.reported - tokens)
