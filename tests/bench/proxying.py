@@ -52,7 +52,7 @@ class _Child(NamedTuple):
         return sum(map(_seconds, (self.process, *self.process.children())))
 
     async def settled(self) -> None:
-        """Wait until neither it nor its recorder has anything to do: the recorder gathers for a while before it works."""
+        """Wait until neither it nor its recorder has anything to do; the recorder waits a little before it works."""
         before, since = -1.0, wall()
         while wall() - since < SETTLED:
             await asyncio.sleep(0.05)

@@ -128,9 +128,9 @@ class LiveConversation(RequestThread):
             gone.append(self._reply.span)  # the agent did not take it
         if gone:
             self._change_past(exchange, spans, gone, grown)
-        for at, message in enumerate(talk):
+        for at in range(same, len(talk)):
             if spans[at] is None:
-                spans[at] = self._take(message)
+                spans[at] = self._take(talk[at])
         self._names, self._spans = names, [span for span in spans if span is not None]
         self._last = LastMessage.of(talk)
         self._reply = None
