@@ -319,6 +319,8 @@ class LastMessage(NamedTuple):
         The last one may have grown. A first message alone is not enough to tell: others may begin with the same words.
         """
         known, given = len(names), exchange.names
+        if given[:1] != list(names[:1]):
+            return 0  # as most others do, without a look at the rest
         if given[:known] == list(names):
             return known
         is_longer = known > 1 and given[: known - 1] == list(names[:-1]) and self.grows_to(exchange.talk[known - 1 :])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -22,6 +23,10 @@ REMEMBERED: Final = 96 << 20
 CONVERSATIONS: Final = 400
 _PROBE: Final = 32
 """Bytes by which most other conversations are told apart."""
+_LOOKED_AT: Final = 8
+"""Bodies that are compared with a new one, where many begin alike."""
+_CHANGED: Final = 4
+"""So many of the last messages may differ in the next request of a conversation: marks for the cache move."""
 _PER_MESSAGE: Final = 100
 """Bytes of memory for what is noted beside a message."""
 _OPENING: Final = re.compile(rb"[ \t\r\n]*\{[ \t\r\n]*")
@@ -52,18 +57,21 @@ class RepeatedBodies:
             body = None
         if body is None:
             return loaded(countable(data))
-        if before is not None:
+        if before is not None and before.goes_on_in(repeated):
             self._forget(before)
         self._keep(body)
         return {name: [*body.messages.values] if name == key else each.value for name, each in body.fields.items()}
 
     def _begins_like(self, data: bytes, key: str) -> tuple[_KeptBody | None, _Repeated]:
-        for body in reversed(self._kept):
-            if body.key == key and data.startswith(body.probe, body.probe_at):
-                found = body.repeated_in(data)
-                if found is not None:
-                    return body, found
-        return None, _Repeated(_Messages(0, [], [], []), 0, {})
+        """The body with which another has most in common."""
+        best, most = None, _Repeated(_Messages(0, [], [], []), 0, {})
+        for body in islice((each for each in reversed(self._kept) if each.may_go_on_in(data, key)), _LOOKED_AT):
+            found = body.repeated_in(data)
+            if found is not None and len(found.messages.ends) > len(most.messages.ends):
+                best, most = body, found
+                if body.goes_on_in(found):
+                    break
+        return best, most
 
     def _keep(self, body: _KeptBody) -> None:
         if body.size > self._most // 3:
@@ -122,11 +130,20 @@ class _KeptBody:
         """In their order; that of the messages is empty."""
         self._written = data[: messages.ends[-1]]
         noted = PER_VALUE * messages.counts[-1] + _PER_MESSAGE * len(messages.ends)
-        self.size = len(self._written) + noted + sum(each.size for each in fields.values())
+        self.size = len(self._written) + messages.ends[0] + noted + sum(each.size for each in fields.values())
         end = messages.ends[len(messages.ends) // 2]
-        self.probe_at = max(end - _PROBE, 0)
-        """Where a body has the same few bytes if it has half of the messages."""
-        self.probe = data[self.probe_at : end]
+        self._middle_at = max(end - _PROBE, 0)
+        self._middle = data[self._middle_at : end]
+        self._first = data[: messages.ends[0]]
+
+    def may_go_on_in(self, data: bytes, key: str) -> bool:
+        """Whether another body has at least the first message and one in the middle; it takes next to no time."""
+        is_likely = key == self.key and data.startswith(self._middle, self._middle_at)
+        return is_likely and data.startswith(self._first)
+
+    def goes_on_in(self, found: _Repeated) -> bool:
+        """Whether a body that repeats so much is the next one of the conversation: it needs this one no more."""
+        return len(self.messages.ends) - len(found.messages.ends) <= _CHANGED
 
     def repeated_in(self, data: bytes) -> _Repeated | None:
         """What another body has of this one, with something new behind it."""
