@@ -128,13 +128,13 @@ class _KeptBody:
         self.messages = messages
         self.fields = fields
         """In their order; that of the messages is empty."""
-        self._written = data[: messages.ends[-1]]
+        self._written = memoryview(data)  # parts of it are compared without being copied
         noted = PER_VALUE * messages.counts[-1] + _PER_MESSAGE * len(messages.ends)
-        self.size = len(self._written) + messages.ends[0] + noted + sum(each.size for each in fields.values())
+        self.size = len(data) + noted + sum(each.size for each in fields.values())
         end = messages.ends[len(messages.ends) // 2]
         self._middle_at = max(end - _PROBE, 0)
         self._middle = data[self._middle_at : end]
-        self._first = data[: messages.ends[0]]
+        self._first = self._written[: messages.ends[0]]
 
     def may_go_on_in(self, data: bytes, key: str) -> bool:
         """Whether another body has at least the first message and one in the middle; it takes next to no time."""
@@ -148,12 +148,12 @@ class _KeptBody:
     def repeated_in(self, data: bytes) -> _Repeated | None:
         """What another body has of this one, with something new behind it."""
         ends, same, most = self.messages.ends, 0, len(self.messages.ends)
-        if data.startswith(self._written):
+        if data.startswith(self._written[: ends[-1]]):
             same = most
         while same < most:
             middle = (same + most + 1) // 2
             begin, end = ends[same - 1] if same else 0, ends[middle - 1]
-            same, most = (middle, most) if data[begin:end] == self._written[begin:end] else (same, middle - 1)
+            same, most = (middle, most) if data.startswith(self._written[begin:end], begin) else (same, middle - 1)
         while same:
             comma = _COMMA.match(data, ends[same - 1])
             if comma:
