@@ -268,3 +268,17 @@ def test_conversations_that_take_turns_are_all_remembered(monkeypatch: pytest.Mo
     assert [one[1] is other[1] for one, other in zip([*first[1:], first[0]], second, strict=True)] == [True] * 3 + [
         False
     ]
+
+
+def test_agents_that_go_apart_late_do_not_take_each_others_place() -> None:
+    bodies = RepeatedBodies()
+    shared = [user(f"step {number}") for number in range(10)]
+    talks = [[*shared, *(user(f"{name} {number}") for number in range(8))] for name in ("one", "other")]
+    before = [bodies.read(json.dumps({"messages": talk}).encode(), "messages")["messages"] for talk in talks]
+    for _ in range(3):
+        for at, talk in enumerate(talks):
+            talk.append(user("go on"))
+            now = bodies.read(json.dumps({"messages": talk}).encode(), "messages")["messages"]
+            assert now == talk
+            assert all(one is other for one, other in zip(now[:-1], before[at], strict=True))
+            before[at] = now

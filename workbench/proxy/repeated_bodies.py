@@ -165,6 +165,7 @@ class _KeptBody:
 def _read_new(data: bytes, key: str, repeated: _Repeated) -> _KeptBody | None:
     """Read a body without what it repeats; None: it has to be read as a whole. Raises what the decoders raise."""
     (start, ends, counts, values), cut, known = repeated
+    ends, counts, values = ends.copy(), counts.copy(), values.copy()
     new = data[:start] + data[cut:]
     count = counts[-1] + values_in(data[ends[-1] : cut]) if ends else 0
     check_count(len(data), lambda: count + values_in(new))
