@@ -12,8 +12,8 @@ from workbench.context.plan import ContextPlan
 from workbench.log.events import Event
 from workbench.session.open_session import OpenSession
 from workbench.session.opening import Replanned, note_model, replan, wanted_slots
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 
 _CUT: tuple[State, ...] = ("truncated", "masked", "dropped")
 """What a policy may do to an item without a summary."""

@@ -13,7 +13,7 @@ from tui.compaction.long_talk import WINDOW, panel, rest
 from tui.compaction.views import nested
 from tui.play import program, settle, shown, told, until
 from tui.screens.looking import seen
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.main.screen import MainScreen
