@@ -18,6 +18,7 @@ import psutil
 
 from bench import children
 from bench.harness import Rounds, Row, Scale, beside, wall
+from workbench.proxy.recorder_process import GATHER
 
 PEER = "bare forwarder"
 SIZES = (("5 KB", 5_000), ("50 KB", 50_000), ("500 KB", 500_000), ("2 MB", 2_000_000))
@@ -33,6 +34,8 @@ ROUNDS = 20
 """Requests in a row."""
 IDLE = 0.001
 """Seconds of the processor that a process uses at most in a twentieth of a second when it has nothing to do."""
+SETTLED = 3 * GATHER
+"""Seconds after which a process that uses nothing has nothing left to do."""
 _NUMBERS = count(1)
 
 
@@ -49,11 +52,14 @@ class _Child(NamedTuple):
         return sum(map(_seconds, (self.process, *self.process.children())))
 
     async def settled(self) -> None:
-        """Wait until neither it nor its recorder has anything to do."""
-        before = -1.0
-        while (now := self.all_seconds()) - before > IDLE:
-            before = now
+        """Wait until neither it nor its recorder has anything to do; the recorder waits a little before it works."""
+        before, since = -1.0, wall()
+        while wall() - since < SETTLED:
             await asyncio.sleep(0.05)
+            now = self.all_seconds()
+            if now - before > IDLE:
+                since = wall()
+            before = now
 
 
 def _seconds(process: psutil.Process) -> float:

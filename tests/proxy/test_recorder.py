@@ -22,9 +22,9 @@ from workbench.log.codec import clean
 from workbench.log.errors import ReadOnly
 from workbench.log.events import Request, RequestAnswer
 from workbench.log.store import Store
-from workbench.proxy import known_hashes, recorder
+from workbench.proxy import known_values, recorder
 from workbench.proxy import sessions as sessions_module
-from workbench.proxy.known_hashes import KnownHashes
+from workbench.proxy.known_values import ByIdentity
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Route, Upstreams
 from workbench.proxy.server import ProxyServer
@@ -198,7 +198,7 @@ def test_what_a_conversation_repeats_is_hashed_once(recording: Recording, monkey
         hashed.append(value)
         return content_hash(value)
 
-    for module in (known_hashes, request_thread):
+    for module in (known_values, request_thread):
         monkeypatch.setattr(module, "content_hash", counting)
     talk: list[dict[str, Any]] = []
     for number in range(30):
@@ -210,13 +210,16 @@ def test_what_a_conversation_repeats_is_hashed_once(recording: Recording, monkey
         assert [value for value in hashed if value in talk[:-2]] == []
 
 
-@given(st.lists(VALUES, max_size=12), st.integers(0, 60))
-def test_known_hashes_are_the_hashes_and_never_take_more_than_they_may(values: list[Any], most: int) -> None:
-    known = KnownHashes(most)
+@given(st.lists(VALUES, max_size=12), st.integers(0, 3_000))
+def test_known_values_are_as_found_and_never_take_more_than_they_may(values: list[Any], most: int) -> None:
+    known = ByIdentity(content_hash, most)
     lookalikes = [1, True, 1.0, "1", [1], [True], {"a": 1}, {"a": 1.0}]
-    for value in (*values, *lookalikes, *reversed(values), *lookalikes):
-        assert known.of(value) == content_hash(value)
-        assert known._size == sum(map(len, known._known)) <= most
+    everything = [*values, *lookalikes, *reversed(values), *lookalikes]
+    for value in everything:
+        assert known.of(value) == known.of([value][0]) == content_hash(value)
+        assert known.each([value, value]) == [content_hash(value)] * 2
+        assert known._size == sum(size for _, _, size in known._known.values()) <= most
+    assert known.of([*everything]) == content_hash(everything)
 
 
 @given(VALUES)

@@ -128,9 +128,9 @@ class LiveConversation(RequestThread):
             gone.append(self._reply.span)  # the agent did not take it
         if gone:
             self._change_past(exchange, spans, gone, grown)
-        for at, message in enumerate(talk):
+        for at in range(same, len(talk)):
             if spans[at] is None:
-                spans[at] = self._take(message)
+                spans[at] = self._take(talk[at])
         self._names, self._spans = names, [span for span in spans if span is not None]
         self._last = LastMessage.of(talk)
         self._reply = None
@@ -319,6 +319,8 @@ class LastMessage(NamedTuple):
         The last one may have grown. A first message alone is not enough to tell: others may begin with the same words.
         """
         known, given = len(names), exchange.names
+        if given[:1] != list(names[:1]):
+            return 0  # as most others do, without a look at the rest
         if given[:known] == list(names):
             return known
         is_longer = known > 1 and given[: known - 1] == list(names[:-1]) and self.grows_to(exchange.talk[known - 1 :])

@@ -19,14 +19,15 @@ from workbench.proxy.records import (
     Feedback,
     HeldRecord,
     NotedRecord,
-    Payload,
     Record,
     ReplacedRecord,
     UnreadRecord,
 )
+from workbench.proxy.repeated_bodies import RepeatedBodies
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import CameBack, HoldMark, OpenRequest, ProxySessions, SentRequest
-from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, read_body
+from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, unpacked
+from workbench.wire.parts import PLACES
 
 MOST_OPEN: Final = 10_000
 """Requests whose answers are waited for; the oldest is forgotten first."""
@@ -54,6 +55,7 @@ class BatchRecording:
         sessions.in_batches = True
         self._open: dict[int, _Open] = {}
         self._waiting: dict[int, OpenRequest] = {}
+        self._bodies = RepeatedBodies()
         self._lost: Counter[str] = Counter()
         self._done = self._taken = 0
         self.is_stored = True
@@ -133,7 +135,7 @@ class BatchRecording:
     def _ask(self, record: AskedRecord, data: bytes) -> None:
         headers, largest = CIMultiDict(record.headers), record.largest or LARGEST
         try:
-            body = _request_in(record.payload, data, headers, largest)
+            body = self._request_in(record, data, headers, largest)
         except BodyTooLarge as error:
             said = self._passed_unread("a request", str(error))
             self._sessions.note_unread(record.route, headers, said)
@@ -147,6 +149,14 @@ class BatchRecording:
             self._waiting[record.number] = asked
         if len(self._open) > MOST_OPEN:
             del self._open[next(iter(self._open))]
+
+    def _request_in(self, record: AskedRecord, data: bytes, headers: Mapping[str, str], largest: int) -> dict[str, Any]:
+        """The body of a request, empty where there is none. Raises BodyTooLarge."""
+        if record.payload == "frame":
+            return request_in(data.decode(errors="surrogatepass"))
+        whole = unpacked(data, headers.get("Content-Encoding", ""), largest)
+        found = self._bodies.read(whole, PLACES[record.route.dialect or "chat"][1])
+        return found if isinstance(found, dict) else {}
 
     def _hold(self, record: HeldRecord) -> None:
         found = self._open.get(record.number)
@@ -180,9 +190,3 @@ class BatchRecording:
     def _passed_unread(self, what: str, why: str) -> str:
         self.lose(f"{what} was passed on unread: {why}")
         return PASSED_UNREAD.format(what, why)
-
-
-def _request_in(payload: Payload, data: bytes, headers: Mapping[str, str], largest: int) -> dict[str, Any]:
-    if payload == "frame":
-        return request_in(data.decode(errors="surrogatepass"))
-    return read_body(data, headers, largest)

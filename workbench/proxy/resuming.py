@@ -34,7 +34,7 @@ from workbench.log.session import Session
 from workbench.log.store import Store
 from workbench.proxy.conversation import EventSpan, LastMessage, LastReply, LiveConversation, said_in
 from workbench.proxy.senders import Sender, texts_of
-from workbench.traces.building import Builder, content_hash
+from workbench.traces.building import Builder
 from workbench.traces.request_thread import Exchange
 from workbench.wire.dialects import split
 from workbench.wire.requests import RequestBodies
@@ -90,7 +90,7 @@ class _Resumed(LiveConversation):
         exchange = _exchange(bodies, last)
         super().__init__(builder, exchange)
         self._request, self._hashes = last.seq, bodies.hashes(last.seq)
-        self._head = content_hash([exchange.system, exchange.parts.tools])
+        self._head = exchange.head_name
         self._names = exchange.names
         self._last = LastMessage.of(exchange.talk)
         self._spans = self._found_again(exchange.talk, events[: last.seq])

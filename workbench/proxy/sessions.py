@@ -16,16 +16,17 @@ from workbench.log.ids import new_id
 from workbench.log.store import Store
 from workbench.proxy.conversation import LiveConversation
 from workbench.proxy.conversation_marks import ConversationMark
-from workbench.proxy.known_hashes import KnownHashes
+from workbench.proxy.known_values import ByIdentity, KnownMessage
 from workbench.proxy.places import NO_FOLDER, StoredConversation, place_of, starter_of
 from workbench.proxy.policy_notes import without_policy
 from workbench.proxy.resuming import recorded_sessions, resumed
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import Sender, folder_of, sender_of, stored_headers, users_words
 from workbench.proxy.storing import sender_in, store_together, taken_up
-from workbench.traces.building import Builder
+from workbench.traces.building import Builder, content_hash
 from workbench.traces.request_thread import Exchange
 from workbench.wire.dialects import split
+from workbench.wire.parts import Unmarked
 from workbench.wire.requests import RequestBodies
 from workbench.wire.responses import EARLIER, EarlierResponses, UnknownResponse
 
@@ -108,7 +109,8 @@ class ProxySessions:
         self._earlier = EarlierResponses()
         self._first = first
         self._folder = folder
-        self._hashes = KnownHashes()
+        self._messages = ByIdentity(KnownMessage.of)
+        self._hashes = ByIdentity(content_hash)
         self._changed: dict[StoredConversation, None] = {}
         """Those with something to store."""
         self._gone: list[str] = []
@@ -175,8 +177,15 @@ class ProxySessions:
         assert dialect is not None
         body = self._whole(self._redact(request.body) if self._redact else request.body)
         model = request.route.model or str(body.get("model") or "")
-        parts = split(dialect, body)
-        return Exchange(dialect, body, {}, model, request.at, parts, tuple(map(self._hashes.of, parts.messages)))
+        known: list[KnownMessage] = []
+
+        def unmark(values: Sequence[Any]) -> list[Unmarked]:
+            known[:] = self._messages.each(values)  # of the messages, which come last
+            return [each.unmarked for each in known]
+
+        parts = split(dialect, body, unmark)
+        hashes, names = tuple(each.hash for each in known), tuple(each.name for each in known)
+        return Exchange(dialect, body, {}, model, request.at, parts, hashes, names, self._hashes.of)
 
     def _whole(self, body: dict[str, Any]) -> dict[str, Any]:
         """A request with what the provider remembers, as far as that passed here, where it sends only what is new."""

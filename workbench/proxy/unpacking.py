@@ -19,6 +19,8 @@ MOST_VALUES: Final = 500_000
 MOST_LAYERS: Final = 4
 """Encodings of one body, one around the other."""
 _PIECE: Final = 64 * 1024
+PER_VALUE: Final = 100
+"""Bytes of memory for one value, beside its text."""
 _SMALL: Final = MIB
 """Bytes of JSON that are read without counting their values."""
 
@@ -80,10 +82,26 @@ def _limited(pieces: Iterable[bytes], largest: int) -> Iterator[bytes]:
 
 def countable(text: T) -> T:
     """The same JSON, if it holds few enough values to be read. Raises BodyTooLarge."""
-    marks: Any = ",[{\n" if isinstance(text, str) else (b",", b"[", b"{", b"\n")
-    if len(text) > _SMALL and sum(map(text.count, marks)) > MOST_VALUES:
-        raise BodyTooLarge(f"it has more than {MOST_VALUES:,} JSON values")
+    check_count(len(text), lambda: values_in(text))
     return text
+
+
+def check_count(size: int, values: Callable[[], int]) -> None:
+    """Whether a body of so many bytes holds few enough values to be read; `values` counts them. Raises BodyTooLarge."""
+    if size > _SMALL and values() > MOST_VALUES:
+        raise BodyTooLarge(f"it has more than {MOST_VALUES:,} JSON values")
+
+
+def values_in(text: str | bytes) -> int:
+    """How many values JSON has at most, and a few more."""
+    if isinstance(text, bytes):
+        return len(text) - len(text.translate(None, b",[{\n"))  # in half the time of counting each
+    return sum(map(text.count, ",[{\n"))
+
+
+def memory_of(text: bytes) -> int:
+    """Bytes of memory that JSON takes with what is read from it, roughly."""
+    return len(text) + PER_VALUE * values_in(text)
 
 
 def _size(number: int) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress, count, takewhile
@@ -31,6 +31,10 @@ class Exchange:
     """The body's."""
     known: tuple[str, ...] = ()
     """The hashes of its first messages, where they were made already."""
+    known_names: tuple[str, ...] = ()
+    """What all of its messages compare by (`name_of`), where that was found out already."""
+    hash_of: Callable[[Any], str] = content_hash
+    """What does as `content_hash`, and may remember it."""
     is_exact: bool = True
     """Whether the body is what was sent; not where a tracer or another dialect wrote it otherwise."""
 
@@ -48,7 +52,12 @@ class Exchange:
     @cached_property
     def prompt_name(self) -> str:
         """What its system prompt is known by."""
-        return content_hash(self.prompt)
+        return self.hash_of(self.prompt)
+
+    @property
+    def head_name(self) -> str:
+        """What its system prompt and its tools are known by."""
+        return self.hash_of([self.system, self.parts.tools])
 
     @cached_property
     def hashes(self) -> tuple[str, ...]:
@@ -58,8 +67,9 @@ class Exchange:
     @cached_property
     def names(self) -> list[str]:
         """What the messages behind the system prompt are known by; how a text is written makes no difference."""
-        pairs = zip(self.talk, self.hashes[self.head :], strict=True)
-        return [known if (same := plain(message)) is message else content_hash(same) for message, known in pairs]
+        if self.known_names:
+            return list(self.known_names[self.head :])
+        return list(map(name_of, self.talk, self.hashes[self.head :]))
 
     @property
     def prompt(self) -> Any:
@@ -92,6 +102,12 @@ def plain(message: Any) -> Any:
         case {"content": [{"type": "text", "text": str(text), **more}]} if not more:
             return {**message, "content": text}
     return message
+
+
+def name_of(message: Any, known: str) -> str:
+    """What a message compares by; `known`: its hash."""
+    same = plain(message)
+    return known if same is message else content_hash(same)
 
 
 class RequestThread:
@@ -127,7 +143,7 @@ class RequestThread:
         """When, to whom, and with what system prompt and tools; what does not stand there any more is cleared."""
         self.builder.when(exchange.at)
         self.builder.says_model(exchange.model)
-        head = content_hash([exchange.system, exchange.parts.tools])
+        head = exchange.head_name
         if head == self._head:
             return
         self._head = head
@@ -148,12 +164,12 @@ class RequestThread:
         if not exchange.is_exact:
             return 0
         builder, parts = self.builder, exchange.parts
-        system = "" if parts.system is None else builder.part(parts.system)
-        tools = "" if parts.tools is None else builder.part(parts.tools)
+        system = "" if parts.system is None else builder.part(parts.system, exchange.hash_of(parts.system))
+        tools = "" if parts.tools is None else builder.part(parts.tools, exchange.hash_of(parts.tools))
         hashes = exchange.hashes
-        for name, message in zip(hashes, parts.messages, strict=True):
-            builder.part(message, name)
         keep = common_start(hashes, self._hashes)
+        for name, message in zip(hashes[keep:], parts.messages[keep:], strict=True):
+            builder.part(message, name)
         event = builder.request(
             Request(
                 exchange.dialect,

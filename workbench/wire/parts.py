@@ -7,7 +7,7 @@ the same in all the requests it is part of.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from workbench.log.events import Dialect
@@ -38,6 +38,27 @@ class Parts(NamedTuple):
     than usual."""
 
 
+class Unmarked(NamedTuple):
+    """A value without its marks for the cache, and where those stood."""
+
+    value: Any
+    marks: tuple[str, ...] = ()
+    """As in `Parts.cache_marks`, without the place of the value itself."""
+
+
+def unmarked(value: Any) -> Unmarked:
+    """A system prompt, a message or all tools without marks for the cache; the same value where it can have none."""
+    if not _may_carry(value):
+        return Unmarked(value)
+    marks: list[str] = []
+    return Unmarked(_unmarked(value, "", marks), tuple(marks))
+
+
+def all_unmarked(values: Sequence[Any]) -> list[Unmarked]:
+    """The same of several values."""
+    return list(map(unmarked, values))
+
+
 def messages_of(dialect: Dialect, body: Mapping[str, Any]) -> list[Any]:
     """The messages of a body. A bare text is one; in Responses it is what the user said, as an item."""
     found = body.get(PLACES[dialect][1])
@@ -48,29 +69,37 @@ def messages_of(dialect: Dialect, body: Mapping[str, Any]) -> list[Any]:
     return [{"role": "user", "content": found} if dialect == "responses" and isinstance(found, str) else found]
 
 
-def split(dialect: Dialect, body: Mapping[str, Any]) -> Parts:
-    """A body in its parts. What is empty, or is not what belongs there, stays among the parameters."""
+def split(
+    dialect: Dialect, body: Mapping[str, Any], unmark: Callable[[Sequence[Any]], Sequence[Unmarked]] = all_unmarked
+) -> Parts:
+    """A body in its parts. What is empty, or is not what belongs there, stays among the parameters.
+
+    `unmark`: what does as `all_unmarked` and remembers it.
+    """
     rest = dict(body)
     where, key = PLACES[dialect]
-    marks: list[str] = []
     given = body.get(where) if where else None
-    system = _unmarked(given, "system", marks) if isinstance(given, str | list | dict) else None
-    if system:
+    (system,) = unmark([given]) if given and isinstance(given, str | list | dict) else (Unmarked(None),)
+    if system.value:
         rest[where] = None
     else:
-        system, marks = None, []
-    tools = body["tools"] if isinstance(body.get("tools"), list) and body["tools"] else None
-    if tools:
+        system = Unmarked(None)
+    given = body.get("tools")
+    (tools,) = unmark([given]) if given and isinstance(given, list) else (Unmarked(None),)
+    if tools.value:
         rest["tools"] = None
-    found = body.get(key)
+    found: Any = body.get(key)
     is_text = isinstance(found, str) and bool(found)
     is_list = isinstance(found, list) and bool(found) and not _reads_as_text(found)
-    messages: Any = [found] if is_text else found if is_list else []
+    messages = unmark([found] if is_text else found if is_list else [])
     if messages:
         rest[key] = None
-    tools = _unmarked(tools, "tools", marks)
-    messages = _unmarked(messages, "messages", marks)
-    return Parts(system, tools, messages, rest, tuple(marks))
+    marks = [
+        *(f"system{mark}" for mark in system.marks),
+        *(f"tools{mark}" for mark in tools.marks),
+        *(f"messages.{number}{mark}" for number, each in enumerate(messages) if each.marks for mark in each.marks),
+    ]
+    return Parts(system.value, tools.value, [each.value for each in messages], rest, tuple(marks))
 
 
 def join(

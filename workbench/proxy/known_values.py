@@ -1,0 +1,80 @@
+"""What was found out about values that passed lately: a conversation repeats all of its messages with each request.
+
+`RepeatedBodies` gives the very same objects again for what a request repeats, so they are known by their identity:
+nothing of them is looked at again. None of them is ever changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from workbench.proxy.unpacking import memory_of
+from workbench.traces.building import content_hash
+from workbench.traces.request_thread import name_of
+from workbench.wire.parts import Unmarked, unmarked
+
+T = TypeVar("T")
+
+REMEMBERED: Final = 48 << 20
+"""Bytes of values that are remembered, roughly as they lie in memory."""
+
+
+class KnownMessage(NamedTuple):
+    """What is known of a message."""
+
+    unmarked: Unmarked
+    hash: str
+    """Of the message without its marks."""
+    name: str
+    """What it compares by (`name_of`)."""
+
+    @classmethod
+    def of(cls, message: Any) -> KnownMessage:
+        """Look at a message."""
+        found = unmarked(message)
+        known = content_hash(found.value)
+        return cls(found, known, name_of(found.value, known))
+
+
+class ByIdentity(Generic[T]):
+    """A function of values whose results are remembered. The oldest are forgotten first."""
+
+    def __init__(self, function: Callable[[Any], T], most: int = REMEMBERED) -> None:
+        self._function = function
+        self._most = most
+        self._known: dict[object, tuple[T, Any, int]] = {}
+        """By identity: the result, the value, without which its id might become another's, and its size."""
+        self._size = 0
+
+    def each(self, values: Iterable[Any]) -> list[T]:
+        """The results for some values."""
+        get = self._known.get
+        return [
+            found[0] if (found := get(id(value))) is not None else self._learn(id(value), value) for value in values
+        ]
+
+    def of(self, value: Any) -> T:
+        """The result for a value; a list is known by what is in it."""
+        key = _identity(value)
+        found = self._known.get(key)
+        return found[0] if found is not None else self._learn(key, value)
+
+    def _learn(self, key: object, value: Any) -> T:
+        found = self._function(value)
+        try:
+            size = memory_of(msgspec.json.encode(value))
+        except (ValueError, OverflowError, RecursionError):  # half a surrogate pair
+            return found
+        if size <= self._most // 2:
+            self._known[key] = (found, value, size)
+            self._size += size
+            while self._size > self._most:
+                self._size -= self._known.pop(next(iter(self._known)))[2]
+        return found
+
+
+def _identity(value: Any) -> object:
+    return tuple(map(_identity, value)) if type(value) is list else id(value)
