@@ -43,6 +43,8 @@ class FactList(OptionList):
         self._title = title
         self.border_title = one_line(title)
         self._choosing = choosing
+        if choosing:
+            self.border_subtitle = "Space chooses · o source"
         self._facts: list[tuple[Word, Fact]] = []
         self._seqs: Mapping[str, int] = {}
         self._chosen: set[Fact] = set()
