@@ -199,7 +199,11 @@ class Entries:
                 return f"{verb}{what_was_done(event)}"
             bodies = [self.events[target - 1].body for _, target in found]
         overrides = sorted((body for body in bodies if isinstance(body, Override)), key=lambda body: body.first)
-        return f"{verb}: {decided(overrides)}" if verb else decided(overrides)
+        said = decided(overrides)
+        whose = {body.why.partition(":")[0] for body in overrides}
+        if len(whose) == 1 and all(whose):
+            said += f", {printable(*whose)}"
+        return f"{verb}: {said}" if verb else said
 
     def _reverted(self, target: int) -> tuple[str, int]:
         """What a revert undid; of one that reverts a revert, what it brought back."""

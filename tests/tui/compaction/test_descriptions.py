@@ -60,6 +60,26 @@ def test_no_figure_of_the_last_one_is_broken_in_two() -> None:
     ]
 
 
+def test_at_an_earlier_request_the_last_one_is_the_last_before_it() -> None:
+    view = seen(log(nested()))  # three: #33, #44 and #50
+
+    def line(upto: int) -> str:
+        (made,) = descriptions.last_lines(view, 200, descriptions.PastRequest(7, upto))
+        return made.plain
+
+    assert line(20) == "no compaction before request 7 · 3 came later"
+    assert line(33).startswith("#33: 41,200 → 3,150 tokens")
+    assert line(49).startswith("#44: ")
+    assert line(49).endswith(" · 1 came later")
+    assert line(60) == last_line(view), "nothing came later"
+
+
+def test_in_a_file_the_last_one_says_whose_it_is_and_not_that_u_undoes_it() -> None:
+    made = Compaction(3, 11, "so far", meta={"made_by": "Codex", "tokens_before": 95_808, "tokens_after": 13_682})
+    view = seen(log([*talk(6), made]), fixed="a file is read-only")
+    assert last_line(view) == "#33: request 95,808 → 13,682 tokens · by Codex"
+
+
 def test_the_title_of_a_narrow_panel_leaves_out_what_it_names_and_not_what_it_says() -> None:
     view = seen(log(talk(8)), fixed="a file is read-only")
     assert descriptions.title(view, 80) == "Compaction · mode confirm (asks first) · policy workbench · read-only"

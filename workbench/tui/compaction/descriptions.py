@@ -30,6 +30,14 @@ SIGNS: dict[Status, str] = {"standing": "◆", "replaced": "▪", "reverted": "�
 COLOURS: dict[Status, str] = {"standing": "$slot-summaries", "replaced": "$quiet", "reverted": "$quiet"}
 
 
+class PastRequest(NamedTuple):
+    """A request of the past that is looked at."""
+
+    number: int
+    upto: int
+    """The last event it was made from."""
+
+
 def title(view: CompactionView, width: int) -> str:
     """The mode and the policy, with the names of both where there is room."""
     mode, policy = f"{view.mode} ({ABOUT_MODES[view.mode]})", printable(view.policy)
@@ -65,8 +73,13 @@ def running_line(running: RunningCompaction, now: float) -> Content:
 # What came last
 
 
-def last_lines(view: CompactionView, width: int) -> list[Content]:
-    """The figures of the newest compaction; where there is none, why. No figure is broken in two."""
+def last_lines(view: CompactionView, width: int, then: PastRequest | None = None) -> list[Content]:
+    """The figures of the newest compaction; where there is none, why. No figure is broken in two.
+
+    `then`: a request of the past is looked at, and what came after it is only counted.
+    """
+    if then is not None and view.last is not None and view.last.event.seq > then.upto:
+        return flowing(_then(view, then), width, " · ")
     if view.failed is not None:
         said = f"{view.failed.kind}: {printable(view.failed.message)}"
         return Content.assemble((f"✗ failed at event {view.failed.seq}, ", "bold $error"), said).wrap(width)
@@ -75,6 +88,8 @@ def last_lines(view: CompactionView, width: int) -> list[Content]:
             return Content.assemble(("nothing to compact yet: ", "$quiet"), printable(view.nothing)).wrap(width)
         return [Content.styled("no compactions yet", "$quiet")]
     undo = ("u undoes it", "$quiet") if view.last.status == "standing" else (state_of(view.last), "bold $warning")
+    if view.fixed and view.last.status == "standing":
+        undo = (f"by {printable(view.last.details.made_by or 'the agent')}", "$quiet")
     pieces = [
         Content.assemble((f"#{view.last.event.seq}: ", "bold"), figures(view.last)),
         *([Content(facts)] if (facts := facts_of(view.last)) else []),
@@ -83,6 +98,18 @@ def last_lines(view: CompactionView, width: int) -> list[Content]:
     if any(piece.cell_length > width for piece in pieces):
         return Content(" · ").join(pieces).wrap(width)
     return flowing(pieces, width, " · ")
+
+
+def _then(view: CompactionView, then: PastRequest) -> Iterator[Content]:
+    """The compaction that a request of the past was made after, and how many came later."""
+    made = sorted((branch.entry for branch in branches(view.history)), key=lambda entry: entry.event.seq)
+    before = [entry for entry in made if entry.event.seq <= then.upto]
+    if before:
+        yield Content.assemble((f"#{before[-1].event.seq}: ", "bold"), figures(before[-1]))
+    else:
+        yield Content.styled(f"no compaction before request {then.number:,}", "$quiet")
+    if len(made) > len(before):
+        yield Content.styled(f"{len(made) - len(before):,} came later", "$quiet")
 
 
 def figures(entry: CompactionEntry) -> str:

@@ -102,13 +102,17 @@ class WayLine(Observing, WrappedLines):
 
 
 class LastLine(Observing, WrappedLines):
-    """The newest compaction, or why there is none."""
+    """The newest compaction, or why there is none; of a request of the past, the newest before it."""
 
     compaction = observed(lambda session: session.compaction, layout=True)
+    shown = observed(lambda session: session.shown, layout=True)
 
     def lines(self, width: int) -> Sequence[Content]:
         """Its figures, and what became of it."""
-        return descriptions.last_lines(self.compaction, width) if self.compaction is not None else []
+        shown, then = self.shown, None
+        if shown is not None and shown.at is not None:
+            then = descriptions.PastRequest(shown.at + 1, shown.requests[shown.at].upto)
+        return descriptions.last_lines(self.compaction, width, then) if self.compaction is not None else []
 
 
 class CompactionPanel(Observing, Vertical, can_focus=True):

@@ -65,8 +65,7 @@ class RequestHead(Widget):
     def render(self) -> Content:
         """Two lines: the form with its key, and the verdict."""
         plan, width = self._shown.plan, self.size.width
-        past = self._shown.at is not None
-        what = f"request {(self._shown.at or 0) + 1:,}, as it was sent" if past else "the request as it will be sent"
+        what = _what(self._shown)
         other = "curl" if self.form == "JSON" else "JSON"
         first = joined(
             [
@@ -81,8 +80,25 @@ class RequestHead(Widget):
         status, why = plan.verdict
         colour = "$success" if status == "fits" else "$error"
         words = {"fits": "● fits", "waiting": "● waiting: it is not sent"}.get(status, "● does not fit: it is not sent")
-        second = Content.assemble((words, f"bold {colour}"), f"  {printable(why)}")
+        second = Content.assemble((words, f"bold {colour}"), f"  {printable(why)}{_missing(self._shown)}")
         return Content("\n").join([first, second.truncate(max(1, width), ellipsis=True)])
+
+
+def _what(shown: ContextView) -> str:
+    """Which request it is, and how far it is the one that went over the wire."""
+    if shown.at is None:
+        return "the next request, if it went on" if shown.view else "the request as it will be sent"
+    number = f"request {shown.at + 1:,}"
+    if shown.view == "what-if":
+        return f"{number}, as {printable(shown.policy)} would have sent it"
+    is_part = shown.exactness is not None and not shown.exactness.exact
+    return f"{number}, as far as it is in the file" if is_part else f"{number}, as it was sent"
+
+
+def _missing(shown: ContextView) -> str:
+    """What the text does not show of what was sent."""
+    found = shown.exactness if shown.view == "recorded" else None
+    return f"; not here: about {found.missing:,}" if found is not None and found.missing else ""
 
 
 class RequestScreen(TextScreen):
