@@ -46,16 +46,16 @@ class GoingOn(NamedTuple):
         said = f"It goes on under {self.policy}: {self.before:,} → {self.after:,} tokens before your message{why}."
         if self.not_in_log:
             said += (
-                f" About {counted(self.not_in_log, 'token')} that are not in the file (its agent's system prompt, tools and"
-                f" thinking) are not sent; instructions and tools of this program are, {self.own:,}."
+                f" About {counted(self.not_in_log, 'token')} that are not in the file (system prompt, tools, thinking of"
+                f" its agent) are not sent; instructions and tools of this program are, {self.own:,}."
             )
         else:
             said += f" Instructions and tools are this program's, {counted(self.own, 'token')}."
         first, last = self.sealed
         if last:
             said += (
-                f" The summary of the events {first:,} to {last:,} is encrypted, so the model here sees nothing of them;"
-                " u in the compaction pane (F4) brings the events themselves back."
+                f" The summary of the events {first:,} to {last:,} is encrypted, so the model here sees nothing of"
+                " them; u in the compaction pane (F4) brings the events themselves back."
             )
         return said
 

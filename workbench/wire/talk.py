@@ -10,7 +10,7 @@ from workbench.wire.values import as_json, cleaned, dict_in, text_in
 AT_PROVIDER: Final = "at_provider"
 """In the notes of a compaction: that the provider made it, while it answered."""
 SEALED_SUMMARY: Final = "sealed"
-"""In the notes of a compaction: that its summary is encrypted. The words in its place are ours, and no model saw them."""
+"""In the notes of a compaction: that its summary is encrypted. The words in its place are ours: no model saw them."""
 
 
 class Talk:

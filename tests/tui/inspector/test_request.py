@@ -169,7 +169,9 @@ def test_an_account_without_requests_says_so() -> None:
 def test_a_cost_that_nobody_knows_is_a_question_mark() -> None:
     assert (cost(None), cost(0.5)) == ("?", "$0.5000")
     unknown = Model([replace(body, model="nobody/knows") if isinstance(body, Usage) else body for body in BODIES])
-    assert "8 requests in 2 turns: cost unknown" in said("request", unknown.ledger)
+    assert "8 requests in 2 turns: cost unknown: no price is known for nobody/knows" in said(
+        "request", unknown.ledger
+    )
     assert "$" not in said("turn", unknown.ledger)
     first, *rest = [body for body in BODIES if isinstance(body, Usage)]
     some = Model([body if body in rest else replace(first, model="nobody/knows") for body in BODIES])
