@@ -46,8 +46,8 @@ class GoingOn(NamedTuple):
         said = f"It goes on under {self.policy}: {self.before:,} → {self.after:,} tokens before your message{why}."
         if self.not_in_log:
             said += (
-                f" About {counted(self.not_in_log, 'token')} that are not in the file (system prompt, tools, thinking of"
-                f" its agent) are not sent; instructions and tools of this program are, {self.own:,}."
+                f" About {counted(self.not_in_log, 'token')} that are not in the file (system prompt, tools, thinking"
+                f" of its agent) are not sent; instructions and tools of this program are, {self.own:,}."
             )
         else:
             said += f" Instructions and tools are this program's, {counted(self.own, 'token')}."

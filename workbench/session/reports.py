@@ -33,6 +33,11 @@ def export(events: Sequence[Event], path: Path) -> int:
         text = json.dumps(to_openai(events), ensure_ascii=False, indent=2) + "\n"
     else:
         text = "".join(f"{encode(event)}\n" for event in events)
+    return write_new(path, text)
+
+
+def write_new(path: Path, text: str) -> int:
+    """Write a text to a new file, which only this user can read; the result is its size in bytes."""
     data = text.encode()
     if not path.parent.is_dir():
         raise WrongCall(f"{path}: there is no folder {path.parent}")

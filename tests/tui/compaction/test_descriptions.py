@@ -15,6 +15,7 @@ from workbench.compaction.progress import Progress
 from workbench.compaction.values import Audit, Fact
 from workbench.log.events import Compaction, Failure, UserMessage
 from workbench.session.compaction_values import CompactionView, RunningCompaction, progress_text
+from workbench.session.transcript import PastRequest
 from workbench.tui.compaction import descriptions
 
 
@@ -64,7 +65,7 @@ def test_at_an_earlier_request_the_last_one_is_the_last_before_it() -> None:
     view = seen(log(nested()))  # three: #33, #44 and #50
 
     def line(upto: int) -> str:
-        (made,) = descriptions.last_lines(view, 200, descriptions.PastRequest(7, upto))
+        (made,) = descriptions.last_lines(view, 200, PastRequest(7, upto, is_newest=False))
         return made.plain
 
     assert line(20) == "no compaction before request 7 · 3 came later"

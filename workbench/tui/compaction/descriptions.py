@@ -16,6 +16,7 @@ from workbench.config.text import percent, printable
 from workbench.context.policy import Mode
 from workbench.log.events import Compaction
 from workbench.session.compaction_values import CompactionView, RunningCompaction, progress_text
+from workbench.session.transcript import PastRequest
 from workbench.tui.widgets.wrapped_lines import flowing
 
 Rows = list[tuple[str, str]]
@@ -28,14 +29,6 @@ ABOUT_MODES: dict[Mode, str] = {
 }
 SIGNS: dict[Status, str] = {"standing": "◆", "replaced": "▪", "reverted": "◇"}
 COLOURS: dict[Status, str] = {"standing": "$slot-summaries", "replaced": "$quiet", "reverted": "$quiet"}
-
-
-class PastRequest(NamedTuple):
-    """A request of the past that is looked at."""
-
-    number: int
-    upto: int
-    """The last event it was made from."""
 
 
 def title(view: CompactionView, width: int) -> str:

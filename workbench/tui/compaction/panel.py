@@ -21,6 +21,7 @@ from textual.widgets import OptionList
 
 from workbench.config.text import printable
 from workbench.session.compaction_values import CompactionView
+from workbench.session.transcript import PastRequest
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.plot import Plot
@@ -111,7 +112,7 @@ class LastLine(Observing, WrappedLines):
         """Its figures, and what became of it."""
         shown, then = self.shown, None
         if shown is not None and shown.at is not None:
-            then = descriptions.PastRequest(shown.at + 1, shown.requests[shown.at].upto)
+            then = PastRequest(shown.at + 1, shown.requests[shown.at].upto, shown.is_newest)
         return descriptions.last_lines(self.compaction, width, then) if self.compaction is not None else []
 
 
