@@ -79,8 +79,8 @@ class RequestHead(Widget):
                 Content.styled(f"[{self.form}]", "bold $accent"),
                 Content(f"f shows it as {other}"),
                 Content("s writes it to a file"),
-                Content.styled("the key is not in it", "$quiet"),
                 Content.styled("Esc closes", "$quiet"),
+                Content.styled("the key is not in it", "$quiet"),
             ],
             width,
         )
