@@ -108,12 +108,12 @@ def test_the_counters(call: Call) -> None:
         assert line in out.splitlines()
 
 
-@requirement("sliding", "commands", "a command shows the state of compaction: policy, triggers, what comes next")
 def test_what_was_freed_is_not_said_to_be_nothing_where_nobody_noted_it(call: Call) -> None:
     out = call("compactions", stored(*turns(4, 100), Compaction(2, 3, "one", meta={"tokens_before": 155_099}))).out
     assert "freed     not recorded; 0 without a model" in out
 
 
+@requirement("sliding", "commands", "a command shows the state of compaction: policy, triggers, what comes next")
 def test_json_has_all_of_it(call: Call) -> None:
     session = nested()
     found = call("compactions", session, "--policy", "confirm", "--window", "1000", "--json").json

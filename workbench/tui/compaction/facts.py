@@ -73,11 +73,12 @@ class FactList(OptionList):
         self._seqs = seqs
         marked = self.highlighted
         since = f", {len(forgotten):,} lost since the last summary" if forgotten else ""
-        self.border_title = title = one_line(f"{len(lost):,} lost, {kept:,} kept{since}")
+        title = f"{len(lost):,} lost, {kept:,} kept{since}"
         if not lost and not forgotten:
             self.none("no facts were lost")
-            self.border_title = title
+            self.border_title = one_line(title)
             return
+        self.border_title = one_line(title)
         facts: list[tuple[Word, Fact]] = [("lost", fact) for fact in lost]
         facts += [("forgot", fact) for fact in forgotten]
         self._facts = facts[:MOST]
