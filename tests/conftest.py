@@ -14,7 +14,7 @@ import pytest
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
 
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 ORDINARY = settings(max_examples=30, deadline=None, suppress_health_check=SLOW)

@@ -50,7 +50,7 @@ def test_the_core_knows_no_screen_and_loads_nothing_heavy(module: str) -> None:
 
 def test_planning_a_file_needs_no_litellm_and_no_screen(tmp_path: object) -> None:
     code = (
-        "from workbench.session.source import number_events\n"
+        "from workbench.sources.source import number_events\n"
         "from workbench.log.events import UserMessage\n"
         "from workbench.config.settings import Settings\n"
         "from workbench.context.setup import PlanOptions, set_up\n"

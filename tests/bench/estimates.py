@@ -15,10 +15,10 @@ from bench.harness import Row, Scale, Target
 from workbench.config.errors import WorkbenchError
 from workbench.context.load import RECORDED
 from workbench.log.events import AssistantMessage, Body, Compaction, Setting, ToolCall, ToolResult, Usage, UserMessage
-from workbench.session.options import Options
-from workbench.session.recorded import RecordedSession
-from workbench.session.services import Services
-from workbench.session.source import Source, as_source, file_logs, number_events, setting
+from workbench.sources.options import Options
+from workbench.sources.recorded import RecordedSession
+from workbench.sources.services import Services
+from workbench.sources.source import Source, as_source, file_logs, number_events, setting
 from workbench.traces.formats import read_file
 
 BESIDE = Path(__file__).parents[3] / "shared" / "traces"

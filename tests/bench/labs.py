@@ -12,9 +12,9 @@ from bench.harness import Row, Scale, Work, absolute, beside, rounds, timed
 from workbench.lab.replay import LabSource
 from workbench.lab.tasks import all_policies
 from workbench.log.events import AssistantMessage, Body, Event, Setting, ToolCall, ToolResult, UserMessage
-from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.session.source import as_source
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.sources.source import as_source
 
 LIMIT = 3.0
 """Seconds, for the longer transcript under all policies."""

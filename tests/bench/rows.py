@@ -21,12 +21,12 @@ from bench.harness import Row, Scale, absolute, beside, collector, now, rounds
 from support.session_state import SetSession, StateField
 from workbench.context.planner import Planner
 from workbench.log.events import Event
-from workbench.session.context_view import ContextView
 from workbench.session.observable import ObservableSession
-from workbench.session.values import Live
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.inspector.row_list import RowList
 from workbench.tui.themes import VARIABLES
+from workbench.views.context_view import ContextView
+from workbench.views.values import Live
 
 SIZE = (120, 40)
 APPENDS = 30

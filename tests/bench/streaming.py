@@ -20,7 +20,7 @@ from bench.harness import Rounds, Row, Scale, Target, now, wall
 from tui.chat.host import Host, ListTranscript, said, settle
 from tui.play import until
 from workbench.session.observable import ObservableSession
-from workbench.session.values import Activity, Live
+from workbench.views.values import Activity, Live
 
 PIECE = 5
 """Characters of a chunk: 20,000 in 4,000."""

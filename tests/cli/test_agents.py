@@ -64,7 +64,7 @@ def test_an_older_session_that_fits_does_not_run_in_place_of_the_newest(
         said = {"type": "message", "message": {"role": "user", "content": [{"type": "text", "text": title}]}}
         made = put(tmp_path / path.replace("1.jsonl", f"{number}.jsonl"), [*lines[:2], said])
         os.utime(made, (1_000 + number, 1_000 + number))
-    monkeypatch.setattr("workbench.session.all_agents.running_agents", lambda: [AgentProcess("pi", WORK, 0.0)])
+    monkeypatch.setattr("workbench.sources.all_agents.running_agents", lambda: [AgentProcess("pi", WORK, 0.0)])
     assert [each["title"] for each in call("agents", "--running", "--json").json["sessions"]] == ["the newest"]
     assert call("agents", "older", "--running", "--json").json["sessions"] == []
 

@@ -19,8 +19,8 @@ from support.requirements import requirement
 from workbench.cli.printing import token_line
 from workbench.log.codec import decode
 from workbench.log.events import AssistantMessage, Body, Failure, Setting, SlotContent, ToolResult, Usage, UserMessage
-from workbench.session.services import Services
 from workbench.session.tools import OFF
+from workbench.sources.services import Services
 
 pytestmark = pytest.mark.xdist_group("litellm")
 

@@ -24,7 +24,7 @@ from workbench.compaction.prompts import recall_note
 from workbench.log.codec import decode
 from workbench.log.events import CONTINUED_FROM, AssistantMessage, Body, Compaction, Failure, Setting, UserMessage
 from workbench.log.store import Store
-from workbench.session.source import number_events
+from workbench.sources.source import number_events
 from workbench.traces.openai import to_openai
 
 pytestmark = pytest.mark.xdist_group("litellm")

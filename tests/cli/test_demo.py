@@ -13,7 +13,7 @@ from support.terminal import DEADLINE, Terminal
 from tui.play import full_screen, main_screen, program, settle, shown, told, until
 from workbench.config.paths import data_dir
 from workbench.log.events import UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui import demo
 
 pytestmark = pytest.mark.xdist_group("litellm")

@@ -10,9 +10,9 @@ from support.talk import turns
 from workbench.log.events import Compaction, Setting
 from workbench.log.store import Store
 from workbench.session import opening
-from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.session.source import knobs_of
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.sources.source import knobs_of
 
 KNOBS = ["budget.max_input_tokens=3000", "compaction.mode=manual"]
 

@@ -15,7 +15,7 @@ from support.requirements import requirement
 from workbench.cli.own_commands import OVERRIDES
 from workbench.log.codec import encode
 from workbench.log.events import OverrideAction, Setting, UserMessage
-from workbench.session.source import number_events
+from workbench.sources.source import number_events
 
 
 def imported(call: Call, transcript: Path, *more: str) -> str:

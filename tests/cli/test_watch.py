@@ -21,7 +21,7 @@ from workbench.cli.watch import found, through_proxy
 from workbench.config.folders import work_folder
 from workbench.live.finder import MOST
 from workbench.log.store import Store
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 
 def test_every_change_is_a_line_of_json_until_it_is_interrupted(tmp_path: Path) -> None:

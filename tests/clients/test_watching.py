@@ -11,9 +11,9 @@ from clients.clients import CLIENTS, PROMPT, Client
 from workbench.config.errors import WorkbenchError
 from workbench.rehearsal.server import RehearsalServer
 from workbench.session.opening import open_source
-from workbench.session.options import Options
-from workbench.session.requests import RequestMark
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.requests import RequestMark
+from workbench.sources.services import Services
 
 SAYS_NO_FOLDER = {"mini-swe-agent"}
 """Its trajectories lie among its settings; where it works is known only while it runs."""

@@ -21,7 +21,7 @@ from workbench.context.planner import plan
 from workbench.context.render import request
 from workbench.log.codec import decode, encode
 from workbench.log.events import Event
-from workbench.session.source import file_logs
+from workbench.sources.source import file_logs
 
 CAP = 2_000
 """Tokens of a digest, as in the default policy."""

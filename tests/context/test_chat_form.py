@@ -34,7 +34,7 @@ from workbench.log.events import (
     ToolResult,
     UserMessage,
 )
-from workbench.session.source import file_logs
+from workbench.sources.source import file_logs
 
 pytestmark = pytest.mark.xdist_group("litellm")
 

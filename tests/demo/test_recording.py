@@ -17,7 +17,7 @@ from workbench.demo.project import texts
 from workbench.log.codec import decode
 from workbench.log.events import Compaction, Event, Override, Reasoning, ToolCall, ToolResult, Usage
 from workbench.models.catalogue import Catalogue
-from workbench.session.source import setting
+from workbench.sources.source import setting
 
 pytestmark = pytest.mark.xdist_group("litellm")
 

@@ -22,7 +22,7 @@ from workbench.lab.tasks import LabPolicy, LabTask
 from workbench.log.codec import decode
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.screens import policy_files
 
 POLICIES = ("codex", "window", "layers", "workbench")

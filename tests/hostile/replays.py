@@ -21,10 +21,10 @@ from workbench.config.errors import WorkbenchError
 from workbench.log.events import Dialect, Request
 from workbench.proxy.routes import route_of
 from workbench.proxy.sessions import CameBack, ProxySessions, SentRequest
-from workbench.session.options import Options
-from workbench.session.replaying import ReplayWish, prepare, replay
-from workbench.session.services import Services
-from workbench.session.source import Source
+from workbench.sources.options import Options
+from workbench.sources.replaying import ReplayWish, prepare, replay
+from workbench.sources.services import Services
+from workbench.sources.source import Source
 
 KEY = "sk-hostile-0123456789abcdef"
 VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")

@@ -31,7 +31,7 @@ from tui.recorded.long_run import as_file
 from tui.recorded.long_run import run as recorded_run
 from tui.screens.test_breakpoints import between
 from workbench.session.fault_reports import FaultReports
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui import textual_patches
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.widgets.finder import Finder

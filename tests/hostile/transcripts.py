@@ -26,10 +26,10 @@ from workbench.config.errors import WorkbenchError
 from workbench.context.render import request
 from workbench.log.codec import decode, encode
 from workbench.log.events import Event
-from workbench.session.options import Options
-from workbench.session.recorded import RecordedSession
-from workbench.session.services import Services
-from workbench.session.source import as_source, file_logs
+from workbench.sources.options import Options
+from workbench.sources.recorded import RecordedSession
+from workbench.sources.services import Services
+from workbench.sources.source import as_source, file_logs
 from workbench.traces.openai import to_openai
 
 FOLDER = "HOSTILE_TRANSCRIPTS"

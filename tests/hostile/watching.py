@@ -18,7 +18,7 @@ from hostile.tally import Tally
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
 from workbench.session.following import GONE, UNREADABLE, Follower, follow_file
-from workbench.session.source import Source, read_source
+from workbench.sources.source import Source, read_source
 
 
 def run(tries: int, chance: random.Random, folder: Path) -> Tally:

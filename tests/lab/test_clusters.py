@@ -24,7 +24,7 @@ from workbench.lab.corpus import corpus
 from workbench.lab.kept import KeptRuns
 from workbench.lab.running import LabWorkers, attempt, run_all
 from workbench.lab.tasks import LabPolicy, LabTask, TaskOutcome
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 POLICIES = (LabPolicy("recorded"), LabPolicy("layers", ("masking.keep_last=1",), "tight"))
 

@@ -14,9 +14,9 @@ from workbench.lab.compacting import LabLog
 from workbench.lab.replay import LabSource
 from workbench.lab.values import PolicyRun
 from workbench.log.events import AssistantMessage, Body, Event, Setting, SystemMessage, UserMessage
-from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.session.source import as_source
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.sources.source import as_source
 
 COMPACTING = ("workbench", "codex", "sliding", "window", "confirm")
 KNOBS = (

@@ -12,7 +12,7 @@ import pytest
 from workbench.config.errors import WrongCall
 from workbench.lab.corpus import CorpusEntry, corpus
 from workbench.log.events import UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 TALK = json.dumps([{"role": "user", "content": "hello"}])
 

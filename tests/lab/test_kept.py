@@ -16,8 +16,8 @@ from workbench.lab.kept import KeptRuns
 from workbench.lab.running import run_all
 from workbench.lab.tasks import LabPolicy, LabTask, TaskOutcome
 from workbench.log.events import AssistantMessage, UserMessage
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 
 POLICIES = (LabPolicy("recorded"), LabPolicy("layers"))
 

@@ -11,8 +11,8 @@ import pytest
 from workbench.lab.reading import SourceReader
 from workbench.lab.tasks import LabTask
 from workbench.log.events import AssistantMessage, UserMessage
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 
 
 @pytest.fixture

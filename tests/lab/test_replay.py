@@ -26,9 +26,9 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.session.source import as_source
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.sources.source import as_source
 
 MODEL = Setting("model", "gpt-4o")
 

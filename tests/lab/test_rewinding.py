@@ -11,9 +11,9 @@ from workbench.lab.replay import LabSource
 from workbench.lab.rewinding import undone_by
 from workbench.lab.values import PolicyRun
 from workbench.log.events import AssistantMessage, Body, Override, Setting, UserMessage
-from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.session.source import as_source
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.sources.source import as_source
 
 SAID: tuple[Body, ...] = (
     UserMessage("go"),

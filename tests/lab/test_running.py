@@ -20,7 +20,7 @@ from workbench.lab.kept import KeptRuns
 from workbench.lab.processes import ProcessDied, ProcessWorkers
 from workbench.lab.running import LabWorkers, run_all
 from workbench.lab.tasks import LabPolicy, LabTask, TaskOutcome
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 POLICIES = (LabPolicy("recorded"), LabPolicy("layers"), LabPolicy("layers", ("masking.keep_last=1",), "tight"))
 

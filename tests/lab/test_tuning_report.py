@@ -12,7 +12,7 @@ from workbench.lab.search import Tried
 from workbench.lab.tasks import LabPolicy
 from workbench.lab.tuning import TuneParts, TuneSession, result
 from workbench.lab.tuning_report import TuningReport
-from workbench.session.options import Options
+from workbench.sources.options import Options
 
 OBJECTIVE = parse_objective("tokens")
 

@@ -11,9 +11,9 @@ from support.talk import iteration, words
 from workbench.context.load import RECORDED
 from workbench.lab.replay import LabSource
 from workbench.log.events import AssistantMessage, Body, Setting, Usage, UserMessage
-from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.session.source import as_source
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.sources.source import as_source
 
 
 def lab(*bodies: Body, model: str = "gpt-4o", options: Options | None = None) -> LabSource:

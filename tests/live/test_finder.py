@@ -20,7 +20,7 @@ from traces.format_samples import SAMPLES
 from workbench.live import finder, heads
 from workbench.live.finder import AgentSession, AgentSessionFinder
 from workbench.live.heads import HEAD, read_head
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 WORK = "/srv/bakery"
 SAID = "Why is the dough flat?"

@@ -21,8 +21,8 @@ from workbench.live.finder import AgentSession, AgentSessionFinder
 from workbench.live.processes import AgentProcess, at_work
 from workbench.live.status import StatusReader, running_sessions
 from workbench.session import opening
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 from workbench.traces.formats import read_file
 
 

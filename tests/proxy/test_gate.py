@@ -41,7 +41,7 @@ from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
-from workbench.session.requests import RequestMarks
+from workbench.sources.requests import RequestMarks
 from workbench.wire.requests import RequestBodies
 from workbench.wire.rewriting import Rewrite, items_in, rewritten
 from workbench.wire.streams import from_stream

@@ -33,11 +33,11 @@ from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Route, Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
-from workbench.session.options import Options
-from workbench.session.recorded import RecordedSession
-from workbench.session.savings import savings
-from workbench.session.services import Services
-from workbench.session.source import as_source
+from workbench.sources.options import Options
+from workbench.sources.recorded import RecordedSession
+from workbench.sources.savings import savings
+from workbench.sources.services import Services
+from workbench.sources.source import as_source
 from workbench.wire.requests import RequestBodies
 from workbench.wire.rewriting import items_in
 

@@ -31,7 +31,7 @@ from workbench.log.store import Store
 from workbench.proxy.conversation import GROWN, LEFT_OUT, MASKED
 from workbench.proxy.redaction import redacted
 from workbench.proxy.unpacking import read_body
-from workbench.session.source import as_source, number_events
+from workbench.sources.source import as_source, number_events
 from workbench.tui.compaction.descriptions import figures
 
 MESSAGES = "/v1/messages"

@@ -16,7 +16,7 @@ from aiohttp import WSMsgType, web
 from proxy.test_server import proxy
 from workbench.log.events import AssistantMessage, Request, RequestAnswer, ToolResult, UserMessage
 from workbench.proxy.frame_texts import response_in
-from workbench.session.source import number_events
+from workbench.sources.source import number_events
 from workbench.wire.requests import RequestBodies
 
 ASKED = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "look"}]}

@@ -20,7 +20,7 @@ from workbench.rehearsal.rehearsal_model import RehearsalModel
 from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.usage import LONG, SAMPLE, SAMPLES
-from workbench.session.source import number_events
+from workbench.sources.source import number_events
 
 DEFINITION = (
     '{"type": "function", "function": {"name": "read_file", "description": "Read a file.", "parameters": '

@@ -12,8 +12,8 @@ from workbench.config.errors import WrongCall
 from workbench.log.events import AssistantMessage, Failure
 from workbench.session import opening
 from workbench.session.connection import TurnConnection
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 
 pytestmark = [pytest.mark.xdist_group("litellm"), pytest.mark.usefixtures("project")]
 

@@ -13,8 +13,8 @@ from workbench.log.errors import NotFound
 from workbench.log.events import AssistantMessage, UserMessage
 from workbench.session import opening
 from workbench.session.open_session import OpenSession
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 
 Go = Callable[[str], Path]
 

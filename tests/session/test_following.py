@@ -30,10 +30,10 @@ from workbench.log.events import AssistantMessage, Event, Failure, Setting, User
 from workbench.session import current, following, opening
 from workbench.session.following import GONE, REPLACED, UNREADABLE, ReadPace, follow_file, is_replaced
 from workbench.session.open_session import OpenSession
-from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.session.source import Source, number_events, read_source
-from workbench.session.values import FOLLOWING
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.sources.source import Source, number_events, read_source
+from workbench.views.values import FOLLOWING
 
 pytestmark = pytest.mark.usefixtures("project")
 

@@ -10,8 +10,8 @@ from tui.play import Script, Watcher, answer, until
 from tui.recorded.long_run import as_file, as_session, run
 from workbench.log.events import Compaction
 from workbench.session.going_on import what_changes
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
 

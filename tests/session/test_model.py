@@ -13,8 +13,8 @@ from tui.play import DEADLINE, Script, answer, opened, until
 from workbench.log.errors import NotFound
 from workbench.log.events import Setting, UserMessage
 from workbench.session.model import SessionThread
-from workbench.session.services import Services
-from workbench.session.source import knobs_of, setting
+from workbench.sources.services import Services
+from workbench.sources.source import knobs_of, setting
 from workbench.tui.commands.session import session_id
 
 pytestmark = pytest.mark.usefixtures("project")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from workbench.config.errors import WorkbenchError
 from workbench.session.observable import INTERVAL, Notice, ObservableSession, SessionChanges, SessionState
-from workbench.session.values import Activity, Live, LiveCall
+from workbench.views.values import Activity, Live, LiveCall
 
 
 class Clock:

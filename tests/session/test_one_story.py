@@ -20,7 +20,7 @@ from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import Refused
 from workbench.context.render import messages
 from workbench.session.open_session import OpenSession
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
 

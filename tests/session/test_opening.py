@@ -17,8 +17,8 @@ from workbench.log.store import Store
 from workbench.session import current, opening
 from workbench.session.model import SessionModel
 from workbench.session.open_session import OpenSession
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
 

@@ -10,8 +10,8 @@ import pytest
 from support.recordings import readable_files
 from tui.play import Watcher, until
 from tui.recorded.long_run import as_session, run
-from workbench.session.row_lookup import row_of
-from workbench.session.services import Services
+from workbench.sources.services import Services
+from workbench.views.row_lookup import row_of
 
 pytestmark = pytest.mark.usefixtures("project")
 

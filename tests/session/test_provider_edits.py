@@ -25,10 +25,10 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.log.store import Store
-from workbench.session.options import Options
-from workbench.session.recorded import RecordedSession
-from workbench.session.services import Services
-from workbench.session.source import as_source, file_logs, number_events
+from workbench.sources.options import Options
+from workbench.sources.recorded import RecordedSession
+from workbench.sources.services import Services
+from workbench.sources.source import as_source, file_logs, number_events
 from workbench.traces.agent_cuts import OLD_RESULT
 from workbench.tui.inspector.filters import parse
 from workbench.wire.context_edits import CLEARED

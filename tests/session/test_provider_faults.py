@@ -10,7 +10,7 @@ import pytest
 from support.hostile import DIALECTS, KEY, Call, Dialect, Hostile, OpenAI, head, hostile, redirect
 from tui.play import Watcher, opened
 from workbench.log.events import Failure, Setting, ToolCall, ToolResult
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 pytestmark = [
     pytest.mark.xdist_group("litellm"),

@@ -13,7 +13,7 @@ from workbench.log.events import AssistantMessage, Override, ToolResult, UserMes
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import Text
 from workbench.session.open_session import OpenSession
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
 

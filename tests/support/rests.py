@@ -18,11 +18,11 @@ from support.recordings import FOLDER, readable_files
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import table
 from workbench.log.events import Compaction
-from workbench.session.options import Options
-from workbench.session.recorded import RecordedSession
-from workbench.session.requests import is_main
-from workbench.session.services import Services
-from workbench.session.source import Source, as_source, file_logs
+from workbench.sources.options import Options
+from workbench.sources.recorded import RecordedSession
+from workbench.sources.requests import is_main
+from workbench.sources.services import Services
+from workbench.sources.source import Source, as_source, file_logs
 from workbench.traces.formats import read_file
 
 CLOSE, AFTER = 0.02, 0.05

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from workbench.config.errors import WrongCall
 from workbench.log.codec import decode, encode
 from workbench.log.events import AssistantMessage, Override, Setting, Usage, UserMessage
-from workbench.session.source import file_logs, read_source
+from workbench.sources.source import file_logs, read_source
 from workbench.traces.aider import count_chats
 from workbench.traces.formats import conversations
 

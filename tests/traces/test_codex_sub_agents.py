@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.log.events import Body, Failure, Request, ToolResult, Usage, UserMessage
-from workbench.session.requests import RequestMarks
-from workbench.session.source import number_events
+from workbench.sources.requests import RequestMarks
+from workbench.sources.source import number_events
 from workbench.traces.building import Recording
 from workbench.traces.formats import conversations, read_file
 

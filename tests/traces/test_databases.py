@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
 from workbench.log.codec import decode, encode
-from workbench.session.source import file_logs
+from workbench.sources.source import file_logs
 from workbench.traces.formats import DATABASES
 from workbench.traces.tables import Tables
 

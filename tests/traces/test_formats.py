@@ -10,7 +10,7 @@ import pytest
 from traces.format_samples import LINES, SAMPLES, written
 from workbench.config.errors import WrongCall
 from workbench.log.events import Failure, UserMessage
-from workbench.session.source import file_logs
+from workbench.sources.source import file_logs
 from workbench.traces import building
 from workbench.traces.formats import FORMATS, KNOWN, conversations
 from workbench.traces.reading import read_json

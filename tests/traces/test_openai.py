@@ -28,7 +28,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.session.source import file_logs, number_events
+from workbench.sources.source import file_logs, number_events
 from workbench.traces.openai import conversations, to_openai
 from workbench.traces.reading import read_json
 

@@ -27,7 +27,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.session.source import read_source
+from workbench.sources.source import read_source
 from workbench.traces.agent_cuts import OLD_RESULT
 from workbench.traces.building import Recording
 from workbench.traces.formats import conversations, read_file

@@ -22,7 +22,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.session.source import number_events
+from workbench.sources.source import number_events
 from workbench.traces import pydantic_ai
 from workbench.traces.formats import conversations
 from workbench.traces.reading import read_json

@@ -23,7 +23,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.session.source import number_events
+from workbench.sources.source import number_events
 from workbench.traces.building import Recording
 from workbench.traces.formats import conversations
 from workbench.wire.dialects import join

@@ -16,7 +16,7 @@ from workbench.config.errors import WrongCall
 from workbench.context.planner import plan
 from workbench.context.render import request
 from workbench.log.codec import decode, encode
-from workbench.session.source import number_events
+from workbench.sources.source import number_events
 from workbench.traces.formats import FORMATS
 from workbench.traces.reading import read_json
 

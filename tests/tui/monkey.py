@@ -37,7 +37,7 @@ from tui.monkey_worlds import WORLDS, RandomModel, own_folders
 from tui.play import full_screen, until
 from workbench.session import connection
 from workbench.session.fault_reports import FaultReports, latest_report
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.registry import WorkbenchScreen
 from workbench.tui.main.screen import MainScreen

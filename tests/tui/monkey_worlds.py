@@ -29,8 +29,8 @@ from workbench.log.codec import encode
 from workbench.models.endpoints import Endpoint
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text
-from workbench.session.services import Services
-from workbench.session.source import number_events
+from workbench.sources.services import Services
+from workbench.sources.source import number_events
 from workbench.tui.demo import recording
 from workbench.tui.themes import shipped_folder
 

@@ -22,8 +22,8 @@ from workbench.session import connection
 from workbench.session.model import SessionModel
 from workbench.session.observable import Notice, SessionState
 from workbench.session.open_session import OpenSession
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.commands.registry import WorkbenchScreen
 from workbench.tui.main.screen import MainScreen

@@ -20,13 +20,13 @@ from support.terminal import Terminal
 from tui.play import program, settle, shown, until
 from workbench.config.settings import Settings
 from workbench.context.items import SIGNS
-from workbench.session.services import Services
-from workbench.session.values import WindowUse
+from workbench.sources.services import Services
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.colours import SIXTEEN, Colourless, Sixteen, contrast, nearest, readable
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.widgets.chooser import Chooser, Option
+from workbench.views.values import WindowUse
 
 F1, F3, F9, TOKENS, PALETTE, QUIT = "\x1bOP", "\x1bOR", "\x1b[20~", "\x14", "\x10", "\x11"
 ATTRIBUTES = {0, 1, 2, 3, 4, 5, 7, 9, 21, 22, 23, 24, 25, 27, 29}

@@ -15,7 +15,7 @@ import pytest
 
 from support.terminal import DEADLINE, WORKBENCH, Terminal
 from workbench.log.events import ToolCall, ToolResult, UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 termios = pytest.importorskip("termios")
 

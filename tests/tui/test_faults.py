@@ -17,7 +17,7 @@ from textual.widget import Widget
 from tui.play import Script, answer, full_screen, program, settle, shown, told, typed, until
 from workbench.models.reply_parts import Part, Text
 from workbench.session.fault_reports import latest_report
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.chat.composer import Composer
 from workbench.tui.main.screen import MainScreen
 

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from tui.play import full_screen, program, told, until
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.session.fault_reports import latest_report
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
 

@@ -16,7 +16,7 @@ from tui.play import Script, answer, call, full_screen, main_screen, settle, unt
 from tui.snapshots import check_look
 from workbench.models.reply_parts import Text
 from workbench.session import opening
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.demo import recording
 from workbench.tui.widgets.help import Help
 from workbench.tui.widgets.report import Report

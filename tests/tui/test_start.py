@@ -20,8 +20,8 @@ from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
 from workbench.config.settings import load_settings
 from workbench.log.events import UserMessage
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 from workbench.tui import start
 from workbench.tui.app import Opening, WorkbenchApp
 from workbench.tui.chat.composer import Composer
@@ -46,7 +46,7 @@ import asyncio, sys
 from contextlib import ExitStack
 from workbench.cli import main as _main, screen as _screen
 from workbench.config.settings import load_settings
-from workbench.session.options import Options
+from workbench.sources.options import Options
 from workbench.tui import start
 from workbench.tui.app import WorkbenchApp
 

@@ -10,8 +10,8 @@ from workbench.config.folders import shown_folder, work_folder
 from workbench.config.text import age, line_width, percent, print_json, printable, table, width
 from workbench.live.choosing import short_ids
 from workbench.live.finder import AgentSession, window_of
-from workbench.session.all_agents import all_agents, with_report
-from workbench.session.services import Services
+from workbench.sources.all_agents import all_agents, with_report
+from workbench.sources.services import Services
 
 FOLDER = 32
 """Characters of a folder that are shown."""

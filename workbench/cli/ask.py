@@ -24,8 +24,8 @@ from workbench.log.events import AssistantMessage, Body, Content, Failure, Setti
 from workbench.session import opening
 from workbench.session.connection import TurnConnection
 from workbench.session.open_session import OpenSession
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 
 LONGEST = 16 * 1024 * 1024
 """Characters of a message on standard input; more than any model takes."""

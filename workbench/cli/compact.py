@@ -29,9 +29,9 @@ from workbench.log.errors import ReadOnly
 from workbench.log.events import Body, Compaction, Event, Failure
 from workbench.log.session import Session
 from workbench.session.connection import compactor_for
-from workbench.session.recorded import set_up
-from workbench.session.services import Services
-from workbench.session.source import Source
+from workbench.sources.recorded import set_up
+from workbench.sources.services import Services
+from workbench.sources.source import Source
 from workbench.traces.reading import read_text
 
 LOST_SHOWN = 12

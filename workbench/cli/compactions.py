@@ -44,9 +44,9 @@ from workbench.context.policy import CompactionPolicy
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event
 from workbench.models.ledger import Ledger
-from workbench.session.recorded import set_up
-from workbench.session.services import Services
-from workbench.session.source import Source, as_source
+from workbench.sources.recorded import set_up
+from workbench.sources.services import Services
+from workbench.sources.source import Source, as_source
 
 # workbench compactions
 

@@ -14,7 +14,7 @@ from workbench.config.folders import work_folder
 from workbench.config.text import print_json, printable_lines
 from workbench.session import continuing
 from workbench.session.continuing import EarlierSession
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.traces.reading import read_text
 
 

@@ -14,7 +14,7 @@ from workbench.context.load import describe, load_policy, preset_names, user_pol
 from workbench.context.setup import corrected
 from workbench.models.catalogue import ModelInfo, prices
 from workbench.models.local.offers import look_around, offers
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.traces.reading import read_text
 
 

@@ -39,8 +39,8 @@ from workbench.lab.reports import as_csv, as_json, lines
 from workbench.lab.result_files import ResultFile
 from workbench.lab.running import run_all
 from workbench.lab.tasks import LabPolicy, LabTask, TaskOutcome, all_policies
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 
 
 def run(options: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from workbench.cli.options import options_of
 from workbench.config.text import print_json, printable, table
 from workbench.context.setup import Setup
 from workbench.models.framing import tool_style
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 
 def run(options: argparse.Namespace) -> int:

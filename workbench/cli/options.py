@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.session.options import Options
+from workbench.sources.options import Options
 
 
 def options_of(arguments: argparse.Namespace) -> Options:

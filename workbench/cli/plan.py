@@ -17,10 +17,10 @@ from workbench.context.render import request
 from workbench.context.setup import Setup
 from workbench.log.events import Failure
 from workbench.models.calibration import Beside, Calibration
-from workbench.session.context_view import unattributed_words
-from workbench.session.recorded import BY_HAND, RecordedSession, make_setup
-from workbench.session.services import Services
-from workbench.session.source import Source, as_source
+from workbench.sources.recorded import BY_HAND, RecordedSession, make_setup
+from workbench.sources.services import Services
+from workbench.sources.source import Source, as_source
+from workbench.views.context_view import unattributed_words
 
 
 def run(options: argparse.Namespace) -> int:

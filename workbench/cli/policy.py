@@ -21,8 +21,8 @@ from workbench.config.text import line_width, print_json, printable, table
 from workbench.proxy import control
 from workbench.proxy.control import PolicyOrder, RunningProxy, SessionPolicy, WayPolicy
 from workbench.proxy.policy_notes import DEFAULT, NO_PROXY, OFF
-from workbench.session.on_the_way import Foresight, foresee, policy_words
-from workbench.session.services import Services
+from workbench.sources.on_the_way import Foresight, foresee, policy_words
+from workbench.sources.services import Services
 
 
 def run(options: argparse.Namespace) -> int:

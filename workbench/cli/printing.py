@@ -16,7 +16,7 @@ from workbench.log.codec import encode
 from workbench.log.events import AssistantMessage, Compaction, Failure, ToolCall, ToolResult, Usage, text_of
 from workbench.log.session import Session
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
-from workbench.session.values import Level, WindowUse
+from workbench.views.values import Level, WindowUse
 
 Tell = Callable[[Step], None]
 _ENDINGS = {

@@ -12,7 +12,7 @@ from workbench.cli.options import options_of
 from workbench.cli.sources import read_source
 from workbench.config.errors import Refused
 from workbench.config.text import fit, line_width, print_json, printable, table, width
-from workbench.session.replaying import (
+from workbench.sources.replaying import (
     ReplayAnswer,
     ReplayJob,
     ReplayWish,
@@ -22,7 +22,7 @@ from workbench.session.replaying import (
     prepare,
     replay,
 )
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 NARROW = 30
 """Columns of the terminal that an answer needs beside others."""

@@ -25,10 +25,10 @@ from workbench.cli.options import options_of
 from workbench.cli.plan import beside_json
 from workbench.cli.sources import read_source
 from workbench.config.text import print_json, printable, table
-from workbench.session.recorded import ListedRequest, RecordedSession
-from workbench.session.savings import savings
-from workbench.session.services import Services
-from workbench.session.transcript import hold_words
+from workbench.sources.recorded import ListedRequest, RecordedSession
+from workbench.sources.savings import savings
+from workbench.sources.services import Services
+from workbench.views.transcript import hold_words
 
 COUNTED = "(in brackets: the request is whole, and the provider counted so many tokens more or fewer than we do)"
 

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.text import printable
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 EXTRA = "textual_serve"
 

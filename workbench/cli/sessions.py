@@ -18,9 +18,9 @@ from workbench.config.text import escaped_json, print_json, printable, table, wh
 from workbench.log.events import Event, Override, Setting
 from workbench.log.session import Session, SessionInfo
 from workbench.log.store import Store
-from workbench.session.foreign import harmless_lines, told
-from workbench.session.services import Services
-from workbench.session.source import file_logs, is_event_log
+from workbench.sources.foreign import harmless_lines, told
+from workbench.sources.services import Services
+from workbench.sources.source import file_logs, is_event_log
 from workbench.traces.formats import read_file
 from workbench.traces.openai import to_openai
 from workbench.traces.references import split_ref

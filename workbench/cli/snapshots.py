@@ -17,7 +17,7 @@ from workbench.config.text import print_json, printable, table, when
 from workbench.log.errors import ReadOnly
 from workbench.log.events import Event, Snapshot
 from workbench.log.session import Session
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 SHOWN = 20
 """Files named of each kind; the rest is counted."""

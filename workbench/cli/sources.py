@@ -6,9 +6,9 @@ import sys
 
 from workbench.config.text import printable
 from workbench.log.events import Body, Failure, Setting
-from workbench.session.foreign import NOT_APPLIED
-from workbench.session.services import Services
-from workbench.session.source import Source
+from workbench.sources.foreign import NOT_APPLIED
+from workbench.sources.services import Services
+from workbench.sources.source import Source
 from workbench.traces.references import SUB_AGENTS, split_ref, sub_agents_words
 
 

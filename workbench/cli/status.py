@@ -28,8 +28,8 @@ from workbench.config.folders import shown_folder, work_folder
 from workbench.config.text import percent, print_json, printable
 from workbench.live.finder import AgentSession
 from workbench.live.status import AgentStatus, StatusReader
-from workbench.session.all_agents import running_now, with_report
-from workbench.session.services import Services
+from workbench.sources.all_agents import running_now, with_report
+from workbench.sources.services import Services
 from workbench.traces import claude_code
 from workbench.traces.references import split_ref
 

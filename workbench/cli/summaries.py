@@ -19,7 +19,7 @@ from workbench.lab.tasks import LabTask, TaskOutcome
 from workbench.lab.values import PolicyRun
 from workbench.lab.waste_reports import in_dollars
 from workbench.models.catalogue import REHEARSAL
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 _PATIENCE = 3
 """A model that failed for so many replays in a row is not asked for the rest."""

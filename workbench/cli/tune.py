@@ -36,7 +36,7 @@ from workbench.lab.search import AT_ONCE, Figures, KnobSearch, Tried, best, optu
 from workbench.lab.tasks import LabTask
 from workbench.lab.tuning import PRESET_POLICIES, TuneCorpus, TuneParts, TuneResult, TuneSession, result, split
 from workbench.lab.tuning_report import TuningReport
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 
 def run(options: argparse.Namespace) -> int:

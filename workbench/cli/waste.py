@@ -19,7 +19,7 @@ from workbench.cli.options import options_of
 from workbench.config.text import counted, line_width, print_json, printable
 from workbench.lab.replay import LabSource
 from workbench.lab.waste_reports import waste_json, waste_lines, waste_table
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 
 def run(options: argparse.Namespace) -> int:

@@ -30,12 +30,12 @@ from workbench.live.processes import placed, running_agents
 from workbench.log.errors import NotFound, StoreError
 from workbench.log.store import Store
 from workbench.session import figures
-from workbench.session.all_agents import LATER
-from workbench.session.context_view import Exactness
 from workbench.session.open_session import OpenSession
-from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.session.source import names_file, recorded_by
+from workbench.sources.all_agents import LATER
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.sources.source import names_file, recorded_by
+from workbench.views.context_view import Exactness
 
 RECENT = 20
 """Sessions of a folder among which one that passes through the proxy is looked for."""

@@ -20,7 +20,7 @@ from workbench.context.planner import Planner
 from workbench.context.setup import Setup
 from workbench.log.events import AssistantMessage, Compaction, Event, Failure, ToolCall, UserMessage
 from workbench.models.catalogue import Catalogue
-from workbench.session.request_plans import names_of
+from workbench.sources.request_plans import names_of
 
 Connect = Callable[[Setup], AbstractAsyncContextManager[Compactor]]
 """A compactor that can ask the model of a setup."""

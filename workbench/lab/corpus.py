@@ -17,8 +17,8 @@ from workbench.config.errors import WrongCall
 from workbench.config.folders import project_root
 from workbench.config.foreign_files import NotRegularFile, is_regular_file, open_regular_file
 from workbench.lab.fetching import is_url, remote_files
-from workbench.session.services import Services
-from workbench.session.source import names_file
+from workbench.sources.services import Services
+from workbench.sources.source import names_file
 from workbench.traces.formats import begins_as_transcript
 
 AGENTS = "agents"

@@ -32,7 +32,7 @@ from workbench.lab.fetching import is_url
 from workbench.lab.reading import source_stamp
 from workbench.lab.tasks import LabPolicy, LabTask, numbered
 from workbench.lab.values import SourceRun
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.traces.references import split_ref
 
 FILE = "lab.db"

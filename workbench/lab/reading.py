@@ -11,8 +11,8 @@ from workbench.config.errors import WorkbenchError
 from workbench.lab.fetching import is_url, local_copy, remote_stamp
 from workbench.lab.replay import LabSource
 from workbench.lab.tasks import LabTask
-from workbench.session.services import Services
-from workbench.session.source import names_file
+from workbench.sources.services import Services
+from workbench.sources.source import names_file
 from workbench.traces.references import split_ref
 
 MOST = 256 * 1024 * 1024

@@ -45,11 +45,11 @@ from workbench.log.events import (
 from workbench.models.calibration import Calibration
 from workbench.models.catalogue import ModelInfo
 from workbench.models.tokens import TokenCounter
-from workbench.session.options import Options
-from workbench.session.recorded import RecordedSession
-from workbench.session.requests import RequestMark, is_main, not_sent
-from workbench.session.services import Services
-from workbench.session.source import Source
+from workbench.sources.options import Options
+from workbench.sources.recorded import RecordedSession
+from workbench.sources.requests import RequestMark, is_main, not_sent
+from workbench.sources.services import Services
+from workbench.sources.source import Source
 
 
 class LabAnswer(NamedTuple):

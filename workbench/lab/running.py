@@ -24,7 +24,7 @@ from workbench.lab.kept import KeptRuns, KnownTask
 from workbench.lab.processes import ProcessDied, ProcessWorkers
 from workbench.lab.reading import SourceReader, room
 from workbench.lab.tasks import LabPolicy, LabTask, TaskOutcome, portable_policies, run_task
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.traces.formats import UnknownFormat
 
 Progress = Callable[[TaskOutcome], object]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from workbench.context.load import RECORDED, load_policy, portable, preset_names
 from workbench.lab.replay import LabSource
 from workbench.lab.values import PolicyRun, SourceRun
-from workbench.session.options import Options
+from workbench.sources.options import Options
 
 
 class LabPolicy(NamedTuple):

@@ -14,7 +14,7 @@ from workbench.context.policy_text import policy_text
 from workbench.lab.objective import Objective
 from workbench.lab.search import Figures, Tried, best, front
 from workbench.lab.tuning import Comparison, TuneResult, TuneSession, short_name
-from workbench.session.options import Options
+from workbench.sources.options import Options
 
 _WIDE = 120
 """Where knobs are broken into lines when nobody says how wide a line is."""

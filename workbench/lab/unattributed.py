@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from workbench.context.setup import Setup
 from workbench.log.events import Event
-from workbench.session.recorded import RecordedSession
-from workbench.session.request_plans import RequestPlans
-from workbench.session.requests import RequestMark
+from workbench.sources.recorded import RecordedSession
+from workbench.sources.request_plans import RequestPlans
+from workbench.sources.requests import RequestMark
 from workbench.wire.requests import RequestBodies
 
 LEAST = 0.75

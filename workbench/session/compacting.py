@@ -23,19 +23,19 @@ from workbench.config.background import background
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event, Failure
-from workbench.session.compaction_values import (
+from workbench.session.observable import Notice, ObservableSession
+from workbench.session.open_session import OpenSession
+from workbench.session.questions import compact as question
+from workbench.session.turns import Turns
+from workbench.views.compaction_values import (
     CompactionOutcome,
     CompactionView,
     PastAudit,
     RunningCompaction,
     progress_text,
 )
-from workbench.session.compaction_view import FEW, CompactionInputs, LogFigures, audit_again, view
-from workbench.session.observable import Notice, ObservableSession
-from workbench.session.open_session import OpenSession
-from workbench.session.questions import compact as question
-from workbench.session.turns import Turns
-from workbench.session.values import Activity
+from workbench.views.compaction_view import FEW, CompactionInputs, LogFigures, audit_again, view
+from workbench.views.values import Activity
 
 PAUSE = 0.25
 """Seconds between two looks at a log that keeps growing."""

@@ -29,10 +29,10 @@ from workbench.models.catalogue import is_local
 from workbench.session.going_on import GoingOn, go_on_here
 from workbench.session.open_session import OpenSession
 from workbench.session.opening import note_model
-from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.session.source import as_source
 from workbench.session.tools import toolbox
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.sources.source import as_source
 
 
 class TurnPreconditions(NamedTuple):

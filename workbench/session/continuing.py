@@ -20,9 +20,9 @@ from workbench.session import opening
 from workbench.session.compacting import BUSY, SessionCompactions
 from workbench.session.connection import compactor_for
 from workbench.session.open_session import OpenSession
-from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.session.source import Source, as_source
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.sources.source import Source, as_source
 
 
 class EarlierSession(NamedTuple):

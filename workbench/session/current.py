@@ -21,17 +21,17 @@ from workbench.models.catalogue import is_built_in
 from workbench.models.gateway import Gateway
 from workbench.session import figures, opening
 from workbench.session.compacting import SessionCompactions
-from workbench.session.context_view import ContextView
 from workbench.session.following import LOOK, Follower, follow_file, follow_session, is_running
 from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
-from workbench.session.options import Options
-from workbench.session.services import Services
 from workbench.session.time_travel import TimeTravel
-from workbench.session.transcript import Entries, LogTranscript
 from workbench.session.turns import Turns
-from workbench.session.values import FOLLOWING, Activity, Status, WelcomeLists
 from workbench.session.welcome import listed_agents, listed_sessions, welcome_of
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.views.context_view import ContextView
+from workbench.views.transcript import Entries, LogTranscript
+from workbench.views.values import FOLLOWING, Activity, Status, WelcomeLists
 
 LOOK_AT_STORE = 1.0
 """Seconds between two looks at a session that another process writes."""

@@ -14,10 +14,10 @@ from workbench.compaction.values import Audit, CompactionPreview, CompactionRefu
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.session.compacting import BUSY, SessionCompactions
-from workbench.session.compaction_values import CompactionOutcome
 from workbench.session.open_session import OpenSession
-from workbench.session.services import Services
 from workbench.session.turns import Turns
+from workbench.sources.services import Services
+from workbench.views.compaction_values import CompactionOutcome
 
 OF_A_FILE = "for a file no model is asked, so this is the digest"
 

@@ -14,9 +14,9 @@ from workbench.log.events import text_of
 from workbench.models.catalogue import is_local
 from workbench.models.framing import MESSAGE
 from workbench.models.ledger import Ledger
-from workbench.session.compaction_values import CompactionView
 from workbench.session.open_session import OpenSession
-from workbench.session.values import DraftCost, Status, WindowUse
+from workbench.views.compaction_values import CompactionView
+from workbench.views.values import DraftCost, Status, WindowUse
 
 Rows = list[tuple[str, str]]
 """A report: what, and how much."""

@@ -16,10 +16,10 @@ from workbench.config.folders import work_folder
 from workbench.live.processes import at_work, placed, running_agents
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.log.store import Store
-from workbench.session.services import Services
-from workbench.session.values import FOLLOWING
+from workbench.sources.services import Services
 from workbench.traces.claude_sub_agents import files_beside
 from workbench.traces.references import split_ref
+from workbench.views.values import FOLLOWING
 
 T = TypeVar("T")
 

@@ -14,8 +14,8 @@ from workbench.context.plan import ContextPlan
 from workbench.log.events import Compaction, Event
 from workbench.session.open_session import OpenSession
 from workbench.session.opening import Replanned, note_model, replan, wanted_slots
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 from workbench.wire.talk import SEALED_SUMMARY
 
 _CUT: tuple[State, ...] = ("truncated", "masked", "dropped")

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.log.events import OverrideAction
 from workbench.session.observable import Notice, ObservableSession
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession

@@ -15,11 +15,11 @@ from threading import Lock
 from typing import Literal, NamedTuple, TypedDict, Unpack
 
 from workbench.config.errors import WorkbenchError
-from workbench.session.compaction_values import CompactionView
-from workbench.session.context_view import ContextView
 from workbench.session.fault_reports import UNEXPECTED, FaultReports
-from workbench.session.transcript import NOTHING
-from workbench.session.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion, Welcome
+from workbench.views.compaction_values import CompactionView
+from workbench.views.context_view import ContextView
+from workbench.views.transcript import NOTHING
+from workbench.views.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion, Welcome
 
 INTERVAL = 0.05
 """Seconds between two updates of the screen; a person reads no faster."""

@@ -17,12 +17,12 @@ from workbench.log.events import Body, Event, UserMessage
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
-from workbench.session.context_view import ContextView, LogQueries
-from workbench.session.options import Options
-from workbench.session.recorded import RecordedSession
-from workbench.session.requests import RequestMarks, last_reported
-from workbench.session.transcript import Entries, LogTranscript, PastRequest
-from workbench.session.values import FILE
+from workbench.sources.options import Options
+from workbench.sources.recorded import RecordedSession
+from workbench.sources.requests import RequestMarks, last_reported
+from workbench.views.context_view import ContextView, LogQueries
+from workbench.views.transcript import Entries, LogTranscript, PastRequest
+from workbench.views.values import FILE
 
 
 @dataclass(slots=True)

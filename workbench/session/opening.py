@@ -22,13 +22,13 @@ from workbench.log.events import Body, Event, Setting, SlotContent
 from workbench.log.session import Session
 from workbench.models.ledger import Ledger
 from workbench.session.open_session import OpenSession
-from workbench.session.options import Options
-from workbench.session.recorded import RecordedSession, make_setup, policy_for
-from workbench.session.requests import RequestMarks
-from workbench.session.services import Services
-from workbench.session.source import Source, as_source, knobs_of, names_file, setting
 from workbench.session.tools import toolbox, tools_off
-from workbench.session.transcript import Entries
+from workbench.sources.options import Options
+from workbench.sources.recorded import RecordedSession, make_setup, policy_for
+from workbench.sources.requests import RequestMarks
+from workbench.sources.services import Services
+from workbench.sources.source import Source, as_source, knobs_of, names_file, setting
+from workbench.views.transcript import Entries
 
 NEW = "new session"
 

@@ -11,7 +11,7 @@ from workbench.agent import approvals
 from workbench.agent.approval_patterns import COMMAND, exact
 from workbench.agent.tools.base import ProposedCall
 from workbench.compaction.values import CompactionDecision
-from workbench.session.values import A_COPY, AnswerChoice, UserQuestion
+from workbench.views.values import A_COPY, AnswerChoice, UserQuestion
 
 MOST_DETAIL = 20_000
 """Characters of a file or a command that a question shows."""

@@ -11,10 +11,10 @@ from workbench.config.writing import replace_file
 from workbench.log.codec import encode
 from workbench.log.events import Event
 from workbench.session import figures
-from workbench.session.compaction_values import CompactionView
 from workbench.session.figures import Rows
 from workbench.session.open_session import OpenSession
 from workbench.traces.openai import to_openai
+from workbench.views.compaction_values import CompactionView
 
 
 def tokens(opened: OpenSession, view: CompactionView | None) -> Rows:

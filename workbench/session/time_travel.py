@@ -11,13 +11,13 @@ from typing import NamedTuple
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.context.plan import ContextPlan
-from workbench.session.context_view import ContextView
 from workbench.session.open_session import OpenSession
-from workbench.session.options import Options
-from workbench.session.recorded import RecordedSession, make_setup
-from workbench.session.requests import RequestMark
-from workbench.session.services import Services
-from workbench.session.source import Source, knobs_of, setting
+from workbench.sources.options import Options
+from workbench.sources.recorded import RecordedSession, make_setup
+from workbench.sources.requests import RequestMark
+from workbench.sources.services import Services
+from workbench.sources.source import Source, knobs_of, setting
+from workbench.views.context_view import ContextView
 
 REMEMBERED = 16
 """Plans of the past that are kept, for stepping to and fro."""

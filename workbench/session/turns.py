@@ -18,13 +18,13 @@ from workbench.config.errors import WorkbenchError
 from workbench.log.events import AssistantMessage, Failure, Override, Setting, ToolCall, ToolResult, UserMessage
 from workbench.session import questions
 from workbench.session.connection import TurnConnection
-from workbench.session.live_turn import LiveTurn
 from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
 from workbench.session.opening import title_of
-from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.session.values import Activity, UserQuestion
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.views.live_turn import LiveTurn
+from workbench.views.values import Activity, UserQuestion
 
 
 class TurnWatcher(Protocol):

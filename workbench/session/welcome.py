@@ -10,10 +10,10 @@ from workbench.log.events import Usage
 from workbench.log.session import SessionInfo
 from workbench.models.catalogue import REHEARSAL, is_local
 from workbench.models.keys import keys_set, variables_of
-from workbench.session.all_agents import all_agents
 from workbench.session.open_session import OpenSession
-from workbench.session.services import Services
-from workbench.session.values import Welcome, WelcomeLists, WelcomeSession
+from workbench.sources.all_agents import all_agents
+from workbench.sources.services import Services
+from workbench.views.values import Welcome, WelcomeLists, WelcomeSession
 
 LISTED = 8
 """Sessions of each kind that are listed at most."""

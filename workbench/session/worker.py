@@ -17,13 +17,13 @@ from workbench.session.drafting import SummaryDrafts
 from workbench.session.going_on import what_changes
 from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
-from workbench.session.options import Options
 from workbench.session.questions import make_session
-from workbench.session.services import Services
 from workbench.session.time_travel import place_after
 from workbench.session.tools import ToolSwitches
 from workbench.session.undoing import Which, revert
-from workbench.session.values import Activity
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.views.values import Activity
 
 T = TypeVar("T")
 

@@ -25,7 +25,7 @@ from workbench.config.garbage import collector_from_here
 from workbench.config.settings import Settings
 from workbench.config.text import printable, printable_lines
 from workbench.session.fault_reports import UNEXPECTED, FaultReports
-from workbench.session.options import Detour
+from workbench.sources.options import Detour
 from workbench.tui.colours import Colourless, Sixteen
 from workbench.tui.terminal_patches import ask_keyboard, guard
 from workbench.tui.textual_patches import SteadyApp, mend

@@ -13,7 +13,7 @@ from workbench.config.ending import at_quit
 from workbench.config.errors import WrongCall
 from workbench.config.garbage import start_without_collector
 from workbench.config.settings import load_settings
-from workbench.session.options import Options
+from workbench.sources.options import Options
 
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
@@ -61,7 +61,7 @@ def load(
     source: str, options: Options, stack: ExitStack, demo: str | None = None, note: str = ""
 ) -> Callable[[], MainScreen]:
     """Import what the main screen needs; the services are closed with the stack."""
-    from workbench.session.services import Services
+    from workbench.sources.services import Services
     from workbench.tui.commands.registry import WorkbenchScreen
 
     services = stack.enter_context(Services())
@@ -71,7 +71,7 @@ def load(
 def check(source: str, options: Options) -> None:
     """Raise what is wrong with the policy that was asked for, and with a source that is quickly read."""
     from workbench.context.load import load_policy
-    from workbench.session.services import Services
+    from workbench.sources.services import Services
 
     with Services() as services:
         policy = options.policy or services.settings.policy

@@ -7,7 +7,7 @@
 - Anthropic and OpenAI compact as well (`compact_...`, `compaction`): the answer has the summary as a block or an item,
   which the dialects read as a compaction (`Talk.compacted`).
 - OpenAI's `truncation: auto` drops items from the beginning without a word: only the size that is reported tells that
-  (`session/request_plans`).
+  (`sources/request_plans`).
 """
 
 from __future__ import annotations

@@ -13,8 +13,12 @@ from support.session_state import SetSession, StateField
 from tui.play import until
 from tui.small_app import SmallApp
 from workbench.session.observable import ObservableSession
-from workbench.session.transcript import NOTHING
-from workbench.session.values import (
+from workbench.tui.chat import pane as pane_module
+from workbench.tui.chat.pane import ChatPane
+from workbench.tui.chat.window import Window
+from workbench.tui.widgets.command import Completion
+from workbench.views.transcript import NOTHING
+from workbench.views.values import (
     Activity,
     AnswerChoice,
     ChatCall,
@@ -23,10 +27,6 @@ from workbench.session.values import (
     Transcript,
     UserQuestion,
 )
-from workbench.tui.chat import pane as pane_module
-from workbench.tui.chat.pane import ChatPane
-from workbench.tui.chat.window import Window
-from workbench.tui.widgets.command import Completion
 
 SHEET = Path(pane_module.__file__).parent / "chat.tcss"
 SLASHES = (

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tui.chat.host import called, said
-from workbench.session.values import ChatEntry, EntryState, LiveCall
 from workbench.tui.chat.blocks import CLOSED, FIRST_ROWS, MOST_TEXT, OUTCOMES, Fold, bare, draw, duration
+from workbench.views.values import ChatEntry, EntryState, LiveCall
 
 OPEN = Fold(is_open=True)
 CUT = EntryState("truncated", 8_000, 52_113, False, "52,113 tokens are over the cap of 8,000")

@@ -7,11 +7,11 @@ from textual.events import Paste
 
 from tui.chat.host import Host, LongTranscript, said, screen_of, settle
 from tui.play import told, until
-from workbench.session.values import Activity, DraftCost, Live
 from workbench.tui.chat.activity_lines import QueuedMessages
 from workbench.tui.chat.composer import LONG_LINE, cost_line
 from workbench.tui.messages import Drafting, Send, Withdraw
 from workbench.tui.terminal_patches import KEYBOARD, MOST_PASTED
+from workbench.views.values import Activity, DraftCost, Live
 
 TALK = said(("you", "first"), ("ai", "yes"), ("you", "second\nof two lines"), ("ai", "no"))
 

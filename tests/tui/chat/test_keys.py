@@ -9,12 +9,12 @@ import pytest
 from textual.binding import Binding
 
 from tui.chat.host import Host, ListTranscript, LongTranscript, called, said, screen_of, settle
-from workbench.session.values import Activity, EntryState
 from workbench.tui.chat.composer import Composer
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.messages import EditAndResend, Interrupt, Jump, Retry
+from workbench.views.values import Activity, EntryState
 
 TALK = [
     *said(("you", "why does it fail?"), ("ai", "I will \x1b[31mlook\x1b[0m.")),

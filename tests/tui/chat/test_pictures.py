@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 
 from tui.chat.host import ASKED, Host, ListTranscript, called, said, settle
 from tui.contrast import faint_texts
-from workbench.session.values import Activity, DraftCost, EntryState, Live, LiveCall
 from workbench.tui.themes import load_themes
+from workbench.views.values import Activity, DraftCost, EntryState, Live, LiveCall
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures

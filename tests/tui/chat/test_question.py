@@ -7,10 +7,10 @@ from textual.events import Key, Paste
 
 from tui.chat.host import ASKED, Host, said, screen_of, settle
 from tui.play import until
-from workbench.session.values import Activity, AnswerChoice
 from workbench.tui.chat import question
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.messages import Answered, Interrupt
+from workbench.views.values import Activity, AnswerChoice
 
 
 def answers(app: Host) -> list[tuple[int, str]]:

@@ -12,11 +12,11 @@ from tui import play
 from tui.chat.host import Host, ListTranscript, said, screen_of, settle
 from tui.play import SMALL, Said, Script, answer, program, shown, until
 from workbench.models.reply_parts import Finished, Text, Thinking
-from workbench.session.services import Services
-from workbench.session.values import Live
+from workbench.sources.services import Services
 from workbench.tui.chat.blocks import CLOSED, draw
 from workbench.tui.chat.live import LiveLines
 from workbench.tui.chat.transcript import TranscriptView
+from workbench.views.values import Live
 
 SIZE = (80, 24)
 BEGUN = "First I look at the test.\nThen at the fixture."

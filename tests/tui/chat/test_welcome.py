@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from tui.play import Script, answer, newest, program, settle, shown, told, typed, until
 from workbench.config.folders import work_folder
 from workbench.log.events import Body, Usage, UserMessage
-from workbench.session.services import Services
-from workbench.session.values import Welcome, WelcomeLists, WelcomeSession
+from workbench.sources.services import Services
 from workbench.tui.chat.welcome import welcome_lines
 from workbench.tui.main.screen import MainScreen
+from workbench.views.values import Welcome, WelcomeLists, WelcomeSession
 
 pytestmark = pytest.mark.usefixtures("project")
 

@@ -12,10 +12,10 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from tui.chat.host import Host, called, said, screen_of, settle
-from workbench.session.values import ChatEntry, Live
 from workbench.tui.chat.blocks import CLOSED, GUTTER, draw
 from workbench.tui.chat.markdown import PROSE
 from workbench.tui.chat.streaming import Growing
+from workbench.views.values import ChatEntry, Live
 
 OPEN = CLOSED._replace(is_open=True)
 WIDE = 294

@@ -11,9 +11,9 @@ from textual.selection import Selection
 
 from tui.chat.host import Host, ListTranscript, LongTranscript, called, said, screen_of, settle
 from tui.play import until
-from workbench.session.values import Live, LiveCall
 from workbench.tui.chat.activity_lines import ActivityLine
 from workbench.tui.chat.transcript import TranscriptView
+from workbench.views.values import Live, LiveCall
 
 SIZE = (80, 24)
 

@@ -13,7 +13,7 @@ from support.requirements import requirement
 from tui.play import SMALL, Script, answer, program, settle, shown, told, typed, until
 from tui.screens.looking import look, seen
 from workbench.log.events import UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.commands.palette import CommandHits
 from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.commands.session import new_file

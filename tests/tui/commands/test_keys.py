@@ -9,7 +9,7 @@ from textual.binding import Binding
 from textual.widgets import TextArea
 
 from tui.play import SMALL, program, settle, shown, told
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.chat.composer import Composer
 from workbench.tui.commands.keys import bindings_of
 from workbench.tui.commands.registry import REGISTRY

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from tui.play import SMALL, program, settle, told, until
 from tui.screens.looking import seen
 from workbench.log.events import AssistantMessage, Compaction, Override, UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.widgets.dialogs import ConfirmDialog
 

@@ -9,7 +9,7 @@ import pytest
 from textual.command import CommandPalette
 
 from tui.play import SMALL, program, shown, told, typed, until
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.commands.palette import CommandHits
 from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.main.screen import MainScreen

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from support.drafts import work
 from tui.play import DEADLINE, ONE_PANE, program, settle, until
 from workbench.log.events import Body, Setting, Usage, UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
 
 WINDOW = 20_000

@@ -18,7 +18,7 @@ from workbench.log.events import Compaction, Failure, Setting, Usage
 from workbench.models.reply_parts import Text
 from workbench.session.questions import make_session
 from workbench.session.reports import tokens
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
 

@@ -17,7 +17,7 @@ from workbench.compaction.facts import collect
 from workbench.compaction.selection import select_for
 from workbench.config.text import percent
 from workbench.models.endpoints import Endpoint
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.chat.question import QuestionBox
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen

@@ -14,9 +14,9 @@ from tui.compaction.views import log, nested, seen, summary
 from workbench.compaction.progress import Progress
 from workbench.compaction.values import Audit, Fact
 from workbench.log.events import Compaction, Failure, UserMessage
-from workbench.session.compaction_values import CompactionView, RunningCompaction, progress_text
-from workbench.session.transcript import PastRequest
 from workbench.tui.compaction import descriptions
+from workbench.views.compaction_values import CompactionView, RunningCompaction, progress_text
+from workbench.views.transcript import PastRequest
 
 
 def said(view: object) -> str:

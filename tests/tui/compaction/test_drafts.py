@@ -14,7 +14,7 @@ from workbench.agent.compacting import CHANGED
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import Refused
 from workbench.log.events import Compaction, UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
 

@@ -15,7 +15,7 @@ from tui.play import program, settle, shown, told, until
 from tui.recorded.long_run import as_session, run, step
 from tui.screens.looking import seen
 from workbench.log.events import Compaction, UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.main.screen import MainScreen

@@ -20,9 +20,9 @@ from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Failure, Revert
 from workbench.session.compacting import BUSY, STOPPED
-from workbench.session.services import Services
 from workbench.session.undoing import Which
 from workbench.session.worker import SessionWorker
+from workbench.sources.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -44,7 +44,7 @@ async def test_what_could_be_compacted_is_tried_once_for_a_log(
         tried.append(plan.size)
         return worthwhile(setup, plan, *arguments)
 
-    monkeypatch.setattr("workbench.session.compaction_view.worthwhile", counted)
+    monkeypatch.setattr("workbench.views.compaction_view.worthwhile", counted)
 
     async def show(work: SessionWorker) -> None:
         work.compactions.show(work.compactions.current())

@@ -8,12 +8,12 @@ from support.drafts import setup
 from tui.compaction.long_talk import talk
 from tui.compaction.views import Host, log, nested, screen_of, seen, settle
 from workbench.compaction.progress import Progress
-from workbench.session.compaction_values import RunningCompaction
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.compaction.plot import Plot
 from workbench.tui.widgets.buttons import ButtonLine
+from workbench.views.compaction_values import RunningCompaction
 
 KEYS = {
     "enter": "compact",

@@ -19,8 +19,7 @@ from tui.play import Script, answer, full_screen, main_screen, until
 from tui.play import settle as settle_all
 from workbench.compaction.progress import Progress
 from workbench.session import opening
-from workbench.session.compaction_values import CompactionView, RunningCompaction
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen
 from workbench.tui.compaction.preview_stages import Stage
@@ -28,6 +27,7 @@ from workbench.tui.compaction.progress import ProgressDialog
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Run
 from workbench.tui.widgets.dialogs import ConfirmDialog
+from workbench.views.compaction_values import CompactionView, RunningCompaction
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.session.compaction_values import CompactionMark, Curve
 from workbench.tui.compaction.plot import EMPTY, LINE, MADE, OVER, UNDONE, columns, draw, top_of
+from workbench.views.compaction_values import CompactionMark, Curve
 
 GROWING = Curve(
     (*tuple(range(4000, 84000, 4000)), 12000, 16000),

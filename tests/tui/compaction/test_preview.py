@@ -14,8 +14,8 @@ from workbench.agent.compacting import CHANGED
 from workbench.log.events import Compaction
 from workbench.models.failures import ModelFailure
 from workbench.session.fault_reports import latest_report
-from workbench.session.services import Services
 from workbench.session.worker import SessionWorker
+from workbench.sources.services import Services
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen
 from workbench.tui.compaction.source import SourceScreen

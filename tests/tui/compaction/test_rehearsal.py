@@ -7,7 +7,7 @@ import pytest
 from tui.compaction.long_talk import WINDOW, stored
 from tui.play import opened
 from workbench.models.catalogue import REHEARSAL
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 pytestmark = [pytest.mark.xdist_group("litellm"), pytest.mark.usefixtures("project")]
 

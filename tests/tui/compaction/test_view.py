@@ -24,8 +24,8 @@ from workbench.config.errors import Refused
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Failure, Revert, Usage, UserMessage
-from workbench.session.compaction_values import CompactionMark, Curve
-from workbench.session.compaction_view import POINTS, audit_again, thinned
+from workbench.views.compaction_values import CompactionMark, Curve
+from workbench.views.compaction_view import POINTS, audit_again, thinned
 
 POLICIES = [preset(name).compaction for name in ("workbench", "codex", "sliding", "window", "confirm")]
 

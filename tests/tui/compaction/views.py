@@ -18,12 +18,12 @@ from tui.compaction.long_talk import talk
 from tui.small_app import SmallApp
 from workbench.context.setup import Setup
 from workbench.log.events import Body, Compaction, Event, Revert
-from workbench.session.compaction_values import CompactionView
-from workbench.session.compaction_view import CompactionInputs, LogFigures, view
 from workbench.session.observable import ObservableSession
 from workbench.tui.compaction import panel as panel_module
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.messages import Run
+from workbench.views.compaction_values import CompactionView
+from workbench.views.compaction_view import CompactionInputs, LogFigures, view
 
 FOLDER = Path(panel_module.__file__).parents[1]
 SHEETS: list[str | PurePath] = [FOLDER / "compaction" / "compaction.tcss", FOLDER / "widgets" / "dialogs.tcss"]

@@ -8,8 +8,8 @@ from typing import Any
 from tui.compaction.long_talk import WINDOW, stored
 from tui.play import Script, Watcher, opened
 from workbench.compaction.values import SummaryDraft
-from workbench.session.compaction_values import CompactionView
-from workbench.session.services import Services
+from workbench.sources.services import Services
+from workbench.views.compaction_values import CompactionView
 
 Scripted = Callable[..., Script]
 """From then on every model says these things, one after the other."""

@@ -38,15 +38,15 @@ from workbench.log.events import (
 )
 from workbench.models.catalogue import Catalogue
 from workbench.models.ledger import Ledger
-from workbench.session.context_view import ContextView, LogQueries
 from workbench.session.observable import ObservableSession
-from workbench.session.requests import RequestMarks
 from workbench.session.time_travel import place_after
+from workbench.sources.requests import RequestMarks
 from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.inspector.row_list import RowList
 from workbench.tui.main.timeline import FAR, Timeline
 from workbench.tui.messages import Decide, Jump, Run, Travel, Walk
 from workbench.tui.widgets.input_line import InputLine
+from workbench.views.context_view import ContextView, LogQueries
 
 FOLDER = Path(__file__).parents[3] / "workbench" / "tui"
 SHEETS: list[str | PurePath] = [

@@ -11,7 +11,6 @@ from support.logs import texts
 from tui.inspector.sample import SAMPLE, item
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Edit, State
-from workbench.session.values import Live, LiveCall
 from workbench.tui.inspector.columns import (
     MARKS,
     ROOM_WITH_STATES,
@@ -24,6 +23,7 @@ from workbench.tui.inspector.columns import (
     share_bar,
 )
 from workbench.tui.inspector.order import RowGroup
+from workbench.views.values import Live, LiveCall
 
 
 def width_of(made: Cells, gap: int, wide: bool, marked: bool = False) -> int:

@@ -15,9 +15,9 @@ from workbench.config.errors import WrongCall
 from workbench.context.compare import Effect
 from workbench.context.plan import ContextPlan
 from workbench.log.events import AssistantMessage, Body
-from workbench.session.context_view import OverrideWish, SessionQueries
 from workbench.tui.inspector.foot_lines import hidden, question
 from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides
+from workbench.views.context_view import OverrideWish, SessionQueries
 
 WIDE = (120, 40)
 

@@ -15,7 +15,6 @@ from workbench.context.plan import ContextPlan
 from workbench.context.planner import plan
 from workbench.context.policy import Policy
 from workbench.log.events import Event, SlotContent, UserMessage
-from workbench.session.row_lookup import row_of
 from workbench.tui.inspector.filters import Filter, parse
 from workbench.tui.inspector.order import (
     GROUPINGS,
@@ -30,6 +29,7 @@ from workbench.tui.inspector.order import (
     plain,
     sums,
 )
+from workbench.views.row_lookup import row_of
 
 rows = st.lists(
     st.builds(

@@ -9,8 +9,8 @@ from tui.inspector.sample import item
 from workbench.config.errors import WrongCall
 from workbench.context.items import Edit, Item
 from workbench.log.events import Override, OverrideAction, ToolResult, UserMessage
-from workbench.session.context_view import OverrideWish
 from workbench.tui.inspector.overrides import MOST_RUNS, OverridePreview, Verb, choose, preview, why_not
+from workbench.views.context_view import OverrideWish
 
 
 def rows(model: Model, *seqs: int) -> list[Item]:

@@ -10,7 +10,6 @@ from tui.inspector.sample import SAMPLE, item, plan_of
 from workbench.context.budget import Limits
 from workbench.context.plan import Verdict
 from workbench.log.events import Body, ToolCall, ToolResult, UserMessage
-from workbench.session.context_view import ContextView
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.detail import Detail
 from workbench.tui.inspector.info_lines import VerdictLine
@@ -20,6 +19,7 @@ from workbench.tui.inspector.rows import RowsView
 from workbench.tui.messages import Jump
 from workbench.tui.widgets.input_line import InputLine
 from workbench.tui.widgets.text_view import TextView
+from workbench.views.context_view import ContextView
 
 WIDE = (120, 40)
 

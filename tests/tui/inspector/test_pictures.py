@@ -10,9 +10,9 @@ from textual.pilot import Pilot
 
 from tui.contrast import contrast
 from tui.inspector.host import SUMMARISED, Host, Model, host, press, settle
-from workbench.session.values import Live
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.widgets.text_view import TextView
+from workbench.views.values import Live
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures

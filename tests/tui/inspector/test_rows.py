@@ -11,9 +11,9 @@ from tui.inspector.host import SEQS, Host, Model, host, lines_of, press, settle
 from tui.inspector.sample import CountedRows, item, plan_of
 from workbench.context.items import Item
 from workbench.log.events import AssistantMessage, Override, UserMessage
-from workbench.session.context_view import ContextView
-from workbench.session.values import Live, LiveCall
 from workbench.tui.inspector.rows import RowsView
+from workbench.views.context_view import ContextView
+from workbench.views.values import Live, LiveCall
 
 LAST = len(SEQS) - 1
 

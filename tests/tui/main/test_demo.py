@@ -10,7 +10,7 @@ from tui.play import SMALL, Script, answer, call, program, settle, until
 from workbench.agent.approvals import FILE_NAME, Saved, load_saved, save
 from workbench.config.paths import config_dir, data_dir
 from workbench.log.events import UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui import demo
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens import policy_files

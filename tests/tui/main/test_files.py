@@ -10,7 +10,7 @@ import pytest
 from tui.play import program, settle, told, typed, until
 from tui.screens.looking import seen
 from workbench.log.events import Compaction, Override
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen
 from workbench.tui.screens.free_space import FreeSpaceScreen

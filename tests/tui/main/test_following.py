@@ -12,10 +12,10 @@ from proxy.conftest import claude as messages
 from session.test_following import TURNS, OtherProcess, claude, lines
 from tui.play import program, settle, shown, typed, until
 from workbench.log.store import Store
-from workbench.session.context_view import Exactness
-from workbench.session.services import Services
-from workbench.session.values import FOLLOWING
+from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
+from workbench.views.context_view import Exactness
+from workbench.views.values import FOLLOWING
 
 
 def requests(screen: MainScreen) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tui.play import program, settle
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.main.header import Header
 
 pytestmark = pytest.mark.usefixtures("project")

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from tui.play import program, settle, until
 from workbench.log.events import AssistantMessage, ToolCall, ToolResult, UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import ShowBeside
 

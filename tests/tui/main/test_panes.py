@@ -9,7 +9,7 @@ from textual.geometry import Region
 
 from tui.play import program, settle, shown, told, typed
 from workbench.log.events import AssistantMessage, UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui import demo
 from workbench.tui.main.screen import MainScreen
 

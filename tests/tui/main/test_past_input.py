@@ -10,7 +10,7 @@ from tui.play import program, shown, told, until
 from workbench.config.errors import WorkbenchError
 from workbench.config.folders import WorkFolder, work_folder
 from workbench.log.events import UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
 

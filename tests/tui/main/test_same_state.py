@@ -14,7 +14,7 @@ from tui.compaction.long_talk import WINDOW, stored
 from tui.play import Script, answer, program, settle, shown
 from workbench.config.errors import WorkbenchError
 from workbench.log.events import AssistantMessage, UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.chat.window import Window
 from workbench.tui.compaction.descriptions import branches

@@ -12,7 +12,7 @@ from textual.app import App
 from tui.play import Script, answer, full_screen, main_screen, program, settle, shown, told, typed, until
 from workbench.config.errors import WorkbenchError
 from workbench.log.events import UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui import messages
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.widgets.dialogs import ConfirmDialog

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui.play import SMALL, program, settle, shown, told, typed, until
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui import app
 from workbench.tui.themes import COLOURS
 

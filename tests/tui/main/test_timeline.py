@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.log.events import Hold
-from workbench.session.requests import RequestMark
+from workbench.sources.requests import RequestMark
 from workbench.tui.main.timeline import CLEARED, MADE, SIGNS, UNDONE, column_of, time_columns
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 
 from tui.play import program, settle, told, typed, until
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui import demo
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.widgets.dialogs import ConfirmDialog

@@ -14,10 +14,10 @@ from tui.compaction.views import log, nested, seen
 from tui.inspector.sample import SAMPLE, plan_of
 from workbench.context.budget import Limits
 from workbench.context.plan import Totals
-from workbench.session.context_view import ContextView
-from workbench.session.requests import RequestMark
-from workbench.session.values import Activity, Status
+from workbench.sources.requests import RequestMark
 from workbench.tui.main.usage import usage_line
+from workbench.views.context_view import ContextView
+from workbench.views.values import Activity, Status
 
 FULL = Status(84_210, 1_047_576, "catalogue", 850, 0.0421, 0.71, "gpt-4.1", "workbench")
 COMPACTION = replace(seen(log(nested())), next="compacts at 838,060 (80 %), not soon")

@@ -24,8 +24,8 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.session.services import Services
-from workbench.session.source import number_events
+from workbench.sources.services import Services
+from workbench.sources.source import number_events
 from workbench.tui.main.screen import MainScreen
 
 MODEL = "claude-opus-4-5"

@@ -8,11 +8,11 @@ import pytest
 
 from tui.play import settle
 from tui.recorded.long_run import LAST, STEPS, as_file, inspector, run
-from workbench.session.compaction_values import Curve
-from workbench.session.requests import RequestMark
-from workbench.session.services import Services
+from workbench.sources.requests import RequestMark
+from workbench.sources.services import Services
 from workbench.tui.compaction.plot import HERE, TRIED, Plot, draw
 from workbench.tui.main.screen import MainScreen
+from workbench.views.compaction_values import Curve
 
 pytestmark = pytest.mark.usefixtures("project")
 

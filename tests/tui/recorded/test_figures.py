@@ -10,7 +10,7 @@ from tui.inspector.host import lines_of
 from tui.play import settle, shown, until
 from tui.recorded.long_run import FIXED, LAST, REQUESTS, as_file, inspector, run
 from workbench.log.events import Usage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.inspector.info_lines import TotalsLine
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.main.usage import ContextOverview

@@ -10,7 +10,7 @@ from tui.play import settle, shown, typed, until
 from tui.recorded.long_run import LAST, STEPS, as_file, as_session, inspector, run
 from tui.screens.looking import look, narrowed, next_request, values
 from workbench.log.events import Setting, Usage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.main.usage import ContextOverview
 

@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 
 from tui.play import full_screen, main_screen, settle
 from tui.recorded.long_run import as_session, run
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures

@@ -14,7 +14,7 @@ from support.talk import words
 from tui.play import settle, shown, told, typed
 from tui.recorded.long_run import LAST, MODEL, REQUESTS, as_file, as_session, inspector, run
 from workbench.log.events import AssistantMessage, Body, ToolCall, ToolResult
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.main.timeline import Timeline
 from workbench.tui.main.usage import ContextOverview

@@ -10,7 +10,7 @@ import pytest
 
 from tui.screens.lab_sample import reading
 from workbench.log.events import AssistantMessage, ToolCall, ToolResult, UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 
 
 @pytest.fixture

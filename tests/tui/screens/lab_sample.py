@@ -13,8 +13,8 @@ from tui.screens.looking import listed, look, values
 from workbench.lab.replay import LabSource
 from workbench.lab.values import PolicyRun
 from workbench.log.events import AssistantMessage, Body, Setting, ToolCall, ToolResult, UserMessage
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens.lab import LabScreen
 

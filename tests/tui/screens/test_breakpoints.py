@@ -22,7 +22,7 @@ from workbench.proxy.gate import Gate
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.rehearsal.server import RehearsalServer
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens import held as held_screen

@@ -10,7 +10,7 @@ from support.requirements import requirement
 from tui.play import SMALL, Script, answer, main_screen, program, settle, told, until
 from tui.screens.looking import seen
 from workbench.log.events import CONTINUED_FROM, AssistantMessage, Body, Compaction, Setting, UserMessage, text_of
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.commands.palette import CommandHits
 from workbench.tui.screens.continuing import ContinueScreen
 

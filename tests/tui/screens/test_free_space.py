@@ -28,7 +28,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.session.open_session import OpenSession
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens.free_space import FreeSpaceScreen

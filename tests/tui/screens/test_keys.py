@@ -14,7 +14,7 @@ from textual.widgets import Input, TextArea
 
 from tui.play import program, settle, told, until
 from tui.screens.looking import listed, look, seen
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.chat.composer import Composer
 from workbench.tui.commands.keys import over_the_panes
 from workbench.tui.widgets.filter_field import FilterField

@@ -26,7 +26,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.compaction.plot import HERE
 from workbench.tui.screens.lab import LabScreen
 from workbench.tui.screens.lab_misses import MissesScreen

@@ -8,7 +8,7 @@ from tui.play import program, until
 from tui.recorded.long_run import as_session
 from tui.screens.looking import listed, look
 from workbench.log.events import AssistantMessage, Body, Setting, UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.screens.lab import LabScreen
 

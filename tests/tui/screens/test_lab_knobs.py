@@ -13,7 +13,7 @@ from tui.play import until
 from tui.screens.lab_sample import choose, lab_of, replay, replayed, row
 from tui.screens.looking import listed, seen, values
 from workbench.context.load import RECORDED
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.screens.lab import LabScreen
 from workbench.tui.screens.lab_knobs import LabKnobs, turned_by
 

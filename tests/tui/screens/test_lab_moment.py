@@ -15,7 +15,7 @@ from tui.play import program, until
 from tui.recorded.long_run import as_file, inspector, run
 from tui.screens.looking import narrowed, next_request, seen, values
 from workbench.context.items import Edit
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.screens.policy_diff import BothTexts, PolicyDiffScreen, both_texts, treatment
 from workbench.tui.screens.what_if import ItemPair, differences, planned, set_up, snapshot
 from workbench.tui.screens.what_if_bar import GHOST, MARK, PARTS, parts_of, policy_bar

@@ -14,7 +14,7 @@ from workbench.models.local.discovery import FoundModel, LocalServer
 from workbench.models.local.offers import Offer, offers
 from workbench.models.model_routes import ModelRoutes
 from workbench.models.well_known import well_known
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.screens.models import ModelsScreen
 from workbench.tui.widgets.finder import MOST
 

@@ -26,7 +26,7 @@ from workbench.proxy.policies import PassingPolicies, setups
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens.held import HeldScreen
 from workbench.tui.screens.on_the_way import WayDialog

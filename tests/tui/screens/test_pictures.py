@@ -18,7 +18,7 @@ from workbench.models.local.discovery import FoundModel, LocalServer
 from workbench.models.local.offers import offers
 from workbench.models.model_routes import ModelRoutes
 from workbench.session import opening
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.demo import recording
 from workbench.tui.messages import Run
 from workbench.tui.screens.lab import LabScreen

@@ -17,7 +17,7 @@ from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.context.knobs import KNOBS
 from workbench.context.load import load_policy, preset_names
 from workbench.session.open_session import OpenSession
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.screens import policy_files
 from workbench.tui.screens.what_if import outcome, set_up, snapshot
 from workbench.tui.widgets.chooser import Chooser

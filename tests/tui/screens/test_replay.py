@@ -14,9 +14,9 @@ from support.provider import Answer, Provider
 from tui.play import program, settle, told, until
 from tui.screens.looking import listed, seen, values
 from workbench.config.errors import WrongCall
-from workbench.session.options import Options
-from workbench.session.replaying import ReplayAnswer, ReplayWish
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.replaying import ReplayAnswer, ReplayWish
+from workbench.sources.services import Services
 from workbench.tui.screens.replay import AnswerColumn, ReplayScreen, ResendScreen, read_wish
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.text_dialog import TextDialog

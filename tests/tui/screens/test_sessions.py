@@ -16,7 +16,7 @@ from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.config.folders import work_folder
 from workbench.live.processes import AgentProcess
 from workbench.log.events import AssistantMessage, Body, Event, ToolCall, ToolResult, UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.widgets.finder import MOST
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -133,7 +133,7 @@ async def test_what_passed_the_proxy_and_what_runs_say_whose_they_are(
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"type": "user", "uuid": "u", "sessionId": "s", "cwd": str(project), "message": told}))
     process = AgentProcess("Claude Code", str(project), 0)
-    monkeypatch.setattr("workbench.session.all_agents.running_agents", lambda: [process])
+    monkeypatch.setattr("workbench.sources.all_agents.running_agents", lambda: [process])
     async with program(services, (160, 40)) as (pilot, screen):
         await look(pilot, screen, "sessions")
         await seen(pilot, "oa.py: [b]look", "oa.py, recorded by the proxy", "● Claude Code: why?  running")

@@ -11,7 +11,7 @@ from support.requirements import requirement
 from tui.play import Script, answer, program, settle, told, until
 from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.log.events import UserMessage
-from workbench.session.services import Services
+from workbench.sources.services import Services
 from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.commands.session import file_name
 from workbench.tui.screens.settings import lines_of

@@ -12,9 +12,9 @@ from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.agent.approvals import FILE_NAME, load_saved
 from workbench.log.events import Setting
 from workbench.session.open_session import OpenSession
-from workbench.session.services import Services
-from workbench.session.source import number_events
 from workbench.session.tools import OFF, toolbox, tools_off
+from workbench.sources.services import Services
+from workbench.sources.source import number_events
 
 pytestmark = pytest.mark.usefixtures("project")
 

@@ -9,9 +9,9 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.config.text import printable
-from workbench.session.values import Activity
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import joined
+from workbench.views.values import Activity
 
 DOING = {
     "loading": "opening",

@@ -15,10 +15,10 @@ from workbench.context.items import SIGNS
 from workbench.context.tool_kinds import CallLine
 from workbench.context.tool_lines import call_parts
 from workbench.context.tool_outcomes import Outcome
-from workbench.session.values import ChatCall, ChatEntry, EntryState, LiveCall
 from workbench.tui.chat import markdown
 from workbench.tui.widgets.cells import fit, fit_middle, fit_start
 from workbench.tui.widgets.soft_wrap import BARE, soft_pieces
+from workbench.views.values import ChatCall, ChatEntry, EntryState, LiveCall
 
 GUTTER = 6
 """Cells on the left: who speaks, and the sign of its state."""

@@ -15,7 +15,6 @@ from textual.widgets import TextArea
 
 from workbench.config.text import counted, printable, printable_lines
 from workbench.session.observable import ObservableSession
-from workbench.session.values import FILE, DraftCost
 from workbench.tui.chat.blocks import bare
 from workbench.tui.chat.completion import CompletionQuery, completion_query
 from workbench.tui.chat.history_area import HistoryTextArea
@@ -23,6 +22,7 @@ from workbench.tui.messages import Drafting, EditAndResend, Run, Send
 from workbench.tui.observing import observed
 from workbench.tui.terminal_patches import KEYBOARD, MOST_PASTED
 from workbench.tui.widgets.key_names import key_name
+from workbench.views.values import FILE, DraftCost
 
 LONG_LINE = 20_000
 """Characters in one line from which on lines are not wrapped: to wrap such a line anew for each key takes too long."""

@@ -9,11 +9,11 @@ from textual.message import Message
 from textual.reactive import var
 
 from workbench.session.observable import ObservableSession
-from workbench.session.values import ChatEntry
 from workbench.tui.chat.blocks import bare
 from workbench.tui.chat.history_search import HistorySearch
 from workbench.tui.observing import Observing, observed
 from workbench.tui.textual_patches import RestingTextArea
+from workbench.views.values import ChatEntry
 
 MOST_LOOKED_AT = 2_000
 """Entries that one key looks through for the user's message before."""

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from textual.content import Content
 
-from workbench.session.values import ChatEntry, EntryState, Live, LiveCall, Transcript
 from workbench.tui.chat import markdown
 from workbench.tui.chat.blocks import CLOSED, FOLDED, MORE_ROWS, Drawn, Fold, bare, draw
 from workbench.tui.chat.code_colours import AT_ONCE
 from workbench.tui.chat.heights import Heights
 from workbench.tui.chat.live import LiveLines
+from workbench.views.values import ChatEntry, EntryState, Live, LiveCall, Transcript
 
 GUESS = 4
 """Lines of an entry that nobody has looked at."""

@@ -7,10 +7,10 @@ from collections.abc import Collection
 from textual.content import Content
 
 from workbench.config.text import printable_lines
-from workbench.session.values import ChatCall, ChatEntry, Live
 from workbench.tui.chat import blocks, markdown
 from workbench.tui.chat.streaming import Growing, Tail
 from workbench.tui.widgets.cells import wrapped
+from workbench.views.values import ChatCall, ChatEntry, Live
 
 THOUGHT_ROWS = 3
 """Of reasoning, while nothing else has come, the last lines."""

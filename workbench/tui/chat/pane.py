@@ -18,7 +18,6 @@ from textual.widget import Widget
 
 from workbench.config.background import background
 from workbench.session.observable import ObservableSession
-from workbench.session.values import UserQuestion, Welcome
 from workbench.tui.chat.activity_lines import ActivityLine, QueuedMessages, is_working
 from workbench.tui.chat.completion import CompletionQuery, Count, Files, Offers
 from workbench.tui.chat.composer import Composer
@@ -29,6 +28,7 @@ from workbench.tui.messages import Drafting, HintsChanged, Interrupt, Withdraw
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.command import Completion
 from workbench.tui.widgets.hints import Hints
+from workbench.views.values import UserQuestion, Welcome
 
 INPUT_HINTS: Hints = (
     *(("@", "file"), ("/", "command"), ("Tab", "transcript")),

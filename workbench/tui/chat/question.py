@@ -28,9 +28,9 @@ from textual.widgets import Button, Static
 from workbench.config.text import printable, printable_lines
 from workbench.session.observable import ObservableSession
 from workbench.session.questions import typed_answer
-from workbench.session.values import AnswerChoice, UserQuestion
 from workbench.tui.messages import Answered
 from workbench.tui.observing import Observing, observed
+from workbench.views.values import AnswerChoice, UserQuestion
 
 PAUSE = 0.3
 """Seconds after which a letter is no longer the first one of a word."""

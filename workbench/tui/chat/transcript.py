@@ -8,11 +8,11 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from workbench.session.context_view import ContextView
-from workbench.session.values import ChatEntry
 from workbench.tui.chat.window import Window
 from workbench.tui.messages import Jump, Retry, ShowBeside
 from workbench.tui.observing import observed
+from workbench.views.context_view import ContextView
+from workbench.views.values import ChatEntry
 
 
 class TranscriptView(Window, inherit_bindings=False):

@@ -15,10 +15,10 @@ from textual.widgets.option_list import Option
 
 from workbench.config.text import age, printable
 from workbench.session.observable import ObservableSession
-from workbench.session.values import Welcome, WelcomeSession
 from workbench.tui.messages import Run
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.columns import Column, line
+from workbench.views.values import Welcome, WelcomeSession
 
 WIDEST = 110
 """Cells of a line: what belongs together is not a screen's width apart."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from workbench.compaction.values import CompactionPreview
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import percent, whole_number
-from workbench.session.compaction_values import MODES, CompactionOutcome, CompactionView
 from workbench.tui.compaction.descriptions import ABOUT_MODES, status_rows
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.progress import ProgressDialog
@@ -14,6 +13,7 @@ from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.tui.widgets.command import Commands, read_only
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.report import Report
+from workbench.views.compaction_values import MODES, CompactionOutcome, CompactionView
 
 COMMANDS = Commands("compaction")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import whole_number
 from workbench.models.catalogue import LOCAL, REHEARSAL, Catalogue
-from workbench.session.options import Detour
+from workbench.sources.options import Detour
 from workbench.tui.widgets.command import Commands, read_only
 from workbench.tui.widgets.host import Host
 

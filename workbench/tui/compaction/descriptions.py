@@ -15,9 +15,9 @@ from workbench.compaction.values import Fact, SummaryDraft
 from workbench.config.text import percent, printable
 from workbench.context.policy import Mode
 from workbench.log.events import Compaction
-from workbench.session.compaction_values import CompactionView, RunningCompaction, progress_text
-from workbench.session.transcript import PastRequest
 from workbench.tui.widgets.wrapped_lines import flowing
+from workbench.views.compaction_values import CompactionView, RunningCompaction, progress_text
+from workbench.views.transcript import PastRequest
 
 Rows = list[tuple[str, str]]
 """A report: what, and how much."""

@@ -13,9 +13,9 @@ from textual.widgets.option_list import Option
 
 from workbench.compaction.values import Audit, Fact
 from workbench.config.text import printable
-from workbench.session.compaction_values import PastAudit
 from workbench.tui.compaction import descriptions
 from workbench.tui.widgets.cells import one_line
+from workbench.views.compaction_values import PastAudit
 
 Word = Literal["lost", "forgot"]
 MOST = 500

@@ -21,8 +21,7 @@ from workbench.compaction.record import CompactionEntry
 from workbench.compaction.undo import Node
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
-from workbench.session.compaction_values import CompactionView, PastAudit
-from workbench.session.requests import RequestMark, is_main
+from workbench.sources.requests import RequestMark, is_main
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.undoing import undo
@@ -30,6 +29,7 @@ from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.text_view import text_page
+from workbench.views.compaction_values import CompactionView, PastAudit
 
 EMPTY = "no compactions yet"
 BESIDE = 100

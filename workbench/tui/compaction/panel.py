@@ -20,8 +20,6 @@ from textual.widget import Widget
 from textual.widgets import OptionList
 
 from workbench.config.text import printable
-from workbench.session.compaction_values import CompactionView
-from workbench.session.transcript import PastRequest
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.history import HistoryList
 from workbench.tui.compaction.plot import Plot
@@ -30,6 +28,8 @@ from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.wrapped_lines import WrappedLines, hanging
+from workbench.views.compaction_values import CompactionView
+from workbench.views.transcript import PastRequest
 
 TALL = 18
 """Lines from which on there is room for the history."""

@@ -9,9 +9,9 @@ from textual.content import Content
 from textual.widget import Widget
 
 from workbench.config.text import printable
-from workbench.session.compaction_values import Curve
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import joined, number, painted
+from workbench.views.compaction_values import Curve
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 OVER = "▓"

@@ -27,8 +27,6 @@ from workbench.compaction.triggers import question
 from workbench.compaction.values import CompactionPreview, SummaryDraft
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
-from workbench.session.compaction_values import CompactionOutcome
-from workbench.session.values import FILE
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.preview_stages import BUTTONS, OF_A_FILE, TITLES, AgreedCompaction, Stage
@@ -40,6 +38,8 @@ from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.wrapped_lines import FigureTable
+from workbench.views.compaction_values import CompactionOutcome
+from workbench.views.values import FILE
 
 COUNT_PAUSE = 0.3
 """Seconds without a key before an edited summary is counted and looked through."""

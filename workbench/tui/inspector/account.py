@@ -14,11 +14,11 @@ from textual.widget import Widget
 
 from workbench.config.text import percent, printable, table, when
 from workbench.models.ledger import Ledger, LedgerRow, UsageTotals
-from workbench.session.context_view import ContextView
-from workbench.session.requests import RequestMark
+from workbench.sources.requests import RequestMark
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.reader import TextReader, TextScreen
 from workbench.tui.widgets.text_view import TextLine, TextPage
+from workbench.views.context_view import ContextView
 
 ROW_CHARS = 100
 """About how long a line is."""

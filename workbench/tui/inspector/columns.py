@@ -15,9 +15,9 @@ from workbench.config.text import percent, printable
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.tool_lines import LOOKED_AT, item_line
-from workbench.session.values import Live
 from workbench.tui.inspector.order import TOOLS, Grouping, RowGroup, RowLines, Sorting, group_name
 from workbench.tui.widgets.cells import fit, fit_end, number
+from workbench.views.values import Live
 
 WIDE = 110
 """From this width on there is room for the column of original sizes and for wider ones."""

@@ -15,8 +15,6 @@ from textual.reactive import var
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.context.items import Item
-from workbench.session.context_view import ContextView
-from workbench.session.values import FILE
 from workbench.tui.inspector import foot_lines
 from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides, Verb, choose, preview
 from workbench.tui.inspector.row_list import RowList, problem
@@ -24,6 +22,8 @@ from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.treemap import Treemap
 from workbench.tui.messages import Decide, NeedsSession, Run
 from workbench.tui.observing import Observing, observed
+from workbench.views.context_view import ContextView
+from workbench.views.values import FILE
 
 MOST_CHOSEN = 20_000
 """Rows that one decision, or one copy, may speak of."""

@@ -17,11 +17,11 @@ from textual.widget import Widget
 
 from workbench.config.background import background
 from workbench.context.items import Item
-from workbench.session.context_view import SessionQueries
 from workbench.tui.inspector import pages
 from workbench.tui.inspector.pages import TABS, About
 from workbench.tui.widgets.cells import fit, joined
 from workbench.tui.widgets.reader import TextReader
+from workbench.views.context_view import SessionQueries
 
 
 class DetailTabs(Widget):

@@ -8,9 +8,9 @@ from textual.widget import Widget
 
 from workbench.config.text import counted, printable
 from workbench.context.plan import ContextPlan
-from workbench.session.context_view import COUNTING, ContextView, unattributed_words
 from workbench.tui.inspector.order import RowOrder, listed
 from workbench.tui.observing import Observing, observed
+from workbench.views.context_view import COUNTING, ContextView, unattributed_words
 
 
 class VerdictLine(Observing, Widget):

@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple
 from workbench.context.items import SIGNS, SLOTS, Item, state_words
 from workbench.context.plan import ContextPlan
 from workbench.context.plan_rows import PlanRows
-from workbench.session.context_view import COUNTING
 from workbench.tui.inspector.filters import Filter
+from workbench.views.context_view import COUNTING
 
 Grouping = Literal["", "slot", "turn", "state"]
 Sorting = Literal["", "largest", "smallest"]

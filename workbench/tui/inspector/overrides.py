@@ -10,8 +10,8 @@ from workbench.context.compare import Effect, effect
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.log.events import OverrideAction
-from workbench.session.context_view import OverrideWish, SessionQueries, runs
-from workbench.session.row_lookup import row_of
+from workbench.views.context_view import OverrideWish, SessionQueries, runs
+from workbench.views.row_lookup import row_of
 
 Verb = Literal["pin", "mask", "exclude", "restore"]
 BACK: dict[str, OverrideAction] = {"pin": "unpin", "mask": "unmask", "exclude": "include"}

@@ -10,9 +10,9 @@ from workbench.config.text import percent, printable, printable_lines
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.log.codec import encode
 from workbench.log.events import Event
-from workbench.session.context_view import COUNTING, SessionQueries
 from workbench.tui.inspector.difference import CONTEXT, difference
 from workbench.tui.widgets.text_view import TOKENS, TextLine, TextPage, text_page
+from workbench.views.context_view import COUNTING, SessionQueries
 
 TOKENS_FROM = 20_000
 """Characters of a text whose tokens are shown one by one: more than anyone looks at, and soon done."""

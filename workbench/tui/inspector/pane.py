@@ -22,9 +22,7 @@ from textual.reactive import var
 from workbench.config.background import background
 from workbench.context.compare import changes
 from workbench.context.items import Item
-from workbench.session.context_view import ContextView
 from workbench.session.observable import ObservableSession
-from workbench.session.row_lookup import row_of
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.inspector.deciding import DecidingPane
 from workbench.tui.inspector.detail import Detail
@@ -39,6 +37,8 @@ from workbench.tui.inspector.treemap import Treemap
 from workbench.tui.messages import HintsChanged, Jump, ShowBeside
 from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.reader import copy
+from workbench.views.context_view import ContextView
+from workbench.views.row_lookup import row_of
 
 ROW_HINTS: Hints = (
     *(("Enter", "open"), ("f", "filter"), ("s", "sort"), ("T", "treemap"), ("L", "free space"), ("m", "mask")),

@@ -20,11 +20,11 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.context.plan import ContextPlan
 from workbench.context.render import request
-from workbench.session.context_view import ContextView
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.reader import TextReader, TextScreen
 from workbench.tui.widgets.text_dialog import TextDialog
 from workbench.tui.widgets.text_view import TextLine, TextPage, text_page
+from workbench.views.context_view import ContextView
 
 CHARS_PER_TOKEN = 5
 """To guess how long the text will be; JSON adds a little to the four of plain text."""

@@ -22,9 +22,7 @@ from workbench.config.background import background
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable
 from workbench.context.compare import Mark, RequestChanges
-from workbench.session.context_view import ContextView
 from workbench.session.observable import ObservableSession
-from workbench.session.row_lookup import row_of
 from workbench.tui.inspector import foot_lines
 from workbench.tui.inspector.columns import NO_MARKS, Heads
 from workbench.tui.inspector.filters import FORMS, Filter, help_on, parse
@@ -46,6 +44,8 @@ from workbench.tui.inspector.rows import RowsView
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.input_line import InputLine
 from workbench.tui.widgets.reader import FootLine
+from workbench.views.context_view import ContextView
+from workbench.views.row_lookup import row_of
 
 NOTHING = "no messages yet"
 SUMMED_AT_ONCE = 2_000

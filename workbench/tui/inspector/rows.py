@@ -17,13 +17,13 @@ from textual.strip import Strip
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item
 from workbench.session.observable import ObservableSession
-from workbench.session.values import Live
 from workbench.tui.inspector.columns import NO_MARKS, Columns, ListState, Look, lay_out, picture
 from workbench.tui.inspector.order import RowGroup, RowLines, near
 from workbench.tui.observing import Observing, observed
 from workbench.tui.textual_patches import move_thumb, set_line_count
 from workbench.tui.widgets.cells import fit
 from workbench.tui.widgets.virtual_list import MOST_STRIPS, VirtualList
+from workbench.views.values import Live
 
 STYLES = (
     *("plain", "cursor", "selected", "quiet", "why", "share", "pin", "group", "live"),

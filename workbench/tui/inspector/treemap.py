@@ -19,13 +19,13 @@ from textual.widget import Widget
 from workbench.config.background import background
 from workbench.config.text import percent
 from workbench.context.items import SIGNS, state_words
-from workbench.session.context_view import ContextView
 from workbench.session.observable import ObservableSession
 from workbench.tui.inspector.order import Grouping
 from workbench.tui.inspector.squarify import Tiling, tile
 from workbench.tui.inspector.token_groups import Part, TokenGroup, token_groups
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import fit
+from workbench.views.context_view import ContextView
 
 PLAIN, HEAVY = ("╭", "─", "╮", "│", "╰", "╯"), ("┏", "━", "┓", "┃", "┗", "┛")
 """The border of a box, and of the one under the cursor."""

@@ -13,12 +13,12 @@ from textual.style import Style
 from textual.widget import Widget
 
 from workbench.config.text import printable
-from workbench.session.values import FOLLOWING
 from workbench.tui.main.layout import PaneLayout
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import fit, fit_end
 from workbench.tui.widgets.host import PANES, PaneName
 from workbench.tui.widgets.key_names import key_name
+from workbench.views.values import FOLLOWING
 
 KEYS = ("F2", "F3", "F4")
 ROOM_FOR_NAMES = 60

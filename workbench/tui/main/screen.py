@@ -17,8 +17,7 @@ from workbench.config.errors import Refused, WorkbenchError
 from workbench.config.folders import work_folder
 from workbench.config.text import counted, printable
 from workbench.proxy import control
-from workbench.session.options import Detour
-from workbench.session.values import A_COPY, AS_RECORDED, FILE
+from workbench.sources.options import Detour
 from workbench.tui import messages
 from workbench.tui.chat.activity_lines import is_working
 from workbench.tui.chat.composer import Composer
@@ -28,6 +27,7 @@ from workbench.tui.main.timeline import LETTERS
 from workbench.tui.widgets.command import Command
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.help import Help
+from workbench.views.values import A_COPY, AS_RECORDED, FILE
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession

@@ -18,8 +18,8 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.session.model import SessionModel
 from workbench.session.observable import Notice
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.inspector.pane import InspectorPane

@@ -16,11 +16,11 @@ from textual.widget import Widget
 from workbench.compaction.undo import Node
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import counted, whole_number
-from workbench.session.context_view import ContextView
-from workbench.session.requests import RequestMark, not_sent
+from workbench.sources.requests import RequestMark, not_sent
 from workbench.tui.messages import Travel, Walk
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.hints import Hints
+from workbench.views.context_view import ContextView
 
 HINTS: Hints = (
     *(("← →", "walk"), ("Home", "first"), ("End", "newest"), ("t", "by number"), ("/", "search"), ("Esc", "input")),

@@ -7,11 +7,11 @@ from textual.widget import Widget
 
 from workbench.config.text import percent, printable
 from workbench.log.events import Purpose
-from workbench.session.compaction_values import CompactionView
-from workbench.session.context_view import ContextView
-from workbench.session.values import Activity, Status, WindowUse
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.bar import LEVELS, draw, legend
+from workbench.views.compaction_values import CompactionView
+from workbench.views.context_view import ContextView
+from workbench.views.values import Activity, Status, WindowUse
 
 READY = {
     "ready": ("●", "$success", ""),

@@ -18,13 +18,13 @@ from textual.widgets import Static, TextArea
 from workbench.compaction.preview import asked_for
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
-from workbench.session.compaction_values import CompactionView
 from workbench.session.continuing import ContinuationDraft, ContinuationOffer
 from workbench.tui.compaction.descriptions import running_line
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.host import Host
+from workbench.views.compaction_values import CompactionView
 
 WRITE = (Button("enter", "write", "write the summary"), Button("d", "digest", "without a model"))
 LEAVE = Button("escape", "leave", "leave")

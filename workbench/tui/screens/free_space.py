@@ -18,8 +18,6 @@ from textual.widgets import Static
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.config.text import counted, printable
 from workbench.context.plan import ContextPlan
-from workbench.session.context_view import ContextView
-from workbench.session.values import FILE
 from workbench.tui.inspector.overrides import OverridePreview, preview
 from workbench.tui.screens.freeable import (
     HEADERS,
@@ -42,6 +40,8 @@ from workbench.tui.screens.freeable import (
 from workbench.tui.screens.mask_list import MaskList
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.host import Host
+from workbench.views.context_view import ContextView
+from workbench.views.values import FILE
 
 OTHER: dict[FreeOrder, FreeOrder] = {"unneeded": "largest", "largest": "unneeded"}
 KEYS: dict[FreeOrder, str] = {"unneeded": "the largest", "largest": "no longer needed"}

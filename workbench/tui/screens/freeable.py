@@ -19,13 +19,13 @@ from workbench.lab.waste_costs import CarriedWaste, WasteReport
 from workbench.lab.waste_reports import in_dollars, what
 from workbench.log.events import Event, OverrideAction, SlotContent, SystemMessage
 from workbench.models.catalogue import ModelInfo
-from workbench.session.context_view import SessionQueries, runs
 from workbench.session.open_session import OpenSession
-from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.session.source import as_source
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.sources.source import as_source
 from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides, choose, why_not
 from workbench.tui.widgets.cells import fit
+from workbench.views.context_view import SessionQueries, runs
 
 FreeOrder = Literal["unneeded", "largest"]
 Freeable = CarriedWaste | Item

@@ -19,7 +19,7 @@ from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.lab.replay import LabSource
 from workbench.lab.values import PolicyRun
-from workbench.session.source import as_source
+from workbench.sources.source import as_source
 from workbench.tui.screens.lab_knobs import LabKnobs, effect, title, turned_by
 from workbench.tui.screens.lab_misses import MissesScreen
 from workbench.tui.screens.lab_moment import LabMomentScreen

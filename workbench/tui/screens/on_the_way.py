@@ -18,7 +18,7 @@ from workbench.log.events import Event
 from workbench.proxy import control
 from workbench.proxy.control import PolicyOrder, RunningProxy, SessionPolicy, WayPolicy
 from workbench.proxy.policy_notes import NO_PROXY
-from workbench.session.on_the_way import Foresight, foresee
+from workbench.sources.on_the_way import Foresight, foresee
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.host import Host

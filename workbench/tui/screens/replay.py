@@ -22,8 +22,8 @@ from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.text import printable, whole_number
 from workbench.proxy.editing import RequestEdit
 from workbench.session.open_session import OpenSession
-from workbench.session.options import Options
-from workbench.session.replaying import (
+from workbench.sources.options import Options
+from workbench.sources.replaying import (
     RecordedRequest,
     ReplayAnswer,
     ReplayJob,
@@ -34,7 +34,7 @@ from workbench.session.replaying import (
     prepare,
     replay,
 )
-from workbench.session.source import Source, as_source
+from workbench.sources.source import Source, as_source
 from workbench.tui.screens.request_items import RequestItemsScreen
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.dialogs import ConfirmDialog

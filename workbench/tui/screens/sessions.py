@@ -19,9 +19,9 @@ from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult, 
 from workbench.log.search import Hit
 from workbench.log.session import SessionInfo
 from workbench.log.store import Store
-from workbench.session.all_agents import all_agents
-from workbench.session.services import Services
-from workbench.session.source import paths_like, recorded_by
+from workbench.sources.all_agents import all_agents
+from workbench.sources.services import Services
+from workbench.sources.source import paths_like, recorded_by
 from workbench.tui.screens.text_blocks import blocks, pairs, paragraph
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row

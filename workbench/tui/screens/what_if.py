@@ -15,13 +15,13 @@ from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Event
 from workbench.session.open_session import OpenSession
-from workbench.session.options import Options
-from workbench.session.recorded import RecordedSession, make_setup
-from workbench.session.source import Source
+from workbench.sources.options import Options
+from workbench.sources.recorded import RecordedSession, make_setup
+from workbench.sources.source import Source
 from workbench.tui.screens.what_if_bar import parts_of
 
 if TYPE_CHECKING:
-    from workbench.session.services import Services
+    from workbench.sources.services import Services
 
 
 def policy_names(now: str, *, is_recorded: bool = False) -> list[str]:

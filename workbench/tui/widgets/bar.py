@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 from textual.content import Content
 
 from workbench.context.budget import Budget
-from workbench.session.values import Level, WindowUse
 from workbench.tui.widgets.cells import number, painted
+from workbench.views.values import Level, WindowUse
 
 
 class BarSegment(NamedTuple):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from textual.screen import Screen
 
 from workbench.session.model import SessionModel
-from workbench.session.options import Detour, Options
-from workbench.session.services import Services
+from workbench.sources.options import Detour, Options
+from workbench.sources.services import Services
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession

@@ -23,8 +23,8 @@ from workbench.log.events import (
     ToolResult,
     UserMessage,
 )
-from workbench.session.log_places import LogPlaces, ProviderDecisions
-from workbench.session.requests import RequestMark
+from workbench.sources.log_places import LogPlaces, ProviderDecisions
+from workbench.sources.requests import RequestMark
 from workbench.wire.dialects import NAMES, reader
 from workbench.wire.requests import RequestBodies
 from workbench.wire.talk import Talk

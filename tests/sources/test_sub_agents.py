@@ -19,13 +19,13 @@ from workbench.config.errors import WrongCall
 from workbench.context.agent_window import as_the_agent_used_it
 from workbench.log.events import AssistantMessage, Compaction, Request, Usage, UserMessage
 from workbench.models.catalogue import Catalogue
-from workbench.session.compaction_view import LogFigures
 from workbench.session.following import follow_file
-from workbench.session.options import Options
-from workbench.session.recorded import ListedRequest, RecordedSession
-from workbench.session.services import Services
-from workbench.session.source import number_events
-from workbench.session.transcript import Entries, LogTranscript
+from workbench.sources.options import Options
+from workbench.sources.recorded import ListedRequest, RecordedSession
+from workbench.sources.services import Services
+from workbench.sources.source import number_events
+from workbench.views.compaction_view import LogFigures
+from workbench.views.transcript import Entries, LogTranscript
 
 pytestmark = pytest.mark.usefixtures("project")
 

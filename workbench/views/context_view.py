@@ -26,8 +26,8 @@ from workbench.log.events import (
 )
 from workbench.models.calibration import Calibration
 from workbench.models.ledger import Ledger
-from workbench.session.requests import RequestMark, is_main
-from workbench.session.row_lookup import row_of
+from workbench.sources.requests import RequestMark, is_main
+from workbench.views.row_lookup import row_of
 
 COUNTING = "counted otherwise"
 """What a request has beside its rows, where these are all of it."""

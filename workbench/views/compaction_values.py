@@ -13,8 +13,8 @@ from workbench.compaction.undo import Node
 from workbench.compaction.values import CompactionDecision, Fact
 from workbench.config.text import printable
 from workbench.context.policy import Mode
-from workbench.session.requests import RequestMark
-from workbench.session.savings import WayFigures
+from workbench.sources.requests import RequestMark
+from workbench.sources.savings import WayFigures
 
 MODES: tuple[Mode, ...] = ("auto", "confirm", "manual", "off")
 """In the order in which a key goes through them."""

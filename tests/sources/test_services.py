@@ -9,8 +9,8 @@ import pytest
 from support.local_servers import WINDOW, ollama, patiently, serving
 from workbench.context.setup import LearntWindow, window_setting
 from workbench.log.events import Setting, UserMessage
-from workbench.session.options import Options
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.services import Services
 
 
 def test_a_learnt_window_is_in_every_setup_of_the_session() -> None:

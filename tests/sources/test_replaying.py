@@ -18,9 +18,9 @@ from workbench.log.events import Dialect, Request, ToolResult
 from workbench.proxy.replay_targets import PROVIDERS, headers_again, path_of
 from workbench.proxy.routes import HOMES, VARIABLES, Upstreams, route_of
 from workbench.proxy.sessions import CameBack, ProxySessions, SentRequest
-from workbench.session.options import Options
-from workbench.session.replaying import ReplayAnswer, ReplayJob, ReplayWish, difference, marked_lines, prepare, replay
-from workbench.session.services import Services
+from workbench.sources.options import Options
+from workbench.sources.replaying import ReplayAnswer, ReplayJob, ReplayWish, difference, marked_lines, prepare, replay
+from workbench.sources.services import Services
 from workbench.wire.rewriting import Rewrite, items_in, rewritten
 
 PATHS: dict[Dialect, str] = {

@@ -9,10 +9,10 @@ import pytest
 from support.recordings import FOLDER, readable_files
 from support.rests import AFTER, as_table, measured
 from workbench.log.events import Compaction, Usage
-from workbench.session.options import Options
-from workbench.session.recorded import RecordedSession
-from workbench.session.services import Services
-from workbench.session.source import Source, as_source, file_logs
+from workbench.sources.options import Options
+from workbench.sources.recorded import RecordedSession
+from workbench.sources.services import Services
+from workbench.sources.source import Source, as_source, file_logs
 from workbench.traces.formats import read_file
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="no transcripts here")

@@ -21,12 +21,12 @@ from workbench.context.setup import Setup
 from workbench.log.events import Purpose
 from workbench.models.calibration import NOTHING, Beside, Calibration, Calibrator, PastThinking, ReportedSize
 from workbench.models.families import extra_framing, tokenizer_factor
-from workbench.session.options import Options
-from workbench.session.request_plans import RequestPlans
-from workbench.session.requests import RequestMark, RequestMarks, is_main, last_reported
-from workbench.session.services import Services
-from workbench.session.source import Source
-from workbench.session.thinking import ThinkingSoFar
+from workbench.sources.options import Options
+from workbench.sources.request_plans import RequestPlans
+from workbench.sources.requests import RequestMark, RequestMarks, is_main, last_reported
+from workbench.sources.services import Services
+from workbench.sources.source import Source
+from workbench.sources.thinking import ThinkingSoFar
 from workbench.wire.requests import RequestBodies
 
 BY_HAND = "answered by hand, so nothing was sent"

@@ -13,10 +13,10 @@ from workbench.config.paths import config_dir
 from workbench.context.knobs import KNOBS, as_toml
 from workbench.log.codec import encode
 from workbench.log.events import CONTINUED_FROM, Body, Compaction, Event, Failure, Setting, UserMessage
-from workbench.session.foreign import NOT_APPLIED, harmless, harmless_lines, harmless_log
-from workbench.session.options import Options
-from workbench.session.services import Services
-from workbench.session.source import knobs_of, number_events, read_source
+from workbench.sources.foreign import NOT_APPLIED, harmless, harmless_lines, harmless_log
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.sources.source import knobs_of, number_events, read_source
 
 PLACES = ("file:/etc/passwd", "file:~/.ssh/id_rsa", "/etc/passwd", "~/x", "http://evil/", "local:/x.gguf", "../x.toml")
 

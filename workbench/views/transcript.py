@@ -33,10 +33,10 @@ from workbench.log.events import (
     text_of,
 )
 from workbench.proxy.policy_notes import note_words
-from workbench.session.row_lookup import row_of
-from workbench.session.values import ChatCall, ChatEntry, EntryState
 from workbench.traces.building import LEFT_OUT
 from workbench.traces.references import SUB_AGENTS, sub_agents_words
+from workbench.views.row_lookup import row_of
+from workbench.views.values import ChatCall, ChatEntry, EntryState
 
 TOLD_SETTINGS = ("model", "policy", "window", "knobs", LEFT_OUT, SUB_AGENTS, ON_THE_WAY)
 """Of the settings, those that change what the model sees, and what a transcript held besides the conversation."""

@@ -12,8 +12,8 @@ from workbench.proxy.control import SessionPolicy, WayPolicy
 from workbench.proxy.policies import setups
 from workbench.proxy.policy_preview import PolicyPreview, in_words, preview
 from workbench.proxy.routes import ProxySettings
-from workbench.session.requests import TALK, RequestMarks, sent_in_place
-from workbench.session.services import Services
+from workbench.sources.requests import TALK, RequestMarks, sent_in_place
+from workbench.sources.services import Services
 from workbench.wire.requests import RequestBodies
 
 AS_IT_IS = "requests are sent as they are; what is masked now is sent so until a batch would be due"

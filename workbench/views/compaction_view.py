@@ -39,9 +39,9 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.proxy.policy_notes import policy_in, undone_in
-from workbench.session.compaction_values import CompactionMark, CompactionView, Curve, PastAudit
-from workbench.session.recorded import RecordedSession
-from workbench.session.savings import WayFigures, left_out, way_figures
+from workbench.sources.recorded import RecordedSession
+from workbench.sources.savings import WayFigures, left_out, way_figures
+from workbench.views.compaction_values import CompactionMark, CompactionView, Curve, PastAudit
 from workbench.wire.talk import SEALED_SUMMARY
 
 FEW = 3_000

@@ -20,9 +20,9 @@ from workbench.live.status import running_sessions
 from workbench.log.events import Request, Usage
 from workbench.log.session import SessionInfo
 from workbench.proxy import control
-from workbench.session.requests import TALK
-from workbench.session.services import Services
-from workbench.session.source import recorded_by
+from workbench.sources.requests import TALK
+from workbench.sources.services import Services
+from workbench.sources.source import recorded_by
 
 LATER = 60_000
 """Milliseconds by which an agent may write its own file after it was answered."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.agent.reply import ReplyInProgress
 from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult
 from workbench.models.reply_parts import CallFragment, Finished, Text, Thinking
-from workbench.session.live_turn import OUTPUT, LiveTurn
+from workbench.views.live_turn import OUTPUT, LiveTurn
 
 
 def test_parts_are_put_together_and_events_take_their_place() -> None:

@@ -21,8 +21,8 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.session.context_view import LogQueries, OverrideWish, runs
-from workbench.session.requests import RequestMarks
+from workbench.sources.requests import RequestMarks
+from workbench.views.context_view import LogQueries, OverrideWish, runs
 
 
 def requests(bodies: list[Body]) -> list[tuple[int, int]]:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from workbench.config.text import counted, percent
-from workbench.session.recorded import ListedRequest
-from workbench.session.requests import TALK, not_sent
+from workbench.sources.recorded import ListedRequest
+from workbench.sources.requests import TALK, not_sent
 
 
 class Savings(NamedTuple):

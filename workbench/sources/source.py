@@ -30,7 +30,7 @@ from workbench.log.events import (
     text_of,
 )
 from workbench.log.store import Store
-from workbench.session.foreign import harmless_log
+from workbench.sources.foreign import harmless_log
 from workbench.traces.building import Recording
 from workbench.traces.formats import conversations, read_file
 from workbench.traces.reading import bad

@@ -17,8 +17,8 @@ from workbench.context.load import LoadedPolicy, load_policy
 from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.store import Store
 from workbench.models.catalogue import LOCAL_PROVIDERS, REHEARSAL, Catalogue
-from workbench.session.options import Options
-from workbench.session.source import Source, as_source, read_source, read_sources, weight
+from workbench.sources.options import Options
+from workbench.sources.source import Source, as_source, read_source, read_sources, weight
 
 if TYPE_CHECKING:
     from workbench.live.finder import AgentSessionFinder

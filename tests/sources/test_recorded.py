@@ -27,11 +27,11 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.models.calibration import Calibrator, ReportedSize
-from workbench.session.options import Options
-from workbench.session.recorded import RecordedSession
-from workbench.session.requests import RequestMark, RequestMarks
-from workbench.session.services import Services
-from workbench.session.source import as_source, number_events
+from workbench.sources.options import Options
+from workbench.sources.recorded import RecordedSession
+from workbench.sources.requests import RequestMark, RequestMarks
+from workbench.sources.services import Services
+from workbench.sources.source import as_source, number_events
 
 
 def recorded(*bodies: Body, model: str = "gpt-4o") -> RecordedSession:

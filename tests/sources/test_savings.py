@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import Hold
-from workbench.session.recorded import ListedRequest
-from workbench.session.requests import RequestMark
-from workbench.session.savings import left_out, savings, way_figures
+from workbench.sources.recorded import ListedRequest
+from workbench.sources.requests import RequestMark
+from workbench.sources.savings import left_out, savings, way_figures
 
 CHANGED = frozenset({"a result"})
 

@@ -13,8 +13,8 @@ import pytest
 from live.test_finder import put
 from proxy.conftest import Recording, answered, claude, said, user
 from workbench.config.folders import work_folder
-from workbench.session.all_agents import LATER, AgentsFound, all_agents, with_report
-from workbench.session.services import Services
+from workbench.sources.all_agents import LATER, AgentsFound, all_agents, with_report
+from workbench.sources.services import Services
 from workbench.traces import mini_swe_agent
 
 OWN = "11111111-2222-3333-4444-555555555555"

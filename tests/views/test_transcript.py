@@ -29,8 +29,8 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.models.catalogue import Catalogue
-from workbench.session.row_lookup import row_of
-from workbench.session.transcript import NOTHING, Entries, LogTranscript
+from workbench.views.row_lookup import row_of
+from workbench.views.transcript import NOTHING, Entries, LogTranscript
 
 SETUP = set_up(PlanOptions(model="gpt-4o"), Settings(), Catalogue())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from workbench.agent.reply import ReplyInProgress
 from workbench.context.tool_lines import call_parts
 from workbench.log.events import Event, ToolCall, ToolResult
-from workbench.session.values import Live, LiveCall
+from workbench.views.values import Live, LiveCall
 
 OUTPUT = 4_000
 """Characters of a running command's output that are kept for the screen."""

@@ -34,12 +34,12 @@ from workbench.models.catalogue import REHEARSAL, Catalogue, is_built_in
 from workbench.models.ledger import Ledger, LedgerRow
 from workbench.models.model_names import is_model_name
 from workbench.proxy.body_plans import BodyPlan, plan_body
-from workbench.session.log_places import LogPlaces
-from workbench.session.options import Options
-from workbench.session.recorded import RecordedSession, make_setup
-from workbench.session.requests import TALK, sent_in_place
-from workbench.session.services import Services
-from workbench.session.source import Source
+from workbench.sources.log_places import LogPlaces
+from workbench.sources.options import Options
+from workbench.sources.recorded import RecordedSession, make_setup
+from workbench.sources.requests import TALK, sent_in_place
+from workbench.sources.services import Services
+from workbench.sources.source import Source
 from workbench.wire.dialects import read_answer
 from workbench.wire.requests import RequestBodies
 from workbench.wire.rewriting import Rewrite, rewritten

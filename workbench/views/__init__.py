@@ -1,0 +1,1 @@
+"""Frozen values for whoever shows a session."""
