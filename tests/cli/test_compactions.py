@@ -57,7 +57,7 @@ def test_a_session_without_compactions_says_what_comes(call: Call) -> None:
     session = stored(*turns(3, 100))
     found = call("compactions", session, "--policy", "codex", "--window", "4000", "--reserve", "0")
     assert found.code == 0
-    assert "policy    codex; mode auto; 627 of 4,000 tokens" in found.out
+    assert "policy    codex; mode auto; the next request has 627 of 4,000 tokens" in found.out
     assert "threshold no: 627 of 4,000 = 15.7 % <= 70 %" in found.out
     assert "now       nothing: no trigger fired" in found.out
     assert "next      compacts at 2,801 (70 %), in about 11 turns\n" in found.out
@@ -106,6 +106,11 @@ def test_the_counters(call: Call) -> None:
         "failures  1 timeout",
     ):
         assert line in out.splitlines()
+
+
+def test_what_was_freed_is_not_said_to_be_nothing_where_nobody_noted_it(call: Call) -> None:
+    out = call("compactions", stored(*turns(4, 100), Compaction(2, 3, "one", meta={"tokens_before": 155_099}))).out
+    assert "freed     not recorded; 0 without a model" in out
 
 
 @requirement("sliding", "commands", "a command shows the state of compaction: policy, triggers, what comes next")

@@ -80,8 +80,11 @@ def test_any_of_its_requests_can_be_shown(call: Call, recording: Path) -> None:
     assert (found["request"], found["reported"]) == (1, 3_000)
     assert found["totals"]["tokens"] + found["unattributed"] == 3_000
     assert [item["text"] for item in found["items"] if item["state"] == "sent"] == ["run it"]
-    body = call("plan", recording, "--nth", "1", "--request").json
-    assert body["messages"] == [{"role": "user", "content": "run it"}]
+    printed = call("plan", recording, "--nth", "1", "--request")
+    assert printed.json["messages"] == [{"role": "user", "content": "run it"}]
+    beside = found["unattributed"]
+    assert printed.err == f"· about {beside:,} of 3,000 tokens are not in the file, nor in this request\n"
+    assert f"not in file {beside:,}" in call("plan", recording, "--nth", "1").out
     assert call("plan", recording, "--nth", "3").err == ("workbench: --nth: expected a number from 1 to 2, got 3\n")
     assert call("plan", recording, "--nth", "1", "--at", "2").code == 2
 

@@ -98,3 +98,11 @@ def test_the_common_beginning_is_found(one: str, other: str) -> None:
     size = same_start(one, other)
     assert one[:size] == other[:size]
     assert size in (len(one), len(other)) or one[size] != other[size]
+
+
+def test_what_was_reported_beside_the_rows_is_compared_where_both_were_reported() -> None:
+    plan = planned(TALK, POLICY)
+    before, after = plan.as_reported(9_000), plan.as_reported(4_000)
+    assert changes(before, after).beside == -5_000
+    assert changes(after, before).beside == 5_000
+    assert changes(plan, after).beside == 0

@@ -28,6 +28,12 @@ def test_a_sum_has_the_cost_of_those_whose_price_is_known_and_says_so() -> None:
     assert summed([unknown])[0]["cost"] is None
 
 
+def test_one_session_without_a_price_says_whose_is_missing_and_what_helps() -> None:
+    said = "cost: no price is known for spark; --model NAME takes the prices of another model"
+    assert said in lines([SourceRun("a", "spark", 1, (run(20, None),))], 0)
+    assert said not in lines([SourceRun("a", "spark", 1, (run(20, 0.5),))], 0)
+
+
 def test_a_table_fits_a_narrow_terminal() -> None:
     source = SourceRun("a", "m", 1, (run(123_456_789, 12_345.678),))
     wide, narrow = lines([source], 0), lines([source], 60)

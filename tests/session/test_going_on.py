@@ -8,6 +8,7 @@ import pytest
 
 from tui.play import Script, Watcher, answer, until
 from tui.recorded.long_run import as_file, as_session, run
+from workbench.log.events import Compaction
 from workbench.session.going_on import what_changes
 from workbench.sources.options import Options
 from workbench.sources.services import Services
@@ -100,3 +101,20 @@ async def test_it_holds_for_a_session_that_is_made_of_a_file(services: Services,
         assert (await again.ask(lambda opened: opened.plan.limits)).window == 50_000
     finally:
         await again.model.close()
+
+
+async def test_a_summary_that_is_encrypted_is_named_before_the_session_goes_on(services: Services) -> None:
+    bodies = run(5)
+    sealed = [*bodies, Compaction(1, 4, "[encrypted]", meta={"made_by": "Codex", "sealed": True})]
+    on, other = (Watcher(services, as_session(services, each)) for each in (sealed, bodies))
+    try:
+        for each in (on, other):
+            await each.settled()
+        told, plain = [
+            (await each.ask(lambda opened: what_changes(services, Options(), opened))).words for each in (on, other)
+        ]
+        assert "The summary of the events 1 to 4 is encrypted, so the model here sees nothing of them" in told
+        assert "encrypted" not in plain
+    finally:
+        await on.model.close()
+        await other.model.close()

@@ -277,7 +277,7 @@ def test_a_compaction_keeps_the_messages_that_its_history_repeats() -> None:
 def test_a_summary_that_is_encrypted_is_said_to_be() -> None:
     history = [said("user", "one"), {"type": "compaction", "encrypted_content": "x"}]
     found = read(message("user", "one"), line("compacted", message="", replacement_history=history))
-    assert found[1] == Compaction(1, 1, SEALED, (KeptEvent(1),), "end", meta={"made_by": "Codex"})
+    assert found[1] == Compaction(1, 1, SEALED, (KeptEvent(1),), "end", meta={"made_by": "Codex", "sealed": True})
 
 
 def test_a_summary_in_the_message_is_not_told_again() -> None:

@@ -130,6 +130,16 @@ def test_what_was_decided_at_once_is_one_line_and_so_is_its_undo_and_redo() -> N
     assert told(20)[2:] == [f"undid: {masked}", f"redid: {masked}", "undid: masked #3", "undid: pinned #5"]
 
 
+def test_what_another_agent_decided_is_told_with_whose_decision_it_was() -> None:
+    talk: list[Body] = [UserMessage("go"), ToolCall("c", "Read", "{}", "r"), ToolResult("c", "text", "Read")]
+    why = "cleared by Claude Code's micro-compaction: 65,398 tokens before it, 45,149 saved"
+    transcript = LogTranscript(Entries(log(*talk, Override("mask", 3, 3, why), Override("mask", 3, 3))), None)
+    assert [transcript[at].text for at in (-2, -1)] == [
+        "masked #3, cleared by Claude Code's micro-compaction",
+        "masked #3",
+    ]
+
+
 @pytest.mark.parametrize(
     ("end", "told"),
     [

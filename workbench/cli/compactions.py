@@ -135,7 +135,7 @@ def _lines(
 ) -> Iterator[str]:
     policy = setup.loaded.policy.compaction
     elsewhere = f", {_headless_mode(policy)} where nobody can be asked" if policy.mode == "confirm" else ""
-    used = f"{plan.size:,} of {plan.limits.window:,} tokens"
+    used = f"the next request has {plan.size:,} of {plan.limits.window:,} tokens"
     yield f"policy    {printable(plan.policy)}; mode {policy.mode}{elsewhere}; {used}"
     for name, check in decision.checks.named:
         yield f"{name:<10}{'fired' if check.fired else 'no'}: {check.why}"
@@ -185,7 +185,8 @@ def _counters(counted: Metrics) -> Iterator[str]:
     if counted.made:
         yield ""
         yield f"made      {counted.made} ({_counts(counted.by_status)}), by trigger: {_counts(counted.by_trigger)}"
-        yield f"freed     {counted.freed:,} tokens; {counted.digests} without a model"
+        freed = f"{counted.freed:,} tokens" if counted.freed else "not recorded"
+        yield f"freed     {freed}; {counted.digests} without a model"
         unknown = f", and {counted.uncosted} at an unknown cost" if counted.uncosted else ""
         yield "cost      unknown" if counted.cost is None else f"cost      ${counted.cost:.4f}{unknown}"
         spreads = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import Any, Literal, NamedTuple
 
 from workbench.cli.options import options_of
@@ -37,6 +38,9 @@ def run(options: argparse.Namespace) -> int:
             if body.get("messages") == []:
                 raise Refused("there is nothing to send")
             print_json(body)
+            if not found.body and not made.whole and made.unattributed > 0:
+                note = f"about {made.unattributed:,} of {made.size:,} tokens are not in the file, nor in this request"
+                print(f"· {note}", file=sys.stderr)
         elif options.json:
             print_json(as_json(found, options.full))
         else:
@@ -228,7 +232,8 @@ def summary(found: FoundPlan) -> list[str]:
     made, setup, source = found.plan, found.setup, found.source
     limits = made.limits
     guess = " (a guess: unknown model)" if limits.window_source == "guess" else f" ({limits.window_source})"
-    parts = [f"{name} {value:,}" for name, value in made.budget._asdict().items() if value]
+    names = {"unattributed": "not in file"}
+    parts = [f"{names.get(name, name)} {value:,}" for name, value in made.budget._asdict().items() if value]
     sent, aside = sum(row.in_request for row in made.rows), sum(made.rows.asides.values())
     never = f", {aside:,} more are never sent" if aside else ""
     model = printable(made.model) if made.model else "none named"

@@ -88,8 +88,9 @@ class Compactor:
         catalogue: Catalogue | None = None,
         live: bool = False,
         mentions: Mentions | None = None,
+        nobody: str = NOBODY,
     ) -> None:
-        """`gateway` leads to the model that summarises; without one there is only the digest.
+        """`gateway` leads to the model that summarises; without one there is only the digest, and `nobody` says why.
 
         `catalogue` knows the user's own models and all prices. `live`: calls without a result are still running.
         `mentions`: what is known of texts that will come again.
@@ -103,6 +104,7 @@ class Compactor:
         self._schedule = schedule or Schedule()
         self._live = live
         self._mentions = mentions
+        self._nobody = nobody
         self._policy = setup.loaded.policy.compaction
         self._tried: _Tried | None = None
         self._trying = Lock()
@@ -115,7 +117,7 @@ class Compactor:
         if is_local(self.summariser.model):
             return TOO_WEAK
         if self._gateway is None or not self.summariser.model:
-            return NOBODY
+            return self._nobody
         if missing := self._gateway.endpoint.lacks_key:
             return f"there is no key for {self.summariser.model} (set {missing}), so this is the digest"
         try:

@@ -52,6 +52,9 @@ class RequestChanges(NamedTuple):
     """Its tokens are the difference: below 0 where what was changed got smaller."""
     gone: ItemTotal
     effect: Effect
+    beside: int = 0
+    """How many tokens more were reported beside the rows; below 0 where fewer were: thinking of an earlier turn is no
+    longer sent, for one. 0 where one of the two was not reported."""
 
 
 def effect(before: ContextPlan, after: ContextPlan) -> Effect:
@@ -87,7 +90,9 @@ def changes(before: ContextPlan, after: ContextPlan) -> RequestChanges:
     for row in old.values():
         marks[row.id] = "gone"
         gone = gone.plus(row.tokens)
-    return RequestChanges(marks, added, changed, gone, effect(before, after))
+    reported = before.reported is not None and after.reported is not None
+    beside = after.unattributed - before.unattributed if reported else 0
+    return RequestChanges(marks, added, changed, gone, effect(before, after), beside)
 
 
 def _same_tokens(before: ContextPlan, after: ContextPlan) -> int | None:

@@ -143,7 +143,7 @@ def lines(sources: Sequence[SourceRun], width: int) -> list[str]:
         found += _below(waste_lines(source.waste, width) if source.waste is not None else [])
     rows = summed(sources)
     about = [*missed_lines(rows), *([WHAT_COSTS] if any(row["cost"] for row in rows) else [])]
-    alone = [*about, *_guessed_windows(sources)] if len(sources) == 1 else []
+    alone = [*about, *_no_price(sources[0]), *_guessed_windows(sources)] if len(sources) == 1 else []
     if len(sources) > 1:
         requests = sum(source.requests for source in sources)
         found += [f"{counted(len(sources), 'session')}, {counted(requests, 'request')}", ""]
@@ -176,6 +176,13 @@ def summary_lines(sources: Sequence[SourceRun]) -> list[str]:
     if len(often) > _REASONS:
         why.append(f"{counted(sum(map(len, often[_REASONS:])), 'time')} for other reasons")
     return [printable(f"summaries: {said}"), *(f"           {printable(each)}" for each in why)]
+
+
+def _no_price(source: SourceRun) -> list[str]:
+    """Why one session has no cost, and how it gets one."""
+    if not source.model or not source.runs or any(run.cost is not None for run in source.runs):
+        return []
+    return [printable(f"cost: no price is known for {source.model}; --model NAME takes the prices of another model")]
 
 
 def _without_price(sources: Sequence[SourceRun]) -> list[str]:

@@ -19,6 +19,8 @@ from workbench.session.turns import Turns
 from workbench.sources.services import Services
 from workbench.views.compaction_values import CompactionOutcome
 
+OF_A_FILE = "for a file no model is asked, so this is the digest"
+
 
 class _Previewed(NamedTuple):
     """What is being looked at."""
@@ -50,7 +52,8 @@ class SummaryDrafts:
             compacting, planner = agent.compacting, agent.planner
         else:
             planner = opened.planner
-            compacting = Compacting(Compactor(opened.setup, None, catalogue=self._services.catalogue), Hooks())
+            nobody = Compactor(opened.setup, None, catalogue=self._services.catalogue, nobody=OF_A_FILE)
+            compacting = Compacting(nobody, Hooks())
         is_alone = not self._compactions.busy  # of two, the one that is being made is told of
         tell = partial(self._compactions.progress, draft=True) if is_alone else silent
         try:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from workbench.config.text import counted
+from workbench.context.control import CONTROL, in_effect, span
 from workbench.context.items import State
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
-from workbench.log.events import Event
+from workbench.log.events import Compaction, Event
 from workbench.session.open_session import OpenSession
 from workbench.session.opening import Replanned, note_model, replan, wanted_slots
 from workbench.sources.options import Options
 from workbench.sources.services import Services
+from workbench.wire.talk import SEALED_SUMMARY
 
 _CUT: tuple[State, ...] = ("truncated", "masked", "dropped")
 """What a policy may do to an item without a summary."""
@@ -32,6 +35,8 @@ class GoingOn(NamedTuple):
     """Tokens of the other agent's instructions and tools that its file does not hold."""
     own: int
     """Tokens of this program's instructions and tools."""
+    sealed: tuple[int, int] = (0, 0)
+    """The first and the last event that only an encrypted summary stands for; 0: none."""
 
     @property
     def words(self) -> str:
@@ -41,10 +46,18 @@ class GoingOn(NamedTuple):
         said = f"It goes on under {self.policy}: {self.before:,} → {self.after:,} tokens before your message{why}."
         if self.not_in_log:
             said += (
-                f" Instructions and tools of the other agent, about {counted(self.not_in_log, 'token')}, are not sent;"
+                f" About {counted(self.not_in_log, 'token')} that are not in the file (system prompt, tools, thinking"
+                f" of its agent) are not sent; instructions and tools of this program are, {self.own:,}."
             )
-            return f"{said} those of this program are, {self.own:,}."
-        return f"{said} Instructions and tools are this program's, {counted(self.own, 'token')}."
+        else:
+            said += f" Instructions and tools are this program's, {counted(self.own, 'token')}."
+        first, last = self.sealed
+        if last:
+            said += (
+                f" The summary of the events {first:,} to {last:,} is encrypted, so the model here sees nothing of"
+                " them; u in the compaction pane (F4) brings the events themselves back."
+            )
+        return said
 
 
 def what_changes(services: Services, options: Options, opened: OpenSession) -> GoingOn:
@@ -72,7 +85,15 @@ def _compared(opened: OpenSession, change: Replanned) -> GoingOn:
         tuple((state, more[state]) for state in _CUT if more[state]),
         before.unattributed,
         budget.system + budget.instructions + budget.memory + budget.tools,
+        _sealed(opened.events),
     )
+
+
+def _sealed(events: Sequence[Event]) -> tuple[int, int]:
+    """What only encrypted summaries stand for."""
+    stood = in_effect([event for event in events if type(event.body) in CONTROL]).compactions
+    ranges = [span(each) for each in stood if isinstance(each.body, Compaction) and each.body.meta.get(SEALED_SUMMARY)]
+    return (min(first for first, _ in ranges), max(last for _, last in ranges)) if ranges else (0, 0)
 
 
 def _states(plan: ContextPlan) -> Counter[State]:

@@ -34,6 +34,11 @@ def export(events: Sequence[Event], path: Path) -> int:
         text = json.dumps(to_openai(events), ensure_ascii=False, indent=2) + "\n"
     else:
         text = "".join(f"{encode(event)}\n" for event in events)
+    return write_new(path, text)
+
+
+def write_new(path: Path, text: str) -> int:
+    """Write JSON to a new file, which only this user can read; the result is its size in bytes."""
     data = utf8_json(text)
     if not path.parent.is_dir():
         raise WrongCall(f"{path}: there is no folder {path.parent}")

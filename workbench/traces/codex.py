@@ -65,6 +65,7 @@ from workbench.traces.reading import Document
 from workbench.traces.undone import undo_from, went_back
 from workbench.wire.responses import COMPACTIONS, ResponsesReader
 from workbench.wire.responses import output as plain_output
+from workbench.wire.talk import SEALED_SUMMARY
 from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, text_in
 
 NAME = "Codex"
@@ -376,7 +377,8 @@ class CodexReader(ResponsesReader):
         if not summary and not sealed and fresh and text_in(fresh[-1], "role") == "user":
             summary = text_of(content_of(fresh.pop().get("content")))  # Codex puts its summary last
         if last or summary or sealed:
-            noted = {"made_by": NAME, **({"tokens_before": self._size} if self._size else {})}
+            noted: dict[str, Any] = {"made_by": NAME, **({"tokens_before": self._size} if self._size else {})}
+            noted |= {} if summary else {SEALED_SUMMARY: True}
             retained = tuple(kept[seq] for seq in sorted(kept))
             self.builder.add(Compaction(1, last, summary or SEALED, retained, "end", meta=noted))
             self._compaction = self.builder.last

@@ -17,6 +17,7 @@ from workbench.compaction.selection import select_for
 from workbench.compaction.triggers import compacts_at, decide
 from workbench.compaction.undo import tree
 from workbench.compaction.values import CompactionRefused, SelectedRange
+from workbench.config.errors import Refused
 from workbench.config.text import counted
 from workbench.context.control import CONTROL, in_effect, reverted, span
 from workbench.context.load import RECORDED
@@ -41,6 +42,7 @@ from workbench.proxy.policy_notes import policy_in, undone_in
 from workbench.sources.recorded import RecordedSession
 from workbench.sources.savings import WayFigures, left_out, way_figures
 from workbench.views.compaction_values import CompactionMark, CompactionView, Curve, PastAudit, PastOffer
+from workbench.wire.talk import SEALED_SUMMARY
 
 FEW = 3_000
 """Events up to which it is found out, unasked, whether there is anything to compact."""
@@ -304,6 +306,8 @@ def audit_again(setup: Setup, events: Sequence[Event], entry: CompactionEntry) -
     """One compaction with its audit, made again from the log as it was then."""
     body = entry.event.body
     assert isinstance(body, Compaction)
+    if body.meta.get(SEALED_SUMMARY):
+        raise Refused("the summary is encrypted: the model can read it, but what it kept and lost cannot be told here")
     before = events[: entry.event.seq - 1]
     first, last = entry.range
     stood = in_effect([event for event in before if type(event.body) in CONTROL]).compactions

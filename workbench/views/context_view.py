@@ -84,7 +84,7 @@ class Exactness(NamedTuple):
     def __str__(self) -> str:
         if self.exact:
             return "exact"
-        return f"partial: about {self.missing:,} tokens not in the file" if self.missing else "partial"
+        return f"partial: about {self.missing:,} not in the file" if self.missing else "partial"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

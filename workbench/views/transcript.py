@@ -199,11 +199,14 @@ class Entries:
                 return f"{verb}{what_was_done(event)}"
             bodies = [self.events[target - 1].body for _, target in found]
         overrides = sorted((body for body in bodies if isinstance(body, Override)), key=lambda body: body.first)
+        said = decided(overrides)
         if verb:
-            return f"{verb}: {decided(overrides)}"
+            return f"{verb}: {said}"
         whys = {body.why for body in overrides}
+        if len(whys) > 1:  # who decided may be the same
+            whys = {why.partition(":")[0] for why in whys}
         why = whys.pop() if len(whys) == 1 else ""
-        return f"{decided(overrides)}, {why}" if why else decided(overrides)
+        return f"{said}, {printable(why)}" if why else said
 
     def _reverted(self, target: int) -> tuple[str, int]:
         """What a revert undid; of one that reverts a revert, what it brought back."""

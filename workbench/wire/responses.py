@@ -76,7 +76,7 @@ class ResponsesReader:
             self._tools(value)
         elif kind in COMPACTIONS:
             self._speaking = False
-            self.talk.compacted(SEALED, "OpenAI", all_before=self._is_answer or self._replies > 0)
+            self.talk.compacted(SEALED, "OpenAI", all_before=self._is_answer or self._replies > 0, sealed=True)
         else:
             self.talk.unknown(kind or "line", value)
 

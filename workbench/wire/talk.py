@@ -9,6 +9,8 @@ from workbench.wire.values import as_json, cleaned, dict_in, text_in
 
 AT_PROVIDER: Final = "at_provider"
 """In the notes of a compaction: that the provider made it, while it answered."""
+SEALED_SUMMARY: Final = "sealed"
+"""In the notes of a compaction: that its summary is encrypted. The words in its place are ours: no model saw them."""
 
 
 class Talk:
@@ -32,10 +34,14 @@ class Talk:
         """The sequence number of the newest event."""
         return len(self.bodies)
 
-    def compacted(self, summary: str, by: str, *, all_before: bool = True) -> None:
-        """The provider summarised what was said so far; not `all_before`: only what is not here any more."""
+    def compacted(self, summary: str, by: str, *, all_before: bool = True, sealed: bool = False) -> None:
+        """The provider summarised what was said so far; not `all_before`: only what is not here any more.
+
+        `sealed`: the summary is encrypted, and what is given says so.
+        """
         first = 1 if all_before else self.last + 1
-        self.add(Compaction(first, self.last, summary, meta={"made_by": by, AT_PROVIDER: True}))
+        noted = {"made_by": by, AT_PROVIDER: True, **({SEALED_SUMMARY: True} if sealed else {})}
+        self.add(Compaction(first, self.last, summary, meta=noted))
 
     def call(self, call_id: str, tool: str, arguments: Any, reply: str) -> None:
         """A call of a tool."""

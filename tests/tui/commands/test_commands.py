@@ -320,7 +320,7 @@ async def test_the_help_knows_the_words_of_a_question_and_no_key_means_two_thing
         await until(lambda: helped.page.scroll_y == helped.page.max_scroll_y > 0)
         await pilot.press("home")
         await until(lambda: helped.page.scroll_y == 0)
-        for asked in ("disappear", "fact", "fact gone", "lost"):
+        for asked in ("disappear", "fact", "fact gone", "lost", "estimate", "another policy", "agent cut", "reported"):
             helped.query_one(Input).value = asked
             await settle(pilot)
             assert "where to look" in str(helped.text.render()), asked

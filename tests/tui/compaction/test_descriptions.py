@@ -12,10 +12,11 @@ from support.talk import turns
 from tui.compaction.long_talk import talk
 from tui.compaction.views import log, nested, seen, summary
 from workbench.compaction.progress import Progress
+from workbench.compaction.record import CompactionEntry
 from workbench.compaction.values import Audit, Fact
 from workbench.log.events import Compaction, Failure, UserMessage
 from workbench.tui.compaction import descriptions
-from workbench.views.compaction_values import CompactionView, RunningCompaction, progress_text
+from workbench.views.compaction_values import CompactionView, PastOffer, RunningCompaction, progress_text
 
 
 def said(view: object) -> str:
@@ -58,6 +59,26 @@ def test_no_figure_of_the_last_one_is_broken_in_two() -> None:
         "#33: 41,200 → 3,150 tokens (13.1×) · kept 46 of 49 facts",
         "u undoes it",
     ]
+
+
+def test_at_an_earlier_request_the_last_one_is_the_last_before_it() -> None:
+    view = seen(log(nested()))  # three: #33, #44 and #50
+
+    made = sorted((branch.entry for branch in descriptions.branches(view.history)), key=lambda entry: entry.event.seq)
+
+    def line(last: CompactionEntry | None) -> str:
+        return last_line(replace(view, past=PastOffer(7, 1_000, last=last)))
+
+    assert line(None) == "no compaction before it · 3 came later"
+    assert line(made[0]).startswith("the last before it #33: 41,200 → 3,150 tokens")
+    assert line(made[1]).endswith(" · 1 came later")
+    assert "later" not in line(made[2])
+
+
+def test_in_a_file_the_last_one_says_whose_it_is_and_not_that_u_undoes_it() -> None:
+    made = Compaction(3, 11, "so far", meta={"made_by": "Codex", "tokens_before": 95_808, "tokens_after": 13_682})
+    view = seen(log([*talk(6), made]), fixed="a file is read-only")
+    assert last_line(view) == "#33: request 95,808 → 13,682 tokens · by Codex"
 
 
 def test_the_title_of_a_narrow_panel_leaves_out_what_it_names_and_not_what_it_says() -> None:

@@ -12,7 +12,9 @@ from textual.pilot import Pilot
 from tui.compaction.long_talk import WINDOW, panel, rest
 from tui.compaction.views import nested
 from tui.play import program, settle, shown, told, until
+from tui.recorded.long_run import as_session, run, step
 from tui.screens.looking import seen
+from workbench.log.events import Compaction, UserMessage
 from workbench.sources.services import Services
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.inspector.rows import RowsView
@@ -137,3 +139,16 @@ async def test_what_cannot_be_written_is_not_undone(services: Services) -> None:
             await rest(pilot)
             assert screen.model.state.read_only
             assert screen.model.state.read_only in told(pilot.app)
+
+
+async def test_one_of_another_agents_says_before_which_request_it_came_and_what_cannot_be_known(
+    services: Services,
+) -> None:
+    bodies = run(3, others=False)
+    made = Compaction(1, len(bodies), "[the summary is encrypted]", meta={"made_by": "Codex", "sealed": True})
+    ref = as_session(services, [*bodies, made, UserMessage("and now?"), *step(1, 30_000)])
+    async with panel(services, (120, 40), ref) as (pilot, main):
+        main.post_message(Run("compactions", ""))
+        await rest(pilot)
+        await seen(pilot, "before request 5", "cannot be told here")
+        assert " lost, " not in shown(pilot.app)

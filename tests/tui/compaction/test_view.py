@@ -20,6 +20,7 @@ from workbench.compaction.record import record
 from workbench.compaction.selection import select
 from workbench.compaction.triggers import decide
 from workbench.compaction.values import CompactionRefused
+from workbench.config.errors import Refused
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Failure, Revert, Usage, UserMessage
@@ -134,6 +135,12 @@ async def test_a_compaction_looked_at_later_has_the_audit_it_was_made_with() -> 
     second = audit_again(made.setup, longer, record(longer).entries[1])
     assert second.lost == again.audit.lost
     assert second.forgotten == again.audit.forgotten
+
+
+async def test_of_an_encrypted_summary_nobody_says_what_it_lost() -> None:
+    log = number([*work(4), Compaction(1, 6, "[the summary is encrypted]", meta={"made_by": "Codex", "sealed": True})])
+    with pytest.raises(Refused, match="encrypted: the model can read it, but what it kept and lost cannot be told"):
+        audit_again(compactor().setup, log, record(log).entries[0])
 
 
 def _later(bodies: Sequence[Body], after: int) -> list[Event]:

@@ -82,6 +82,14 @@ def test_the_tokens_are_shown_one_by_one() -> None:
     assert page.note == ""
 
 
+def test_where_the_row_has_another_count_the_tokens_say_why() -> None:
+    learnt = item(1, words(50))._replace(exact=False, tokens=49)
+    page = make(learnt, "tokens", SHOWN.queries)
+    assert page.lines[0].text == (
+        "50 tokens, as sent, by our tokenizer; in the request about 49, as the provider's reports have taught"
+    )
+
+
 def test_the_tokens_of_a_huge_text_are_bounded_and_it_says_so() -> None:
     text = words(200_000)
     page = make(item(1, text), "tokens", SHOWN.queries)

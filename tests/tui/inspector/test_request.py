@@ -6,6 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
 from support.requirements import requirement
@@ -22,6 +23,7 @@ from tui.inspector.host import (
     setup,
     type_in,
 )
+from tui.play import told, until
 from workbench.config.text import when
 from workbench.context.render import request
 from workbench.log.events import Compaction, Usage, UserMessage
@@ -80,6 +82,32 @@ async def test_the_screen_shows_both_forms_searches_and_copies() -> None:
         assert lines_of(screen.reader.view)[0].startswith("curl ")
         await press(pilot, "f", "q")
         assert not isinstance(app.screen, RequestScreen)
+
+
+async def test_it_is_written_to_a_new_file_and_never_over_one_that_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = host()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await press(pilot, "w")
+        assert "s writes it to a file" in screen_of(app)
+
+        async def save(name: str, said: str) -> None:
+            await pilot.press("s")  # whoever waits for all work here waits for an answer
+            await until(lambda: name in screen_of(app))
+            await pilot.press("enter")
+            await until(lambda: said in told(app))
+
+        await save("request-next.json", "bytes written to request-next.json")
+        assert json.loads((tmp_path / "request-next.json").read_text()) == request(MODEL.plan())
+        await press(pilot, "f")
+        await save("request-next.sh", "bytes written to request-next.sh")
+        assert (tmp_path / "request-next.sh").read_text() == as_curl(MODEL.plan())
+        (tmp_path / "request-next.sh").write_text("mine")
+        await save("request-next.sh", "already exists")
+        assert (tmp_path / "request-next.sh").read_text() == "mine"
 
 
 async def test_a_request_that_does_not_fit_says_that_it_is_not_sent() -> None:
@@ -169,7 +197,7 @@ def test_an_account_without_requests_says_so() -> None:
 def test_a_cost_that_nobody_knows_is_a_question_mark() -> None:
     assert (cost(None), cost(0.5)) == ("?", "$0.5000")
     unknown = Model([replace(body, model="nobody/knows") if isinstance(body, Usage) else body for body in BODIES])
-    assert "8 requests in 2 turns: cost unknown" in said("request", unknown.ledger)
+    assert "8 requests in 2 turns: cost unknown: no price is known for nobody/knows" in said("request", unknown.ledger)
     assert "$" not in said("turn", unknown.ledger)
     first, *rest = [body for body in BODIES if isinstance(body, Usage)]
     some = Model([body if body in rest else replace(first, model="nobody/knows") for body in BODIES])

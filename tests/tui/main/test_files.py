@@ -9,8 +9,9 @@ import pytest
 
 from tui.play import program, settle, told, typed, until
 from tui.screens.looking import seen
-from workbench.log.events import Override
+from workbench.log.events import Compaction, Override
 from workbench.sources.services import Services
+from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen
 from workbench.tui.screens.free_space import FreeSpaceScreen
 from workbench.tui.widgets.dialogs import ConfirmDialog
@@ -84,6 +85,27 @@ async def test_looking_asks_for_no_session(services: Services, file: str, key: s
         await until(lambda: pilot.app.screen is screen)
         assert screen.model.state.read_only
         assert not services.store.list()
+
+
+async def test_words_of_ones_own_in_a_draft_for_a_file_go_along_into_the_session(services: Services, file: str) -> None:
+    async with program(services, (120, 40), file, model="rehearsal", window=2_000) as (pilot, screen):
+        await pilot.press("f8")
+        await seen(pilot, "for a file no model is asked, so this is the digest", "Enter make the draft")
+        found = pilot.app.screen
+        assert isinstance(found, PreviewScreen)
+        await pilot.press("enter")
+        await seen(pilot, "Ctrl+S make a session of the file, and accept it there", "Space chooses")
+        found.editor.insert("Mind the half bug. ", (0, 0))
+        await pilot.press("ctrl+s")
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await pilot.press("y")
+        await seen(pilot, "Mind the half bug.", "Ctrl+S accept", "your draft in the new session")
+        assert not screen.model.state.read_only
+        await pilot.press("ctrl+s")
+        await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
+        events = await screen.from_session(lambda opened: list(opened.events))
+        [made] = [event.body.summary for event in events if isinstance(event.body, Compaction)]
+        assert made.startswith("Mind the half bug. ")
 
 
 async def test_undo_in_a_file_says_what_there_is_to_undo_only_after_that(services: Services, file: str) -> None:

@@ -125,5 +125,5 @@ async def test_a_session_that_runs_is_followed_when_it_is_opened_from_the_list(
 
 def test_how_exact_a_request_is_in_words() -> None:
     assert str(Exactness(True, 0)) == "exact"
-    assert str(Exactness(False, 32_794)) == "partial: about 32,794 tokens not in the file"
+    assert str(Exactness(False, 32_794)) == "partial: about 32,794 not in the file"
     assert str(Exactness(False, 0)) == "partial"

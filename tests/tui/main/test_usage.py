@@ -90,13 +90,25 @@ def test_a_past_request_has_its_own_share_from_the_cache() -> None:
 
 def test_another_agents_request_says_what_it_is() -> None:
     recorded = view(700, 10_000, requests=REQUESTS, at=0, view="recorded")
-    assert line(recorded).startswith("request 1, recorded · 700 of 10,000 tokens · 7.0 % OK · ")
+    assert line(recorded).startswith("request 1, recorded · ~700 of 10,000 tokens · 7.0 % OK · ")
+    reported = replace(recorded, plan=replace(recorded.plan, reported=700))
+    assert line(reported).startswith("request 1, recorded · 700 of 10,000 tokens · 7.0 % OK · ")
     assert "compacts" not in line(recorded), "that is no threshold of the agent's"
     side = replace(recorded, at=1)
     assert line(side).startswith("request 2, recorded (sub-agent explorer), estimated · ")
     assert line(replace(recorded, at=None)).startswith("the next request, if it went on · ")
     tried = replace(recorded, view="what-if", policy="codex", reported=650)
-    assert line(tried).startswith("what-if codex for request 1 · 700 of 10,000 tokens · 7.0 % OK · recorded 650 · ")
+    assert line(tried).startswith("what-if codex for request 1 · ~700 of 10,000 tokens · 7.0 % OK · recorded 650 · ")
+
+
+def test_a_what_if_says_how_to_leave_it_and_has_no_cost_of_what_was_recorded() -> None:
+    recorded = view(700, 10_000, requests=REQUESTS, at=0, view="recorded")
+    assert "in all" in line(recorded), "it is the session's, not that of the one request"
+    tried = line(replace(recorded, view="what-if", policy="codex", reported=650))
+    assert "P leaves it: choose recorded" in tried
+    assert "$" not in tried
+    assert "cached" not in tried
+    assert "P leaves it" not in line(recorded)
 
 
 def test_a_size_that_is_an_estimate_is_never_called_exact() -> None:

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from tui.inspector.host import lines_of
-from tui.play import settle, shown
+from tui.play import settle, shown, until
 from tui.recorded.long_run import FIXED, LAST, REQUESTS, as_file, inspector, run
 from workbench.log.events import Usage
 from workbench.sources.services import Services
 from workbench.tui.inspector.info_lines import TotalsLine
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.main.usage import ContextOverview
+from workbench.tui.screens.policies import PoliciesScreen
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -95,10 +96,19 @@ async def test_its_detail_says_where_the_figure_comes_from(services: Services, t
 
 @pytest.mark.long
 async def test_it_is_no_part_of_the_request(services: Services, tmp_path: Path) -> None:
-    async with inspector(services, as_file(tmp_path, run(5))) as (pilot, _):
+    async with inspector(services, as_file(tmp_path, run(5))) as (pilot, screen):
         await pilot.press("w")
         await settle(pilot)
-        assert "hidden thinking" not in shown(pilot.app)
+        text = shown(pilot.app)
+        assert "hidden thinking" not in text
+        assert ", as far as it is in the file" in text
+        assert "of a window of 200,000; not here: about " in text
+        await pilot.press("escape")
+        screen.say("/policy layers")
+        await settle(pilot)
+        await pilot.press("w")
+        await settle(pilot)
+        assert ", as layers would have sent it" in shown(pilot.app)
 
 
 @pytest.mark.long
@@ -110,7 +120,7 @@ async def test_another_policy_is_a_what_if_beside_the_recorded_figure(services: 
         tried = screen.model.state.shown.plan.size
         assert tried != LAST
         usage = shown(pilot.app).splitlines()[1]
-        assert usage.startswith(f" what-if layers for request {REQUESTS} · {tried:,} of 200,000 tokens · ")
+        assert usage.startswith(f" what-if layers for request {REQUESTS} · ~{tried:,} of 200,000 tokens · ")
         assert f"recorded {LAST:,}" in usage
         screen.go_to_request("5")
         await settle(pilot)
@@ -126,3 +136,13 @@ async def test_another_policy_is_a_what_if_beside_the_recorded_figure(services: 
 async def test_the_command_line_can_ask_for_a_what_if(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run()), policy="layers") as (_, screen):
         assert str(screen.query_one(ContextOverview).render()).startswith("what-if layers for request ")
+
+
+async def test_from_a_what_if_the_way_back_is_the_second_in_the_list(services: Services, tmp_path: Path) -> None:
+    async with inspector(services, as_file(tmp_path, run(5)), policy="layers") as (pilot, screen):
+        await pilot.press("P")
+        await until(lambda: isinstance(pilot.app.screen, PoliciesScreen))
+        await until(lambda: "recorded  back" in shown(pilot.app))
+        await until(lambda: "the next request: " in shown(pilot.app))
+        await pilot.press("down", "enter")
+        await until(lambda: screen.model.state.shown is not None and screen.model.state.shown.view == "recorded")

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("project")
             ["right_square_bracket", "home"],
             ("the next request, if it went on", "52,423 of 200,000 tokens", "next of 63"),
         ),
-        ("/policy layers", ["home"], ("what-if layers for request 63", "35,092 of 200,000", "m masked file3")),
+        ("/policy layers", ["home"], ("what-if layers for request 63", "~35,092 of 200,000", "m masked file3")),
     ],
     ids=["recorded", "sub-agent", "next", "what-if"],
 )

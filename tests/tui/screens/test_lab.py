@@ -244,6 +244,7 @@ async def test_sessions_of_other_agents_and_of_the_proxy_have_what_was_reported(
     for ref, last in ((as_file(tmp_path, run(8)), 27_300 + 60 + 9 * 410), (passed, 4_000 + 900 * 5)):
         async with lab_of(services, (120, 40), ref) as (_, _, lab):
             assert f"{last:,}" in told(lab)
+            assert "all but recorded without what its agent cut" in told(lab), "so a what-if has other figures"
             assert "● recorded base" in row(lab, RECORDED)
 
 

@@ -13,7 +13,7 @@ from workbench.context.plan import Verdict
 def verdict(limits: Limits, total: int, slots: Mapping[Slot, int], waiting: Sequence[str]) -> Verdict:
     """Whether a request of `total` tokens can be sent; `waiting` are the ids of calls that still run."""
     parts = [f"{total:,} tokens"]
-    parts += [f"{limits.unattributed:,} that are not in the log"] if limits.unattributed > 0 else []
+    parts += [f"{limits.unattributed:,} that are not in the file"] if limits.unattributed > 0 else []
     parts += [f"{limits.margin:,} margin"] if limits.margin else []
     answer = limits.answer(total)
     wished = f" (of {limits.reserve:,})" if answer < limits.reserve else ""

@@ -54,7 +54,7 @@ def _add_walk(name: str, letter: str, by: int, text: str) -> None:
 _add_walk("earlier", "left_square_bracket", -1, "the request before")
 _add_walk("later", "right_square_bracket", 1, "the request after")
 _add_walk("earliest", "left_curly_bracket", -FAR, "the first request")
-_add_walk("newest", "right_curly_bracket", FAR, "the newest request")
+_add_walk("newest", "right_curly_bracket", FAR, "the request that comes next: now")
 
 
 @COMMANDS.add(

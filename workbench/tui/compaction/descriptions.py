@@ -88,13 +88,12 @@ def would_lines(view: CompactionView, width: int) -> list[Content]:
 
 
 def last_lines(view: CompactionView, width: int) -> list[Content]:
-    """The figures of the newest compaction; where there is none, why. No figure is broken in two."""
+    """The figures of the newest compaction; where there is none, why. No figure is broken in two.
+
+    While a request of the past is in view: of the newest before it, and how many came later.
+    """
     if view.past is not None:
-        if view.past.last is None:
-            return [Content.styled("no compaction before it", "$quiet")]
-        last = view.past.last
-        before = Content.styled("the last before it ", "$quiet")
-        return Content.assemble(before, (f"#{last.event.seq}: ", "bold"), figures(last)).wrap(width)
+        return flowing(_before_request(view, view.past), width, " · ")
     if view.failed is not None:
         said = f"{view.failed.kind}: {printable(view.failed.message)}"
         return Content.assemble((f"✗ failed at event {view.failed.seq}, ", "bold $error"), said).wrap(width)
@@ -103,6 +102,8 @@ def last_lines(view: CompactionView, width: int) -> list[Content]:
             return Content.assemble(("nothing to compact yet: ", "$quiet"), printable(view.nothing)).wrap(width)
         return [Content.styled("no compactions yet", "$quiet")]
     undo = ("u undoes it", "$quiet") if view.last.status == "standing" else (state_of(view.last), "bold $warning")
+    if view.fixed and view.last.status == "standing":
+        undo = (f"by {printable(view.last.details.made_by or 'the agent')}", "$quiet")
     pieces = [
         Content.assemble((f"#{view.last.event.seq}: ", "bold"), figures(view.last)),
         *([Content(facts)] if (facts := facts_of(view.last)) else []),
@@ -111,6 +112,18 @@ def last_lines(view: CompactionView, width: int) -> list[Content]:
     if any(piece.cell_length > width for piece in pieces):
         return Content(" · ").join(pieces).wrap(width)
     return flowing(pieces, width, " · ")
+
+
+def _before_request(view: CompactionView, past: PastOffer) -> Iterator[Content]:
+    if past.last is None:
+        yield Content.styled("no compaction before it", "$quiet")
+    else:
+        before = Content.styled("the last before it ", "$quiet")
+        yield Content.assemble(before, (f"#{past.last.event.seq}: ", "bold"), figures(past.last))
+    known = past.last.event.seq if past.last is not None else -1
+    later = sum(branch.entry.event.seq > known for branch in branches(view.history))
+    if later:
+        yield Content.styled(f"{later:,} came later", "$quiet")
 
 
 def figures(entry: CompactionEntry) -> str:
@@ -257,7 +270,7 @@ def _metrics(view: CompactionView) -> Rows:
     rows: Rows = [
         ("made", f"{counted.made} ({_counts(counted.by_status)}); by trigger: {_counts(counted.by_trigger)}"),
         ("without a model", f"{counted.digests}"),
-        ("freed", f"{counted.freed:,} tokens"),
+        ("freed", f"{counted.freed:,} tokens" if counted.freed else "not recorded"),
         ("cost", "unknown" if counted.cost is None else f"${counted.cost:.4f}{unknown}"),
         ("failures", _counts(counted.failures)),
     ]

@@ -40,8 +40,11 @@ class FactList(OptionList):
     def __init__(self, title: str, *, choosing: bool = False) -> None:
         """`choosing`: facts can be marked, to be put back into the summary."""
         super().__init__(markup=False, compact=True)
+        self._title = title
         self.border_title = one_line(title)
         self._choosing = choosing
+        if choosing:
+            self.border_subtitle = "Space chooses · o source"
         self._facts: list[tuple[Word, Fact]] = []
         self._seqs: Mapping[str, int] = {}
         self._chosen: set[Fact] = set()
@@ -53,6 +56,7 @@ class FactList(OptionList):
     def none(self, why: str) -> None:
         """There is nothing to list."""
         self._facts = []
+        self.border_title = one_line(self._title)
         self.clear_options()
         self.add_option(Option(Content.styled(printable(why), "$quiet"), disabled=True))
 
@@ -69,10 +73,12 @@ class FactList(OptionList):
         self._seqs = seqs
         marked = self.highlighted
         since = f", {len(forgotten):,} lost since the last summary" if forgotten else ""
-        self.border_title = one_line(f"{len(lost):,} lost, {kept:,} kept{since}")
+        title = f"{len(lost):,} lost, {kept:,} kept{since}"
         if not lost and not forgotten:
             self.none("no facts were lost")
+            self.border_title = one_line(title)
             return
+        self.border_title = one_line(title)
         facts: list[tuple[Word, Fact]] = [("lost", fact) for fact in lost]
         facts += [("forgot", fact) for fact in forgotten]
         self._facts = facts[:MOST]

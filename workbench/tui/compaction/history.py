@@ -21,6 +21,7 @@ from workbench.compaction.record import CompactionEntry
 from workbench.compaction.undo import Node
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
+from workbench.sources.requests import RequestMark, is_main
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.undoing import undo
@@ -148,7 +149,8 @@ class HistoryScreen(Observing, ModalScreen[None]):
         summary = descriptions.summary_of(entry)
         if self.reader.view.page.copy != summary:
             self.reader.show(partial(text_page, summary), len(summary))
-        self.figures.update(_figures(entry))
+        shown = self._host.model.state.shown
+        self.figures.update(_figures(entry, shown.requests if shown is not None else ()))
         seq = entry.event.seq
         if seq not in self._looked:
             self.facts.waiting()
@@ -205,10 +207,13 @@ class HistoryScreen(Observing, ModalScreen[None]):
             self.query_one("#history-head").display = False  # what it says was true before
 
 
-def _figures(entry: CompactionEntry) -> Content:
-    """What it did to the request, how and why, in a line or two."""
-    noted = entry.details
+def _figures(entry: CompactionEntry, requests: Sequence[RequestMark]) -> Content:
+    """When it was made, what it did to the request, how and why, in a line or two."""
+    noted, main = entry.details, is_main(requests)
     parts = [Content.styled(descriptions.state_of(entry), "bold")]
+    numbered = (number for number, mark in enumerate(requests, 1) if mark.upto >= entry.event.seq and main(mark))
+    if number := next(numbered, 0):
+        parts.append(Content(f"before request {number:,}"))
     if noted.source_tokens is None or noted.summary_tokens is None:
         parts.append(Content(descriptions.figures(entry)))
     else:

@@ -115,12 +115,21 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         drafted = stage in ("draft", "accepting")
         self.reader.display = stage in ("look", "drafting")
         self.editor.display = self.facts.display = drafted
-        self.buttons.buttons = BUTTONS[stage]
-        if stage == "draft" and self.read_only == FILE:
-            self.buttons.buttons = (OF_A_FILE, *BUTTONS[stage][1:])
-        elif stage == "look":
-            self.buttons.buttons = tuple(each for each in BUTTONS[stage] if self._offers(each.name))
+        self._write_buttons()
         self._write_title()
+
+    def watch_read_only(self) -> None:
+        """Of a draft for a file that became a session something else can be done."""
+        if self.stage == "draft":
+            self._write_buttons()
+
+    def _write_buttons(self) -> None:
+        offered = BUTTONS[self.stage]
+        if self.stage == "draft" and self.read_only == FILE:
+            offered = (OF_A_FILE, *offered[1:])
+        elif self.stage == "look":
+            offered = tuple(each for each in offered if self._offers(each.name))
+        self.buttons.buttons = offered
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """In a draft a letter is typed."""
@@ -302,10 +311,29 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
 
     @work(exclusive=True, group="accept")
     async def _make_session(self) -> None:
-        """Its plan need not be the file's, so what would be summarised is looked at again there."""
-        if await self._host.make_writable():
+        """Its plan need not be the file's, so what would be summarised is looked at again there; words of one's own
+        go along."""
+        async with self._changing:
+            text = self.editor.text
+        if not await self._host.make_writable():
+            return
+        if text == self._first:
             self.dismiss()
             self._host.run("compact")
+            return
+        try:
+            await self._draft_again(text)
+        except WorkbenchError as error:
+            self._fail(str(error))
+
+    async def _draft_again(self, text: str) -> None:
+        """The same text as the draft of what is open now; nobody is asked for it."""
+        compacting = self._host.model.compacting
+        preview = await compacting(lambda work: work.drafts.preview(True))
+        made = await compacting(lambda work: work.drafts.draft(preview, True))
+        self._preview = preview
+        self._take(await compacting(lambda work: work.drafts.edited(made, text)))
+        self.notify("this is your draft in the new session: Ctrl+S accepts it", markup=False)
 
     @work(exclusive=True, group="accept")
     async def _accept(self) -> None:

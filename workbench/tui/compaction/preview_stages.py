@@ -36,7 +36,7 @@ BUTTONS: dict[Stage, tuple[Button, ...]] = {
 }
 
 
-OF_A_FILE = Button("^s", "accept", "make a session of the file, and preview it there")
+OF_A_FILE = Button("ctrl+s", "accept", "make a session of the file, and accept it there")
 
 
 class AgreedCompaction(NamedTuple):

@@ -105,6 +105,8 @@ def _summary(ledger: Ledger, model: str, unreported: int) -> Iterator[TextLine]:
     total = ledger.total
     asked = _count(total.requests, "request") + (f" and {unreported:,} without a report" if unreported else "")
     spent = _spent(total, ", {} requests of unknown cost")
+    if total.known_cost is None:
+        spent += f": no price is known for {printable(', '.join(sorted({row.model for row in ledger.rows})))}"
     yield TextLine(f"{asked} in {_count(len(ledger.turns), 'turn')}: {spent}", "head")
     yield TextLine(
         f"counted {total.estimate:,} + unattributed {total.unattributed:+,} = reported {total.prompt:,} prompt tokens"

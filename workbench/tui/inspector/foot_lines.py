@@ -13,6 +13,8 @@ from workbench.tui.inspector.order import RowLines
 from workbench.tui.inspector.overrides import OverridePreview
 from workbench.tui.widgets.cells import joined
 
+MUCH = 1_000
+"""Tokens beside the rows that came or went: fewer are a difference in counting."""
 SEVERAL = {"snapshot": "snapshots", "error": "errors"}
 """Of what is never sent, what can be counted."""
 
@@ -69,10 +71,12 @@ def changed(found: RequestChanges, width: int) -> Content:
     for mark, colour, items, tokens in kinds:
         if items:
             parts.append(Content.assemble((f"{MARKS[mark]} {items:,} {mark}", colour), f" ({tokens:+,})"))
+    if abs(found.beside) >= MUCH:
+        parts.append(Content.assemble(("not in file", "$warning"), f" {found.beside:+,}"))
     if found.effect.rewritten:
         parts.append(Content(f"first changed token {found.effect.first_changed:,}"))
         parts.append(Content(f"invalidates {found.effect.rewritten:,} cached tokens"))
-    else:
+    elif found.beside > -MUCH:  # else something went from the middle of it
         parts.append(Content("prompt cache kept"))
     return joined(parts, width)
 

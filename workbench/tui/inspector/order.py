@@ -95,6 +95,11 @@ def _explained(plan: ContextPlan) -> str:
         return f"{reported} All that was sent is in them: the {abs(tokens):,} {more} are a difference in counting."
     if tokens < 0:
         return f"{reported} The {-tokens:,} too many are the difference between its way of counting and ours."
+    if plan.beside.tokens:
+        return (
+            f"{reported} The other {tokens:,} were sent as well, but are not in the file: what they consist of is an "
+            "estimate, learnt from how the reports grow."
+        )
     return f"{reported} The other {tokens:,} were sent as well, but nothing that was recorded says what they are."
 
 

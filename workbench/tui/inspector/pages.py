@@ -185,6 +185,8 @@ def _tokens(item: Item, queries: SessionQueries | None) -> TextPage:
     if len(shown) < len(text):
         note = count = f"the first {count}: {len(shown):,} of {len(text):,} characters"
     what = "as sent" if item.text is not None else "of the original, which is not sent"
+    if not note and item.text is not None and not item.exact and len(tokens) != item.tokens:
+        what = f"{what}, by our tokenizer; in the request about {item.tokens:,}, as the provider's reports have taught"
     return TextPage([TextLine(f"{count}, {what}", "head"), *_coloured(tokens)], text, note)
 
 

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
+from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
+from workbench.config.background import in_background
+from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.context.plan import ContextPlan
 from workbench.context.render import request
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.reader import TextReader, TextScreen
+from workbench.tui.widgets.text_dialog import TextDialog
 from workbench.tui.widgets.text_view import TextLine, TextPage, text_page
 from workbench.views.context_view import ContextView
 
@@ -65,24 +71,41 @@ class RequestHead(Widget):
     def render(self) -> Content:
         """Two lines: the form with its key, and the verdict."""
         plan, width = self._shown.plan, self.size.width
-        past = self._shown.at is not None
-        what = f"request {(self._shown.at or 0) + 1:,}, as it was sent" if past else "the request as it will be sent"
+        what = _what(self._shown)
         other = "curl" if self.form == "JSON" else "JSON"
         first = joined(
             [
                 Content.styled(what, "bold $primary"),
                 Content.styled(f"[{self.form}]", "bold $accent"),
                 Content(f"f shows it as {other}"),
-                Content.styled("the key is not in it", "$quiet"),
+                Content("s writes it to a file"),
                 Content.styled("Esc closes", "$quiet"),
+                Content.styled("the key is not in it", "$quiet"),
             ],
             width,
         )
         status, why = plan.verdict
         colour = "$success" if status == "fits" else "$error"
         words = {"fits": "● fits", "waiting": "● waiting: it is not sent"}.get(status, "● does not fit: it is not sent")
-        second = Content.assemble((words, f"bold {colour}"), f"  {printable(why)}")
+        second = Content.assemble((words, f"bold {colour}"), f"  {printable(why)}{_missing(self._shown)}")
         return Content("\n").join([first, second.truncate(max(1, width), ellipsis=True)])
+
+
+def _what(shown: ContextView) -> str:
+    """Which request it is, and how far it is the one that went over the wire."""
+    if shown.at is None:
+        return "the next request, if it went on" if shown.view else "the request as it will be sent"
+    number = f"request {shown.at + 1:,}"
+    if shown.view == "what-if":
+        return f"{number}, as {printable(shown.policy)} would have sent it"
+    is_part = shown.exactness is not None and not shown.exactness.exact
+    return f"{number}, as far as it is in the file" if is_part else f"{number}, as it was sent"
+
+
+def _missing(shown: ContextView) -> str:
+    """What the text does not show of what was sent."""
+    found = shown.exactness if shown.view == "recorded" else None
+    return f"; not here: about {found.missing:,}" if found is not None and found.missing else ""
 
 
 class RequestScreen(TextScreen):
@@ -92,6 +115,7 @@ class RequestScreen(TextScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "close", id="request.close"),
         Binding("f", "form", "as JSON or as a curl command", id="request.form"),
+        Binding("s", "save", "write it to a new file", id="request.save"),
     ]
 
     form: var[str] = var("JSON")
@@ -109,6 +133,28 @@ class RequestScreen(TextScreen):
         """Show it in the other form."""
         self.form = "curl" if self.form == "JSON" else "JSON"
         self._fill()
+
+    def action_save(self) -> None:
+        """For somebody else to look at."""
+        self._save(self.form)
+
+    @work(exclusive=True, group="save")
+    async def _save(self, form: str) -> None:
+        from workbench.session.reports import write_new  # late: it brings along what a turn needs
+
+        number = "next" if self._shown.at is None else str(self._shown.at + 1)
+        name = f"request-{number}.{'sh' if form == 'curl' else 'json'}"
+        about = f"A new file for the request as {form}. The key is not in it."
+        asked = await self.app.push_screen_wait(TextDialog("write the request", name, about))
+        if asked is not None and asked.strip():
+            path, plan = Path(os.path.expanduser(asked.strip())), self._shown.plan
+            text = await in_background(as_curl if form == "curl" else as_json, plan)
+            try:
+                written = await in_background(write_new, path, text)
+            except WorkbenchError as error:
+                self.notify(str(error), severity="error", markup=False)
+            else:
+                self.notify(f"{written:,} bytes written to {path}", markup=False)
 
     def _fill(self) -> None:
         plan = self._shown.plan

@@ -36,6 +36,8 @@ PURPOSES: dict[Purpose, str] = {
 }
 WHOLE = "the request is in the file"
 """In place of `exact`, where its size is an estimate all the same."""
+LEAVING = "P leaves it: choose recorded"
+"""How one comes back from a what-if."""
 BETWEEN = " · "
 Part = tuple[int, Content, Content]
 """Its rank, 0 is what must be seen; what it says, and what where there is little room."""
@@ -93,7 +95,8 @@ def _parts(shown: ContextView, compaction: CompactionView | None, status: Status
 
     for which in _which(shown):
         tell(1, Content.styled(which, "bold $accent"))
-    tell(0, Content.assemble((f"{use.tokens:,}", "bold"), f" of {use.window:,} tokens"))
+    guess = "~" if shown.view and plan.reported is None else ""
+    tell(0, Content.assemble((f"{guess}{use.tokens:,}", "bold"), f" of {use.window:,} tokens"))
     tell(0, Content.styled(f"{share} {use.word}", f"bold {colour}"))
     if plan.verdict[0] == "waiting" and activity.kind != "waiting":
         tell(2, Content.styled("a tool call is open", "$warning"))
@@ -101,6 +104,8 @@ def _parts(shown: ContextView, compaction: CompactionView | None, status: Status
         tell(1, Content.styled(f"answer up to {status.max_output:,}", colour))
     if shown.view == "what-if" and shown.reported is not None:
         tell(1, f"recorded {shown.reported:,}")
+    if shown.view == "what-if":
+        tell(1, Content.styled(LEAVING, "$accent"), Content.styled(LEAVING.partition(":")[0], "$accent"))
     if shown.exactness is not None:
         told = WHOLE if shown.exactness.exact and shown.plan.reported is None else str(shown.exactness)
         tell(2, Content.styled(told, "$quiet"), Content.styled(told.partition(":")[0], "$quiet"))
@@ -113,10 +118,12 @@ def _parts(shown: ContextView, compaction: CompactionView | None, status: Status
     needs_a_look = status.ready in ("no key", "rehearsal") and not shown.view  # of what was recorded nothing is asked
     tell(1 if needs_a_look else 3, who, Content.styled(f"{sign} {words}", ready) if needs_a_look else "")
     tell(7, Content.assemble(("policy ", "$quiet"), printable(shown.policy)))
-    tell(5, "cost unknown" if status.cost is None else f"${status.cost:.4f}")
-    cached = _cached(shown, status)
-    if cached is not None:
-        tell(6, f"cached {percent(cached, 0)}")
+    if shown.view != "what-if":  # both are of what was really sent
+        whole = " in all" if shown.at is not None else ""
+        tell(5, "cost unknown" if status.cost is None else f"${status.cost:.4f}{whole}")
+        cached = _cached(shown, status)
+        if cached is not None:
+            tell(6, f"cached {percent(cached, 0)}")
     if status.response and shown.at is None:
         tell(8, f"last answer {status.response:,}")
     return parts

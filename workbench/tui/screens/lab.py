@@ -246,7 +246,8 @@ class LabScreen(Finder[PolicyChange]):
             return paragraph(str(broken), "$warning")
         mark = self._lab.marks[self.at]
         where = f"request {self.at + 1:,} of {self.requests:,}"
-        head = Content.assemble((where, "bold"), (f" · up to event #{mark.upto} · ← → another", "$quiet"))
+        cuts = " · all but recorded without what its agent cut" if self._asked.recorded is not None else ""
+        head = Content.assemble((where, "bold"), (f" · up to event #{mark.upto} · ← → another{cuts}", "$quiet"))
         return Content("\n").join([head, *self._known.figures(self.marked, self.at, self.wide)])
 
     @on(LabPlot.Pointed)

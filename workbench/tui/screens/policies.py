@@ -46,18 +46,21 @@ class PoliciesScreen(Finder[PolicyChoice]):
     async def find(self, text: str) -> FinderResult:
         """By name and by what it does; the mark begins on the one that holds."""
         words = text.lower().split()
-        rows = await self.host.in_background(lambda: [self._row(ref) for ref in policy_names(self._asked.policy)])
+        names = policy_names(self._asked.policy, is_recorded=self._asked.recorded is not None)
+        rows = await self.host.in_background(lambda: [self._row(ref) for ref in names])
         if self._passing is not None and self._passing.now.policy is not None:
             rows = [Row(OFF, (f"  {OFF}", "On the way: send requests as they are")), *rows]
         matching = [row for row in rows if all(word in f"{row.value} {row.cells[1]}".lower() for word in words)]
-        names = [row for row in matching if all(word in row.value.lower() for word in words)]
-        others = [row for row in matching if row not in names]
-        return FinderResult([*names, *others])
+        first = [row for row in matching if all(word in row.value.lower() for word in words)]
+        others = [row for row in matching if row not in first]
+        return FinderResult([*first, *others])
 
     def _row(self, ref: str) -> Row:
         name = short_name(ref)
         now = ref == self._asked.policy
         title = Content.assemble(("● ", "$success"), name, ("  now", "$quiet")) if now else Content(f"  {name}")
+        if ref == RECORDED and self._asked.recorded is not None and not now:
+            title = Content.assemble("  ", name, ("  back", "$quiet"))
         if self._passing is not None and self._passing.now.policy is not None:
             is_on = ref == self._passing.now.policy.policy
             title = Content.assemble(("● ", "$success"), name, ("  on the way", "$quiet")) if is_on else title
@@ -85,7 +88,11 @@ class PoliciesScreen(Finder[PolicyChoice]):
         after, window = plan.size, plan.limits.window
         facts = pairs(
             [
-                ("now", f"{asked.tokens:,} tokens ({per_cent(asked.tokens, window)}) under {short_name(asked.policy)}"),
+                (
+                    "now",
+                    f"the next request: {asked.tokens:,} tokens ({per_cent(asked.tokens, window)}) under "
+                    f"{short_name(asked.policy)}",
+                ),
                 ("then", f"{after:,} tokens ({per_cent(after, window)})"),
                 ("verdict", plan.verdict.why),
                 ("from", ref if "/" in ref else "a preset"),

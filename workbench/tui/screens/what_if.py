@@ -10,7 +10,7 @@ from workbench.compaction.forecast import forecast, next_step
 from workbench.compaction.record import record
 from workbench.compaction.triggers import decide
 from workbench.context.items import Item, State
-from workbench.context.load import preset_names, user_policies
+from workbench.context.load import RECORDED, preset_names, user_policies
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Event
@@ -24,10 +24,14 @@ if TYPE_CHECKING:
     from workbench.sources.services import Services
 
 
-def policy_names(now: str) -> list[str]:
-    """The policies to choose from: the one that holds first, then the presets, then the user's own."""
+def policy_names(now: str, *, is_recorded: bool = False) -> list[str]:
+    """The policies to choose from: the one that holds first, then the presets, then the user's own.
+
+    `is_recorded`: another agent's session, so the way back to what was recorded comes before all others.
+    """
     own = [str(path) for path in user_policies()]
-    return list(dict.fromkeys([now, *preset_names(), *own]))
+    back = [RECORDED] if is_recorded else []
+    return list(dict.fromkeys([now, *back, *preset_names(), *own]))
 
 
 def short_name(ref: str) -> str:

@@ -51,6 +51,21 @@ WHERE = (
         "make room, free tokens",
         "F8 compacts; F3, then L lists the largest items and what is no longer needed, m masks the marked item",
     ),
+    (
+        "what the agent itself cut",
+        "the timeline marks it: ◆ compacted, ▾ cleared or left out; F3, then f and state:masked, state:truncated or "
+        "state:summarised lists it, and Enter says who cut it and when; F4, then H has the summaries",
+    ),
+    (
+        "another policy, what if",
+        "P plans the same log under another policy; P again and recorded comes back, and nothing was changed; /lab "
+        "compares all policies over the whole session, in tokens and cost",
+    ),
+    (
+        "who counted the tokens",
+        "of a request that was recorded the size in the first line is what the provider reported; rows, and sizes with "
+        "~, are estimates; F3, then a has both for each request",
+    ),
     ("what an earlier request held", "[ and ] walk along the requests, F6 goes to the timeline, w shows it as sent"),
     ("what it costs", "a has the ledger: tokens, cache and price of each request; /tokens the figures of the session"),
 )
@@ -59,7 +74,11 @@ WORDS = (
     ("turn", "one message of yours and all that follows until your next one; the current turn is the last of them"),
     ("framing", "what the format of messages adds around their texts: roles and separators"),
     ("history", "all turns before the current one, as far as they are sent"),
-    ("not in file", "what the provider reported and the file does not hold: mostly system prompt and tools"),
+    (
+        "not in file, partial",
+        "what the provider reported and the file does not hold: system prompt, tools, hidden thinking",
+    ),
+    ("recorded, reported", "as another agent's file has it; the size of a request as its provider counted it"),
     ("reserve, margin", "what stays empty: for the answer, and because counts are estimates"),
     ("policy", "the rules by which results are cut, masked and summarised; recorded: as it really happened"),
 )
@@ -208,7 +227,7 @@ class Help(ModalScreen[None]):
         yield "states of an item", [(f"{sign} {state_words(state)}", STATES[state]) for state, sign in SIGNS.items()]
         signs = [
             ("⚑", "pinned: passes every stage untouched"),
-            ("~", "before a number: approximate"),
+            ("~", "before a number: an estimate, by our tokenizer and what the provider's reports have taught"),
             ("◆ ◇", "on the timeline: a compaction, and one that was undone"),
             ("▾", "on the timeline: results cleared or masked, or messages left out"),
             ("of request, share", "the bar in a row: its part of the tokens of the whole request"),
