@@ -135,7 +135,7 @@ def test_what_another_agent_decided_is_told_with_whose_decision_it_was() -> None
     why = "cleared by Claude Code's micro-compaction: 65,398 tokens before it, 45,149 saved"
     transcript = LogTranscript(Entries(log(*talk, Override("mask", 3, 3, why), Override("mask", 3, 3))), None)
     assert [transcript[at].text for at in (-2, -1)] == [
-        "masked #3, cleared by Claude Code's micro-compaction",
+        f"masked #3, {why}",
         "masked #3",
     ]
 
