@@ -10,7 +10,7 @@ import pytest
 
 from support.calls import Call
 from workbench.cli import replay
-from workbench.sources.replaying import ReplayAnswer, difference
+from workbench.sources.replay_answers import ReplayAnswer, difference
 
 
 @pytest.fixture

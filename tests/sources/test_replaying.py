@@ -19,7 +19,8 @@ from workbench.proxy.replay_targets import PROVIDERS, headers_again, path_of
 from workbench.proxy.routes import HOMES, VARIABLES, Upstreams, route_of
 from workbench.proxy.sessions import CameBack, ProxySessions, SentRequest
 from workbench.sources.options import Options
-from workbench.sources.replaying import ReplayAnswer, ReplayJob, ReplayWish, difference, marked_lines, prepare, replay
+from workbench.sources.replay_answers import ReplayAnswer, difference, marked_lines
+from workbench.sources.replaying import ReplayJob, ReplayWish, prepare, replay
 from workbench.sources.services import Services
 from workbench.wire.rewriting import Rewrite, items_in, rewritten
 

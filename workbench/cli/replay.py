@@ -12,16 +12,8 @@ from workbench.cli.options import options_of
 from workbench.cli.sources import read_source
 from workbench.config.errors import Refused
 from workbench.config.text import fit, line_width, print_json, printable, table, width
-from workbench.sources.replaying import (
-    ReplayAnswer,
-    ReplayJob,
-    ReplayWish,
-    difference,
-    figures,
-    marked_lines,
-    prepare,
-    replay,
-)
+from workbench.sources.replay_answers import ReplayAnswer, answer_figures, difference, marked_lines
+from workbench.sources.replaying import ReplayJob, ReplayWish, prepare, replay
 from workbench.sources.services import Services
 
 NARROW = 30
@@ -74,10 +66,13 @@ def _print(job: ReplayJob, answers: list[ReplayAnswer]) -> None:
         (f"try {number}", answer) for number, answer in enumerate(answers, 1)
     ]
     rows = [
-        (name, *(printable(text) for _, text in figures(answer, None if answer is job.recorded else job.recorded)))
+        (
+            name,
+            *(printable(text) for _, text in answer_figures(answer, None if answer is job.recorded else job.recorded)),
+        )
         for name, answer in named
     ]
-    header = ("", *(title for title, _ in figures(answers[0], None)))
+    header = ("", *(title for title, _ in answer_figures(answers[0], None)))
     print("\n".join(table(header, rows, frozenset({2, 3, 4, 5, 6, 7}), line_width())))
     columns = [_column(name, answer, job.recorded, answers) for name, answer in named if answer.lines]
     if columns:

@@ -15,7 +15,8 @@ from tui.play import program, settle, told, until
 from tui.screens.looking import listed, seen, values
 from workbench.config.errors import WrongCall
 from workbench.sources.options import Options
-from workbench.sources.replaying import ReplayAnswer, ReplayWish
+from workbench.sources.replay_answers import ReplayAnswer
+from workbench.sources.replaying import ReplayWish
 from workbench.sources.services import Services
 from workbench.tui.screens.replay import AnswerColumn, ReplayScreen, ResendScreen, read_wish
 from workbench.tui.widgets.dialogs import ConfirmDialog

@@ -23,17 +23,8 @@ from workbench.config.text import printable, whole_number
 from workbench.proxy.editing import RequestEdit
 from workbench.session.open_session import OpenSession
 from workbench.sources.options import Options
-from workbench.sources.replaying import (
-    RecordedRequest,
-    ReplayAnswer,
-    ReplayJob,
-    ReplayWish,
-    figures,
-    find_request,
-    marked_lines,
-    prepare,
-    replay,
-)
+from workbench.sources.replay_answers import ReplayAnswer, answer_figures, marked_lines
+from workbench.sources.replaying import RecordedRequest, ReplayJob, ReplayWish, find_request, prepare, replay
 from workbench.sources.source import Source, as_source
 from workbench.tui.screens.request_items import RequestItemsScreen
 from workbench.tui.widgets.cells import one_line
@@ -172,7 +163,9 @@ def told_answer(answer: ReplayAnswer, other: ReplayAnswer | None, recorded: Repl
 
     For a thread, where two are compared: that of thousands of words takes seconds.
     """
-    told = [f"{name} {printable(text)}".strip() for name, text in figures(answer, recorded) if text not in ("", "–")]
+    told = [
+        f"{name} {printable(text)}".strip() for name, text in answer_figures(answer, recorded) if text not in ("", "–")
+    ]
     lines = [Content.styled(" · ".join(told), "$error" if answer.problem else "$quiet"), Content("")]
     lines += [Content.styled(line, _MARKS.get(line[:1], "")) for line in marked_lines(answer, other, sign)]
     return Content("\n").join(lines)
