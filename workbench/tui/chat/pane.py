@@ -295,5 +295,6 @@ class ChatPane(Observing, Vertical):
             raise SkipAction
 
     def on_resize(self) -> None:
-        """A question leaves room for the talk it is about."""
-        self.box.room = self.size.height * 3 // 5
+        """A question leaves room for the talk it is about; in a low terminal, only a little."""
+        height = self.size.height
+        self.box.room = max(height * 3 // 5, min(height - 6, 14))
