@@ -19,7 +19,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -34,8 +34,7 @@ if __name__ == "__main__":
 from support.drawn import drawn_faults
 from tui.monkey_frames import Frames
 from tui.monkey_worlds import WORLDS, RandomModel, own_folders
-from tui.play import full_screen, until
-from workbench.session import connection
+from tui.play import ASKING, full_screen, until
 from workbench.session.fault_reports import FaultReports, latest_report
 from workbench.sources.services import Services
 from workbench.tui.app import WorkbenchApp
@@ -287,8 +286,10 @@ async def play(seed: int, steps: int) -> MonkeyRun:
 
 async def _play(run: MonkeyRun, steps: int) -> None:
     seed, random, frames = run.seed, Random(-run.seed - 1), Frames()
-    model = patch.object(connection, "serving", RandomModel(random).serving)
-    with Services() as services, _watching(run), model, frames.fewer(), patch.object(MainScreen, "leave", _stay):
+    answering, stack = RandomModel(random).serving, ExitStack()
+    for module in ASKING:
+        stack.enter_context(patch.object(module, "serving", answering))
+    with Services() as services, _watching(run), stack, frames.fewer(), patch.object(MainScreen, "leave", _stay):
         async with WORLDS[seed % len(WORLDS)](services) as world:
             app = full_screen(services, world.ref, follow=world.follow)
             async with app.run_test(size=random.choice(((120, 40), (80, 24), (160, 50))), notifications=True):

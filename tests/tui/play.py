@@ -22,6 +22,7 @@ from workbench.session import connection
 from workbench.session.model import SessionModel
 from workbench.session.observable import Notice, SessionState
 from workbench.session.open_session import OpenSession
+from workbench.sources import compactors
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.tui.app import WorkbenchApp
@@ -30,6 +31,8 @@ from workbench.tui.main.screen import MainScreen
 
 T = TypeVar("T")
 
+ASKING = (connection, compactors)
+"""The modules that ask a model: for a turn, and to summarise."""
 SMALL = (90, 30)
 ONE_PANE = (99, 40)
 """Screens with one pane at a time, which are drawn faster."""
@@ -71,7 +74,8 @@ class Script:
 
     def play(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """From now on every model is this one."""
-        monkeypatch.setattr(connection, "serving", self.serving)
+        for module in ASKING:
+            monkeypatch.setattr(module, "serving", self.serving)
 
     @asynccontextmanager
     async def serving(self, *_: object, **__: object) -> AsyncIterator[Script]:

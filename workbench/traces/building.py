@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import structs
@@ -135,6 +135,14 @@ def content_hash(value: Any) -> str:
         text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         written = clean(text).encode()
     return sha256(written).hexdigest()
+
+
+class SubAgentReport(NamedTuple):
+    """A request of a sub-agent, and what it cost."""
+
+    at: int
+    request: Request
+    usage: Usage
 
 
 class Builder(Talk):

@@ -48,11 +48,10 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
-from workbench.traces.building import Builder, Recording, beginning, entries
-from workbench.traces.codex_history import History, history
+from workbench.traces.building import Builder, Recording, SubAgentReport, beginning, entries
+from workbench.traces.codex_history import CodexThread, history
 from workbench.traces.codex_rollback import rolled_back
 from workbench.traces.codex_sub_agents import (
-    SubAgentReport,
     copied_lines,
     files_beside,
     in_time,
@@ -99,7 +98,7 @@ def _is_old_header(value: Any) -> bool:
 def read(document: Document, text: str) -> list[Recording]:
     """The rollout as one conversation, and those of its sub-agents behind it."""
     own = [value for _, value in entries(document, text)]
-    known = history(document.path, own) if document.path else History(own, {}, "")
+    known = history(document.path, own) if document.path else CodexThread(own, {}, "")
     thread = text_in(dict_in(own[0], "payload"), "id") if document.path else ""
     files = files_beside(known.first_file, thread)
     beside, broken = read_files(files, os.path.dirname(document.path) or ".") if files else ([], [])
@@ -111,12 +110,12 @@ def read(document: Document, text: str) -> list[Recording]:
         talks.append(_conversation(before, (*other.broken, *before.broken)))
         talks[-1].sub_agent = name_of(theirs[0])
         inherited = before.lines[: len(before.lines) - len(theirs) + copied_lines(theirs)]
-        others = _conversation(History(inherited, {}, ""), ()) if inherited else []
+        others = _conversation(CodexThread(inherited, {}, ""), ()) if inherited else []
         reports.append(reports_in(talks[-1], theirs[0])[sum(isinstance(body, Usage) for body in others) :])
     return [_conversation(known, (*document.broken, *known.broken, *broken), in_time(reports)), *talks]
 
 
-def _conversation(known: History, broken: Iterable[WrongCall], beside: Sequence[SubAgentReport] = ()) -> Recording:
+def _conversation(known: CodexThread, broken: Iterable[WrongCall], beside: Sequence[SubAgentReport] = ()) -> Recording:
     """`beside`: what sub-agents asked. It comes behind the report on the request before it."""
     lines = known.lines
     summaries = {text_in(dict_in(value, "payload"), "compaction_response_id") for value in lines} - {""}

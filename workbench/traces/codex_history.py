@@ -31,7 +31,7 @@ _HOURS = 12, -12
 """Codex names files by the local time."""
 
 
-class History(NamedTuple):
+class CodexThread(NamedTuple):
     """The lines of a thread, from its beginning."""
 
     lines: list[Any]
@@ -60,12 +60,12 @@ class _File(NamedTuple):
         return text_in(base, "thread_id"), number_in(base, "end_ordinal_exclusive")
 
 
-def history(path: str, lines: list[Any]) -> History:
+def history(path: str, lines: list[Any]) -> CodexThread:
     """What a rollout's thread has said since its beginning; the lines alone where it goes on from nothing."""
     own = _File(path, lines)
     thread, segment = _named(os.path.basename(path))
     if not own.base[0] and segment == thread:
-        return History(lines, {}, path)
+        return CodexThread(lines, {}, path)
     known = {segment: own}
     broken = _read_before(own, known)
     in_order = sorted(known.values(), key=lambda each: os.path.basename(each.path))
@@ -80,7 +80,7 @@ def history(path: str, lines: list[Any]) -> History:
             went_back[len(found)] = _place(found, places.get(base, (0, 0)), end)
         places[each.segment] = (len(found), len(found) + len(each.lines))
         found = [*found, *each.lines]
-    return History(found, went_back, mine[0].path, tuple(broken))
+    return CodexThread(found, went_back, mine[0].path, tuple(broken))
 
 
 def _place(lines: Sequence[Any], file: tuple[int, int], end: int) -> int:

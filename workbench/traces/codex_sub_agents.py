@@ -13,11 +13,11 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from workbench.config.foreign_files import open_regular_file
 from workbench.log.events import Request, Usage
-from workbench.traces.building import Recording, milliseconds
+from workbench.traces.building import Recording, SubAgentReport, milliseconds
 from workbench.traces.files_beside import MOST
 from workbench.wire.values import dict_in, number_in, text_in
 
@@ -27,14 +27,6 @@ _HEAD = 65_536
 _LONGEST = 1_000_000
 """Bytes of the first line, which has the instructions."""
 _SIGN = b'"thread_spawn"'
-
-
-class SubAgentReport(NamedTuple):
-    """A request of a sub-agent, and what it cost."""
-
-    at: int
-    request: Request
-    usage: Usage
 
 
 def started_by(header: Any) -> str:

@@ -32,9 +32,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from workbench.log.events import AssistantMessage
-from workbench.traces.building import Builder, Recording, beginning, entries, milliseconds
+from workbench.traces.building import Builder, Recording, SubAgentReport, beginning, entries, milliseconds
 from workbench.traces.files_beside import read_files
-from workbench.traces.gemini_sub_agents import SubAgentReport, files_beside, names_in, reports_in
+from workbench.traces.gemini_sub_agents import files_beside, names_in, reports_in
 from workbench.traces.histories import History, NamedContent, inside, texts
 from workbench.traces.reading import Document
 from workbench.wire.values import dict_in, list_in, number_in, text_in

@@ -9,22 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from workbench.log.events import Request, Usage
-from workbench.traces.building import Recording
+from workbench.traces.building import Recording, SubAgentReport
 from workbench.traces.files_beside import MOST
 from workbench.wire.values import dict_in, list_in, text_in
 
 _CALL = "invoke_agent"
-
-
-class SubAgentReport(NamedTuple):
-    """A request of a sub-agent, and what it cost."""
-
-    at: int
-    request: Request
-    usage: Usage
 
 
 def files_beside(path: str, session: str) -> list[str]:

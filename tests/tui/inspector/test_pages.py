@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -103,8 +104,11 @@ def test_the_tokens_of_a_huge_text_are_bounded_and_it_says_so() -> None:
 def test_the_tokens_joined_are_the_text(text: str) -> None:
     page = make(item(1, text), "tokens", SHOWN.queries)
     if text:
-        joined = "".join(line.text for line in page.lines[1:]).replace("⏎", "")
-        assert joined == "".join(line.text for line in text_page(text).lines).replace("⏎", "") or "\t" in text
+        joined, whole = (
+            re.sub("[⏎\u200d�]", "", "".join(line.text for line in lines))  # a token may end with half an emoji
+            for lines in (page.lines[1:], text_page(text).lines)
+        )
+        assert joined == whole or "\t" in text
 
 
 def test_nobody_to_ask_is_no_mistake() -> None:

@@ -90,6 +90,7 @@ class HistoryScreen(Observing, ModalScreen[None]):
     ]
 
     compaction = observed(lambda session: session.compaction, repaint=False)
+    shown = observed(lambda session: session.shown, repaint=False)
 
     history = query_one(HistoryList)
     facts = query_one(FactList)
@@ -149,8 +150,7 @@ class HistoryScreen(Observing, ModalScreen[None]):
         summary = descriptions.summary_of(entry)
         if self.reader.view.page.copy != summary:
             self.reader.show(partial(text_page, summary), len(summary))
-        shown = self._host.model.state.shown
-        self.figures.update(_figures(entry, shown.requests if shown is not None else ()))
+        self.figures.update(_figures(entry, self.shown.requests if self.shown is not None else ()))
         seq = entry.event.seq
         if seq not in self._looked:
             self.facts.waiting()
