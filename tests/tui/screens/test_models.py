@@ -151,3 +151,20 @@ async def test_the_users_own_models_are_among_them(tmp_path: Path) -> None:
             await look(pilot, screen, "model")
             assert values(await narrowed(pilot, "house")) == ["house/llama", "house"]
             await seen(pilot, "32,000 tokens", "(config)")
+
+
+async def test_the_columns_follow_the_list_also_where_the_page_next_to_it_takes_its_room_later(
+    services: Services,
+) -> None:
+    async with program(services, WIDE) as (pilot, screen):
+        finder = await look(pilot, screen, "model")
+        await narrowed(pilot, "claude")
+        await seen(pilot, "key set")
+        finder.page.display = False  # the list has all the room, then half of it; the screen's size stays
+        await until(lambda: finder.found.size.width > 100)
+        finder.refill()
+        await settle(pilot)
+        finder.page.display = True
+        await until(lambda: finder.found.size.width < 100)
+        await settle(pilot)
+        await seen(pilot, "key set")

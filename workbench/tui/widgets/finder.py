@@ -12,6 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical, VerticalScroll
 from textual.content import Content
 from textual.getters import query_one
+from textual.message import Message
 from textual.reactive import reactive
 from textual.screen import ModalScreen
 from textual.widget import Widget
@@ -63,9 +64,13 @@ class KeyLine(Widget):
 class FoundList(OptionList):
     """Whatever room it is given, the marked row is seen."""
 
+    class Resized(Message):
+        """It has another size: what is next to it and below it takes its room later than the rows come."""
+
     def on_resize(self) -> None:
-        """What stands beside and below it takes its room later than the rows come."""
+        """Show the marked row again, and say that the columns may have another width."""
         self.call_after_refresh(self.scroll_to_highlight)
+        self.post_message(self.Resized())
 
 
 class Finder(ModalScreen[T | None], Generic[T]):
@@ -116,6 +121,8 @@ class Finder(ModalScreen[T | None], Generic[T]):
         """Enter was pressed before the answer was there."""
         self._wanted: str | None = None
         """The row to mark as soon as there is room to draw."""
+        self._drawn = 0
+        """The columns for which the rows were drawn."""
 
     # What a subclass says
 
@@ -167,6 +174,11 @@ class Finder(ModalScreen[T | None], Generic[T]):
         self.call_after_refresh(self._redraw)
         self.call_after_refresh(self.retell)
 
+    @on(FoundList.Resized)
+    def _widen(self) -> None:
+        if self.found.scrollable_content_region.width - 1 != self._drawn:
+            self._redraw()
+
     def refill(self) -> None:
         """Ask again what the text finds; the mark stays on its row, if that is still there."""
         self._ask(keeps_mark=True)
@@ -205,6 +217,7 @@ class Finder(ModalScreen[T | None], Generic[T]):
         if width <= 0:
             self._wanted = marked
             return
+        self._drawn = width
         self.head.update(header(self.COLUMNS, width))
         self.found.clear_options()
         self.found.add_options(Option(line(self.COLUMNS, row.cells, width), row.value) for row in self._rows)
