@@ -54,6 +54,7 @@ class Checked(HTMLParser):
 def test_a_page_has_a_row_and_a_bar_per_policy_and_a_line_in_every_picture() -> None:
     made = page([SourceRun(name, "gpt-4o", 5, (run("recorded"), run("layers"))) for name in ("a.json", "b.json")])
     tags = Checked(made).tags
+    assert "<p><p>" not in made, "a paragraph cannot hold another"
     assert tags.count("svg") == 2
     assert made.count("<title>layers</title>") == 2 * 2  # the line, and its turns where another is in the same place
     assert made.count(">tokens</text>") == 2

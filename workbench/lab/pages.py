@@ -94,7 +94,7 @@ def page(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -
 def _about(rows: Sequence[dict[str, Any]]) -> str:
     """What the columns are."""
     costs = [clean(WHAT_COSTS)] if any(row["cost"] for row in rows) else []
-    return f"<p>{'<br>'.join([f'{MISSED_IN_100}: {ABOUT_MISSED}', *costs])}</p>"
+    return "<br>".join([f"{MISSED_IN_100}: {ABOUT_MISSED}", *costs])
 
 
 def _style() -> str:
