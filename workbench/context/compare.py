@@ -53,8 +53,8 @@ class RequestChanges(NamedTuple):
     gone: ItemTotal
     effect: Effect
     beside: int = 0
-    """How many tokens more were reported beside the rows; below 0 where fewer were: thinking of an earlier turn is no
-    longer sent, for one. 0 where one of the two was not reported."""
+    """How many more tokens were reported than the rows account for. Below 0: fewer, for example because an earlier
+    turn's thinking is no longer sent. 0 where one of the two requests has no report."""
 
 
 def effect(before: ContextPlan, after: ContextPlan) -> Effect:

@@ -28,7 +28,7 @@ _LOOKED_AT: Final = 8
 _CHANGED: Final = 4
 """So many of the last messages may differ in the next request of a conversation: marks for the cache move."""
 _PER_MESSAGE: Final = 100
-"""Bytes of memory for what is noted beside a message."""
+"""Bytes of memory for the notes on a message."""
 _OPENING: Final = re.compile(rb"[ \t\r\n]*\{[ \t\r\n]*")
 _COLON: Final = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*")
 _NEXT: Final = re.compile(rb"[ \t\r\n]*[,\]}][ \t\r\n]*")
@@ -117,7 +117,7 @@ class _Repeated(NamedTuple):
     cut: int
     """Where the first message stands that is new."""
     fields: Mapping[str, _Field]
-    """What stood beside the messages; it may stand there again."""
+    """The other keys of the body; they may come again unchanged."""
 
 
 class _KeptBody:
