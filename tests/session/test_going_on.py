@@ -44,6 +44,31 @@ async def test_the_question_says_what_changes_and_that_is_what_happens(
         await on.model.close()
 
 
+@pytest.mark.parametrize("chosen", ["gpt-4o", "claude-opus-4-5"])
+async def test_the_question_holds_for_a_model_that_was_chosen_for_a_file(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str
+) -> None:
+    Script(answer("fine")).play(monkeypatch)
+    on = Watcher(services, as_file(tmp_path, run(12)))
+    try:
+        await on.settled()
+        on.model.switch_model(chosen)
+        await on.settled()
+        model, shown = await on.ask(lambda opened: (opened.setup.model, opened.plan.size))
+        assert model == chosen
+        on.model.send("go on")
+        await until(lambda: on.question is not None)
+        asked = on.question.detail
+        assert f"{shown:,} →" in asked
+        on.model.answer(on.question.number, "yes")
+        await until(lambda: bool(on.notices))
+        await on.settled()
+        notice = next(each.text for each in on.notices if each.text.startswith("It goes on"))
+        assert notice in asked
+    finally:
+        await on.model.close()
+
+
 async def test_a_stored_session_says_it_when_a_message_is_sent(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:

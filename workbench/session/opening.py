@@ -219,6 +219,8 @@ class Replanned(NamedTuple):
     """How many events the planner has."""
     settings: tuple[Setting, ...]
     """What the log has to say of it."""
+    recorded: RecordedSession | None
+    """What another agent recorded, where its next request goes to the model that was chosen."""
 
 
 def replan(
@@ -244,13 +246,16 @@ def replan(
         said.append(window_setting(name, LearntWindow(0)))  # chosen again, it starts with what is known of it
     chosen = [*events, *(Event(len(events) + at, "", 0, body) for at, body in enumerate(said, 1))]
     source = Source(opened.name, chosen, name, ref, live, opened.session is None)
-    setup = make_setup(services, options, source, ref, knobs, None if as_ours else opened.recorded)
+    recorded = None if as_ours else opened.recorded
+    if recorded is not None and name != opened.setup.model:
+        recorded = recorded.with_model(name)
+    setup = make_setup(services, options, source, ref, knobs, recorded)
     planner = setup.planner(events, live=live)
     setup.counter.flush()
     said += [Setting("policy", ref)] if policy else []
     # What the command line set is for this run alone, and not for the log.
     said += [Setting("knobs", list(_with_knob(knobs_of(events), knob)))] if knob else []
-    return Replanned(setup, ref, knobs, planner, len(events), tuple(said))
+    return Replanned(setup, ref, knobs, planner, len(events), tuple(said), recorded)
 
 
 def _with_knob(knobs: Sequence[str], knob: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from workbench.context.setup import Setup
 from workbench.session.open_session import OpenSession
 from workbench.sources.options import Options
 from workbench.sources.own_requests import OwnRequests
-from workbench.sources.recorded import RecordedSession, make_setup
+from workbench.sources.recorded import make_setup
 from workbench.sources.requests import RequestMark, is_main
 from workbench.sources.services import Services
 from workbench.sources.source import Source
@@ -42,8 +42,8 @@ class Destination(NamedTuple):
     """A request to go to."""
 
     opened: OpenSession
-    recorded: RecordedSession | None
-    """The session as another agent recorded it, where one looks at that."""
+    is_recorded: bool
+    """Whether it is a request that another agent recorded, and none of ours."""
     place: int
 
 
@@ -67,7 +67,8 @@ class TimeTravel:
     def place(self, opened: OpenSession) -> int | None:
         """The request that is shown; None: now is, also because what another agent recorded has gone on here."""
         wanted = self._wanted
-        return wanted.place if wanted is not None and wanted.recorded is opened.recorded else None
+        is_recorded = opened.recorded is not None
+        return wanted.place if wanted is not None and wanted.is_recorded == is_recorded else None
 
     def home(self) -> None:
         """Back to now, perhaps of another session."""
@@ -82,7 +83,7 @@ class TimeTravel:
         """Show the context of a request. Of many that are asked for meanwhile, the last is shown for certain."""
         if not 0 <= place < len(opened.requests.marks):
             return
-        self._wanted = Destination(opened, opened.recorded, place)
+        self._wanted = Destination(opened, opened.recorded is not None, place)
         if self._going:
             return  # whoever is on the way goes on to there
         self._going = True

@@ -203,6 +203,7 @@ class SessionWorker:
             opened.catch_up()
             change.planner.extend(opened.events[change.length :])
             opened.adopt(change.setup, change.policy, change.knobs, change.planner)
+            opened.recorded = change.recorded
             opened.ask_for(model, policy, change.knobs)
             if opened.writable and opened.recorded is None:
                 opened.append(*change.settings)

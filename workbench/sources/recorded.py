@@ -75,6 +75,12 @@ class RecordedSession:
         self.marks: Sequence[RequestMark] = [each._replace(model=each.model or source.model) for each in marks.marks]
         self._is_main = is_main(self.marks)
 
+    def with_model(self, model: str) -> RecordedSession:
+        """The same session where its next request goes to another model, as when it is opened with that model."""
+        made = RecordedSession(self._services, self._options, self._source._replace(model=model, events=self.events))
+        made._source = made._source._replace(events=self._source.events)
+        return made
+
     # Planning
 
     def setup(self, model: str) -> Setup:
