@@ -6,8 +6,10 @@ Where a test of plain Textual fails, Textual has mended its fault: the patch can
 from __future__ import annotations
 
 import ast
+import asyncio
 import inspect
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
@@ -27,6 +29,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Button, Static, TextArea
+from textual.worker import WorkerCancelled
 
 import workbench.tui
 from support.terminal import Terminal
@@ -302,3 +305,50 @@ async def test_the_first_frame_of_another_theme_is_the_whole_screen(
         await until(lambda: any(painted))
     first = next(words for words in painted if words)
     assert first == ({"one"} if base is App else {"one", "two"})
+
+
+class _SlowToLeave(Static):
+    """A widget that takes its time to go."""
+
+    is_leaving = False
+
+    async def on_unmount(self) -> None:
+        self.is_leaving = True
+        await asyncio.Event().wait()
+
+
+class _Closing(ModalScreen[None]):
+    def compose(self) -> ComposeResult:
+        yield _SlowToLeave("busy")
+
+
+async def _is_cancelled_with_a_worker(app: App[None]) -> bool:
+    """Whether a screen that closes is cancelled when a worker is, one that is about to show another screen."""
+    closing = _Closing()
+
+    async def ask() -> None:
+        app.pop_screen()
+        await app.push_screen_wait(ModalScreen())
+
+    async with app.run_test():
+        await app.push_screen(closing)
+        slow, task = closing.query_one(_SlowToLeave), closing._task
+        assert task is not None
+        worker = app.run_worker(ask())
+        await until(lambda: slow.is_leaving)
+        worker.cancel()
+        found = bool(task.cancelling())
+        assert slow._task is not None
+        slow._task.cancel()  # it may go now
+        with suppress(WorkerCancelled):
+            await worker.wait()
+    return found
+
+
+async def test_a_worker_that_is_cancelled_does_not_cancel_a_screen_that_closes() -> None:
+    class Steady(SteadyApp[None]):
+        def failed(self, error: BaseException) -> None:
+            raise error
+
+    assert not await _is_cancelled_with_a_worker(Steady())
+    assert await _is_cancelled_with_a_worker(App()), "Textual has mended it"

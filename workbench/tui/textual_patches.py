@@ -6,6 +6,7 @@ test fails, the patch can go. pyproject.toml holds Textual to the releases that 
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
@@ -289,6 +290,18 @@ class SteadyApp(App[Result]):
         """Textual's has an id, so that a second one cannot be shown while the first is leaving."""
         if not CommandPalette.is_open(self):  # type: ignore[arg-type]  # any app will do
             self.push_screen(CommandPalette())
+
+    async def _flush_next_callbacks(self) -> None:
+        """A worker that is cancelled takes no other widget along.
+
+        Before it waits for a screen (`push_screen_wait`), a worker carries out what the app has still to do, such as
+        waiting for a screen that was closed just before. If the worker is cancelled meanwhile, that screen's own task
+        is cancelled with it, its widgets stay, and leaving the program raises CancelledError.
+        """
+        if active_worker.get(None) is None:
+            await super()._flush_next_callbacks()
+        else:
+            await asyncio.shield(super()._flush_next_callbacks())
 
     def _prune(self, *nodes: Widget, parent: DOMNode | None = None) -> AwaitRemove:
         """What leaves works no longer.
