@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ from textual.pilot import Pilot
 from support.claude_sessions import agent_lines, write_session
 from support.talk import words
 from tui.play import settle, shown, told, typed
-from tui.recorded.long_run import LAST, MODEL, REQUESTS, as_file, as_session, inspector, run
+from tui.recorded.long_run import LAST, MODEL, REQUESTS, STEPS, as_file, as_session, inspector, run
+from workbench.context.plan import ContextPlan
 from workbench.log.events import AssistantMessage, Body, ToolCall, ToolResult
+from workbench.session.time_travel import TimeTravel
 from workbench.sources.services import Services
+from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.main.timeline import Timeline
 from workbench.tui.main.usage import ContextOverview
@@ -231,3 +235,29 @@ async def test_a_sub_agent_in_a_file_beside_the_session_is_a_stop_and_the_chat_n
         assert "request 2, recorded (sub-agent Explore a1)" in which(screen)
         transcript = screen.chat.view.transcript
         assert "1 sub-agent: FILE#2 (Explore)" in [transcript[at].text for at in range(len(transcript))]
+
+
+async def test_a_step_and_at_once_the_request_shows_the_request_that_was_stepped_to(
+    services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_plan, plan = threading.Event(), TimeTravel._planned
+
+    def planned(*args: Any) -> ContextPlan:
+        may_plan.wait()
+        return plan(*args)
+
+    async with inspector(services, as_file(tmp_path, run())) as (pilot, screen):
+        monkeypatch.setattr(TimeTravel, "_planned", planned)
+        await pilot.press(EARLIER, EARLIER, "w")
+        assert isinstance(pilot.app.screen, RequestScreen)
+        may_plan.set()
+        await settle(pilot)
+        assert place(screen) == REQUESTS - 3
+        assert isinstance(pilot.app.screen, RequestScreen)
+        assert f"request {REQUESTS - 2}, as far as it is in the file" in shown(pilot.app)
+        text = "\n".join(line.text for line in pilot.app.screen.reader.view.page.lines)
+        assert f"src/file_{STEPS - 2}.py" in text
+        assert f"src/file_{STEPS - 1}.py" not in text
+        await pilot.press("escape")
+        await settle(pilot)
+        assert place(screen) == REQUESTS - 3

@@ -303,7 +303,7 @@ class InspectorPane(DecidingPane):
     def action_request(self) -> None:
         """The request itself."""
         if self.shown is not None:
-            self.app.push_screen(RequestScreen(self.shown))
+            self.app.push_screen(RequestScreen(self.session, self.shown))
 
     def action_account(self) -> None:
         """The ledger."""

@@ -20,6 +20,8 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.context.plan import ContextPlan
 from workbench.context.render import request
+from workbench.session.observable import ObservableSession
+from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.reader import TextReader, TextScreen
 from workbench.tui.widgets.text_dialog import TextDialog
@@ -63,19 +65,17 @@ class RequestHead(Widget):
     """What it is, and whether it can be sent."""
 
     form: reactive[str] = reactive("JSON")
-
-    def __init__(self, shown: ContextView) -> None:
-        super().__init__()
-        self._shown = shown
+    shown: reactive[ContextView | None] = reactive(None)
 
     def render(self) -> Content:
         """Two lines: the form with its key, and the verdict."""
-        plan, width = self._shown.plan, self.size.width
-        what = _what(self._shown)
+        shown, width = self.shown, self.size.width
+        if shown is None:
+            return Content()
         other = "curl" if self.form == "JSON" else "JSON"
         first = joined(
             [
-                Content.styled(what, "bold $primary"),
+                Content.styled(_what(shown), "bold $primary"),
                 Content.styled(f"[{self.form}]", "bold $accent"),
                 Content(f"f shows it as {other}"),
                 Content("s writes it to a file"),
@@ -84,10 +84,10 @@ class RequestHead(Widget):
             ],
             width,
         )
-        status, why = plan.verdict
+        status, why = shown.plan.verdict
         colour = "$success" if status == "fits" else "$error"
         words = {"fits": "● fits", "waiting": "● waiting: it is not sent"}.get(status, "● does not fit: it is not sent")
-        second = Content.assemble((words, f"bold {colour}"), f"  {printable(why)}{_missing(self._shown)}")
+        second = Content.assemble((words, f"bold {colour}"), f"  {printable(why)}{_missing(shown)}")
         return Content("\n").join([first, second.truncate(max(1, width), ellipsis=True)])
 
 
@@ -108,8 +108,11 @@ def _missing(shown: ContextView) -> str:
     return f"; not here: about {found.missing:,}" if found is not None and found.missing else ""
 
 
-class RequestScreen(TextScreen):
-    """The request, searchable and to be copied."""
+class RequestScreen(Observing, TextScreen):
+    """The request, searchable and to be copied.
+
+    It shows the request it was opened with, or the one that a step through time, begun just before, arrives at.
+    """
 
     BINDING_GROUP_TITLE = "The request"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -119,15 +122,23 @@ class RequestScreen(TextScreen):
     ]
 
     form: var[str] = var("JSON")
+    shown: var[ContextView | None] = var(None)
+    place = observed(lambda session: session.shown and session.shown.at, repaint=False)
 
-    def __init__(self, shown: ContextView) -> None:
-        super().__init__()
-        self._shown = shown
+    def __init__(self, session: ObservableSession, shown: ContextView) -> None:
+        super().__init__(session)
+        self.set_reactive(RequestScreen.shown, shown)
 
     def compose(self) -> ComposeResult:
         """What it is, then the text."""
-        yield RequestHead(self._shown).data_bind(RequestScreen.form)
+        yield RequestHead().data_bind(RequestScreen.form, RequestScreen.shown)
         yield TextReader()
+
+    def watch_place(self, before: int | None, after: int | None) -> None:
+        """The step has arrived."""
+        if before != after:
+            self.shown = self.session.state.shown or self.shown
+            self._fill()
 
     def action_form(self) -> None:
         """Show it in the other form."""
@@ -142,12 +153,14 @@ class RequestScreen(TextScreen):
     async def _save(self, form: str) -> None:
         from workbench.session.reports import write_new  # late: it brings along what a turn needs
 
-        number = "next" if self._shown.at is None else str(self._shown.at + 1)
+        shown = self.shown
+        assert shown is not None
+        number = "next" if shown.at is None else str(shown.at + 1)
         name = f"request-{number}.{'sh' if form == 'curl' else 'json'}"
         about = f"A new file for the request as {form}. The key is not in it."
         asked = await self.app.push_screen_wait(TextDialog("write the request", name, about))
         if asked is not None and asked.strip():
-            path, plan = Path(os.path.expanduser(asked.strip())), self._shown.plan
+            path, plan = Path(os.path.expanduser(asked.strip())), shown.plan
             text = await in_background(as_curl if form == "curl" else as_json, plan)
             try:
                 written = await in_background(write_new, path, text)
@@ -157,5 +170,6 @@ class RequestScreen(TextScreen):
                 self.notify(f"{written:,} bytes written to {path}", markup=False)
 
     def _fill(self) -> None:
-        plan = self._shown.plan
+        assert self.shown is not None
+        plan = self.shown.plan
         self.reader.show(partial(_page, plan, self.form), plan.totals.tokens * CHARS_PER_TOKEN)
