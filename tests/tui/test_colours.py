@@ -53,7 +53,7 @@ def walked(talk: Path, **environment: str) -> bytes:
     everything = b""
     for keys, text in (
         *((F3, "treemap"), (F1, "type to search"), (F1, "treemap"), (TOKENS, "counted by"), ("q", "treemap")),
-        *((F9, "A file is read-only"), ("n", "treemap"), (PALETTE, "Search for commands")),
+        *(("p", "A file is read-only"), ("n", "treemap"), (PALETTE, "Search for commands")),
     ):
         terminal.rest()
         everything, terminal.seen = everything + terminal.seen, b""

@@ -26,12 +26,12 @@ pytestmark = pytest.mark.usefixtures("project")
 
 async def test_what_cannot_be_done_now_says_why(services: Services, talk: Path) -> None:
     async with program(services, SMALL, ref=str(talk)) as (pilot, screen):
-        screen.run_command(REGISTRY["undo"])
+        screen.run_command(REGISTRY["rename"])
         await seen(pilot, "Make a session of", "A file is read-only.")
         await pilot.press("escape")
         assert screen.model.state.read_only
         names = [str(hit.prompt) async for hit in CommandHits(screen).discover()]
-        assert not any(name.startswith("undo") for name in names)
+        assert not any(name.startswith("rename") for name in names)
 
 
 async def test_a_mistyped_command_comes_back_to_the_input(services: Services) -> None:

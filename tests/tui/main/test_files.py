@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from tui.play import program, settle, told, typed, until
+from tui.recorded.long_run import as_file, run
 from tui.screens.looking import seen
+from workbench.compaction.undo import last_undoable
 from workbench.log.events import Compaction, Override
 from workbench.sources.services import Services
 from workbench.tui.compaction.history import HistoryScreen
@@ -108,11 +110,28 @@ async def test_words_of_ones_own_in_a_draft_for_a_file_go_along_into_the_session
         assert made.startswith("Mind the half bug. ")
 
 
-async def test_undo_in_a_file_says_what_there_is_to_undo_only_after_that(services: Services, file: str) -> None:
-    async with program(services, (120, 40), file) as (pilot, _):
+@pytest.mark.parametrize("key", ["u", "f9", "U"])
+async def test_a_file_with_nothing_to_undo_or_redo_says_so_at_once(services: Services, file: str, key: str) -> None:
+    async with program(services, (120, 40), file) as (pilot, screen):
         await pilot.press("f3")
         await settle(pilot)
+        await pilot.press(key)
+        await until(lambda: "nothing to" in told(pilot.app))
+        assert pilot.app.screen is screen
+        assert screen.model.state.read_only
+
+
+async def test_undo_in_a_file_makes_a_session_of_it_first(services: Services, tmp_path: Path) -> None:
+    bodies = run(3, others=False)
+    compacted = [*bodies[:8], Compaction(1, 4, "what was done", meta={"made_by": "pi"}), *bodies[8:]]
+    async with program(services, (120, 40), as_file(tmp_path, compacted)) as (pilot, screen):
+        await pilot.press("f4")
+        await settle(pilot)
         await pilot.press("u")
-        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await seen(pilot, "Make a session of")
         await pilot.press("y")
-        await until(lambda: "nothing to undo" in told(pilot.app))
+        await seen(pilot, "undo compaction #9")
+        await pilot.press("y")
+        await until(lambda: "undone" in told(pilot.app) or "undid" in told(pilot.app))
+        assert not screen.model.state.read_only
+        assert await screen.from_session(lambda opened: last_undoable(opened.events)) is None

@@ -10,7 +10,7 @@ from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.progress import ProgressDialog
 from workbench.tui.compaction.undoing import undo
 from workbench.tui.widgets.chooser import Chooser, Option
-from workbench.tui.widgets.command import Commands, read_only
+from workbench.tui.widgets.command import Commands, read_only_session
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.report import Report
 from workbench.views.compaction_values import MODES, CompactionOutcome, CompactionView
@@ -87,16 +87,20 @@ def stop(host: Host, argument: str) -> None:
     host.model.stop_compacting()
 
 
-@COMMANDS.add("peel", "undo the newest compaction", "undo it, whatever overrides came after it", why_not=read_only)
+@COMMANDS.add(
+    "peel", "undo the newest compaction", "undo it, whatever overrides came after it", why_not=read_only_session
+)
 async def peel(host: Host, argument: str) -> None:
     """Asks first, since it may be an old one."""
     await undo(host, "peel")
 
 
-@COMMANDS.add("undo-compactions", "undo all compactions", "undo every compaction, the newest first", why_not=read_only)
-def undo_all(host: Host, argument: str) -> None:
+@COMMANDS.add(
+    "undo-compactions", "undo all compactions", "undo every compaction, the newest first", why_not=read_only_session
+)
+async def undo_all(host: Host, argument: str) -> None:
     """The log still has them: each can be brought back."""
-    host.model.revert("all")
+    await undo(host, "all")
 
 
 @COMMANDS.add(

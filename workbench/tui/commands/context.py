@@ -20,7 +20,7 @@ from workbench.log.events import OverrideAction
 from workbench.proxy.control import PolicyOrder, WayPolicy
 from workbench.proxy.policy_notes import DEFAULT, NO_PROXY, OFF
 from workbench.tui.compaction import undoing
-from workbench.tui.widgets.command import Commands, read_only
+from workbench.tui.widgets.command import Commands, read_only, read_only_session
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.report import Report
 from workbench.tui.widgets.text_dialog import TextDialog
@@ -193,12 +193,12 @@ _add_override("include", "send an excluded item again")
 def not_undoable(host: Host) -> str:
     """Why nothing can be undone: it is read-only, and no proxy changes its requests."""
     state = host.model.state
-    return "" if state.compaction is not None and state.compaction.way is not None else state.read_only
+    return "" if state.compaction is not None and state.compaction.way is not None else read_only_session(host)
 
 
 async def _undone_on_the_way(host: Host) -> bool:
     """Whether it is a proxy that writes the session, which has undone what it did last."""
-    if not host.model.state.read_only:
+    if not read_only_session(host):
         return False
     from workbench.tui.screens.on_the_way import undo_on_the_way
 
@@ -244,10 +244,12 @@ def has_override(opened: OpenSession) -> bool:
     return last_override(opened.events) is not None
 
 
-@COMMANDS.add("redo", "redo", "redo what was undone last", keys=("shift+f9",), letters=("U",), why_not=read_only)
-def redo(host: Host, argument: str) -> None:
+@COMMANDS.add(
+    "redo", "redo", "redo what was undone last", keys=("shift+f9",), letters=("U",), why_not=read_only_session
+)
+async def redo(host: Host, argument: str) -> None:
     """The other way."""
-    host.model.revert("redo")
+    await undoing.undo(host, "redo")
 
 
 async def choose_policy(host: Host) -> None:

@@ -187,10 +187,7 @@ class HistoryScreen(Observing, ModalScreen[None]):
 
     def action_redo(self) -> None:
         """The other way."""
-        self._change(self._redo)
-
-    async def _redo(self, seq: int) -> None:
-        self._host.model.revert("redo", seq)
+        self._change(partial(undo, self._host, "redo"))
 
     @work(exclusive=True, group="change")
     async def _change(self, change: Callable[[int], Awaitable[None]]) -> None:

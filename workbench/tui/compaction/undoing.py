@@ -1,4 +1,4 @@
-"""Undo, as every key asks for it: a compaction is undone after a question that says what that does."""
+"""Undo and redo, as every key asks for them: a compaction is undone after a question that says what that does."""
 
 from __future__ import annotations
 
@@ -8,11 +8,16 @@ from workbench.session.undoing import Which, question_before
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.host import Host
 
+UNASKED: tuple[Which, ...] = ("redo", "all")
+"""What is done without a question: each has a key that brings back what was before."""
+
 
 async def undo(host: Host, which: Which, seq: int | None = None) -> None:
-    """Raises Refused where there is nothing to undo."""
+    """Raises Refused where there is nothing to undo; else a file becomes a session first, if the user wants that."""
     asked = await host.from_session(partial(question_before, which=which, seq=seq))
-    if asked is not None:
+    if host.model.state.read_only and not await host.make_writable():
+        return
+    if asked is not None and which not in UNASKED:
         title, work = f"undo compaction #{asked.seq}", partial(host.in_background, asked.effect)
         if not await host.ask(ConfirmDialog(title, asked.about, "undo it", "keep it", work)):
             return

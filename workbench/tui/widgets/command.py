@@ -12,6 +12,7 @@ from textual.binding import Binding
 
 from workbench.config.errors import WrongCall
 from workbench.tui.widgets.host import Host
+from workbench.views.values import FILE
 
 Function = Callable[[Host, str], Awaitable[None] | None]
 """Gets the argument as typed, without blanks around it."""
@@ -68,6 +69,12 @@ class Completion(NamedTuple):
 def read_only(host: Host) -> str:
     """Why nothing can be changed: the `why_not` of all that changes the session."""
     return host.model.state.read_only
+
+
+def read_only_session(host: Host) -> str:
+    """The same for a command that makes a session of a file only once it has seen that it has something to do."""
+    why = host.model.state.read_only
+    return "" if why == FILE else why
 
 
 class Commands:
