@@ -19,9 +19,13 @@ import pytest
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
+from textual import _time, events
 from textual._context import visible_screen_stack
 from textual.app import App, ComposeResult
+from textual.command import CommandPalette
+from textual.errors import NoWidget
 from textual.geometry import Size
+from textual.message_pump import MessagePump
 from textual.renderables.background_screen import BackgroundScreen
 from textual.renderables.blank import Blank
 from textual.screen import ModalScreen, Screen
@@ -40,6 +44,7 @@ from workbench.tui.textual_patches import (
     Plain,
     RestingTextArea,
     SteadyApp,
+    SteadyPalette,
     mend,
     move_thumb,
     render_cleaned,
@@ -352,3 +357,52 @@ async def test_a_worker_that_is_cancelled_does_not_cancel_a_screen_that_closes()
 
     assert not await _is_cancelled_with_a_worker(Steady())
     assert await _is_cancelled_with_a_worker(App()), "Textual has mended it"
+
+
+# Timers
+
+
+@pytest.mark.parametrize("is_plain", [False, True])
+async def test_a_timer_that_is_due_already_goes_off(monkeypatch: pytest.MonkeyPatch, is_plain: bool) -> None:
+    mend()
+    set_timer = Plain.set_timer if is_plain else MessagePump.set_timer
+    app: App[None] = App()
+    went_off = asyncio.Event()
+    looks, clock = 0, _time.get_time
+
+    def get_time() -> float:
+        nonlocal looks
+        looks += 1
+        if looks > 10_000:
+            went_off.set()
+            raise asyncio.CancelledError
+        return clock()
+
+    async with app.run_test():
+        monkeypatch.setattr(_time, "get_time", get_time)
+        set_timer(app, -0.00004, went_off.set)
+        await went_off.wait()
+        monkeypatch.undo()
+    assert (looks > 10_000) == is_plain, "Textual has mended it" if is_plain else "it counts backwards"
+
+
+# The palette
+
+
+@pytest.mark.parametrize("palette", [CommandPalette, SteadyPalette])
+async def test_a_click_outside_the_screen_closes_the_palette(palette: type[CommandPalette]) -> None:
+    faults: list[BaseException] = []
+
+    class Steady(SteadyApp[None]):
+        def failed(self, error: BaseException) -> None:
+            faults.append(error)
+
+    app = Steady()
+    mend()
+    async with app.run_test(size=(8, 4)) as pilot:
+        await app.push_screen(palette())
+        await pilot.pause()
+        shown = app.screen
+        app.screen.post_message(events.Click(shown, 27, 14, 0, 0, 1, False, False, False, 27, 14))
+        await until(lambda: bool(faults) or app.screen is not shown)
+    assert [type(error) for error in faults] == ([NoWidget] if palette is CommandPalette else [])

@@ -28,6 +28,7 @@ from textual.box_model import BoxModel
 from textual.command import CommandPalette
 from textual.content import Content
 from textual.dom import DOMNode
+from textual.errors import NoWidget
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.message_pump import MessagePump
@@ -37,6 +38,7 @@ from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar
 from textual.strip import Strip
 from textual.style import Style
+from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, TextArea
 from textual.widgets.text_area import EditResult, Location
@@ -167,6 +169,26 @@ def _widget_and_offset_at(screen: Screen[Any], x: int, y: int) -> tuple[Widget |
     return (None, None) if is_gone else (widget, offset)
 
 
+class SteadyPalette(CommandPalette):
+    """A click outside its screen, as on a terminal that was made smaller meanwhile, is one next to the palette."""
+
+    def get_widget_at(self, x: int, y: int) -> tuple[Widget, Region]:
+        try:
+            return super().get_widget_at(x, y)
+        except NoWidget:
+            return self, self.region
+
+
+# Timers. One that is due already counts backwards for ever, and nothing else happens in the program. Textual sets it
+# itself: for a notification whose time ends between the look whether it has ended and the look how much is left.
+
+SHORTEST_DELAY = 0.001
+
+
+def _set_timer(pump: MessagePump, delay: float, *more: Any, **named: Any) -> Timer:
+    return Plain.set_timer(pump, max(SHORTEST_DELAY, delay), *more, **named)
+
+
 # Widgets that are leaving. A widget's children go before it does, and what it wanted to do when it is drawn would look
 # for them.
 
@@ -289,7 +311,7 @@ class SteadyApp(App[Result]):
     def action_command_palette(self) -> None:
         """Textual's has an id, so that a second one cannot be shown while the first is leaving."""
         if not CommandPalette.is_open(self):  # type: ignore[arg-type]  # any app will do
-            self.push_screen(CommandPalette())
+            self.push_screen(SteadyPalette())
 
     async def _flush_next_callbacks(self) -> None:
         """A worker that is cancelled takes no other widget along.
@@ -374,6 +396,7 @@ class Plain:
     screen_render = Screen.render
     widget_and_offset_at = Screen.get_widget_and_offset_at
     on_invoke_later = MessagePump._on_invoke_later
+    set_timer = MessagePump.set_timer
     invoke_watcher = staticmethod(reactive.invoke_watcher)
     to_content = staticmethod(textual_markup.to_content)
 
@@ -394,6 +417,7 @@ MENDED: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
     (Screen, "render"): _screen_render,
     (Screen, "get_widget_and_offset_at"): _widget_and_offset_at,
     (MessagePump, "_on_invoke_later"): _on_invoke_later,
+    (MessagePump, "set_timer"): _set_timer,
     (reactive, "invoke_watcher"): _invoke_watcher,
     (textual_markup, "to_content"): text_as_it_is,
 }
