@@ -71,18 +71,26 @@ def test_no_text_has_words_that_puzzle() -> None:
 TOP = Path(__file__).parents[1]
 PLAIN_TEXT: tuple[str, ...] = (
     # One path per line. Folders join when they are clean, and never leave.
+    "workbench/cli",
+    "workbench/demo",
+    "workbench/tui",
+    "workbench/views",
 )
 """The docstrings and comments of these modules, and the prose of these pages, have none of the words in `PRIVATE`."""
 PLAIN_NAMES: tuple[str, ...] = (
     # One path per line. Folders join when they are clean, and never leave.
+    "workbench/cli",
+    "workbench/demo",
+    "workbench/tui",
+    "workbench/views",
 )
 """The names that these modules define say what they name: see `VAGUE` and `VAGUE_ALONE`."""
 PRIVATE = {
-    r"\btold\b": "shown, reported, passed, known by",
+    r"\btold\b(?! apart)": "shown, reported, passed, known by",
     r"\bbeside\b": "next to, besides, in addition to, compared with",
     r"\bwhoever\b": "the caller, anyone who",
     r"\banew\b": "again, from scratch",
-    r"\bstands\b(?! for)": "is, appears, is in effect",
+    r"\bstands\b(?! (for|out)\b)": "is, appears, is in effect",
     r"\b(tell|tells|telling|said|say|says|hear|hears) of\b": "show, report, describe, mention",
     r"\b(nothing|anything|something|is|are|was|were|sent|shown|known|seen|read|made) of it\b": "it",
     r"\b(makes?|becomes?|became|comes?|came|knows?|sees?) of it\b": "the result, what happens to it",
@@ -90,6 +98,8 @@ PRIVATE = {
     r"\b(be|is|are|was|were) there\b(?! (a|an|any|are|is|no|was)\b)": "exists, is present, name the place",
 }
 """Words that readers outside the project stumble over, and what to write instead."""
+CODE = re.compile(r'`[^`]*`|"\w+"')
+"""Names in backticks, and keys of JSON."""
 VAGUE = ("anew", "beside", "tell", "told", "whoever")
 """Words that are in no name."""
 VAGUE_ALONE = ("look", "said", "take")
@@ -103,7 +113,7 @@ def modules(paths: tuple[str, ...]) -> Iterator[Path]:
 
 
 def prose(path: Path) -> Iterator[tuple[int, str]]:
-    """Comments and docstrings of a module, or the lines of a page; what is in backticks is code."""
+    """The comments and docstrings of a module, or the lines of a page without its code blocks."""
     source = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         yield from enumerate(
@@ -139,7 +149,7 @@ def test_docstrings_comments_and_docs_are_in_plain_english() -> None:
         for path in modules(PLAIN_TEXT)
         for line, text in prose(path)
         for pattern, instead in PRIVATE.items()
-        for hit in [re.search(pattern, re.sub(r"`[^`]*`", "``", text), re.IGNORECASE)]
+        for hit in [re.search(pattern, CODE.sub("", text), re.IGNORECASE)]
         if hit
     ]
     assert found == []

@@ -1,4 +1,4 @@
-"""Undo, as every key asks for it: a compaction is undone after a question that says what that does."""
+"""Undo for all keys. Before a compaction is undone, a question says what that does."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.tui.widgets.host import Host
 
 
 async def undo(host: Host, which: Which, seq: int | None = None) -> None:
-    """Raises Refused where there is nothing to undo."""
+    """Undo; raises Refused if there is nothing to undo."""
     asked = await host.from_session(partial(question_before, which=which, seq=seq))
     if asked is not None:
         title, work = f"undo compaction #{asked.seq}", partial(host.in_background, asked.effect)
