@@ -318,8 +318,8 @@ def test_the_summary_can_be_edited_before_it_is_used(call: Call, session: str, t
 
 
 def test_only_stages_are_printed_as_progress(capsys: pytest.CaptureFixture[str]) -> None:
-    compact.tell_progress(Progress("summarising", 2, 3))
-    compact.tell_progress(Progress("summarising", 2, 3, 40))
+    compact.print_progress(Progress("summarising", 2, 3))
+    compact.print_progress(Progress("summarising", 2, 3, 40))
     assert capsys.readouterr().err == "· summarising part 2 of 3\n"
 
 

@@ -88,14 +88,14 @@ def test_what_is_not_whole_is_refused(call: Call, transcript: Path) -> None:
 
 def test_columns_are_as_wide_as_the_terminal_or_below_each_other() -> None:
     columns = [["one", "a b c d " * 10], ["two", "x"]]
-    lines = replay.beside(columns, 80)
+    lines = replay.side_by_side(columns, 80)
     assert all(len(line) <= 80 for line in lines)
     assert lines[0].split() == ["one", "│", "two"]
-    assert replay.beside(columns, 40) == ["one", "a b c d " * 10, "", "two", "x"]
+    assert replay.side_by_side(columns, 40) == ["one", "a b c d " * 10, "", "two", "x"]
 
 
 def test_a_line_of_nothing_but_ellipses_is_wrapped_like_any_other() -> None:
-    lines = replay.beside([["one", "…" * 100], ["two", "x"]], 80)
+    lines = replay.side_by_side([["one", "…" * 100], ["two", "x"]], 80)
     assert all(len(line) <= 80 for line in lines)
     assert "".join(lines).count("…") == 100
 

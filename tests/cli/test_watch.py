@@ -17,7 +17,7 @@ from live.test_finder import put
 from proxy.conftest import Recording, answered, claude, said, user
 from session.test_following import TURNS, lines
 from support.calls import Call
-from workbench.cli.watch import found, through_proxy
+from workbench.cli.watch import find_source, through_proxy
 from workbench.config.folders import work_folder
 from workbench.live.finder import MOST
 from workbench.log.store import Store
@@ -118,13 +118,13 @@ def test_what_passed_the_proxy_is_found_in_its_folder_when_it_is_over(
         name = services.store.list()[0].id
     assert "needs a terminal" in call("watch").err  # not: no session in this folder
     with Services() as services:
-        assert found(services, "")[0] == name
+        assert find_source(services, "")[0] == name
         told = {"type": "user", "cwd": str(project), "sessionId": "s", "message": {"role": "user", "content": "look"}}
         path = put(tmp_path / "home/.claude/projects/-x/1.jsonl", json.dumps(told))
-        assert found(services, "")[0] == name  # of the same minute: it is the same session
+        assert find_source(services, "")[0] == name  # of the same minute: it is the same session
         os.utime(path, (time.time() + 600,) * 2)
-        assert found(services, "claude")[0] == f"{path}#1"
-        assert found(services, "claude")[0] == f"{path}#1"
+        assert find_source(services, "claude")[0] == f"{path}#1"
+        assert find_source(services, "claude")[0] == f"{path}#1"
 
 
 def test_an_agent_is_found_behind_very_many_newer_sessions_of_others(tmp_path: Path, project: Path) -> None:
@@ -134,7 +134,7 @@ def test_an_agent_is_found_behind_very_many_newer_sessions_of_others(tmp_path: P
     for number in range(1, MOST):
         os.link(newer, newer.with_name(f"{number}.jsonl"))
     with Services() as services:
-        assert found(services, "claude")[0] == f"{path}#1"
+        assert find_source(services, "claude")[0] == f"{path}#1"
 
 
 def test_a_file_is_watched_where_the_home_folder_cannot_be_written(
@@ -143,4 +143,4 @@ def test_a_file_is_watched_where_the_home_folder_cannot_be_written(
     monkeypatch.setenv("WORKBENCH_DATA_DIR", "/dev/null/data")
     path = put(tmp_path / "home/.claude/projects/p/1.jsonl", lines(*TURNS[0]).decode())
     with Services() as services:
-        assert found(services, "claude")[0] == f"{path}#1"
+        assert find_source(services, "claude")[0] == f"{path}#1"

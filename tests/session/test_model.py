@@ -60,11 +60,11 @@ async def test_a_decision_is_undone_and_redone_exactly(services: Services, monke
         ):
             act()
             await on.settled()
-            assert on.transcript.standing(ai).state == state
+            assert on.transcript.entry_state(ai).state == state
         assert on.shown.plan.rows == before
         on.model.revert("redo")
         await on.settled()
-        assert on.transcript.standing(ai).state == "excluded"
+        assert on.transcript.entry_state(ai).state == "excluded"
         on.model.revert("redo")
         await on.settled()
         assert "nothing to redo" in on.told
@@ -83,7 +83,7 @@ async def test_a_decision_during_a_turn_is_taken_at_once(services: Services, mon
         on.model.send("two")
         await until(lambda: on.activity.kind == "asking")
         on.model.decide("exclude", ai.seq, ai.seq)
-        await until(lambda: on.transcript.standing(ai).state == "excluded")
+        await until(lambda: on.transcript.entry_state(ai).state == "excluded")
         gate.set()
         await on.settled()
         assert on.said[-1] == ("ai", "B")

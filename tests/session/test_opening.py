@@ -118,7 +118,7 @@ async def test_what_cannot_be_opened_after_a_glance_leaves_what_is_open(
         assert (on.title, on.said) == ("short", [("you", "short")])
         on.model.decide("pin", 2, 2)
         await on.settled()
-        assert on.transcript.standing(on.transcript[0]).pinned
+        assert on.transcript.entry_state(on.transcript[0]).pinned
 
 
 async def test_another_session_is_opened_by_name(services: Services) -> None:

@@ -31,7 +31,7 @@ def check(on: Watcher) -> None:
     newest = shown.at is None or shown.is_newest
     upto = len(said) and max(each.seq for each in said) if shown.at is None else shown.events
     for entry in said:
-        standing = on.transcript.standing(entry)
+        standing = on.transcript.entry_state(entry)
         seq = entry.call.result_seq if entry.call and entry.call.result_seq else entry.seq
         at = row_of(shown.plan.rows, seq)
         row = None if at is None or shown.plan.rows[at].seq != seq else shown.plan.rows[at]
@@ -55,13 +55,13 @@ async def test_the_chat_is_of_the_request_that_is_looked_at(services: Services) 
         await on.settled()
         check(on)
         assert any(
-            on.transcript.standing(entry).state == "summarised" for entry in entries(on)[:6] if entry.kind == "tool"
+            on.transcript.entry_state(entry).state == "summarised" for entry in entries(on)[:6] if entry.kind == "tool"
         )
         for place in (3, 7, 0):
             await at_request(on, place)
             check(on)
             assert not any(
-                (standing := on.transcript.standing(entry)) is not None and standing.state == "summarised"
+                (standing := on.transcript.entry_state(entry)) is not None and standing.state == "summarised"
                 for entry in entries(on)
             ), "nothing was summarised then"
         on.model.interrupt()

@@ -257,7 +257,7 @@ async def test_an_answer_that_did_not_please_leaves_the_context(
         on.model.retry()
         await on.settled()
         assert [text for kind, text in on.said if kind == "ai"] == ["bad", "good"]
-        assert on.transcript.standing(on.transcript[on.transcript.index_of(bad_at(services))]).state == "excluded"
+        assert on.transcript.entry_state(on.transcript[on.transcript.index_of(bad_at(services))]).state == "excluded"
     assert all("bad" not in str(message) for message in script.requests[1]["messages"])
 
 

@@ -121,7 +121,7 @@ async def test_focus_cursor_choice_and_warnings_are_seen_without_colours(colourl
         assert "system" not in second
         assert "user" in second
         assert screen.query_one(RowsView).cursor == 1
-        screen.tell("be careful", "warning")
+        screen.show_notice("be careful", "warning")
         await until(lambda: "warning" in shown(app))
         assert shown(app).count("┏") == 2, "the pane, and the warning"
         app.push_screen(Chooser("which", [Option("a", "the first", "x"), Option("b", "the second", "y")]))

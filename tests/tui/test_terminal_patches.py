@@ -111,7 +111,7 @@ def test_a_terminal_that_tells_shift_and_enter_apart_is_known_by_what_it_says_an
     monkeypatch.setattr(KEYBOARD, "tells_modifiers", False)
     found = [event for event in PasteParser().feed(data) if isinstance(event, events.Key)]
     assert [event.key for event in found][-1:] == ["a"]
-    assert KEYBOARD.tells_modifiers == tells
+    assert KEYBOARD.reports_modifiers == tells
 
 
 def test_a_driver_without_that_parser_is_left_alone() -> None:

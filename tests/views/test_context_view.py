@@ -22,7 +22,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.sources.requests import RequestMarks
-from workbench.views.context_view import LogQueries, OverrideWish, runs
+from workbench.views.context_view import LogQueries, OverrideWish, merge_overrides
 
 
 def requests(bodies: list[Body]) -> list[tuple[int, int]]:
@@ -70,10 +70,13 @@ def test_neighbours_become_one_override() -> None:
         UserMessage("d"),
     ]
     queries = LogQueries(logs.number(bodies), setup())
-    assert runs(queries, [(1, "pin"), (2, "pin"), (5, "pin")]) == [OverrideWish("pin", 1, 5)]
-    assert runs(queries, [(5, "pin"), (7, "pin")]) == [OverrideWish("pin", 5, 5), OverrideWish("pin", 7, 7)]
-    assert runs(queries, [(2, "pin"), (1, "mask")]) == [OverrideWish("mask", 1, 1), OverrideWish("pin", 2, 2)]
-    assert runs(queries, []) == []
+    assert merge_overrides(queries, [(1, "pin"), (2, "pin"), (5, "pin")]) == [OverrideWish("pin", 1, 5)]
+    assert merge_overrides(queries, [(5, "pin"), (7, "pin")]) == [OverrideWish("pin", 5, 5), OverrideWish("pin", 7, 7)]
+    assert merge_overrides(queries, [(2, "pin"), (1, "mask")]) == [
+        OverrideWish("mask", 1, 1),
+        OverrideWish("pin", 2, 2),
+    ]
+    assert merge_overrides(queries, []) == []
 
 
 def test_requests_are_those_that_were_reported() -> None:

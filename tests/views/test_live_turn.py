@@ -21,8 +21,8 @@ def test_parts_are_put_together_and_events_take_their_place() -> None:
     assert live is not None
     assert (live.reasoning, live.text) == ("hm", "I look.")
     assert [(call.tool, call.arguments, call.state) for call in live.calls] == [("read_file", '{"path": 1}', "writing")]
-    coming.take(Event(1, "e1", 0, AssistantMessage("I look.", "r")))
-    coming.take(Event(2, "e2", 0, ToolCall("c1", "read_file", '{"path": 1}', "r")))
+    coming.log_event(Event(1, "e1", 0, AssistantMessage("I look.", "r")))
+    coming.log_event(Event(2, "e2", 0, ToolCall("c1", "read_file", '{"path": 1}', "r")))
     running = coming.live()
     assert running is not None
     assert (running.text, running.reply != live.reply) == ("", True)
@@ -36,7 +36,7 @@ def test_parts_are_put_together_and_events_take_their_place() -> None:
     assert asked.calls[0].output.endswith("xthe end")
     assert len(asked.calls[0].output) == OUTPUT
     assert coming.doing == "Read"
-    coming.take(Event(3, "e3", 0, ToolResult("c1", "text")))
+    coming.log_event(Event(3, "e3", 0, ToolResult("c1", "text")))
     assert coming.live() is None
 
 

@@ -94,7 +94,7 @@ def test_everything_that_was_said_or_done_is_told_and_nothing_else() -> None:
     assert transcript[-2].kind == "summary"
     assert transcript.index_of(10) == 5  # a result is at its call
     assert transcript.index_of(1) == 0
-    assert transcript.standing(transcript[0]) is None
+    assert transcript.entry_state(transcript[0]) is None
 
 
 def test_a_decision_of_another_agent_says_whose_and_why_it_was() -> None:

@@ -1,10 +1,10 @@
-"""The commands that have to do with other agents: watching, the proxy, replays, and the lab."""
+"""The arguments of the commands for other agents: watch, proxy, replay, lab and their relatives."""
 
 from __future__ import annotations
 
 import argparse
 
-from workbench.cli.arguments import Commands, Parser, add_budget, add_command, add_json, add_wishes, count
+from workbench.cli.arguments import Commands, Parser, add_budget, add_command, add_json, add_plan_options, count
 
 
 def add_watch(commands: Commands[Parser]) -> None:
@@ -13,7 +13,7 @@ def add_watch(commands: Commands[Parser]) -> None:
     parser = add_command(commands, "watch", "cli.watch:run", text)
     wanted = "an agent, the id of a session, or a file; by default the session that changed last in this folder"
     parser.add_argument("wanted", metavar="AGENT|FILE|ID", nargs="?", default="", help=wanted)
-    add_wishes(parser)
+    add_plan_options(parser)
     parser.add_argument("--json", action="store_true", help="no screen: print a line of JSON for every change")
 
 
@@ -24,7 +24,7 @@ def add_replay(commands: Commands[Parser]) -> None:
     parser.add_argument("source", metavar="SOURCE", help="a session or a file that holds requests whole")
     which = "the N-th request, as `workbench requests` lists them; the last one by default"
     parser.add_argument("--at", type=int, metavar="N", help=which)
-    add_wishes(parser, "to this model, which speaks the same dialect")
+    add_plan_options(parser, "to this model, which speaks the same dialect")
     what = "leave this out: an event or a range of them, or a path such as messages.7.2; any number of times"
     parser.add_argument("--exclude", metavar="SEQ|PATH", action="append", help=what)
     mask = "put a marker, or a text, in the place of this; any number of times"
@@ -58,7 +58,7 @@ def add_lab(commands: Commands[Parser]) -> None:
 
 def add_waste(commands: Commands[Parser]) -> None:
     """`waste`."""
-    text = "what a session carries and is no longer needed: read again, overwritten, failed and retried, defined twice"
+    text = "what a session carries and no longer needs: read again, overwritten, failed and retried, defined twice"
     parser = add_command(commands, "waste", "cli.waste:run", text)
     parser.add_argument("source", metavar="SOURCE", help="a session or a file (FILE#2: a conversation of one)")
     parser.add_argument("--model", "-m", metavar="MODEL", help="count and price as for this model")
@@ -75,18 +75,18 @@ def add_tune(commands: Commands[Parser]) -> None:
     parser.add_argument("--budget", metavar="N", type=count, default=60, help="policies to try, presets included (60)")
     knob = "search this knob, as in masking.keep_last=0..10 or truncation.strategy=head,both; any number of times"
     parser.add_argument("--knob", metavar="KNOB=RANGE", action="append", help=knob)
-    held = "about this share of the sessions is never searched on, and tells how good the result is (0.3)"
+    held = "about this share of the sessions is not used in the search, but to measure the result (0.3)"
     parser.add_argument("--hold-out", metavar="SHARE", type=float, default=0.3, help=held)
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="another one searches in another order (0)")
-    add_wishes(parser)
+    add_plan_options(parser)
     written = "write the best as a policy file; by default it is printed"
     parser.add_argument("--output", "-o", metavar="FILE", help=written)
-    parser.add_argument("--force", action="store_true", help="write over a file that is there")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing file")
     add_json(parser)
 
 
 def _add_corpus(parser: Parser) -> None:
-    """What is replayed, and by whom."""
+    """The sources to replay, and the processes that do it."""
     what = (
         "sessions, files (FILE#2: a conversation of one), folders, patterns, addresses such as s3://bucket/*.jsonl; "
         "agents: the sessions of all agents here; sessions: all of Workbench's own; -: a list on standard input"
@@ -111,8 +111,8 @@ def add_rehearse(commands: Commands[Parser]) -> None:
 
 def add_proxy(commands: Commands[Parser]) -> None:
     """`proxy`."""
-    told = "stand between an agent and its model: pass requests on, and record them"
-    parser = add_command(commands, "proxy", "cli.proxy:run", told)
+    text = "stand between an agent and its model: pass requests on, and record them"
+    parser = add_command(commands, "proxy", "cli.proxy:run", text)
     parser.add_argument("--port", type=int, default=0, metavar="N", help="on 127.0.0.1; a free one by default")
     where = "where requests go: an address, or rehearsal; by default to the provider that each is meant for"
     parser.add_argument("--to", default="", metavar="URL", help=where)
@@ -153,7 +153,7 @@ def add_held(commands: Commands[Parser]) -> None:
         metavar="RULE",
         help="breakpoints to add, as for proxy --break; without any, they are listed",
     )
-    parser.add_argument("--clear", action="store_true", help="remove those that are there before")
+    parser.add_argument("--clear", action="store_true", help="remove the existing ones first")
     add_json(parser)
     parser = add_command(commands, "held", "cli.held:run_held", "list the requests that wait at a breakpoint")
     parser.add_argument("id", nargs="?", metavar="ID", help="this one, with its items; with --json its body")
@@ -186,7 +186,7 @@ def add_agents(commands: Commands[Parser]) -> None:
     which = parser.add_mutually_exclusive_group()
     which.add_argument("file", metavar="FILE", nargs="?", default="", help="the session in this file, running or not")
     which.add_argument("--here", action="store_true", help="the agents in this folder alone")
-    told = "the session that Claude Code tells of on standard input, for its status line"
-    which.add_argument("--claude-code", action="store_true", help=told)
+    given = "the session that Claude Code describes on standard input, for its status line"
+    which.add_argument("--claude-code", action="store_true", help=given)
     parser.add_argument("--follow", action="store_true", help="print again whenever something has changed")
     add_json(parser)

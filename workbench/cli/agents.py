@@ -18,7 +18,7 @@ FOLDER = 32
 
 
 def run(options: argparse.Namespace) -> int:
-    """The sessions of all agents, the last changed first."""
+    """Print the sessions of all agents, the last changed first."""
     folder = work_folder().path if options.here else os.path.realpath(options.folder) if options.folder else ""
     with Services() as services:
         every, running, held = all_agents(services, work_folder().path)
@@ -40,8 +40,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _fits(session: AgentSession, words: list[str], folder: str) -> bool:
-    told = " ".join((session.agent, session.folder, session.title, session.model, session.id)).lower()
-    return (not folder or session.is_in(folder)) and all(word.lower() in told for word in words)
+    searched = " ".join((session.agent, session.folder, session.title, session.model, session.id)).lower()
+    return (not folder or session.is_in(folder)) and all(word.lower() in searched for word in words)
 
 
 def _share(session: AgentSession, window: int | None) -> float | None:
@@ -63,12 +63,12 @@ def _cells(session: AgentSession, window: int | None, now: str) -> tuple[str, ..
 
 
 def _end(folder: str) -> str:
-    """The end of a path tells more than its beginning."""
+    """Shorten a path at its beginning, because its end says more."""
     return folder if width(folder) <= FOLDER else f"…{folder[1 - FOLDER :]}"
 
 
-def which(session: AgentSession) -> dict[str, Any]:
-    """The keys by which JSON says which session is meant."""
+def identity(session: AgentSession) -> dict[str, Any]:
+    """The JSON keys that identify a session."""
     return {
         "id": session.id,
         "agent": session.agent,
@@ -83,7 +83,7 @@ def which(session: AgentSession) -> dict[str, Any]:
 def _described(session: AgentSession, window: int | None, now: str) -> dict[str, Any]:
     report, share = session.report, _share(session, window)
     return {
-        **which(session),
+        **identity(session),
         "tokens": None if report is None else report.prompt,
         "cached": None if report is None else report.cached,
         "window": window,

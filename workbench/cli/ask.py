@@ -16,7 +16,7 @@ from workbench.agent.steps import Appended
 from workbench.agent.tools.peek import peek_tools
 from workbench.agent.tools.registry import Toolbox
 from workbench.cli.options import options_of
-from workbench.cli.printing import Complete, tell_all, tell_events, tell_people
+from workbench.cli.printing import StepPrinter, print_all, print_events, print_for_people
 from workbench.config import signals
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable
@@ -32,24 +32,24 @@ LONGEST = 16 * 1024 * 1024
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run one turn and print it as it comes."""
+    """Run one turn and print the answer as it streams in."""
     message = _typed() if arguments.message == "-" else arguments.message
     if not message.strip():
         raise WrongCall("ask: expected a message, got nothing")
     options = options_of(arguments)
-    tell = tell_all if arguments.stream else tell_events if arguments.json else tell_people
+    show = print_all if arguments.stream else print_events if arguments.json else print_for_people
     with Services() as services:
         connection = TurnConnection(services, options)
-        # Before a session is touched, so that a mistake leaves nothing behind.
+        # Before a session is created, so that a mistake leaves nothing behind.
         _check_without(options.without, connection.check().servers)
         opened, known = _open(services, options, arguments.session, message)
         assert opened.session is not None
         with opened.session as session:
-            telling = Complete(tell, session, known)
-            telling.catch_up(len(session))
-            failed = signals.run(_ask(connection, opened, message, telling))
-            telling.catch_up(len(session))
-            if tell is tell_people:
+            printer = StepPrinter(show, session, known)
+            printer.catch_up(len(session))
+            failed = signals.run(_ask(connection, opened, message, printer))
+            printer.catch_up(len(session))
+            if show is print_for_people:
                 print(f"session {session.id}", file=sys.stderr)
     if failed is None:
         return 0
@@ -65,7 +65,7 @@ def _typed() -> str:
 
 
 def _open(services: Services, options: Options, ref: str | None, message: str) -> tuple[OpenSession, int]:
-    """The session that was named, or a new one; and how many of its events are not news."""
+    """The named session or a new one, and the number of events that it already had."""
     if not ref:
         return opening.new_session(services, options, opening.title_of(message), fill=False), 0
     session = services.store.session(ref)
@@ -78,7 +78,7 @@ def _open(services: Services, options: Options, ref: str | None, message: str) -
 
 
 def _check_without(patterns: Sequence[str], servers: Sequence[McpServer]) -> None:
-    """Raises WrongCall for a pattern that can switch nothing off; what tools a server has is known only later."""
+    """Raise WrongCall for a pattern that matches no tool. Which tools a server has is known only later."""
     names = Toolbox(Path.cwd(), more=peek_tools(lambda: ())).names
     for pattern in patterns:
         known = any(fnmatchcase(name, pattern) for name in names)
@@ -87,23 +87,23 @@ def _check_without(patterns: Sequence[str], servers: Sequence[McpServer]) -> Non
             raise WrongCall(f"--without {pattern}: no such tool; expected one of {', '.join(names)}, or SERVER__TOOL")
 
 
-async def _ask(connection: TurnConnection, opened: OpenSession, message: str, tell: Complete) -> Failure | None:
-    """The turn, with all that serves it; the failure that ended it, if one did."""
+async def _ask(connection: TurnConnection, opened: OpenSession, message: str, printer: StepPrinter) -> Failure | None:
+    """Connect, run the turn and return the failure that ended it, if any."""
     async with connection:
         agent = await connection.agent(opened)
         if connection.gone_on is not None:
             print(printable(f"· {connection.gone_on.words}"), file=sys.stderr)
         try:
-            return await _turn(agent, with_files(message, Path.cwd()), tell)
+            return await _turn(agent, with_files(message, Path.cwd()), printer)
         finally:
             for problem in connection.problems:
                 print(printable(f"· {problem}"), file=sys.stderr)
 
 
 def _failed(body: Body, before: Failure | None, acted: bool) -> Failure | None:
-    """The failure that a turn ends with, should this be its last event.
+    """The failure that a turn ends with if this is its last event.
 
-    To decline is one, where nothing was said; so is to say nothing, where nothing was done either.
+    A refusal without any text is a failure. So is an empty answer, unless a tool was called before.
     """
     match body:
         case Failure():
@@ -117,21 +117,21 @@ def _failed(body: Body, before: Failure | None, acted: bool) -> Failure | None:
     return None
 
 
-async def _turn(agent: Agent, message: Content, tell: Complete) -> Failure | None:
-    """Print the steps; the failure that ended the turn, if one did."""
+async def _turn(agent: Agent, message: Content, printer: StepPrinter) -> Failure | None:
+    """Print the steps and return the failure that ended the turn, if any."""
     failed: Failure | None = None
     acted = False
     spent: Usage | None = None
     async with aclosing(agent.turn(message)) as steps:
         async for step in steps:
-            tell(step)
+            printer(step)
             if isinstance(step, Appended):
                 acted = acted or isinstance(step.event.body, ToolCall)
                 failed = _failed(step.event.body, failed, acted)
                 spent = step.event.body if isinstance(step.event.body, Usage) else spent
     if spent is not None:
-        tell.answered(spent, agent.plan.limits.window)
+        printer.answered(spent, agent.plan.limits.window)
     async with aclosing(agent.settle()) as steps:
         async for step in steps:
-            tell(step)
+            printer(step)
     return failed

@@ -9,10 +9,10 @@ from contextlib import suppress
 
 
 def agrees(question: str) -> bool:
-    """Ask; no is the default, and the end of the input means no.
+    """Ask the question; no is the default, and the end of the input means no.
 
-    An event loop takes the first Ctrl-C for a request to cancel its task, which here waits for an answer and would wait
-    on. So while the question stands, Ctrl-C ends it as it would without a loop.
+    An event loop reacts to the first Ctrl-C by cancelling its task, but this one blocks in `input()` and would go on
+    waiting. So until the question is answered, Ctrl-C raises KeyboardInterrupt as it does without a loop.
     """
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -27,7 +27,7 @@ def agrees(question: str) -> bool:
 
 
 def _wait() -> None:
-    """Until something is typed; in short waits, because an interrupt just before a read would wait with it."""
-    with suppress(OSError, ValueError):  # where the input is nothing that can be waited for
+    """Wait until something is typed; in short steps, because an interrupt just before a long one would wait with it."""
+    with suppress(OSError, ValueError):  # some kinds of input cannot be waited for
         while not select.select([sys.stdin], [], [], 0.2)[0]:
             pass

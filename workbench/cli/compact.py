@@ -40,16 +40,16 @@ BY_HAND = "hand"
 
 
 class Job(NamedTuple):
-    """What is compacted, and where it goes."""
+    """What to compact, and where to store it."""
 
     services: Services
     options: argparse.Namespace
     events: Sequence[Event]
     setup: Setup
     session: Session | None
-    """None for a file, of which nothing is stored."""
+    """None for a file: nothing is stored then."""
     summary: str | None = None
-    """The user's own, in place of one that is written now."""
+    """The user's own summary, instead of a new one."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -84,13 +84,13 @@ def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> J
 
 
 def set_up_for(services: Services, options: argparse.Namespace, source: Source) -> Setup:
-    """Without a model named anywhere the one that needs no key summarises, by rules."""
+    """The setup for a source. If no model is named anywhere, the rehearsal model, which needs no key, summarises."""
     model = source.model or ("" if source.recorded else services.default_model)
     return set_up(services, options_of(options), source._replace(model=model))
 
 
 async def _compact(job: Job) -> SummaryDraft:
-    """Preview, question, hooks, draft, and the event; a refusal is noted in the log and raised."""
+    """Show the preview, ask, draft the summary and store it. A refusal is logged and raised."""
     options, setup, session = job.options, job.setup, job.session
     hooks = Hooks(job.services.settings.hooks, installed_hooks()) if session else Hooks()
     async with compactor_for(job.services, options_of(options), setup, digest=options.digest) as compactor:
@@ -102,32 +102,32 @@ async def _compact(job: Job) -> SummaryDraft:
             if not options.json:
                 _show(planned.preview, own=options.summary is not None)
             _agree(planned.preview, setup, agreed, can_ask=not options.json and sys.stdin.isatty())
-            tell = silent if options.json else tell_progress
-            noted, draft = await compacting.draft(planned, digest=digest, tell=tell)
+            report = silent if options.json else print_progress
+            noted, draft = await compacting.draft(planned, digest=digest, tell=report)
             draft = await in_background(_edited, job, compactor, draft)
-            said: list[Body] = [*noted]
+            bodies: list[Body] = [*noted]
             async for body in compacting.accept(planned, draft):
-                said.append(body)
+                bodies.append(body)
                 if session:
-                    session.append(*said if isinstance(body, Compaction) else [body])
+                    session.append(*bodies if isinstance(body, Compaction) else [body])
         except CompactionRefused as refused:
-            # That there is nothing to compact is no failure of anything.
+            # Having nothing to compact is not a failure.
             if session and refused.kind != "nothing":
                 session.append(failure_of(refused))
             raise
         if session:
-            warn(each.message for each in said if isinstance(each, Failure))
+            warn(each.message for each in bodies if isinstance(each, Failure))
     warn(draft.problems)
     return draft
 
 
 def _own_summary(options: argparse.Namespace) -> str | None:
-    """The summary that the user gives, if one."""
+    """The text of `--summary`, if given."""
     return None if options.summary is None else read_text(options.summary)[1].strip()
 
 
 def _edited(job: Job, compactor: Compactor, draft: SummaryDraft) -> SummaryDraft:
-    """The draft as the options want it: with a text of the user's own, with all that it lost."""
+    """Apply `--summary` and `--add-lost` to the draft."""
     if job.summary is not None:
         draft = replace(compactor.edited(job.events, draft, job.summary), made_by=BY_HAND)
     return compactor.with_lost(job.events, draft) if job.options.add_lost else draft
@@ -138,8 +138,8 @@ def warn(lines: Any) -> None:
         print(printable(f"· {line}"), file=sys.stderr)
 
 
-def tell_progress(progress: Progress) -> None:
-    """A line for each stage and request; what comes in between is for a screen."""
+def print_progress(progress: Progress) -> None:
+    """Print a line for each stage and request, and none for the steps between."""
     asks = progress.stage in ("summarising", "merging")
     if not progress.characters and (asks or not progress.part):
         part = f" part {progress.part} of {progress.parts}" if asks and progress.parts > 1 else ""
@@ -155,7 +155,7 @@ def _show(preview: CompactionPreview, *, own: bool) -> None:
 
 
 def _agree(preview: CompactionPreview, setup: Setup, agreed: bool, *, can_ask: bool) -> None:
-    """Ask, where somebody can answer; no is the default. What frees too little needs a yes in any case."""
+    """Ask the user, if there is one. A compaction that frees too little needs a yes in any case."""
     if agreed:
         return
     if can_ask and not agrees(question(preview.tokens_before, setup.limits.window)):
@@ -165,14 +165,14 @@ def _agree(preview: CompactionPreview, setup: Setup, agreed: bool, *, can_ask: b
 
 
 def _print(job: Job, draft: SummaryDraft) -> None:
-    """The summary, what it lost, and the new usage."""
+    """Print the summary, what it lost, and the new usage."""
     window, audit = job.setup.limits.window, draft.audit
     print("\n".join(printable_lines(draft.summary)))
     print()
     print(f"audit    {len(audit.kept):,} of {len(audit.kept) + len(audit.lost):,} facts kept ({percent(audit.score)})")
     _print_facts("lost", audit.lost)
     if audit.unlisted:
-        print(f"lost     {audit.unlisted:,} lesser facts beside these, which no list has room for")
+        print(f"lost     {audit.unlisted:,} more facts of less weight, too many to list")
     _print_facts("dropped", [fact._replace(text=f"{fact.text}, in the previous summary") for fact in audit.forgotten])
     before, after = draft.preview.tokens_before, draft.tokens_after
     print(f"by       {printable(draft.made_by)}, {draft.preview.source_tokens:,} to {draft.summary_tokens:,} tokens")
@@ -195,7 +195,7 @@ def _print_facts(what: str, facts: Sequence[Fact]) -> None:
 
 
 def as_json(draft: SummaryDraft) -> dict[str, Any]:
-    """The documented form."""
+    """A draft as JSON; `docs/json.md` describes the keys."""
     preview, selected = draft.preview, draft.preview.selected
     return {
         "range": {"from": selected.first, "to": selected.last},
@@ -217,7 +217,7 @@ def as_json(draft: SummaryDraft) -> dict[str, Any]:
 
 
 def kept_json(selected: SelectedRange) -> list[dict[str, Any]]:
-    """The messages, calls and results of the range that stay in the request, and what is sent of each."""
+    """The messages, calls and results of the range that stay in the request, each with the text that is sent."""
     shortened = {each.seq: each.text for each in selected.kept if each.text}
     return [
         {
@@ -234,14 +234,14 @@ def kept_json(selected: SelectedRange) -> list[dict[str, Any]]:
 
 
 def refused_json(refused: CompactionRefused) -> dict[str, Any]:
-    """The same form for a compaction that is not made."""
+    """The same keys for a compaction that was refused."""
     sizes = ("tokens_before", "tokens_after", "source_tokens", "summary_tokens", "ratio", "request_ratio")
     empty: dict[str, Any] = dict.fromkeys(("range", "kept", *sizes, "summary", "audit", "made_by"))
     return {**empty, "trigger": "manual", "why": "by hand", "refused": str(refused), "problems": []}
 
 
 def audit_json(audit: Audit) -> dict[str, Any]:
-    """What was kept and lost."""
+    """An audit as JSON."""
     return {
         "score": round(audit.score, 4),
         "kept": [_fact(fact) for fact in audit.kept],

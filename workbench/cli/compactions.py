@@ -20,7 +20,7 @@ prints
 
     {"redo", "changes": [{"event", "target", "kind", "what"}], "tokens_before", "tokens_after", "window"}
 
-with the plan's totals before and after.
+with the total tokens of the plan before and after.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _as_json(
     source: Source, setup: Setup, plan: ContextPlan, found: Record, decision: CompactionDecision, coming: Forecast
 ) -> dict[str, Any]:
     policy = setup.loaded.policy.compaction
-    said = decision._asdict()
+    values = decision._asdict()
     return {
         "session": source.name,
         "policy": plan.policy,
@@ -84,7 +84,7 @@ def _as_json(
         "headless_mode": _headless_mode(policy),
         "tokens": plan.size,
         "window": plan.limits.window,
-        "decision": {key: said[key] for key in ("action", "trigger", "why", "question", "digest")},
+        "decision": {key: values[key] for key in ("action", "trigger", "why", "question", "digest")},
         "checks": [_check_json(check) for check in decision.checks.all],
         "next": coming._asdict(),
         "history": [_node_json(node) for node in tree(found)],

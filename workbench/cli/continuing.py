@@ -1,4 +1,4 @@
-"""`workbench continue`: go on from a summary of a session, in a new one."""
+"""`workbench continue`: start a new session from a summary of another."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import sys
 
-from workbench.cli.compact import BY_HAND, audit_json, tell_progress, warn
+from workbench.cli.compact import BY_HAND, audit_json, print_progress, warn
 from workbench.cli.options import options_of
 from workbench.compaction.continuation import SessionSummary
 from workbench.compaction.progress import silent
@@ -19,7 +19,7 @@ from workbench.traces.reading import read_text
 
 
 def run(options: argparse.Namespace) -> int:
-    """Make a session that goes on from a summary of another."""
+    """Create a session that starts with a summary of another."""
     with Services() as services:
         earlier = continuing.earlier_session(services, options_of(options), options.session)
         made = None if options.summary else asyncio.run(_summarised(services, options, earlier))
@@ -33,8 +33,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _summarised(services: Services, options: argparse.Namespace, earlier: EarlierSession) -> SessionSummary:
-    tell = silent if options.json else tell_progress
-    made = await continuing.summarised(services, options_of(options), earlier, digest=options.digest, progress=tell)
+    report = silent if options.json else print_progress
+    made = await continuing.summarised(services, options_of(options), earlier, digest=options.digest, progress=report)
     warn(made.problems)
     return made
 

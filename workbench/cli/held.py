@@ -1,4 +1,4 @@
-"""`workbench break`, `held` and `release`: breakpoints of the proxies that run, from other programs.
+"""`workbench break`, `held` and `release`: the breakpoints of running proxies.
 
 `held --json` prints
 
@@ -35,7 +35,7 @@ from workbench.wire.rewriting import items_in
 from workbench.wire.streams import loaded
 
 _LARGEST = 64 * 1024 * 1024
-"""Bytes of a request's body that is read from a file."""
+"""The most bytes to read from a file with a request's body."""
 
 
 def run_break(options: argparse.Namespace) -> int:
@@ -82,7 +82,7 @@ def run_break(options: argparse.Namespace) -> int:
 
 
 def run_held(options: argparse.Namespace) -> int:
-    """All that wait, or one with its items."""
+    """List the requests that wait, or the items of one."""
     if options.id:
         return _one(options)
     waiting = [(proxy, held) for proxy, state in control.states() for held in state.held]
@@ -98,7 +98,7 @@ def run_held(options: argparse.Namespace) -> int:
 
 
 def run_release(options: argparse.Namespace) -> int:
-    """As it was, unless something else is said."""
+    """Release a request: unchanged by default."""
     proxy, held = control.find_held(options.id)
     order = ReleaseOrder("as_it_was")
     if options.answer is not None:
@@ -116,8 +116,8 @@ def _one(options: argparse.Namespace) -> int:
     proxy, held = control.find_held(options.id)
     detail = control.detail_of(proxy, held.id)
     if options.json:
-        said = {"body": detail.body, "new": detail.new, "pinned": detail.pinned, "policy": detail.policy or None}
-        print_json({"held": _as_json(proxy, held), **said})
+        details = {"body": detail.body, "new": detail.new, "pinned": detail.pinned, "policy": detail.policy or None}
+        print_json({"held": _as_json(proxy, held), **details})
         return 0
     counter, new = estimator_for(held.model), frozenset(detail.new)
     rows = [
@@ -150,8 +150,8 @@ def _read_body(name: str) -> dict[str, Any]:
 def _row(held: HeldSummary) -> tuple[str, ...]:
     share = percent(held.tokens / held.window) if held.window else "–"
     waits = f"{max(0, round(time.time() - held.since)):,} s"
-    said = (held.id, held.agent or "–", held.model, f"~{held.tokens:,}", share, waits, held.rule, held.why)
-    return tuple(map(printable, said))
+    cells = (held.id, held.agent or "–", held.model, f"~{held.tokens:,}", share, waits, held.rule, held.why)
+    return tuple(map(printable, cells))
 
 
 def _as_json(proxy: RunningProxy, held: HeldSummary) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from workbench.traces.reading import read_text
 
 
 def run_tokens(options: argparse.Namespace) -> int:
-    """Count a text."""
+    """Count the tokens of a text."""
     name, text = read_text(options.file)
     with Services() as services:
         setup = services.set_up(options_of(options))
@@ -50,7 +50,7 @@ def run_tokens(options: argparse.Namespace) -> int:
 
 
 def run_policies(options: argparse.Namespace) -> int:
-    """The presets and the user's own policies."""
+    """List the presets and the user's own policies."""
     found = [_described(name, "preset") for name in preset_names()]
     found += [_described(str(path), str(path)) for path in user_policies()]
     if options.json:
@@ -61,7 +61,7 @@ def run_policies(options: argparse.Namespace) -> int:
 
 
 def _described(ref: str, where: str) -> tuple[str, str, str]:
-    """Name, description and place of a policy; a broken one says what is wrong with it."""
+    """Name, description and place of a policy; for a broken one, the error is its description."""
     try:
         policy = load_policy(ref, env={}).policy
     except WrongCall as error:
@@ -70,7 +70,7 @@ def _described(ref: str, where: str) -> tuple[str, str, str]:
 
 
 def run_policy(options: argparse.Namespace) -> int:
-    """All knobs of one policy, and where each value came from."""
+    """Print all knobs of one policy, and where each value came from."""
     loaded = load_policy(options.name, sets=options.set or ())
     rows = describe(loaded)
     if options.json:
@@ -86,7 +86,7 @@ def run_policy(options: argparse.Namespace) -> int:
 
 
 def run_models(options: argparse.Namespace) -> int:
-    """The models of servers on this machine, then those that are known by name."""
+    """List the models of servers on this machine, then those in the catalogue."""
     with Services() as services:
         words = " ".join(options.query).lower().split()
         here = [
@@ -110,7 +110,7 @@ def run_models(options: argparse.Namespace) -> int:
 
 
 def run_local(options: argparse.Namespace) -> int:
-    """The servers on this machine that offer models, with the windows they report."""
+    """List the servers on this machine that offer models, with the windows they report."""
     with Services() as services:
         servers = look_around(services.routes.ports)
     if options.json:
@@ -127,14 +127,14 @@ def run_local(options: argparse.Namespace) -> int:
 
 
 def model_json(info: ModelInfo) -> dict[str, Any]:
-    """A model in the documented form; prices are in US dollars per token."""
-    told = {**asdict(info), "capabilities": sorted(info.capabilities)}
-    del told["long_prices"]
-    return told
+    """A model as JSON; prices are in US dollars per token."""
+    found = {**asdict(info), "capabilities": sorted(info.capabilities)}
+    del found["long_prices"]
+    return found
 
 
 def run_model(options: argparse.Namespace) -> int:
-    """All that is known of one model, and how."""
+    """Print everything known about one model, and where it comes from."""
     with Services() as services:
         offer = services.routes.offer(options.name)
         info = corrected(services.catalogue.find(options.name), None, offer.model.window if offer else None)

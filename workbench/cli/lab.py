@@ -44,7 +44,7 @@ from workbench.sources.services import Services
 
 
 def run(options: argparse.Namespace) -> int:
-    """Replay every source under every policy, and tell what that would have been."""
+    """Replay every source under every policy, and print or write the results."""
     kinds = {"csv": options.csv, "html": options.html, "parquet": options.parquet}
     file = next((ResultFile(kind, name) for kind, name in kinds.items() if name is not None), None)
     if file is not None:
@@ -70,8 +70,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _policies(refs: Sequence[str], asked: Options, services: Services) -> tuple[LabPolicy, ...]:
-    """Each once; files of one name are called by their paths. What is wrong with the call itself is told here once, and
-    not of every source."""
+    """The policies without duplicates; files with the same name are called by their paths. A mistake in the call is
+    raised here once, and not for every source."""
     names: dict[str, str] = {}
     for ref in refs:
         setup = services.set_up(replace(asked, policy=ref, knobs=() if ref == RECORDED else asked.knobs))
@@ -81,7 +81,7 @@ def _policies(refs: Sequence[str], asked: Options, services: Services) -> tuple[
 
 
 def _replayed(options: argparse.Namespace, services: Services) -> list[TaskOutcome]:
-    """What became of every source."""
+    """The outcome of every source."""
     asked = options_of(options)
     policies = _policies(options.policies or all_policies(), asked, services)
     with saying("looking for transcripts…"):

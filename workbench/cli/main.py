@@ -21,7 +21,7 @@ from workbench.config.variables import clear_start_block
 
 
 class _Version(argparse.Action):
-    """Prints the version of the installed package; looking it up takes time that no other command should pay for."""
+    """Prints the version of the installed package. Finding it is slow, so only this option does it."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
         from importlib.metadata import version
@@ -31,7 +31,7 @@ class _Version(argparse.Action):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; the result is the exit code."""
+    """Run one command and return the exit code."""
     clear_start_block()
     _mend_streams()
     try:
@@ -52,13 +52,13 @@ def _called(arguments: Sequence[str] | None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        return 0  # the reader went away, as `head` does
+        return 0  # the reader has closed the pipe, as `head` does
     except OSError as error:
         return _complain(f"{error.filename or 'output'}: {error.strerror or error}", 1)
 
 
 def _leave_streams() -> None:
-    """What cannot be written any more, because its reader or terminal is gone, is not tried again at exit."""
+    """Flush the streams. If a reader or terminal is gone, Python must not try again at exit."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
@@ -74,7 +74,7 @@ def _complain(message: str, code: int) -> int:
 
 
 def _mend_streams() -> None:
-    """A closed stream reads as empty and swallows what is written, and what is written is UTF-8."""
+    """Replace closed streams by the null device, and write UTF-8."""
     sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115 - as long-lived as the program
     sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
@@ -84,7 +84,7 @@ def _mend_streams() -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
-    """Import the command's module only now: `workbench tokens` needs no screen."""
+    """Import the command's module and run it. Only now, because `workbench tokens` needs no screen."""
     module, function = options.run.split(":")
     command: Callable[[argparse.Namespace], int] = getattr(import_module(module), function)
     return command(options)

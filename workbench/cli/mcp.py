@@ -1,4 +1,4 @@
-"""`workbench mcp`: the configured servers, their tools, and what telling a model of them takes."""
+"""`workbench mcp`: the configured servers, their tools, and the tokens of the definitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.sources.services import Services
 
 
 def run(options: argparse.Namespace) -> int:
-    """Start the servers, ask them for their tools, and print those with their tokens."""
+    """Start the servers, ask for their tools, and print the tools with their tokens."""
     with Services() as services:
         servers = check_config(services.settings.mcp, str(services.settings.file))
         setup = services.set_up(options_of(options))

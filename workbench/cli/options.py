@@ -1,4 +1,4 @@
-"""From the words of the command line to the options of a session: `argparse` ends here."""
+"""Turns parsed arguments into the options of a session. No code below this uses `argparse`."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from workbench.sources.options import Options
 
 
 def options_of(arguments: argparse.Namespace) -> Options:
-    """What the user asked for. Not every command takes everything; what it does not take was not said."""
-    said = vars(arguments)
+    """The options of a session. An argument that the command does not have counts as not given."""
+    given = vars(arguments)
     return Options(
-        model=said.get("model") or "",
-        policy=said.get("policy") or "",
-        knobs=tuple(said.get("set") or ()),
-        window=said.get("window"),
-        reserve=said.get("reserve"),
-        api_base=said.get("api_base") or "",
-        fallbacks=tuple(said.get("fallback") or ()),
-        allow=tuple(said.get("allow") or ()),
-        without=tuple(said.get("without") or ()),
-        follow=bool(said.get("follow")),
+        model=given.get("model") or "",
+        policy=given.get("policy") or "",
+        knobs=tuple(given.get("set") or ()),
+        window=given.get("window"),
+        reserve=given.get("reserve"),
+        api_base=given.get("api_base") or "",
+        fallbacks=tuple(given.get("fallback") or ()),
+        allow=tuple(given.get("allow") or ()),
+        without=tuple(given.get("without") or ()),
+        follow=bool(given.get("follow")),
     )

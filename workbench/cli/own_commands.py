@@ -1,24 +1,24 @@
-"""The commands for sessions of one's own, and what there is to know of models and policies."""
+"""The arguments of the commands for own sessions, models and policies."""
 
 from __future__ import annotations
 
-from workbench.cli.arguments import Commands, Parser, add_command, add_json, add_wishes, count
+from workbench.cli.arguments import Commands, Parser, add_command, add_json, add_plan_options, count
 
 OVERRIDES = ("pin", "unpin", "mask", "unmask", "exclude", "include")
-"""`OverrideAction`, said again: the events take longer to import than all else that reads the command line."""
+"""The same as `OverrideAction`. Importing it would take longer than all the rest of the parser."""
 
 
 def add_open(commands: Commands[Parser]) -> None:
     """`open`."""
     parser = add_command(commands, "open", "cli.screen:run", "open a session or a file on the full screen")
     parser.add_argument("source", metavar="SOURCE", help="a session or a file")
-    parser.add_argument("--follow", action="store_true", help="read a file anew while another agent writes it")
-    add_wishes(parser)
+    parser.add_argument("--follow", action="store_true", help="read a file again while another agent writes it")
+    add_plan_options(parser)
 
 
 def add_serve(commands: Commands[Parser]) -> None:
     """`demo`, `serve`."""
-    add_command(commands, "demo", "cli.screen:run_demo", "a recorded session to look around in; nothing of it is kept")
+    add_command(commands, "demo", "cli.screen:run_demo", "a recorded session to look around in; nothing you do is kept")
     parser = add_command(commands, "serve", "cli.serve:run", "the full screen in a browser (needs the extra `serve`)")
     parser.add_argument(
         "source", metavar="SOURCE", nargs="?", help="a session or a file; this folder's last session by default"
@@ -31,7 +31,7 @@ def add_plan(commands: Commands[Parser]) -> None:
     """`plan`, `requests`."""
     parser = add_command(commands, "plan", "cli.plan:run", "what the model would see, item by item, and why")
     parser.add_argument("source", metavar="SOURCE", help="a session, a file (FILE#2: its second conversation), or -")
-    add_wishes(parser)
+    add_plan_options(parser)
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--at", type=int, metavar="SEQ", help="as it was after this event")
     where.add_argument("--nth", type=int, metavar="N", help="the N-th request, as `workbench requests` lists them")
@@ -39,7 +39,7 @@ def add_plan(commands: Commands[Parser]) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--json", action="store_true", help="print JSON, for programs")
     what.add_argument("--request", action="store_true", help="print the request's body itself")
-    text = "the requests of a session or a file: what was reported for each, and what of it is known"
+    text = "the requests of a session or a file: what was reported for each, and how much is known"
     parser = add_command(commands, "requests", "cli.requests:run", text)
     parser.add_argument("source", metavar="SOURCE", help="a session, a file (FILE#2: its second conversation), or -")
     add_json(parser)
@@ -48,7 +48,7 @@ def add_plan(commands: Commands[Parser]) -> None:
 def add_ask(commands: Commands[Parser]) -> None:
     """`ask`."""
     parser = add_command(commands, "ask", "cli.ask:run", "one turn with a model, without a screen")
-    add_wishes(parser)
+    add_plan_options(parser)
     parser.add_argument("message", metavar="MESSAGE", help="what to say; - reads standard input")
     parser.add_argument("--session", metavar="SESSION", help="continue this session; a new one by default")
     parser.add_argument("--api-base", metavar="URL", help="the address of a server of your own")
@@ -95,7 +95,7 @@ def add_compact(commands: Commands[Parser]) -> None:
     """`compact`, `continue`."""
     parser = add_command(commands, "compact", "cli.compact:run", "replace the past by a summary that can be undone")
     parser.add_argument("source", metavar="SOURCE", help="a session, or a file, of which nothing is stored")
-    add_wishes(parser)
+    add_plan_options(parser)
     _add_summariser(parser)
     parser.add_argument("--summary", metavar="FILE", help="this text of yours as the summary; - reads standard input")
     parser.add_argument("--add-lost", action="store_true", help="put what the summary lost behind it")
@@ -123,7 +123,7 @@ def add_compactions(commands: Commands[Parser]) -> None:
     text = "what was summarised, what comes next, and the counters"
     parser = add_command(commands, "compactions", "cli.compactions:run", text)
     parser.add_argument("session", metavar="SESSION")
-    add_wishes(parser)
+    add_plan_options(parser)
     add_json(parser)
     parser = add_command(commands, "undo", "cli.compactions:run_undo", "undo the last compaction or override")
     parser.add_argument("session", metavar="SESSION")
@@ -166,7 +166,7 @@ def add_info(commands: Commands[Parser]) -> None:
     parser.add_argument("--model", "-m", metavar="MODEL", help="count as this model does")
     add_json(parser)
 
-    parser = add_command(commands, "policies", "cli.info:run_policies", "the policies there are")
+    parser = add_command(commands, "policies", "cli.info:run_policies", "list the policies")
     add_json(parser)
     more = parser.add_subparsers(metavar="show NAME", parser_class=Parser)
     show = add_command(more, "show", "cli.info:run_policy", "all knobs of a policy and where each value came from")

@@ -49,22 +49,22 @@ def run(options: argparse.Namespace) -> int:
 
 
 class FoundPlan(NamedTuple):
-    """A plan, and what it is the plan of."""
+    """A plan, and which request it is for."""
 
     plan: ContextPlan
     setup: Setup
     source: Source
     view: Literal["recorded", "what-if"]
-    """Whether it shows what was sent (or what a session of ours sends next), or what another policy would send."""
+    """recorded: what was sent, or what our session sends next; what-if: what another policy would send."""
     reported: int | None = None
-    """What the provider counted for the request that was recorded, whatever is planned."""
+    """The tokens that the provider reported for the recorded request, even if the plan is a what-if."""
     number: int | None = None
-    """Which request of the source it is; None: the one that would come next."""
+    """The number of the request in the source; None: the next one."""
     requests: int = 0
     body: dict[str, Any] | None = None
-    """The request as it went over the wire, where it is in the log."""
+    """The body as it was sent, if it is in the log."""
     by_hand: bool = False
-    """Whether somebody answered it in the model's place."""
+    """Whether a person answered it instead of the model."""
 
 
 def _find(services: Services, options: argparse.Namespace) -> FoundPlan:
@@ -118,7 +118,7 @@ def _upto(source: Source, seq: int) -> Source:
 
 
 def as_json(found: FoundPlan, full: bool = False) -> dict[str, Any]:
-    """The plan in the documented form."""
+    """The plan as JSON; `docs/json.md` describes the keys."""
     made, learnt = found.plan, found.setup.calibration
     budget = made.budget._asdict()
     if not made.unattributed:
@@ -135,7 +135,7 @@ def as_json(found: FoundPlan, full: bool = False) -> dict[str, Any]:
         "request": found.number,
         "reported": found.reported,
         "unattributed": made.unattributed if made.reported is not None or learnt else None,
-        "beside": beside_json(made.beside, made.unattributed) if made.reported is not None else None,
+        "beside": outside_rows_json(made.beside, made.unattributed) if made.reported is not None else None,
         "calibration": None if learnt is None else calibration_json(learnt),
         "max_output": made.max_output,
         "warnings": list(made.warnings),
@@ -143,13 +143,13 @@ def as_json(found: FoundPlan, full: bool = False) -> dict[str, Any]:
     }
 
 
-def beside_json(beside: Beside, unattributed: int) -> dict[str, int]:
-    """What is known of a request's part that is in no row, and what is left of it, in the documented form."""
-    return {**beside._asdict(), "unexplained": unattributed - beside.tokens}
+def outside_rows_json(known: Beside, unattributed: int) -> dict[str, int]:
+    """As JSON: what is known about the tokens of a request that are in no row, and how many remain unexplained."""
+    return {**known._asdict(), "unexplained": unattributed - known.tokens}
 
 
 def calibration_json(learnt: Calibration) -> dict[str, Any]:
-    """What a session's reports taught, in the documented form."""
+    """As JSON: how we correct our counts, learnt from a session's reports."""
     spread = None if learnt.spread is None else round(learnt.spread, 4)
     return {
         "factor": round(learnt.factor, 4),
@@ -198,7 +198,7 @@ def _print_table(found: FoundPlan, full: bool) -> None:
 def _table_row(row: Item, most: int | None) -> tuple[str, ...]:
     why = row.edits[-1].why if row.edits else ""
     text = printable(row.text if row.text is not None else row.original)[:most]
-    said = f"{why} | {text}" if why else text
+    shown = f"{why} | {text}" if why else text
     return (
         "–" if row.seq is None else str(row.seq),
         str(row.turn),
@@ -206,7 +206,7 @@ def _table_row(row: Item, most: int | None) -> tuple[str, ...]:
         f"{'' if row.exact else '~'}{row.tokens:,}",
         f"{row.original_tokens:,}" if row.original_tokens != row.tokens else "",
         f"{SIGNS[row.state]} {state_words(row.state)}{' ⚑' if row.pinned else ''}",
-        said,
+        shown,
     )
 
 
@@ -218,8 +218,8 @@ def _view_words(found: FoundPlan) -> str:
     made = found.plan
     which = f"request {found.number:,} of {found.requests:,}" if found.number else "the next request"
     if found.view == "what-if":
-        beside = f"; {found.reported:,} were reported for it" if found.reported else ""
-        return f"what-if: {which} under {printable(made.policy)}{beside}"
+        reported = f"; {found.reported:,} were reported for it" if found.reported else ""
+        return f"what-if: {which} under {printable(made.policy)}{reported}"
     if made.reported is None:
         if found.number:
             return f"recorded: {which}; {BY_HAND if found.by_hand else 'nothing was reported for it'}"
@@ -254,7 +254,7 @@ def summary(found: FoundPlan) -> list[str]:
 
 
 def _skipped(source: Source) -> list[str]:
-    """What of a file could not be read, in a line."""
-    told = [event.body.message for event in source.events if isinstance(event.body, Failure)]
-    skipped = [printable(each) for each in told if each.startswith("skipped: ")]
+    """In one line, the parts of a file that could not be read."""
+    messages = [event.body.message for event in source.events if isinstance(event.body, Failure)]
+    skipped = [printable(each) for each in messages if each.startswith("skipped: ")]
     return [f"{skipped[0]}{f', and {len(skipped) - 1:,} more like it' if len(skipped) > 1 else ''}"] if skipped else []

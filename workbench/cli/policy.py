@@ -1,12 +1,12 @@
-"""`workbench policy`: what the sessions of proxies that run are sent under, to be looked at and changed.
+"""`workbench policy`: show and change the policies that running proxies apply to their sessions.
 
 `policy --json` prints `{"sessions": [...]}`, an object for each of them:
 
     {"session", "title", "pid", "agent", "policy", "knobs", "own", "results", "batches", "leaving"}
 
-where `policy` is null for one that is sent as it is, `own` says whether that was said of this session, `results` are
+where `policy` is null for one that is sent unchanged, `own` says whether this was set for this session, `results` are
 those of its last request that were masked or cut, `batches` those that can be undone, and `leaving` the results that
-are whole again from the next batch on. `policy SESSION --json` prints that object alone, with `preview` in it where a
+are whole again from the next batch on. `policy SESSION --json` prints that object alone, with `preview` in it if a
 policy was named: `{"tokens", "masked", "cut", "freed", "whole", "cache", "is_due"}`.
 """
 
@@ -26,7 +26,7 @@ from workbench.sources.services import Services
 
 
 def run(options: argparse.Namespace) -> int:
-    """List them; with a session, tell of it, and where something is wished for, what that would change, and do it."""
+    """List the sessions, or show one. With a policy: show what it would change, and set it."""
     if not options.session:
         if options.name or options.set or options.undo:
             raise WrongCall("expected a session: workbench policy lists those that pass a proxy")
@@ -40,19 +40,19 @@ def run(options: argparse.Namespace) -> int:
         ahead = None if wish is None or wish.do == "undo" else _ahead(services, session, wish, at[1] if at else None)
     if ahead is not None and not options.json:
         print(printable(ahead.words))
-        print(printable(f"{ahead.preview}") if ahead.preview else "no request of it is in the log whole yet")
+        print(printable(f"{ahead.preview}") if ahead.preview else "the log has no whole request of it yet")
     if wish is not None and at is not None and not options.dry_run:
         at = at[0], control.order_policy(at[0], session, wish)
     if options.json:
-        told = {"session": session, "title": title} if at is None else _as_json(*at, title)
-        print_json(told | ({"preview": ahead.preview and ahead.preview._asdict()} if ahead is not None else {}))
+        shown = {"session": session, "title": title} if at is None else _as_json(*at, title)
+        print_json(shown | ({"preview": ahead.preview and ahead.preview._asdict()} if ahead is not None else {}))
     elif at is not None and not (options.dry_run and ahead is not None):
         print(printable(f"{title}: {policy_words(at[1])}"))
     return 0
 
 
 def _found(services: Services, ref: str) -> tuple[str, str]:
-    """The session that is meant, and what it is called."""
+    """The id and the title of a session."""
     info = services.store.info(ref)
     return info.id, info.title or info.id
 
@@ -61,7 +61,7 @@ def _wish(options: argparse.Namespace, now: SessionPolicy | None) -> PolicyOrder
     knobs = tuple(options.set or ())
     if options.undo:
         if options.name or knobs:
-            raise WrongCall("--undo: expected no policy beside it")
+            raise WrongCall("--undo: expected no policy with it")
         return PolicyOrder("undo")
     if options.name in (OFF, DEFAULT):
         if knobs:
@@ -86,9 +86,9 @@ def _list(options: argparse.Namespace) -> int:
         with suppress(WorkbenchError):
             found += ((proxy, each) for each in control.policies_of(proxy))
     with Services() as services:
-        titles = {told.session: _title(services, told.session) for _, told in found}
+        titles = {each.session: _title(services, each.session) for _, each in found}
     if options.json:
-        print_json({"sessions": [_as_json(proxy, told, titles[told.session]) for proxy, told in found]})
+        print_json({"sessions": [_as_json(proxy, each, titles[each.session]) for proxy, each in found]})
     elif not found:
         print(
             "(nothing has passed the proxies that run yet)"
@@ -101,10 +101,10 @@ def _list(options: argparse.Namespace) -> int:
             tuple(
                 map(
                     printable,
-                    (told.session, told.agent or proxy.agent or "–", titles[told.session], policy_words(told)),
+                    (each.session, each.agent or proxy.agent or "–", titles[each.session], policy_words(each)),
                 )
             )
-            for proxy, told in found
+            for proxy, each in found
         ]
         print("\n".join(table(heads, rows, frozenset(), line_width())))
     return 0
@@ -116,17 +116,17 @@ def _title(services: Services, session: str) -> str:
     return ""
 
 
-def _as_json(proxy: RunningProxy, told: SessionPolicy, title: str) -> dict[str, Any]:
-    policy = told.policy
+def _as_json(proxy: RunningProxy, about: SessionPolicy, title: str) -> dict[str, Any]:
+    policy = about.policy
     return {
-        "session": told.session,
+        "session": about.session,
         "title": title,
         "pid": proxy.pid,
-        "agent": told.agent or proxy.agent or None,
+        "agent": about.agent or proxy.agent or None,
         "policy": policy and policy.policy,
         "knobs": [] if policy is None else list(policy.knobs),
-        "own": told.own,
-        "results": told.results,
-        "batches": told.batches,
-        "leaving": told.leaving,
+        "own": about.own,
+        "results": about.results,
+        "batches": about.batches,
+        "leaving": about.leaving,
     }

@@ -1,4 +1,4 @@
-"""The steps of a turn as they are printed: for people, as the log's events, or as all that passes by."""
+"""Prints the steps of a turn: for people, as the log's events, or as everything that happens."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from workbench.log.session import Session
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
 from workbench.views.values import Level, WindowUse
 
-Tell = Callable[[Step], None]
+PrintStep = Callable[[Step], None]
 _ENDINGS = {
     "length": "the answer ends here because the model may write no more at once",
     "refused": "the model or its provider's filter declined to answer",
     "empty": "the model answered with nothing",
 }
-"""Answers that ended, but not because all was said."""
+"""Finish reasons of answers that are not complete."""
 
 
-def tell_people(step: Step) -> None:
-    """The answer goes to standard output as it streams; what happens around it to standard error."""
+def print_for_people(step: Step) -> None:
+    """Print the answer to standard output as it streams, and everything else to standard error."""
     match step:
         case Streamed(Text(text)):
             sys.stdout.write("\n".join(printable_lines(text)))
@@ -38,8 +38,8 @@ def tell_people(step: Step) -> None:
             _aside(f"the earlier conversation is summarised{part}")
         case Planned(plan, iteration):
             short = short_answer(plan.limits, plan.totals.tokens)
-            for told in plan.warnings if iteration == 1 else filter(None, [short]):
-                _aside(told)
+            for warning in plan.warnings if iteration == 1 else filter(None, [short]):
+                _aside(warning)
         case Waiting(wait):
             left = f"{wait.seconds_left:.0f} s until try {wait.try_number}"
             _aside(f"{wait.failure.category.replace('_', ' ')}; {left}")
@@ -47,7 +47,7 @@ def tell_people(step: Step) -> None:
             match event.body:
                 case AssistantMessage(content=content, finish=finish):
                     if content:
-                        print(flush=True)  # what comes after it is on a line of its own
+                        print(flush=True)  # the next output starts on a line of its own
                     if finish in _ENDINGS:
                         _aside(_ENDINGS[finish])
                 case ToolCall(tool=tool, arguments=arguments):
@@ -61,47 +61,47 @@ def tell_people(step: Step) -> None:
 
 
 COLOURS: dict[Level, str] = {"calm": "32", "warm": "33", "hot": "31"}
-"""Of a terminal: green, yellow, red."""
+"""Terminal colours: green, yellow, red."""
 
 
 def token_line(usage: Usage, window: int, colour: bool) -> str:
-    """What stands behind an answer: how full the window was, and how long the answer is."""
+    """The line after an answer: how full the window was, and how long the answer is."""
     use = WindowUse(usage.estimate if usage.prompt is None else usage.prompt, window)
     figures = f"\x1b[{COLOURS[use.level]}m{use}\x1b[0m" if colour else str(use)
     return f"[tokens: {figures} | response: {usage.completion:,} tokens]"
 
 
-class Complete:
-    """Tells what it is given, and every event of the log that nobody told of: the first settings, hooks that failed."""
+class StepPrinter:
+    """Prints steps, and the events of the log that are no steps: the first settings, hooks that failed."""
 
-    def __init__(self, tell: Tell, session: Session, told: int) -> None:
-        """`told`: the last event of the log that is not news."""
-        self._tell = tell
+    def __init__(self, show: PrintStep, session: Session, printed: int) -> None:
+        """`printed`: the last event of the log that needs no printing."""
+        self._show = show
         self._session = session
-        self._told = told
+        self._printed = printed
 
     def __call__(self, step: Step) -> None:
-        """One step, and before it what stands before it in the log."""
+        """Print a step, after the events before it in the log."""
         if isinstance(step, Appended):
             self.catch_up(step.event.seq - 1)
-            self._told = max(self._told, step.event.seq)
-        self._tell(step)
+            self._printed = max(self._printed, step.event.seq)
+        self._show(step)
 
     def answered(self, usage: Usage, window: int) -> None:
-        """The turn is over; people are told how full the window was at its last request."""
-        if self._tell is tell_people:
+        """Print for people how full the window was at the last request of the turn."""
+        if self._show is print_for_people:
             print(token_line(usage, window, sys.stderr.isatty() and not os.environ.get("NO_COLOR")), file=sys.stderr)
 
     def catch_up(self, upto: int) -> None:
-        """Tell what nobody told of, up to an event."""
-        if upto > self._told:
-            for event in self._session.events(self._told, upto):
-                self._tell(Appended(event))
-            self._told = upto
+        """Print the events up to `upto` that were not printed yet."""
+        if upto > self._printed:
+            for event in self._session.events(self._printed, upto):
+                self._show(Appended(event))
+            self._printed = upto
 
 
 def _compacted(made: Compaction) -> str:
-    """The notice of a compaction that nobody asked for just now."""
+    """The notice of an automatic compaction."""
     noted = details(made.meta)
     figures = ""
     if noted.tokens_before is not None and noted.tokens_after is not None:
@@ -116,16 +116,16 @@ def _aside(text: str, most: int | None = None) -> None:
     print(printable(f"· {text}")[:most], file=sys.stderr)
 
 
-def tell_events(step: Step) -> None:
-    """One line for each event, as it stands in the log."""
+def print_events(step: Step) -> None:
+    """Print one line for each event, as it is in the log."""
     if isinstance(step, Appended):
         print(escaped_json(encode(step.event)), flush=True)
 
 
-def tell_all(step: Step) -> None:
-    """The events' lines, and between them lines with the key `step` for what passes by and is in no log."""
+def print_all(step: Step) -> None:
+    """Print the events' lines, and lines with the key `step` for everything that is not logged."""
     if isinstance(step, Appended):
-        tell_events(step)
+        print_events(step)
     else:
         print_json(_passing(step), indent=None)
 

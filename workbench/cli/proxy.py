@@ -1,4 +1,4 @@
-"""`workbench proxy`: stands between an agent and its model, and records what passes."""
+"""`workbench proxy`: passes requests between an agent and its model, and records them."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ from workbench.proxy.server import ProxyServer
 from workbench.rehearsal.server import RehearsalServer
 
 KEPT = 10
-"""Requests that a rehearsal behind the proxy remembers."""
+"""Requests that a rehearsal model behind the proxy keeps."""
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until Ctrl+C, or until the command that was given ends."""
+    """Serve until Ctrl+C, or until the given command ends."""
     if not 0 <= options.port <= 65535:
         raise WrongCall(f"--port: expected a number from 0 to 65535, got {options.port}")
     for rule in options.rules:
@@ -60,17 +60,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 class _Way(NamedTuple):
-    """What requests are sent under."""
+    """The policy that the proxy applies to requests."""
 
     setup_for: SetupFor
     policy: WayPolicy | None
-    """None: as they are, unless something else is said of a session."""
+    """None: requests pass unchanged, unless a session has a policy of its own."""
     about: str
     """What it does, in words."""
 
 
 def _way(options: argparse.Namespace, own: ProxySettings, settings: Settings, catalogue: Catalogue) -> _Way:
-    """A policy that cannot be read is told now."""
+    """Load the policy; raises WrongCall if that fails."""
     setup_for = setups(settings, catalogue)
     if not options.policy and not options.set:
         return _Way(setup_for, None, "")
@@ -104,8 +104,8 @@ async def _serve(
         if not command and not options.json and sys.stdout.isatty():
             server.passed = lambda request: print(printable(str(request)), flush=True)
         stack.enter_context(registered(server.control, agent))
-        stack.callback(_tell_figures, policies, way)
-        _tell(options, server.address, upstreams, way.about)
+        stack.callback(_print_figures, policies, way)
+        _print_address(options, server.address, upstreams, way.about)
         if command:
             started = launch(command, server.address, folder, rehearsal=is_rehearsal)
             code = await _with(started, stopped)
@@ -120,7 +120,7 @@ async def _serve(
 async def _recording(
     options: argparse.Namespace, own: ProxySettings, agent: str, policy: WayPolicy | None
 ) -> AsyncIterator[Recorder | None]:
-    """The recorder; where there is no store to write to, requests pass all the same."""
+    """The recorder. Without a store to write to, requests pass all the same."""
     if options.no_record:
         yield None
         return
@@ -136,7 +136,7 @@ async def _recording(
 
 @contextlib.contextmanager
 def _quiet_log() -> Iterator[None]:
-    """Report what goes wrong on standard error, and the same thing not again and again."""
+    """Report errors on standard error, but do not repeat the same one all the time."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("workbench proxy: %(message)s"))
     handler.addFilter(OncePerMinute())
@@ -154,15 +154,15 @@ def _warn(line: str) -> None:
     print(f"workbench proxy: {line}", file=sys.stderr, flush=True)
 
 
-def _tell_figures(policies: PassingPolicies, way: _Way) -> None:
+def _print_figures(policies: PassingPolicies, way: _Way) -> None:
     if way.policy is not None or policies.figures.requests:
         _warn(f"the policy {policies.figures}")
 
 
-def _tell(options: argparse.Namespace, address: str, upstreams: Upstreams, about: str) -> None:
+def _print_address(options: argparse.Namespace, address: str, upstreams: Upstreams, about: str) -> None:
     if options.json:
-        told = {"address": address, "dialects": get_args(Dialect), "to": upstreams.listed(), "policy": about or None}
-        print(json.dumps(told), flush=True)
+        found = {"address": address, "dialects": get_args(Dialect), "to": upstreams.listed(), "policy": about or None}
+        print(json.dumps(found), flush=True)
         return
     print(address, flush=True)
     if about:
@@ -176,7 +176,7 @@ def _tell(options: argparse.Namespace, address: str, upstreams: Upstreams, about
 
 
 async def _with(agent: Launch, stopped: asyncio.Event) -> int:
-    """Run the agent to its end; Ctrl+C is its own, and what ends us ends it."""
+    """Run the agent to its end. Ctrl+C is for the agent; a signal that ends us ends it, too."""
     if stopped.is_set():
         return 0
     try:
@@ -185,7 +185,7 @@ async def _with(agent: Launch, stopped: asyncio.Event) -> int:
         raise WrongCall(f"{agent.command[0]}: cannot be started: {error.strerror or error}") from error
     loop = asyncio.get_running_loop()
     with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers on its loops
-        loop.add_signal_handler(signal.SIGINT, lambda: None)  # the terminal tells the agent, too
+        loop.add_signal_handler(signal.SIGINT, lambda: None)  # the terminal sends it to the agent, too
         for each in heeded():
             loop.add_signal_handler(each, process.terminate)
         if stopped.is_set():

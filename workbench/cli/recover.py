@@ -1,4 +1,4 @@
-"""`workbench sessions recover`: what can be read of a damaged store, in a new one."""
+"""`workbench sessions recover`: copy what can be read from a damaged store into a new one."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from workbench.log.replacement import finish_replacement, replace_store
 from workbench.log.store import FILE_NAME
 
 _PREFIX = ".recovering-"
-"""Of the folder in which the new store is made."""
+"""The prefix of the folder in which the new store is made."""
 
 
 def run(options: argparse.Namespace) -> int:
-    """Recover, and say what was and what was not."""
+    """Recover, and print what was recovered and what was lost."""
     damaged = Path(options.file) if options.file else data_dir() / FILE_NAME
     finish_replacement(damaged)
     if not damaged.is_file():
@@ -47,47 +47,47 @@ def run(options: argparse.Namespace) -> int:
             made.replace(target)
         else:
             replace_store(made, target)
-    _tell(sessions, target, copy, options.json)
+    _print_result(sessions, target, copy, options.json)
     return 0
 
 
 def _remove_left_folders(parent: Path) -> None:
-    """Remove what recoveries that were killed have left; one that still runs has locked its folder."""
+    """Remove the folders of killed recoveries. A running one has locked its folder."""
     for left in parent.glob(f"{_PREFIX}*"):
         with suppress(OSError), locked_folder(left, 0):  # TimeoutError is one
             shutil.rmtree(left)
 
 
 def _refuse_open(store: Path) -> None:
-    """Whoever writes to the store now would go on writing to a file that has lost its name."""
+    """Raise Refused while a session is open: its process would go on writing to the replaced file."""
     for file in sorted((store.parent / "locks").glob("*.lock")):
         lock = WriterLock(file)
         if lock.taken():
             raise Refused(f"session {file.stem} is open in {lock.holder()}; close it there first")
 
 
-def _beside(store: Path, ending: str) -> Path:
+def _with_suffix(store: Path, ending: str) -> Path:
     return store.with_name(store.name + ending)
 
 
 def _keep_copy(store: Path) -> Path:
-    """The file as it is, and its write-ahead log, under another name."""
-    stem = _beside(store, f".damaged-{datetime.now():%Y%m%d-%H%M%S}")
+    """Copy the file and its write-ahead log to another name."""
+    stem = _with_suffix(store, f".damaged-{datetime.now():%Y%m%d-%H%M%S}")
     copy, number = stem, 1
     while copy.exists():
         number += 1
         copy = stem.with_name(f"{stem.name}-{number}")
     try:
-        if _beside(store, "-wal").exists():
-            copy_file(_beside(store, "-wal"), _beside(copy, "-wal"))
+        if _with_suffix(store, "-wal").exists():
+            copy_file(_with_suffix(store, "-wal"), _with_suffix(copy, "-wal"))
         copy_file(store, copy, new=True)
     except BaseException:
-        _beside(copy, "-wal").unlink(missing_ok=True)
+        _with_suffix(copy, "-wal").unlink(missing_ok=True)
         raise
     return copy
 
 
-def _tell(sessions: list[RecoveredSession], target: Path, copy: Path | None, as_json: bool) -> None:
+def _print_result(sessions: list[RecoveredSession], target: Path, copy: Path | None, as_json: bool) -> None:
     events, lost, texts = (sum(getattr(each, name) for each in sessions) for name in ("events", "lost", "lost_texts"))
     if as_json:
         print_json(

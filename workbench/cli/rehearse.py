@@ -14,7 +14,7 @@ from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 
 KEPT = 100
-"""Requests remembered while serving; nobody reads them, but the count in the server goes on."""
+"""Requests that the server keeps. Nobody reads them here."""
 
 
 def run(options: argparse.Namespace) -> int:

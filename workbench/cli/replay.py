@@ -1,4 +1,4 @@
-"""`workbench replay`: a recorded request again, and its answers beside the recorded one."""
+"""`workbench replay`: send a recorded request again, and compare the answers with the recorded one."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from workbench.sources.replaying import ReplayJob, ReplayWish, prepare, replay
 from workbench.sources.services import Services
 
 NARROW = 30
-"""Columns of the terminal that an answer needs beside others."""
+"""The least width of an answer that is shown next to others."""
 
 
 def run(options: argparse.Namespace) -> int:
-    """Ask where it costs something, send it, and print the answers; 1 where none came."""
+    """Ask if it costs something, send the request, and print the answers; the exit code is 1 if none came."""
     wish = ReplayWish(
         number=options.at,
         times=options.n,
@@ -77,19 +77,19 @@ def _print(job: ReplayJob, answers: list[ReplayAnswer]) -> None:
     columns = [_column(name, answer, job.recorded, answers) for name, answer in named if answer.lines]
     if columns:
         print()
-        print("\n".join(beside(columns, line_width())))
+        print("\n".join(side_by_side(columns, line_width())))
 
 
 def _column(name: str, answer: ReplayAnswer, recorded: ReplayAnswer | None, answers: list[ReplayAnswer]) -> list[str]:
-    """An answer under its name. Of the recorded one, what the first try lacks is marked."""
+    """An answer under its name. In the recorded one, lines that the first try lacks are marked."""
     if answer is recorded:
         whole = [each for each in answers if not each.problem]
         return [name, *marked_lines(answer, whole[0] if whole else None, "-")]
     return [name, *marked_lines(answer, recorded)]
 
 
-def beside(columns: list[list[str]], most: int) -> list[str]:
-    """Texts side by side, each wrapped in a column of its own; below each other where there is no room."""
+def side_by_side(columns: list[list[str]], most: int) -> list[str]:
+    """Texts side by side, each wrapped in its own column; one below the other if the terminal is too narrow."""
     each = (most - 3 * (len(columns) - 1)) // len(columns) if most else 0
     if each < NARROW:
         return [line for column in columns for line in (*column, "")][:-1]

@@ -22,7 +22,7 @@ import argparse
 from typing import Any
 
 from workbench.cli.options import options_of
-from workbench.cli.plan import beside_json
+from workbench.cli.plan import outside_rows_json
 from workbench.cli.sources import read_source
 from workbench.config.text import print_json, printable, table
 from workbench.sources.own_requests import OwnRequests
@@ -35,7 +35,7 @@ COUNTED = "(in brackets: the request is whole, and the provider counted so many 
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print them as a table, or as JSON."""
+    """Print the requests as a table, or as JSON."""
     with Services() as services:
         source = read_source(services, options.source)
         recorded = RecordedSession(services, options_of(options), source)
@@ -70,7 +70,7 @@ def _as_json(each: ListedRequest) -> dict[str, Any]:
         "reported": mark.reported,
         "tokens": each.tokens,
         "unattributed": each.unattributed,
-        "beside": None if each.unattributed is None else beside_json(each.beside, each.unattributed),
+        "beside": None if each.unattributed is None else outside_rows_json(each.beside, each.unattributed),
         "exact": mark.exact,
         "instead_of": mark.instead_of or None,
         "held": None if mark.hold is None else {key: getattr(mark.hold, key) for key in ("rule", "why", "took", "end")},
@@ -80,11 +80,11 @@ def _as_json(each: ListedRequest) -> dict[str, Any]:
 def _table_row(each: ListedRequest) -> tuple[str, ...]:
     mark = each.mark
     instead = f"in place of {mark.instead_of}" if mark.instead_of else ""
-    said = ", ".join(filter(None, (printable(mark.who), instead)))
+    who = ", ".join(filter(None, (printable(mark.who), instead)))
     return (
         str(each.number),
         str(mark.seq),
-        f"{mark.purpose} ({said})" if said else mark.purpose,
+        f"{mark.purpose} ({who})" if who else mark.purpose,
         printable(mark.model) or "–",
         "–" if mark.reported is None else f"{mark.reported:,}",
         f"{each.tokens:,}" if each.tokens else "–",

@@ -9,13 +9,13 @@ from workbench.cli.options import options_of
 
 def run(arguments: argparse.Namespace) -> int:
     """Show a session or a file."""
-    from workbench.tui import start  # late, as everything of the screen
+    from workbench.tui import start  # late: importing the screen is slow
 
     return start.run(arguments.source or "", options_of(arguments))
 
 
 def run_demo(arguments: argparse.Namespace) -> int:
-    """Show the recorded session, in folders that go with the program."""
+    """Show the recorded session, in temporary folders."""
     from workbench.tui import demo, start
 
     with demo.folders() as session:

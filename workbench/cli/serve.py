@@ -16,16 +16,16 @@ EXTRA = "textual_serve"
 
 
 def run(options: argparse.Namespace) -> int:
-    """Serve until ctrl+c. What can be told in a line is told before a browser is needed."""
+    """Serve until Ctrl+C. Mistakes in the call are reported here, before a browser is opened."""
     if find_spec(EXTRA) is None:
         raise WrongCall("workbench serve: expected the package textual-serve; install workbench with its extra `serve`")
     if options.source:
         with Services() as services:
             services.source(options.source)
     if not is_loopback(options.host):
-        warning = "whoever has the address that follows can type here, and run what you allow, without encryption"
+        warning = "anyone who has the address that follows can type here, and run what you allow, without encryption"
         print(f"workbench: {printable(options.host)} is no loopback address: {warning}", file=sys.stderr)
-    from workbench.cli.web import WebPage  # late: a third of a second, and there only with the extra
+    from workbench.cli.web import WebPage  # late: it takes a third of a second, and needs the extra
 
     with _listening(options.host, options.port) as listening:
         WebPage(command(options.source or ""), options.host, listening).serve()
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def command(source: str) -> list[str]:
-    """What is started for each visit. -P: no modules from the folder of the user, whose files are not ours to run."""
+    """The command to start for each visit. -P: import no modules from the current folder; its files are not ours."""
     return [sys.executable, "-P", "-m", "workbench.cli.web_process", *(["open", source] if source else [])]
 
 

@@ -28,7 +28,7 @@ from workbench.traces.tables import Tables
 
 
 def run_import(options: argparse.Namespace) -> int:
-    """Make sessions of a file: an exported log, or a transcript."""
+    """Create sessions from a file: an exported log, or a transcript."""
     with Services() as services:
         found = [_described(session) for session in _imported(services, options)]
     if options.json:
@@ -61,11 +61,11 @@ def _import_log(store: Store, name: str, text: str) -> Session:
 
 
 def _import_messages(store: Store, name: str, logs: list[list[Event]], options: argparse.Namespace) -> list[Session]:
-    """All conversations are read before the first is stored, so that a bad one leaves nothing behind."""
+    """Store conversations. All were read before the first is stored, so that a bad one leaves nothing behind."""
     title = options.title or Path(name).name
     made = []
     for number, log in enumerate(logs, 1):
-        # Behind the log: its compactions name events by their place in it.
+        # After the log: its compactions refer to events by their position.
         more = [Setting("model", options.model)] if options.model else []
         titles = (event.body for event in log if isinstance(event.body, Setting) and event.body.key == "title")
         if options.title or not any(titles):
@@ -94,7 +94,7 @@ def run_export(options: argparse.Namespace) -> int:
 
 
 def _write(lines: Iterable[str], output: OutputFile) -> None:
-    """Nothing but a file gets characters that a terminal would act on: a stream may end at a terminal."""
+    """Write lines. Only a regular file gets control characters unescaped: a stream may end at a terminal."""
     if output.name == STANDARD:
         sys.stdout.writelines(f"{escaped_json(line)}\n" for line in lines)
         return
@@ -107,7 +107,7 @@ def _write(lines: Iterable[str], output: OutputFile) -> None:
 
 
 def run_list(options: argparse.Namespace) -> int:
-    """The sessions, the last changed first."""
+    """List the sessions, the last changed first."""
     with Services() as services:
         here = work_folder().path if options.here else ""
         found = services.store.list(options.limit, options.query or "", here)
@@ -137,8 +137,8 @@ def run_list(options: argparse.Namespace) -> int:
 
 def _listed(info: SessionInfo) -> dict[str, Any]:
     forked = {"session": info.forked_from[0], "seq": info.forked_from[1]} if info.forked_from else None
-    told = {"model": info.model or None, "folder": info.folder or None, "branch": info.branch or None}
-    return {**info._asdict(), **told, "forked_from": forked}
+    found = {"model": info.model or None, "folder": info.folder or None, "branch": info.branch or None}
+    return {**info._asdict(), **found, "forked_from": forked}
 
 
 def run_rename(options: argparse.Namespace) -> int:
@@ -171,7 +171,7 @@ def run_delete(options: argparse.Namespace) -> int:
 
 
 def run_override(options: argparse.Namespace) -> int:
-    """Pin, mask or exclude items, or take that back."""
+    """Pin, mask or exclude items, or undo that."""
     first, last = _range(options.range)
     with Services() as services, services.store.session(options.session) as session:
         if not 1 <= first <= last <= len(session):

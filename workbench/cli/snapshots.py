@@ -1,4 +1,4 @@
-"""`workbench snapshots` and `workbench restore`: states of the work tree that tools were about to change."""
+"""`workbench snapshots` and `workbench restore`: states of the work tree before tools changed it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from workbench.log.session import Session
 from workbench.sources.services import Services
 
 SHOWN = 20
-"""Files named of each kind; the rest is counted."""
+"""The most files to name of each kind; the rest is counted."""
 
 
 class _Taken(NamedTuple):
@@ -35,14 +35,14 @@ def _taken(events: Iterable[Event]) -> list[_Taken]:
 
 
 def run_list(options: argparse.Namespace) -> int:
-    """The snapshots of a session, and which of them git still has; before that, let go of old ones if asked."""
+    """List the snapshots of a session, and which of them git still has; with `--keep`, remove old ones first."""
     with Services() as services, services.store.session(options.session, write=False) as session:
         found = _taken(session.events())
     roots = sorted({each.snapshot.root for each in found})
     let_go = asyncio.run(_prune(roots, options.keep)) if options.keep is not None else 0
-    there = asyncio.run(_kept(roots))
+    existing = asyncio.run(_kept(roots))
     if options.json:
-        print_json({"snapshots": [_as_json(each, there) for each in found], "let_go": let_go})
+        print_json({"snapshots": [_as_json(each, existing) for each in found], "let_go": let_go})
         return 0
     if let_go:
         print(f"let go of {let_go:,}")
@@ -55,7 +55,7 @@ def run_list(options: argparse.Namespace) -> int:
             when(event.at),
             printable(snapshot.why) or "–",
             printable(snapshot.root),
-            "" if snapshot.commit in there else "git has it no more",
+            "" if snapshot.commit in existing else "git has it no more",
         )
         for event, snapshot in found
     ]
@@ -71,7 +71,7 @@ async def _kept(roots: Sequence[str]) -> frozenset[str]:
     return frozenset().union(*[await snapshots.kept(Path(root)) for root in roots])
 
 
-def _as_json(taken: _Taken, there: frozenset[str]) -> dict[str, Any]:
+def _as_json(taken: _Taken, existing: frozenset[str]) -> dict[str, Any]:
     event, snapshot = taken
     return {
         "seq": event.seq,
@@ -79,7 +79,7 @@ def _as_json(taken: _Taken, there: frozenset[str]) -> dict[str, Any]:
         "why": snapshot.why,
         "root": snapshot.root,
         "commit": snapshot.commit,
-        "kept": snapshot.commit in there,
+        "kept": snapshot.commit in existing,
     }
 
 
@@ -98,7 +98,7 @@ def run_restore(options: argparse.Namespace) -> int:
                 print_json(_result(event, snapshot, found))
             return 0
         _confirm(options.yes)
-        if not session.writable:  # the way back has to be in the log before anything is changed
+        if not session.writable:  # the snapshot to go back to has to be in the log before any file changes
             raise ReadOnly(session.why_read_only)
         done, back = asyncio.run(_restore(session, snapshot, options.remove_created))
     if options.json:
@@ -124,7 +124,7 @@ def _chosen(session: Session, seq: int | None) -> _Taken:
 
 
 async def _restore(session: Session, snapshot: Snapshot, remove_created: bool) -> tuple[Restored, int]:
-    """What was done, and the event with which it can be undone."""
+    """Restore; returns what was done, and the event with which it can be undone."""
     before = await snapshots.present(snapshot, f"before restoring {snapshot.commit[:12]}")
     [event] = session.append(before)
     return await snapshots.restore(snapshot, before, remove_created=remove_created), event.seq

@@ -1,4 +1,4 @@
-"""What the commands read: a session or a file, and what has to be said about it."""
+"""Reads the session or file that a command names, and prints notes about it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from workbench.traces.references import SUB_AGENTS, split_ref, sub_agents_words
 
 
 def read_source(services: Services, ref: str) -> Source:
-    """A session or a file; what a file says and is not applied is told, and which sub-agents its session has."""
+    """Read a session or a file. Prints which parts of a file are not applied, and its sub-agents."""
     source = services.source(ref)
     last = source.events[-1].body if source.is_file and source.events else None
     if isinstance(last, Failure) and last.category == NOT_APPLIED:
         print(printable(f"· {last.message}"), file=sys.stderr)
-    told = next((event.body for event in reversed(source.events) if _names_sub_agents(event.body)), None)
-    if source.is_file and isinstance(told, Setting) and isinstance(told.value, dict):
-        print(printable(f"· {sub_agents_words(told.value, split_ref(ref)[0])}"), file=sys.stderr)
+    noted = next((event.body for event in reversed(source.events) if _names_sub_agents(event.body)), None)
+    if source.is_file and isinstance(noted, Setting) and isinstance(noted.value, dict):
+        print(printable(f"· {sub_agents_words(noted.value, split_ref(ref)[0])}"), file=sys.stderr)
     return source
 
 

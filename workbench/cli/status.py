@@ -7,7 +7,7 @@
 
 where `tokens` is what was reported for the last request, `share` that part of the window, `left` what is left of it
 until the agent compacts by itself, from `compacts_at` tokens on, `cached` the share that came from the provider's
-cache, and `held` says whether a request waits at a breakpoint; `recorded_by` is agent or proxy. What is not known is
+cache, and `held` says whether a request waits at a breakpoint; `recorded_by` is agent or proxy. Unknown values are
 null. With `--follow` each list is one line, printed whenever something in it has changed.
 """
 
@@ -22,7 +22,7 @@ from dataclasses import replace
 from time import sleep
 from typing import Any
 
-from workbench.cli.agents import which
+from workbench.cli.agents import identity
 from workbench.config.errors import WrongCall
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.text import percent, print_json, printable
@@ -34,7 +34,7 @@ from workbench.traces import claude_code
 from workbench.traces.references import split_ref
 
 PAUSE = 1.0
-"""Seconds between two looks; which agents run is asked each time."""
+"""Seconds between two checks; each check looks for running agents again."""
 TITLE = 30
 """Characters of a title that are shown."""
 INPUT = 1_000_000
@@ -42,43 +42,43 @@ INPUT = 1_000_000
 
 
 def run(options: argparse.Namespace) -> int:
-    """Once, or whenever it has changed."""
-    told = _told() if options.claude_code else {}
+    """Print the status once, or whenever it has changed."""
+    given = _claude_code_input() if options.claude_code else {}
     with Services() as services:
         reader = StatusReader(services.catalogue, lambda: services.store)
-        last = _look(services, reader, options, told)
+        last = _statuses(services, reader, options, given)
         _print(last, options)
         with suppress(KeyboardInterrupt):
             while options.follow:
                 sleep(PAUSE)
-                now = _look(services, reader, options, told)
+                now = _statuses(services, reader, options, given)
                 if now != last:
                     _print(now, options)
                 last = now
     return 0
 
 
-def _told() -> dict[str, Any]:
-    """What Claude Code says of itself to the command of its status line."""
+def _claude_code_input() -> dict[str, Any]:
+    """The JSON object that Claude Code passes to the command of its status line."""
     try:
-        told = json.loads(sys.stdin.buffer.read(INPUT))
+        given = json.loads(sys.stdin.buffer.read(INPUT))
     except ValueError:
-        told = None
-    if not isinstance(told, dict) or not isinstance(told.get("transcript_path"), str):
+        given = None
+    if not isinstance(given, dict) or not isinstance(given.get("transcript_path"), str):
         raise WrongCall("--claude-code: expected an object with a transcript_path on standard input")
-    return told
+    return given
 
 
-def _look(
-    services: Services, reader: StatusReader, options: argparse.Namespace, told: dict[str, Any]
+def _statuses(
+    services: Services, reader: StatusReader, options: argparse.Namespace, given: dict[str, Any]
 ) -> list[AgentStatus]:
-    if told:
-        return [reader.read(_of_claude_code(services, told))]
+    if given:
+        return [reader.read(_of_claude_code(services, given))]
     if options.file:
         found = services.agents.at(options.file)
         if found is None:
-            is_there = os.path.exists(split_ref(options.file)[0])
-            wrong = "expected the file of another agent's session" if is_there else "no such file"
+            exists = os.path.exists(split_ref(options.file)[0])
+            wrong = "expected the file of another agent's session" if exists else "no such file"
             raise WrongCall(f"{options.file}: {wrong}")
         return [reader.read(found)]
     here = work_folder().path
@@ -87,10 +87,10 @@ def _look(
     return [replace(reader.read(each), held=each.path in held) for each in chosen]
 
 
-def _of_claude_code(services: Services, told: dict[str, Any]) -> AgentSession:
-    """The very session, which may have no file yet; the window as Claude Code says where it does."""
-    path = told["transcript_path"]
-    model, window = (told.get(key) for key in ("model", "context_window"))
+def _of_claude_code(services: Services, given: dict[str, Any]) -> AgentSession:
+    """The session that Claude Code names, which may have no file yet; with Claude Code's window, if it names one."""
+    path = given["transcript_path"]
+    model, window = (given.get(key) for key in ("model", "context_window"))
     name = str(model.get("id") or "") if isinstance(model, dict) else ""
     size = window.get("context_window_size") if isinstance(window, dict) else None
     found = services.agents.at(path) or AgentSession(claude_code.NAME, path, "", "", name, 0)
@@ -105,7 +105,7 @@ def _print(found: list[AgentStatus], options: argparse.Namespace) -> None:
         return
     alone = options.claude_code or options.file
     lines = [" · ".join((*(() if alone else _who(each)), *_figures(each))) for each in found]
-    if lines or options.follow:  # who follows has to hear that none runs any more
+    if lines or options.follow:  # with --follow, an empty line says that no agent runs any more
         print("\n".join(lines), flush=True)
 
 
@@ -134,7 +134,7 @@ def _figures(status: AgentStatus) -> tuple[str, ...]:
 def _described(status: AgentStatus) -> dict[str, Any]:
     share, cached = status.share, status.cached
     return {
-        **which(status.session),
+        **identity(status.session),
         "tokens": status.tokens,
         "window": status.window,
         "share": None if share is None else round(share, 4),

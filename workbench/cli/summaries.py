@@ -22,21 +22,21 @@ from workbench.models.catalogue import REHEARSAL
 from workbench.sources.services import Services
 
 _PATIENCE = 3
-"""A model that failed for so many replays in a row is not asked for the rest."""
+"""After this many failed replays in a row, the model is not asked again."""
 
 
 class _Order(NamedTuple):
-    """One source under one policy: what is kept of it when the rest is interrupted."""
+    """One source under one policy: the unit that is kept if the rest is interrupted."""
 
     outcome: int
     policy: int
     task: LabTask
     runs: tuple[PolicyRun, ...]
-    """With the digest: a run for each conversation."""
+    """The runs with the digest, one for each conversation."""
 
 
 def summarised(outcomes: Sequence[TaskOutcome], options: argparse.Namespace, services: Services) -> list[TaskOutcome]:
-    """The same with the model's summaries where a policy compacts; raises Refused where nobody agrees to the price."""
+    """The outcomes with the model's summaries in place of the digests. Raises Refused if the user declines the cost."""
     made = list(outcomes)
     orders = [order for at, outcome in enumerate(outcomes) for order in _orders(at, outcome)]
     tasks = [order.task for order in orders]
@@ -46,10 +46,10 @@ def summarised(outcomes: Sequence[TaskOutcome], options: argparse.Namespace, ser
     with KeptRuns(services, fresh=options.fresh) as kept:
         _agree([order for order in orders if kept.missing(order.task)], outcomes, options)
         with ProgressLine(tasks, services.weight, thing="replay") as line:
-            told = run_all(tasks, jobs=options.jobs, cluster=options.cluster, progress=line.tell, kept=kept)
+            results = run_all(tasks, jobs=options.jobs, cluster=options.cluster, progress=line.tell, kept=kept)
             failed = 0
             try:
-                for order, outcome in zip(orders, told, strict=True):
+                for order, outcome in zip(orders, results, strict=True):
                     made[order.outcome] = _with(made[order.outcome], order.policy, outcome)
                     failed = failed + 1 if _failed(outcome) else 0
                     if failed == _PATIENCE:
@@ -72,7 +72,7 @@ def _orders(at: int, outcome: TaskOutcome) -> list[_Order]:
 
 
 def _agree(orders: Sequence[_Order], outcomes: Sequence[TaskOutcome], options: argparse.Namespace) -> None:
-    """Where it costs something to ask the models, it is asked first what it may."""
+    """Ask the user before models are used that cost something."""
     runs = [
         (source.model, run)
         for order in orders
@@ -94,7 +94,7 @@ def _agree(orders: Sequence[_Order], outcomes: Sequence[TaskOutcome], options: a
 
 
 def _with(outcome: TaskOutcome, policy: int, fresh: TaskOutcome) -> TaskOutcome:
-    """One of its policies replaced by what came of it with summaries."""
+    """The outcome with the runs of one policy replaced by those with summaries."""
     runs = tuple(
         source._replace(runs=(*source.runs[:policy], *new.runs, *source.runs[policy + 1 :]))
         for source, new in zip(outcome.runs, fresh.runs, strict=False)

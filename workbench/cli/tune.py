@@ -1,4 +1,4 @@
-"""`workbench tune`: the knobs that do best on your sessions, found by search and tried on sessions that it never saw.
+"""`workbench tune`: search for the best knobs for your sessions, and measure them on sessions that were held out.
 
 `tune --json` prints
 
@@ -40,7 +40,7 @@ from workbench.sources.services import Services
 
 
 def run(options: argparse.Namespace) -> int:
-    """Search, tell what was found, and write it."""
+    """Search, print the result, and write it."""
     optuna_is_there()
     objective = parse_objective(DEFAULT_OBJECTIVE if options.objective is None else options.objective)
     if not 0 <= options.hold_out < 1:
@@ -56,22 +56,22 @@ def run(options: argparse.Namespace) -> int:
         try:
             with output.writing() as file:
                 file.write(text.encode())
-        except WorkbenchError as error:  # what was found is printed instead
+        except WorkbenchError as error:  # the result is printed instead
             unwritten, output = str(error), None
     if options.json:
         more = {"interrupted": tuning.is_interrupted, "file": text, "written": output.name if output else None}
         failed = [{"source": name, "error": error} for name, error in tuning.corpus.failed]
         print_json(report.as_json() | more | {"failed": failed})
     else:
-        told = f"Written: {printable(output.name)}" if output else text.rstrip("\n")
-        print("\n".join([*report.lines(line_width()), "", told]))
+        ending = f"Written: {printable(output.name)}" if output else text.rstrip("\n")
+        print("\n".join([*report.lines(line_width()), "", ending]))
     if unwritten:
         raise WorkbenchError(unwritten)
     return 130 if tuning.is_interrupted else 0
 
 
 def _writable(output: str | None, *, force: bool) -> OutputFile | None:
-    """Where the result goes, checked before time is spent on it; None: it is printed."""
+    """The file for the result, checked before the search starts; None: the result is printed."""
     if output is None or output == STANDARD:
         return None
     file = OutputFile(os.path.expanduser(output), "--output")
@@ -105,7 +105,7 @@ class _Tuning:
         self.is_interrupted = self._gave_up = False
 
     def found(self) -> TuneResult:
-        """The best there is, or was when ctrl+c was pressed."""
+        """The best policy, or the best so far if Ctrl+C was pressed."""
         with self._workers() as workers:
             with ProgressLine(self._tasks, self._weigh) as line:
                 sessions = self._usable(self.corpus.read(workers, self.base, line.tell), line)
@@ -115,7 +115,7 @@ class _Tuning:
                     line.say(f"· nothing is held out ({why}): how good the result is elsewhere will not be known")
             tried = self._searched(workers, parts)
             held_out = None if self.is_interrupted else self._on_held_out(workers, parts, tried)
-        if self.is_interrupted and held_out is None:  # by new workers: those before may be at what was given up
+        if self.is_interrupted and held_out is None:  # with new workers: the old ones may still be busy
             with self._workers() as workers:
                 held_out = self._on_held_out(workers, parts, tried)
         if held_out is None:
@@ -127,7 +127,7 @@ class _Tuning:
         return LabWorkers(jobs, self._options.cluster, again=self._options.budget)
 
     def _on_held_out(self, workers: LabWorkers, parts: TuneParts, tried: list[Tried]) -> Figures | None:
-        """None where nothing was held out, or who waits for it waits no longer."""
+        """Measure the best policy on the held-out sessions; None if there are none, or if the user interrupts."""
         if not parts.held_out or self._gave_up:
             return None
         try:
@@ -164,7 +164,7 @@ class _Tuning:
         return tried
 
     def _usable(self, sessions: list[TuneSession], line: ProgressLine) -> list[TuneSession]:
-        """Those with a price, where the objective needs one; what is left out is named."""
+        """The sessions with a price, if the objective needs one. Prints which are left out."""
         for _, error in self.corpus.failed:
             line.say(f"· left out: {error}")
         if self.corpus.others:
@@ -180,6 +180,6 @@ class _Tuning:
         if not priced:
             raise WrongCall(f"--objective: no price is known for these sessions ({models}); {hint}")
         if without:
-            told = counted(len(without), "session")
-            line.say(f"· left out: {told} without a known price ({models}); {hint}")
+            count = counted(len(without), "session")
+            line.say(f"· left out: {count} without a known price ({models}); {hint}")
         return priced

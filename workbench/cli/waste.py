@@ -1,4 +1,4 @@
-"""`workbench waste`: what a session carries and is no longer needed, piece by piece.
+"""`workbench waste`: what a session carries and no longer needs, piece by piece.
 
 `waste --json` prints
 
@@ -7,8 +7,8 @@
      "items": [{"kind", "event", "tool", "line", "tokens", "since", "by", "pair", "request", "requests", "carried",
                 "cost"}]}
 
-where `carried` is the tokens in all requests that carried a piece as waste, `since` the event from which on it was,
-and `by` the event that holds it now or took its place.
+where `carried` is the tokens in all requests that carried a piece as waste, `since` the event that made it waste, and
+`by` the event that has its content now or replaced it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from workbench.sources.services import Services
 
 
 def run(options: argparse.Namespace) -> int:
-    """Say what could go without a loss."""
+    """Print what could be removed without a loss."""
     with Services() as services:
         source = services.source(options.source)
         lab = LabSource(services, options_of(options), source)

@@ -1,6 +1,6 @@
-"""`workbench watch`: the session of another agent, followed while it grows.
+"""`workbench watch`: follow the session of another agent while it grows.
 
-`watch --json` prints a line for what there is and one for every change of the file, until it is interrupted:
+`watch --json` prints a line at the start and one for every change of the file, until it is interrupted:
 
     {"source", "change", "events", "requests", "model", "tokens", "window", "share", "cached", "cost", "exact",
      "missing"}
@@ -8,7 +8,7 @@
 where `change` is opened, grown, replaced or gone; `tokens` is what was reported for the last request of the
 conversation, or our estimate where nothing was, `share` that part of the window, `cached` the share of it that came
 from the provider's cache; `exact` says whether that request is in the file, and `missing` how many of its tokens are
-not. What is not known is null.
+not. Unknown values are null.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ from workbench.sources.source import names_file, recorded_by
 from workbench.views.context_view import Exactness
 
 RECENT = 20
-"""Sessions of a folder among which one that passes through the proxy is looked for."""
+"""How many sessions of a folder are searched for one that passes through the proxy."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """On the full screen, or as lines of JSON."""
+    """Open the full screen, or print lines of JSON."""
     options = replace(options_of(arguments), follow=True)
     with Services() as services:
-        ref, note = found(services, arguments.wanted)
+        ref, note = find_source(services, arguments.wanted)
         if arguments.json:
             if note:
                 print(printable(f"· {note}"), file=sys.stderr)
             return _print_changes(services, options, ref)
-    from workbench.tui import start  # late, as everything of the screen
+    from workbench.tui import start  # late: importing the screen is slow
 
     return start.run(ref, options, note=note)
 
 
-def found(services: Services, wanted: str) -> tuple[str, str]:
-    """What to open, and what to say about it. Raises WrongCall."""
+def find_source(services: Services, wanted: str) -> tuple[str, str]:
+    """The source to open, and a note for the user. Raises WrongCall."""
     if wanted and names_file(wanted):
         return wanted, ""
     here, agents = work_folder().path, agents_called(wanted)
@@ -70,7 +70,7 @@ def found(services: Services, wanted: str) -> tuple[str, str]:
         wrong = error
     if not wanted or len(agents) == 1:
         changed = chosen.session.modified if chosen is not None and chosen.session.is_in(here) else 0
-        # Where the home folder cannot be written there is no store, and a file can be watched all the same.
+        # If the home folder is read-only there is no store, but a file can be watched all the same.
         with suppress(StoreError) if chosen is not None else nullcontext():
             if passed := through_proxy(services.store, agents, here, changed - LATER):
                 return passed, "recorded by the proxy, as it was sent"
@@ -82,19 +82,19 @@ def found(services: Services, wanted: str) -> tuple[str, str]:
 
 
 def _sessions(services: Services, agents: list[str], here: str) -> list[AgentSession]:
-    """The newest sessions of these agents; of all agents where none is named or none of theirs exists."""
+    """The newest sessions of these agents, or of all agents if none is named or has a session."""
     named = services.agents.find(here, wanted=lambda home, _: home.agent in ("", *agents)) if agents else []
     return named or services.agents.find(here)
 
 
 def through_proxy(store: Store, agents: list[str], here: str, since: int) -> str:
-    """The last session of this folder that requests of these agents become now, or became since some milliseconds
-    after 1970; empty where there is none."""
+    """The id of this folder's last session that the proxy records for these agents, or recorded at or after `since`
+    (milliseconds since 1970); empty if there is none."""
     infos = store.list(limit=RECENT, folder=here)
     first = store.first_events([info.id for info in infos])
     whose = {info: recorded_by(first.get(info.id)) for info in infos}
     found = [info for info, agent in whose.items() if agent and (not agents or agent in agents)]
-    # One that changed last is meant, though an older one may be open on another screen.
+    # The one that changed last is meant, even if an older one is open on another screen.
     fits = (info.id for info in found if info.updated >= since or store.session(info.id, write=False).is_written)
     return next(fits, "")
 
@@ -105,25 +105,25 @@ def _print_changes(services: Services, options: Options, ref: str) -> int:
     from workbench.session.opening import open_source
 
     follower = follow_file(ref) if names_file(ref) else follow_session(services.store, ref)
-    last = _described(open_source(services, options, ref))  # what is wrong with the file ends the command
+    last = _described(open_source(services, options, ref))  # an error in the file ends the command
     print_json({"source": ref, "change": "opened", **last}, None)
     sign = ""
     with suppress(KeyboardInterrupt):
         while True:
-            look = follower.look(lambda: open_source(services, options, ref))
-            now = last if look.read is None else _described(look.read)
+            latest = follower.look(lambda: open_source(services, options, ref))
+            now = last if latest.read is None else _described(latest.read)
             if now != last:
-                print_json({"source": ref, "change": "replaced" if look.sign == REPLACED else "grown", **now}, None)
-            elif look.sign == GONE != sign:
+                print_json({"source": ref, "change": "replaced" if latest.sign == REPLACED else "grown", **now}, None)
+            elif latest.sign == GONE != sign:
                 print_json({"source": ref, "change": "gone", **now}, None)
-            last, sign = now, look.sign
+            last, sign = now, latest.sign
             sleep(LOOK)
     return 0
 
 
 def _described(opened: OpenSession) -> dict[str, Any]:
     if opened.session is not None:
-        opened.session.close()  # looking on takes nobody's right to write
+        opened.session.close()  # a reader must not block the session's writer
     recorded, status = opened.recorded, figures.status(opened, opened.plan)
     newest = recorded.newest if recorded is not None else None
     if recorded is None or newest is None:

@@ -1,4 +1,4 @@
-"""The page and the socket behind it, with a lock: a screen that runs commands must not be typed at by other pages.
+"""The page and its socket, protected by a token: no other page may type into a screen that runs commands.
 
 A browser lets any page open a socket to this machine. So the address has a token in it, which becomes a cookie, and
 requests for another host or from another page are refused.
@@ -24,7 +24,7 @@ from textual_serve.server import Server, to_int
 from workbench.cli.web_session import GRACE, Visit
 
 EVERY = ("0.0.0.0", "::")
-"""All addresses of the machine: by which name a browser comes is not known."""
+"""All addresses of the machine: we do not know which host name a browser uses."""
 GUARDS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
@@ -33,25 +33,25 @@ GUARDS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""No other page can hold this one in a frame, where a click could be led astray, nor read it."""
+"""No other page can put this one in a frame (and redirect clicks) or read it."""
 SOURCES = (
     "default-src 'none'; connect-src 'self'; font-src 'self'; img-src 'self' data:; "
     "style-src 'self' 'unsafe-inline'; script-src 'self' 'nonce-{nonce}'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Where the page may fetch from: here alone. The terminal sets styles of its own."""
+"""The page may load from this server only. The terminal sets inline styles."""
 
 SIZE = (("width", 80), ("height", 24))
-"""Of a terminal whose size nobody tells."""
+"""The terminal size if the page sends none."""
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class WebPage(Server):
-    """Serves one command, a process of its own for each visit."""
+    """Serves one command, with a process for each visit."""
 
     def __init__(self, command: Sequence[str], host: str, listening: socket.socket) -> None:
-        """`listening`: where to answer; the host is how people call it."""
+        """`listening`: the open socket; `host`: its name in the address."""
         port = int(listening.getsockname()[1])
         self._any = host in EVERY
         name = socket.gethostname() if self._any else f"[{host}]" if ":" in host else host
@@ -60,18 +60,18 @@ class WebPage(Server):
         self._words = command
         self._listening = listening
         self._token = secrets.token_urlsafe(24)
-        self._cookie = f"workbench-{port}"  # a browser does not tell the ports of a host apart
+        self._cookie = f"workbench-{port}"  # cookies do not depend on the port
         self._hosts = {f"{name}:{port}", name} if port == 80 else {f"{name}:{port}"}
         self._open: set[web.WebSocketResponse] = set()
         self._ending: set[asyncio.Task[None]] = set()
 
     @property
     def address(self) -> str:
-        """What to open in a browser."""
+        """The URL to open in a browser."""
         return f"{self.public_url}/?token={self._token}"
 
     def serve(self, debug: bool = False) -> None:
-        """Until ctrl+c, or until the process is asked to end; not before the screens have."""
+        """Serve until Ctrl+C or a signal, then wait for the screens to end."""
         web.run_app(self._make_app(), sock=self._listening, print=None, shutdown_timeout=GRACE + 1, access_log=None)
 
     async def _make_app(self) -> web.Application:
@@ -80,11 +80,11 @@ class WebPage(Server):
         return app
 
     async def on_startup(self, app: web.Application) -> None:
-        """One line, that a program can read as well."""
+        """Print the address in a line that a program can read, too."""
         print(f"serving on {self.address} (ctrl+c ends it)", flush=True)
 
     async def on_shutdown(self, app: web.Application) -> None:
-        """Say goodbye to the pages, which ends their screens."""
+        """Close the sockets, which ends the screens."""
         await asyncio.gather(*(each.close(code=WSCloseCode.GOING_AWAY) for each in self._open))
 
     async def handle_index(self, request: web.Request) -> web.StreamResponse:
@@ -96,13 +96,13 @@ class WebPage(Server):
         return response
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """One visit: a screen of its own, which ends when the tab is closed."""
+        """Run a screen for one visit; it ends when the tab is closed."""
         opened = web.WebSocketResponse(heartbeat=15)
         await opened.prepare(request)
         self._open.add(opened)
         visit = Visit(self._words, opened, self.download_manager)
         try:
-            # A page that is loaded again finds its session free, not held by its own past.
+            # A reloaded page must find its session free, not locked by the screen before.
             await asyncio.gather(*self._ending)
             await visit.start(*(to_int(request.query.get(key, ""), least) for key, least in SIZE))
             await self._process_messages(opened, visit)
@@ -115,9 +115,9 @@ class WebPage(Server):
         return opened
 
     async def _process_messages(self, websocket: web.WebSocketResponse, app_service: AppService) -> None:
-        """Pass on what a page sends. One that sends something else is told goodbye."""
+        """Pass on what a page sends; close the socket if it sends something invalid."""
         try:
-            with suppress(ConnectionError):  # the tab is gone, perhaps while one of its pings was answered
+            with suppress(ConnectionError):  # the tab is gone, perhaps while we answered a ping
                 await super()._process_messages(websocket, app_service)
         except (ValueError, TypeError, LookupError, AttributeError, AssertionError, RecursionError):
             await websocket.close(code=WSCloseCode.POLICY_VIOLATION, message=b"no page of ours sends such a frame")
@@ -135,7 +135,7 @@ class WebPage(Server):
         return response
 
     def _is_ours(self, request: web.Request) -> bool:
-        """Whether a request is for us, from a page of ours, by somebody who knows the token."""
+        """Whether a request is for our host, from our page, and has the token."""
         origin = request.headers.get("Origin")
         if not self._any and request.host not in self._hosts:
             return False
@@ -146,7 +146,7 @@ class WebPage(Server):
 
 
 def _server_of(origin: str) -> str | None:
-    """The host and port of a page's origin; None where it is no address."""
+    """The host and port of a page's origin; None if it is no URL."""
     try:
         return urlsplit(origin).netloc
     except ValueError:

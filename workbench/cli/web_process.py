@@ -1,6 +1,6 @@
-"""The process behind one tab of `workbench serve`: the program itself, which ends with its server.
+"""The process behind one tab of `workbench serve`. It ends when the server ends.
 
-A server that is killed cannot say that it is over; a screen that nobody sees would go on holding its session.
+A killed server cannot tell its processes to end, and a screen that nobody sees would keep its session locked.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import time
 from workbench.cli.main import main
 
 GRACE = 10.0
-"""Seconds for the screen to close its session; what it has is on disk all the while."""
+"""Seconds for the screen to close its session. Its data is already on disk."""
 
 
 def end_with(pipe: int) -> None:
-    """Wait until the other end of a pipe is closed, and end this process as a signal does."""
+    """Wait until the other end of a pipe is closed, then send SIGTERM to this process."""
     watch = select.poll()
-    watch.register(pipe, 0)  # nothing asked for: a pipe that hangs up is told always
+    watch.register(pipe, 0)  # no events: poll always reports a hang-up
     watch.poll()
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(GRACE)

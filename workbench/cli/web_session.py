@@ -1,7 +1,7 @@
-"""Visits of the served screen: a process for each, from the first byte to the last.
+"""Runs one process for each visit of the served screen.
 
-textual-serve leaves a process that does not end, and one that did not start, to itself. Here each ends with its tab,
-and says why it did not start.
+textual-serve ignores a process that does not end or did not start. Here each process ends with its tab, and the page
+shows why it did not start.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from textual_serve.download_manager import DownloadManager
 from workbench.config.text import printable_lines
 
 GREETING = b"__GANGLION__\n"
-"""What a screen that has started says first."""
+"""The first line that a started screen writes."""
 GRACE = 10.0
-"""Seconds for a screen to end by itself when it is told to."""
+"""Seconds for a screen to end after it was asked to."""
 
 _KEPT = 16_384
-"""Bytes of a screen's complaints to keep."""
+"""Bytes of a screen's error output to keep."""
 _MOST_CELLS = 1_000
-"""The width and the height of a terminal, at most."""
+"""The largest width and height of a terminal."""
 _REASON = 123
-"""Bytes that a socket has for the reason why it is closed."""
+"""The most bytes of the reason in a websocket's close frame."""
 
 
 class Visit(AppService):
@@ -47,7 +47,7 @@ class Visit(AppService):
         self._socket = socket
 
     async def _open_app_process(self, width: int = 80, height: int = 24) -> Process:
-        """Without a shell, and out of reach of ctrl+c in the terminal, which is for the server."""
+        """Start the process without a shell, and in a session of its own: Ctrl+C in the terminal is for the server."""
         self._process = process = await asyncio.create_subprocess_exec(
             *self._words,
             stdin=PIPE,
@@ -64,20 +64,20 @@ class Visit(AppService):
         await super().set_terminal_size(_cells(width), _cells(height))
 
     async def run(self) -> None:
-        """Pass on what the screen draws until it ends; then close the socket, with the reason if it failed."""
+        """Pass on the screen's output until it ends; then close the socket, with the reason if it failed."""
         process = self._process
         assert process is not None
         assert process.stdout is not None
-        said = bytearray()
-        listening = asyncio.create_task(_keep_errors(process, said))
+        errors = bytearray()
+        listening = asyncio.create_task(_keep_errors(process, errors))
         try:
             drawn = await _greets(process.stdout)
             if drawn:
                 await self._pass_on(process.stdout)
             status = await process.wait()
-            # What the screen itself started may hold on to its errors.
+            # Child processes of the screen may keep its error pipe open.
             await asyncio.wait([listening], timeout=1.0)
-            lines = printable_lines(said.decode("utf-8", "replace").rstrip()) if said else []
+            lines = printable_lines(errors.decode("utf-8", "replace").rstrip()) if errors else []
             for line in lines:
                 print(line, file=sys.stderr, flush=True)
             failed = status != 0 or not drawn
@@ -87,7 +87,7 @@ class Visit(AppService):
             await _end(process)
 
     async def _pass_on(self, screen: asyncio.StreamReader) -> None:
-        """Until the screen has ended; it draws to the end, though nobody may be there any more to see it."""
+        """Pass on the output until the screen has ended, even if the tab is gone."""
         deals = {b"D": self.on_data, b"M": self.on_meta, b"P": self.on_packed}
         with suppress(asyncio.IncompleteReadError):
             while True:
@@ -97,7 +97,7 @@ class Visit(AppService):
                     await deals[head[:1]](payload)
 
     async def _goodbye(self) -> None:
-        """The screen says that it leaves. Whether it leaves well is known when its process has ended."""
+        """Do nothing when the screen says that it exits: `run` waits for its exit status."""
 
     async def _close(self, failure: str) -> None:
         code = WSCloseCode.INTERNAL_ERROR if failure else WSCloseCode.OK
@@ -106,7 +106,7 @@ class Visit(AppService):
             await self._socket.close(code=code, message=reason)
 
     async def stop(self) -> None:
-        """End the screen: it is told to, and killed if it does not."""
+        """Ask the screen to end, and kill it if it does not."""
         task, self._task = self._task, None
         if task is None:
             return
@@ -119,30 +119,30 @@ class Visit(AppService):
 
 
 def _cells(number: int) -> int:
-    """The width or height of a terminal that a screen can be drawn on; raises TypeError for what is no number."""
+    """A width or height, limited to a sensible range; raises TypeError if it is no number."""
     return int(min(max(number, 1), _MOST_CELLS))
 
 
 async def _greets(screen: asyncio.StreamReader) -> bool:
-    """Whether a screen has started; what is printed before that is none of our business."""
+    """Wait for the greeting of a screen and skip everything before it; False if the screen ends without one."""
     while line := await screen.readline():
         if line == GREETING:
             return True
     return False
 
 
-async def _keep_errors(process: Process, said: bytearray) -> None:
-    """Keep the end of a process's errors, and its pipe empty."""
+async def _keep_errors(process: Process, errors: bytearray) -> None:
+    """Read a process's error output, and keep the end."""
     assert process.stderr is not None
     while chunk := await process.stderr.read(4096):
-        said += chunk
-        del said[:-_KEPT]
+        errors += chunk
+        del errors[:-_KEPT]
 
 
 async def _end(process: Process) -> None:
-    """Nothing of a process is left, its pipes included: they must not outlive the event loop."""
+    """Kill the process and close its pipes: they must not outlive the event loop."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
-    process._transport.close()  # type: ignore[attr-defined]  # there is no other way to it
+    process._transport.close()  # type: ignore[attr-defined]  # no public access

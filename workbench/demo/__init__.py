@@ -1,1 +1,1 @@
-"""A recorded session to look at, and how it was recorded."""
+"""The recorded demo session, and the script that records it."""

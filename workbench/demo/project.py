@@ -1,4 +1,4 @@
-"""The small project of the recording: a bakery whose invoices are sometimes a penny short."""
+"""The small project in the recording: a bakery whose invoices are sometimes a penny short."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def create(folder: Path) -> None:
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    """Every file of the project: its path, and what is in it."""
+    """Every file of the project: its path and its contents."""
     source = files("workbench") / "demo" / "project.toml"
     yield from tomllib.loads(source.read_text(encoding="utf-8")).items()
     yield "data/orders.csv", "order,day,item,quantity,price,discount\n" + "".join(_lines())
 
 
 def _lines() -> Iterator[str]:
-    """Orders of one November; number 1042 is the one that the hunt is about."""
+    """The orders of one November. Number 1042 has the bug."""
     chance = random.Random(SEED)
     for number in range(1000, 1000 + ORDERS):
         day = 1 + (number - 1000) * 30 // ORDERS

@@ -1,4 +1,4 @@
-"""Record the session again: `python -m workbench.demo.record` writes `session.jsonl` beside this file.
+"""Record the session again: `python -m workbench.demo.record` writes `session.jsonl` next to this file.
 
 The rehearsal model plays `script.toml`; the project, the tools and their results are real, in a temporary folder whose
 path does not get into the recording.
@@ -35,14 +35,14 @@ HERE = Path(__file__).parent
 RECORDING = HERE / "session.jsonl"
 TITLE = "A penny short: order 1042"
 HOME = "/home/sam/bakery"
-"""Where the project lies, as the recording tells it."""
+"""The project's folder as it appears in the recording."""
 KNOBS = ("budget.max_input_tokens=16000",)
 """A small window, so that a short session shows what a long one would: cuts, masks and a summary."""
 _INTERPRETER = re.compile(r"/[\w./-]+/python3?[\d.]*:")
-"""How an interpreter names itself before a complaint."""
+"""The path of the interpreter at the start of its error messages."""
 ALLOWED = ("run_command", "edit_file")
 
-SAID = (
+MESSAGES = (
     "A customer complains: order 1042 is a penny short. Find out why, and change nothing yet. "
     "Whatever we do, it must stay compatible with Python 3.11.",
     "Which other orders of November are wrong?",
@@ -51,27 +51,27 @@ SAID = (
     "Before I commit: is everything right now?",
     "Remind me: what did we settle about rounding?",
 )
-"""What the user says, turn by turn."""
+"""The user's messages, one per turn."""
 PINNED = 2
-"""The turn behind which the first message is pinned."""
+"""The turn after which the first message is pinned."""
 COMPACTED = 4
-"""The turn behind which the past is compacted."""
+"""The turn after which the past is compacted."""
 
 
 def main() -> None:
-    """Record, and replace the file."""
+    """Record the session and replace the file."""
     events = asyncio.run(record())
     RECORDING.write_text("".join(f"{line}\n" for line in lines(events)), encoding="utf-8")
     print(f"{len(events)} events, {RECORDING.stat().st_size:,} bytes: {RECORDING}")
 
 
 def lines(events: list[Event]) -> Iterator[str]:
-    """The recording, as an export has it."""
+    """The lines of the file, in the format of an export."""
     return (encode(event) for event in events)
 
 
 async def record() -> list[Event]:
-    """Play the whole session in a temporary folder; the result is its log."""
+    """Play the whole session in a temporary folder and return its log."""
     with tempfile.TemporaryDirectory() as place:
         root = Path(place).resolve()
         folder = root / "bakery"
@@ -79,19 +79,19 @@ async def record() -> list[Event]:
         with _alone(root), Store.open(root / "recording.db") as store, store.create(title=TITLE) as session:
             session.append(Setting("model", REHEARSAL), Setting("policy", DEFAULT), Setting("knobs", list(KNOBS)))
             await _play(session, folder)
-            found = [_told(encode(event), folder) for event in session.events()]
-            with store.import_events(found, "recording") as told:
-                return told.events()
+            found = [_without_paths(encode(event), folder) for event in session.events()]
+            with store.import_events(found, "recording") as anonymous:
+                return anonymous.events()
 
 
-def _told(line: str, folder: Path) -> str:
+def _without_paths(line: str, folder: Path) -> str:
     """An event without the paths of the machine that recorded it."""
     return _INTERPRETER.sub("/usr/bin/python3:", line.replace(str(folder), HOME))
 
 
 @contextmanager
 def _alone(root: Path) -> Iterator[None]:
-    """Without the user's own instructions."""
+    """Without the user's own configuration and instructions."""
     before = os.environ.get("WORKBENCH_CONFIG_DIR")
     os.environ["WORKBENCH_CONFIG_DIR"] = str(root / "config")
     try:
@@ -110,7 +110,7 @@ async def _play(session: Session, folder: Path) -> None:
         setup = set_up(PlanOptions(model=REHEARSAL, sets=KNOBS), Settings(), Catalogue())
         toolbox = Toolbox(folder, more=peek_tools(session.events))
         agent = Agent(session, setup, TurnServices(gateway, toolbox, Approvals(allow=ALLOWED)))
-        for number, text in enumerate(SAID, 1):
+        for number, text in enumerate(MESSAGES, 1):
             await _finish(agent.turn(text))
             if number == PINNED:
                 first = next(event.seq for event in session.events() if isinstance(event.body, UserMessage))
@@ -123,7 +123,7 @@ async def _play(session: Session, folder: Path) -> None:
 
 
 async def _finish(steps: Steps) -> None:
-    """All steps of a turn or a compaction."""
+    """Run all steps of a turn or a compaction."""
     async for _ in steps:
         pass
 

@@ -15,7 +15,7 @@ FAULTS = {
     "drop": "the connection is closed instead of an answer",
     "cut": "the connection is closed in the middle of the answer",
     "no_finish": "the answer ends cleanly, but without a finish reason",
-    "no_usage": "the answer is whole, but nothing is said of its cost",
+    "no_usage": "the answer is whole, but without a usage report",
     "bad_json": "in the middle of the answer something that is not JSON",
     "error": "in the middle of the answer an error in the provider's own form",
     "silence": "headers, then nothing until the client goes away",

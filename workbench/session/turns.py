@@ -259,7 +259,7 @@ class Turns:
             case Summarising():
                 pass
             case Appended(event):
-                self._live.take(event)
+                self._live.log_event(event)
                 opened.catch_up()
                 if self._live.open_calls:
                     self._updates.put(activity=Activity("tools", self._live.doing))

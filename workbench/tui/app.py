@@ -1,6 +1,6 @@
-"""The application around the main screen: themes, keys, and a first frame that waits for nothing.
+"""The application around the main screen: themes, keys, and a fast first frame.
 
-Importing the panes takes longer than showing a frame, so it is done in the background while one is on the screen.
+Importing the panes takes longer than showing a frame, so the import runs in the background after the first frame.
 """
 
 from __future__ import annotations
@@ -41,38 +41,38 @@ if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
 
 DEFAULT = "ink"
-"""The theme of those who wish for none."""
+"""The default theme."""
 
 GROUNDS = ("cursor", "block-cursor-blurred-background", "input-selection-background", "screen-selection-background")
-"""What marks a row or a text by its ground alone."""
+"""Theme colours that mark a row or a text only by its background."""
 
 WATCH = 2.0
-"""Seconds between two looks at the folder of themes, and at the terminal."""
+"""Seconds between two checks of the themes folder and of the terminal."""
 
 MOST_WARNINGS = 5
-"""Files or keys that are told of at once: a folder may hold thousands that are broken."""
+"""The most broken files or keys to report at once: a folder may have thousands."""
 
 LONG = 20.0
-"""Seconds that a notice stays which names a report."""
+"""Seconds that a notice stays if it names a report."""
 
 Load = Callable[[], Callable[[], "MainScreen"]]
-"""Imports what the main screen needs, in the background; what it gives makes the screen."""
+"""Imports what the main screen needs, in the background, and returns a function that makes the screen."""
 
 
 def is_terminal() -> bool:
-    """Whether keys come from a terminal that is there."""
+    """Whether standard input is a terminal that still exists."""
     return sys.__stdin__ is not None and sys.__stdin__.isatty()
 
 
 def _hits() -> type[Provider]:
-    """Imported when the palette first opens."""
+    """The palette's provider, imported when the palette first opens."""
     from workbench.tui.commands.palette import CommandHits
 
     return CommandHits
 
 
 class Opening(Screen[None]):
-    """What is seen until the main screen is there. What is typed meanwhile is not lost."""
+    """The first frame, until the main screen is ready. Keeps what is typed meanwhile."""
 
     CSS = """
     Opening { background: $background; color: $quiet; }
@@ -90,38 +90,38 @@ class Opening(Screen[None]):
         yield Static("opening…", markup=False)
 
     def on_key(self, event: events.Key) -> None:
-        """For the composer."""
+        """Keep the key for the composer."""
         if event.is_printable and event.character:
             self.typed += event.character
 
 
 class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
-    """The full screen. Its result is the error that ended it, if one did, or what it ends for."""
+    """The full screen. Its result is the error that ended it, if any, or the `Detour` to take next."""
 
     TITLE = "workbench"
-    CSS = Opening.CSS  # Textual does not load the sheet of a default screen
+    CSS = Opening.CSS  # Textual does not load the CSS of a default screen
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (140, "-wide")]  # noqa: RUF012 - an instance's own
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - an instance's own
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_hits}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "leave", "quit", id="app.quit", show=False, priority=True),
-        # In each list, dialog and window over the main screen, which has commands for them.
+        # For lists, dialogs and windows over the main screen; the main screen has commands for these keys.
         Binding("f1", "show_keys(True)", "the keys of a list, dialog or window", id="app.help", priority=True),
         Binding("question_mark", "show_keys(False)", "the same, where no text is typed", id="app.keys", priority=True),
         Binding("q", "close_screen", "leave it, where no text is typed", id="app.close", priority=True),
-        # Without it Textual binds a key of its own, before that of our command.
+        # Otherwise Textual binds a key of its own, which takes precedence over our command's.
         Binding("f20", "command_palette", "command palette", id="app.palette", show=False),
     ]
 
     _few: Sixteen | Colourless | None = None
-    """What translates the colours for a terminal that has few, or for a user who wants none."""
+    """The filter for a terminal with few colours, or for a user who wants none."""
 
     def __init__(self, settings: Settings, load: Load) -> None:
         super().__init__()
         mend()
         self._faults = FaultReports()
         self._refusals: set[str] = set()
-        """Those that a notice shows now."""
+        """The refusals that a notice shows at the moment."""
         self._load = load
         self._keys = settings.keys
         self._main: MainScreen | None = None
@@ -133,12 +133,12 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
         self._choose_theme(settings.theme)
 
     def get_driver_class(self) -> type[Driver]:
-        """Textual's, with a parser that takes a paste for text."""
+        """Textual's driver, with a parser that treats a paste as text."""
         return guard(super().get_driver_class())
 
     @property
     def driver(self) -> Driver | None:
-        """What draws on the terminal; None before the first frame."""
+        """The driver; None before the first frame."""
         return self._driver
 
     # Colours
@@ -149,16 +149,16 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
         return Sixteen() if self.console.color_system == "standard" else None
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Ours in place of Textual's shades of grey."""
+        """Use our filter instead of Textual's shades of grey."""
         found = [each for each in super().get_line_filters() if not isinstance(each, Monochrome)]
         return found if self._few is None else [*found, self._few]
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """The screen's own colours, for themes that do not name them."""
+        """Our own colours, for themes that do not define them."""
         return VARIABLES
 
     def get_css_variables(self) -> dict[str, str]:
-        """With few colours, grounds that are seen among them."""
+        """With few colours, use backgrounds that are visible."""
         variables = super().get_css_variables()
         if self._few is not None:
             dark = self.current_theme.dark
@@ -167,22 +167,21 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
         return variables
 
     def get_default_screen(self) -> Screen[None]:
-        """Something to look at."""
         return Opening()
 
     def on_mount(self) -> None:
-        """Tell what was wrong with a theme; the program runs all the same."""
+        """Load the themes, and report broken ones."""
         asyncio.get_running_loop().set_exception_handler(self._task_failed)
         self._warn("theme", self._problems)
         ask_keyboard(self)
-        self.set_interval(WATCH, self._look_at_themes)
+        self.set_interval(WATCH, self._reload_themes)
         if is_terminal():
-            self.set_interval(WATCH, self._look_at_terminal)
+            self.set_interval(WATCH, self._check_terminal)
         self.call_after_refresh(self._begin)
 
     @work
     async def _begin(self) -> None:
-        """The main screen, once the first frame is out."""
+        """Show the main screen, after the first frame."""
         make = await asyncio.wrap_future(background(self._load))
         self._main = make()
         opening = self.screen
@@ -190,7 +189,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
         collector_from_here()
         if isinstance(opening, Opening) and opening.typed:
             self._main.chat.composer.type(opening.typed)
-        self.call_after_refresh(self._set_keys, self._main)  # when all panes, and so all bindings, are there
+        self.call_after_refresh(self._set_keys, self._main)  # after all panes, and so all bindings, exist
 
     def _set_keys(self, main: MainScreen) -> None:
         from workbench.tui.commands.keys import keymap
@@ -215,34 +214,36 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """A warning or an error says that it is one, since its colour alone does not. No notice is ever markup."""
+        """Show a notice, never as markup. A warning or an error is named so, because colour alone is not enough."""
         title = title or ("" if severity == "information" else severity)
         message = "\n".join(printable_lines(message))
         super().notify(message, title=printable(title), severity=severity, timeout=timeout, markup=False)
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Half of a character, which a file may hold, cannot be sent to a terminal."""
+        """Copy a text. Lone surrogates, which a file may contain, cannot be sent to a terminal."""
         super().copy_to_clipboard(text.encode("utf-8", "replace").decode("utf-8"))
 
-    # What nobody expected
+    # Errors
 
     def failed(self, error: BaseException) -> None:
-        """Tell of it and go on; where there is nothing to go on with, the program ends.
+        """Report an error and continue; end the program if there is no main screen yet.
 
-        Every error of a worker, a handler, an action or a timer comes here. One that is meant for the user is a notice
-        and needs no report.
+        Every error of a worker, a handler, an action or a timer comes here. An error that is meant for the user becomes
+        a notice, and no report is written.
         """
         is_for_user = isinstance(error, WorkbenchError)
-        said = str(error) if is_for_user else self._faults.report(error)
+        message = str(error) if is_for_user else self._faults.report(error)
         if self._main is None:
-            self.exit(error if isinstance(error, WorkbenchError) else WorkbenchError(f"this should not happen: {said}"))
+            self.exit(
+                error if isinstance(error, WorkbenchError) else WorkbenchError(f"this should not happen: {message}")
+            )
         elif is_for_user:
-            self._refuse(said)
-        elif said:
-            self.notify(said, title=UNEXPECTED, severity="error", timeout=LONG, markup=False)
+            self._refuse(message)
+        elif message:
+            self.notify(message, title=UNEXPECTED, severity="error", timeout=LONG, markup=False)
 
     def _refuse(self, why: str) -> None:
-        """Once while the notice is there: a widget that cannot be drawn says so with every frame."""
+        """Show a refusal once while its notice is visible: a widget that cannot be drawn fails in every frame."""
         if why not in self._refusals:
             self._refusals.add(why)
             self.notify(why, severity="error")
@@ -255,7 +256,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
     # Themes
 
     def _load_themes(self) -> list[str]:
-        """Register all there are; the result is their names. One that broke stays as it was."""
+        """Register all themes and return their problems. A theme whose file is broken stays as it was."""
         loaded = self._folder.load()
         self._problems = list(loaded.problems)
         for each in loaded.themes:
@@ -268,8 +269,8 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
             self._problems.append(f"no theme named {wanted!r}; expected one of {', '.join(names)}")
         self.theme = next((name for name in (wanted, DEFAULT) if name in names), self.theme)
 
-    def _look_at_themes(self) -> None:
-        """A theme that was changed on the disk shows at once."""
+    def _reload_themes(self) -> None:
+        """Apply a theme at once when its file changes."""
         if self._folder.changed():
             self._load_themes()
             self.mutate_reactive(WorkbenchApp.theme)
@@ -278,29 +279,29 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
     # The end
 
     def end(self) -> None:
-        """From outside, whatever goes on: a signal, or a terminal that is gone."""
+        """End the program because of a signal, or because the terminal is gone."""
         if self._ending is None:
             self._ending = asyncio.create_task(self.action_leave())
 
-    def _look_at_terminal(self) -> None:
-        """A terminal that is gone without a signal would leave the program running, unseen, for ever."""
+    def _check_terminal(self) -> None:
+        """End the program if the terminal is gone; it may vanish without a signal."""
         if not is_terminal():
             self.end()
 
     def panic(self, *renderables: RenderableType) -> None:
-        """What reads the keys has ended: mostly because the terminal did, which is nothing to tell anybody."""
+        """The thread that reads keys has failed, usually because the terminal is gone. That needs no message."""
         if is_terminal():
             super().panic(*renderables)
         else:
             self.end()
 
     def action_help_quit(self) -> None:
-        """Ctrl+C, where there is nothing to copy or to clear: many expect it to end the program."""
+        """On Ctrl+C with nothing to copy or to clear: say how to quit, because many expect it to quit."""
         own = self._main.own_keys.get("quit", "") if self._main is not None else ""
         self.notify(f"{key_name((own or 'ctrl+q').partition(',')[0])} quits", markup=False)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """On the main screen commands do it, whatever their keys are; where text is typed, letters are text."""
+        """Disable these actions on the main screen, which has commands for them, and for letters in a text input."""
         match action:
             case "leave":
                 return self.screen is not self._main
@@ -318,7 +319,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
                 return True
 
     def action_show_keys(self, anywhere: bool) -> None:
-        """Those of the screen on top; again: leave them. `anywhere`: also where text is typed."""
+        """Toggle the list of keys of the top screen. `anywhere`: also in a text input."""
         from workbench.tui.widgets.command import Registry
         from workbench.tui.widgets.help import Help, keys_in
 
@@ -330,16 +331,16 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
         self.push_screen(Help(Registry([]), [keys_in(title, screen)], self._main.own_keys if self._main else {}))
 
     def action_close_screen(self) -> None:
-        """Whatever Escape means there."""
+        """Do what Escape does on the top screen."""
         self.simulate_key("escape")
 
     async def action_leave(self) -> None:
-        """End the program from a screen that lies over the main one, or before that is there."""
+        """End the program from a screen over the main one, or before the main one exists."""
         await self._close()
         self.exit()
 
     async def on_unmount(self) -> None:
-        """However it ends, what came is kept."""
+        """Close the session, however the program ends."""
         await self._close()
 
     async def _close(self) -> None:

@@ -1,7 +1,7 @@
 """Terminals with few colours: sixteen, or none at all.
 
-What is drawn is the same; it is translated on its way to the terminal. Sixteen colours are chosen by hue, and so that
-no text melts into its ground. Without colours, a ground that stands out becomes reverse video, and all else goes.
+Widgets draw the same; a line filter translates the styles. Sixteen colours are chosen by hue, and so that text stays
+readable on its background. Without colours, a background that stands out becomes reverse video, and others vanish.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ SIXTEEN: tuple[Triplet, ...] = (
     *((85, 85, 85), (255, 85, 85), (85, 255, 85), (255, 255, 85), (85, 85, 255), (255, 85, 255), (85, 255, 255)),
     (255, 255, 255),
 )
-"""As the first terminals had them. Those of today differ, but keep the order of light and dark."""
+"""The classic terminal colours. Modern terminals use others, but keep the order of light and dark."""
 HUES = (1, 3, 2, 6, 4, 5)
-"""Red, yellow, green, cyan, blue, magenta, as they follow each other around the circle."""
+"""Red, yellow, green, cyan, blue, magenta, in the order of the colour circle."""
 GREYS = (0, 8, 7, 15)
 BRIGHT = 8
-"""So much further is the bright one of a colour."""
+"""The offset from a colour to its bright variant."""
 READABLE = 3.0
-"""Contrast of a text with its ground, at least."""
+"""The least contrast of a text with its background."""
 STANDS_OUT = 2.5
-"""Contrast with the screen's ground from which on a ground says something: a cursor, a selection, a scrollbar."""
+"""From this contrast with the screen's background on, a background has a meaning: cursor, selection, scrollbar."""
 
 
 def contrast(one: Triplet, other: Triplet) -> float:
@@ -48,7 +48,7 @@ def _luminance(colour: Triplet) -> float:
 
 
 def nearest(colour: Triplet) -> int:
-    """Which of the sixteen a colour becomes: of its hue where it has one, else a grey."""
+    """The number of the terminal colour for a colour: one of its hue, or a grey."""
     hue, saturation, value = rgb_to_hsv(*(each / 255 for each in colour))
     if saturation < 0.33 or value < 0.35:
         return min(GREYS, key=lambda grey: abs(SIXTEEN[grey][0] * 3 - sum(colour)))
@@ -57,7 +57,7 @@ def nearest(colour: Triplet) -> int:
 
 
 def readable(text: int, ground: int) -> int:
-    """The number of a text's colour on a ground: its own, the other of its hue, or black or white."""
+    """The number of a readable text colour on a background: its own, the other of its hue, or black or white."""
 
     def seen(number: int) -> float:
         return contrast(SIXTEEN[number], SIXTEEN[ground])
@@ -71,7 +71,7 @@ def _triplet(colour: RichColor | None) -> Triplet | None:
 
 
 def _is_text(text: str) -> bool:
-    """Whether there is something to read or a line to see; blocks and blanks are drawn with, and may be alike."""
+    """Whether there are characters to read. Blocks and blanks need no contrast with their background."""
     return any(not (sign.isspace() or "\u2580" <= sign <= "\u259f") for sign in text)
 
 
@@ -91,10 +91,10 @@ def sixteen(style: Style, is_text: bool) -> Style:
 
 @lru_cache(4096)
 def colourless(style: Style, base: Triplet) -> Style:
-    """A style without colours, in reverse where its ground stands out from that of the screen."""
+    """A style without colours, in reverse video if its background stands out from the screen's."""
     ground = _triplet(style.color if style.reverse else style.bgcolor)
     reverse = bool(style.reverse) if ground is None else contrast(ground, base) >= STANDS_OUT
-    # What the mouse finds under it is told by the style as well, and `without_color` drops that.
+    # The style's meta data says what is under the mouse; `without_color` would drop it.
     return style.without_color + Style.from_meta(style.meta) + Style(reverse=reverse)
 
 
@@ -102,7 +102,7 @@ class Sixteen(LineFilter):
     """For a terminal that has sixteen colours."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Every style translated."""
+        """Translate every style."""
         return [
             Segment(text, None if style is None else sixteen(style, _is_text(text)), control)
             for text, style, control in segments
@@ -110,15 +110,15 @@ class Sixteen(LineFilter):
 
 
 class Colourless(LineFilter):
-    """For whoever wants no colours."""
+    """For users who want no colours."""
 
     def __init__(self, base: Callable[[], Color]) -> None:
-        """`base` gives the screen's ground, which changes with the theme."""
+        """`base` returns the screen's background, which changes with the theme."""
         super().__init__()
         self._base = base
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Every style translated."""
+        """Translate every style."""
         base = self._base().rgb
         return [
             Segment(text, None if style is None else colourless(style, base), control)

@@ -23,9 +23,9 @@ EDIT = "edit_file"
 
 @contextmanager
 def folders() -> Iterator[str]:
-    """A data folder with the recording in it, and its project to work in; the value is the session's id.
+    """Create a data folder with the recording, and the project as the current folder; yields the session's id.
 
-    What the user has set is there as a copy: approvals and policies that are saved go with the program too.
+    The user's configuration is copied, so approvals and policies saved in the demo are not kept.
     """
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="workbench-demo-", ignore_cleanup_errors=True) as place:
@@ -45,9 +45,9 @@ def folders() -> Iterator[str]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """A folder with all that can be read of it."""
+    """Copy the readable files of a folder."""
     target.mkdir()
-    with suppress(OSError):  # of which a list of what could not be copied is one
+    with suppress(OSError):  # shutil.Error, which lists the failed files, is an OSError
         shutil.copytree(
             source,
             target,
@@ -60,7 +60,7 @@ def _copy(source: Path, target: Path) -> None:
 
 @contextmanager
 def _instead(**folders: Path) -> Iterator[None]:
-    """Other folders for a while, by the names of their variables."""
+    """Use other folders for a while, by their environment variables."""
     before = {name: os.environ.get(name) for name in folders}
     os.environ.update({name: str(folder) for name, folder in folders.items()})
     try:
@@ -74,13 +74,13 @@ def _instead(**folders: Path) -> Iterator[None]:
 
 
 def recording() -> list[str]:
-    """The recorded events, a line each."""
+    """The lines of the recording, one for each event."""
     source = files("workbench") / "demo" / "session.jsonl"
     return source.read_text(encoding="utf-8").splitlines()
 
 
 def _edit(project: Path, lines: list[str]) -> None:
-    """Bring the project to where the recording left it."""
+    """Bring the project to the state at the end of the recording."""
     for line in lines:
         body = decode(line).body
         if isinstance(body, ToolCall) and body.tool == EDIT:

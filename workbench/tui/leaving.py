@@ -1,6 +1,6 @@
-"""The terminal as it was before the screen, restored by a program that ends in this moment.
+"""Restores the terminal when the program ends abruptly.
 
-Textual restores it through threads and locks, which a program that is stuck may never get.
+Textual restores it with threads and locks, on which a stuck program may wait for ever.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ LEAVE = b"".join(
         *(b"<u", b"?1049l", b"?25h", b"?1004l"),  # the keyboard, the alternate screen, the cursor, the focus
     )
 )
-"""What Textual writes when it stops, and the end of a frame and of its colours, which may be half written."""
+"""What Textual writes when it stops, after the end of a frame and a reset of colours, which may be half written."""
 PATIENCE = 1.0
-"""Seconds for a terminal that takes nothing now, because it is stopped or still draws."""
+"""Seconds to wait for a terminal that accepts no output at the moment."""
 
 
 def leave_terminal(driver: Driver | None) -> None:
-    """Restore the terminal of a driver, where it has one. Waits for nothing but the terminal, and not long."""
+    """Restore the terminal of a driver, if it has one. Waits only for the terminal, and not long."""
     file, attributes = getattr(driver, "_file", None), getattr(driver, "attrs_before", None)
     if file is None or attributes is None:  # before the first frame, or in a browser
         return
     import termios  # late: not on every platform
 
     ours, keys = os.dup(file.fileno()), getattr(driver, "fileno", 0)
-    with suppress(OSError):  # what the writing thread still has goes nowhere
+    with suppress(OSError):  # drop the output that the writer thread still has
         os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
     _write(ours, LEAVE)
     with suppress(termios.error):
@@ -43,7 +43,7 @@ def leave_terminal(driver: Driver | None) -> None:
 
 
 def _write(terminal: int, data: bytes) -> None:
-    """Write what the terminal takes in time."""
+    """Write as much as the terminal accepts in time."""
     was = os.get_blocking(terminal)
     os.set_blocking(terminal, False)
     end = time.monotonic() + PATIENCE

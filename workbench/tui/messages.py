@@ -1,4 +1,4 @@
-"""What the panes ask for. A pane posts one of these; the main screen hands it to the session model."""
+"""The messages that panes post. The main screen passes them to the session model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.log.events import OverrideAction
 
 
 class Send(Message):
-    """Say this to the model; while it works, the message waits its turn."""
+    """Send this to the model; while the model works, the message is queued."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -19,7 +19,7 @@ class Send(Message):
 
 
 class EditAndResend(Message):
-    """Say this in place of an earlier message of the user's, in a fork that ends before it."""
+    """Send this instead of an earlier user message, in a fork that ends before it."""
 
     def __init__(self, seq: int, text: str) -> None:
         super().__init__()
@@ -28,15 +28,15 @@ class EditAndResend(Message):
 
 
 class Retry(Message):
-    """Ask the model again where its last answer failed, broke off or did not please."""
+    """Ask the model again."""
 
 
 class Interrupt(Message):
-    """Stop what the model is doing; what came so far is kept."""
+    """Stop the model; the answer so far is kept."""
 
 
 class Withdraw(Message):
-    """Take a waiting message out of the queue; the composer has its text already."""
+    """Remove a message from the queue; the composer already has its text."""
 
     def __init__(self, index: int, text: str) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class Withdraw(Message):
 
 
 class Drafting(Message):
-    """The text in the composer changed; an empty one costs nothing."""
+    """The text in the composer changed."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Answered(Message):
 
 
 class Decide(Message):
-    """Pin, mask, exclude or restore events of the log, both ends included; `joined`: one decision with the last."""
+    """Pin, mask, exclude or restore events, both ends included; `joined`: one decision with the message before."""
 
     def __init__(self, action: OverrideAction, first: int, last: int, joined: bool = False) -> None:
         super().__init__()
@@ -81,8 +81,8 @@ class Jump(Message):
         self.pane = pane
 
 
-class ShowBeside(Message):
-    """Show this event in the other pane as well, and stay here."""
+class MarkEvent(Message):
+    """Mark this event in another pane, without moving the focus."""
 
     def __init__(self, seq: int, pane: Literal["chat", "inspector"]) -> None:
         super().__init__()
@@ -91,11 +91,11 @@ class ShowBeside(Message):
 
 
 class HintsChanged(Message):
-    """Other keys matter in this pane now, though the focus is where it was."""
+    """The hints of this pane changed, although the focus did not."""
 
 
 class Travel(Message):
-    """Look at the context as it was when a request was made; None goes to the newest request."""
+    """Show the context of a past request; None: of the newest."""
 
     def __init__(self, place: int | None) -> None:
         super().__init__()
@@ -103,17 +103,17 @@ class Travel(Message):
 
 
 class Walk(Message):
-    """Look at the request so many places before or after the one that is looked at, or was asked for last."""
+    """Show a request a number of steps before or after the selected one."""
 
     def __init__(self, by: int, alone: bool = False) -> None:
-        """`alone`: pass over side requests and sub-agents."""
+        """`alone`: skip side requests and sub-agents."""
         super().__init__()
         self.by = by
         self.alone = alone
 
 
 class NeedsSession(Message):
-    """Something was asked for that cannot be done to a file; it is done once there is a session of it."""
+    """Something needs a session, but a file is open; call `then` once a session was made from it."""
 
     def __init__(self, then: Callable[[], None]) -> None:
         super().__init__()
@@ -121,7 +121,7 @@ class NeedsSession(Message):
 
 
 class Run(Message):
-    """Run a command of the registry, as its key, the palette or a slash would."""
+    """Run a command of the registry, as its key or the palette would."""
 
     def __init__(self, name: str, argument: str = "") -> None:
         super().__init__()

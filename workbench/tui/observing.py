@@ -1,6 +1,6 @@
-"""How the screen shows a session: the one mechanism between the session model and the widgets.
+"""How widgets observe the session model.
 
-A widget that shows something of the session derives from `Observing` and says what it shows:
+A widget that shows a part of the session derives from `Observing` and declares which:
 
     class TokenLine(Observing, Widget):
         status = observed(lambda session: session.status)
@@ -11,10 +11,10 @@ A widget that shows something of the session derives from `Observing` and says w
 An observed attribute works like one of Textual's `reactive`s: `watch_status(old, new)` is called when its value changes
 and once after the widget is mounted, then the widget is drawn again. But the widget keeps no copy. The attribute reads
 `ObservableSession.state`, so two widgets never disagree, and cannot be set. Changes arrive in Textual's loop, at most
-once a frame, parents before their children. A widget that is removed is not called any more and not kept alive.
+once a frame, parents before their children. A removed widget is no longer called or kept alive.
 
-Textual's own ways do not fit here: `data_bind` copies values from one widget to the next; a `Signal` belongs to a
-widget, swallows the errors of those it calls, and does not know the value before.
+Textual's own mechanisms do not fit: `data_bind` copies values from widget to widget; a `Signal` belongs to a widget,
+swallows the errors of its subscribers, and does not know the previous value.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from workbench.tui.textual_patches import is_leaving
 if TYPE_CHECKING:
     from textual.widget import Widget as _Widget
 else:
-    _Widget = object  # a widget as a base would hide what the other base says, such as `can_focus`
+    _Widget = object  # a widget as a base would hide attributes of the other base, such as `can_focus`
 
 T = TypeVar("T")
 
 
-class observed(Generic[T]):  # noqa: N801 - used as Textual's `reactive` is
+class observed(Generic[T]):  # noqa: N801 - used like Textual's `reactive`
     """A value of the session, as an attribute of an `Observing` widget."""
 
     def __init__(self, select: Callable[[SessionState], T], *, repaint: bool = True, layout: bool = False) -> None:
-        """`repaint` and `layout`: what a change asks for after the watcher was called, as in `reactive`."""
+        """`repaint` and `layout`: what to do after the watcher was called, as in `reactive`."""
         self.select = select
         self.repaint = repaint
         self.layout = layout
@@ -70,34 +70,34 @@ class observed(Generic[T]):  # noqa: N801 - used as Textual's `reactive` is
             widget.refresh(repaint=self.repaint, layout=self.layout)
 
     def differs(self, before: SessionState, after: SessionState) -> bool:
-        """Whether the value is another one. Most values are the same object, which is quick to see."""
+        """Whether the value has changed. Most values are the same object, which is a fast check."""
         old, new = self.select(before), self.select(after)
         return old is not new and old != new
 
 
 @cache
 def observed_by(widget: type[Observing]) -> tuple[observed[Any], ...]:
-    """What the widgets of a class show, the attributes of its bases first."""
+    """The observed attributes of a class, those of its bases first."""
     members = {name: each for base in reversed(widget.__mro__) for name, each in vars(base).items()}
     return tuple(each for each in members.values() if isinstance(each, observed))
 
 
 class Observing(_Widget):
-    """A widget that shows a session. Comes before the widget class among the bases."""
+    """A widget that shows a session. Must come before the widget class among the bases."""
 
     def __init__(self, session: ObservableSession, *args: Any, **kwargs: Any) -> None:
-        """`session`: what the observed attributes read; everything else is for the widget class."""
+        """`session`: read by the observed attributes; everything else is for the widget class."""
         self.session = session
         self._unsubscribe_session: Unsubscribe | None = None
         self._shows_session = False
         super().__init__(*args, **kwargs)
 
     def on_compose(self) -> None:
-        """Subscribe before the children do, so that a parent hears of a change before its children."""
+        """Subscribe before the children do, so that a parent is called first."""
         self._unsubscribe_session = self.session.observe(self._session_changed)
 
     def on_mount(self) -> None:
-        """Show the state as it is, now that there are children."""
+        """Show the current state, now that the children exist."""
         self._shows_session = True
         state = self.session.state
         for each in observed_by(type(self)):
@@ -109,7 +109,7 @@ class Observing(_Widget):
             self._unsubscribe_session()
 
     def _session_changed(self, before: SessionState, after: SessionState) -> None:
-        """A widget that is being removed is left alone."""
+        """Update the observed attributes, unless the widget is being removed."""
         if self._shows_session and self.is_running and not is_leaving(self):
             for each in observed_by(type(self)):
                 if each.differs(before, after):

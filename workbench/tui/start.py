@@ -1,4 +1,4 @@
-"""The full screen's entry: everything that can be told in one line is told before the screen is touched."""
+"""Starts the full screen. Mistakes in the call are reported before the screen is drawn."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 NOTE = "A recorded session, in a folder of its own: nothing of it is kept. Ctrl+Q goes back to where you were."
 LARGE = 2_000_000
-"""Bytes from which on a source is read behind the first frame.
+"""From this size in bytes on, a source is read after the first frame.
 
-What is smaller is read before it, in no time, so that a mistake in it is told without a flash of the screen.
+A smaller one is read before, which is fast, so that an error is reported without a flash of the screen.
 """
 
 
 def run(source: str, options: Options, demo: str | None = None, note: str = "") -> int:
-    """Show a session or a file, or this folder's last session; the result is the exit code.
+    """Show a session or a file, or this folder's last session; returns the exit code.
 
-    `demo`: what to say of the demo that this is; None: it is none. `note`: something else to say at the beginning.
+    `demo`: a note about the demo; None: this is not the demo. `note`: another notice for the start.
     """
     in_browser = os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
     if source == "-" or not (in_browser or (sys.stdin.isatty() and sys.stdout.isatty())):
@@ -39,7 +39,7 @@ def run(source: str, options: Options, demo: str | None = None, note: str = "") 
     if source:
         check(source, options)
     start_without_collector()
-    from workbench.tui.app import WorkbenchApp  # late: a mistake is told before the imports of a screen
+    from workbench.tui.app import WorkbenchApp  # late: report mistakes before importing the screen
     from workbench.tui.leaving import leave_terminal
 
     with ExitStack() as stack:
@@ -49,7 +49,7 @@ def run(source: str, options: Options, demo: str | None = None, note: str = "") 
     if isinstance(ended, Exception):
         raise ended
     if ended is not None:
-        from workbench.tui.demo import folders  # late: before the first frame nothing of the log is needed
+        from workbench.tui.demo import folders  # late: the log is not needed before the first frame
 
         with folders() as session:
             run(session, Options(), NOTE)
@@ -60,7 +60,7 @@ def run(source: str, options: Options, demo: str | None = None, note: str = "") 
 def load(
     source: str, options: Options, stack: ExitStack, demo: str | None = None, note: str = ""
 ) -> Callable[[], MainScreen]:
-    """Import what the main screen needs; the services are closed with the stack."""
+    """Import what the main screen needs and return a function that makes it; `stack` closes the services."""
     from workbench.sources.services import Services
     from workbench.tui.commands.registry import WorkbenchScreen
 
@@ -69,7 +69,7 @@ def load(
 
 
 def check(source: str, options: Options) -> None:
-    """Raise what is wrong with the policy that was asked for, and with a source that is quickly read."""
+    """Raise for a wrong policy, or for a small source that cannot be read."""
     from workbench.context.load import load_policy
     from workbench.sources.services import Services
 

@@ -1,4 +1,4 @@
-"""What Textual does not do as this program needs it with what a terminal sends, and where it is gone."""
+"""Fixes for how Textual handles input from a terminal, and a terminal that is gone."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ from textual.driver import Driver
 from textual.drivers._writer_thread import WriterThread
 from textual.message import Message
 
-# Pastes. Escape sequences inside a paste are taken for keys: a coloured log would end the paste, and its line ends
-# would send messages that nobody wrote. Some terminals take such sequences out of what is pasted; tmux does not. And
-# each character of a paste costs as much as a key: ten million of them stop the screen for many seconds.
+# Pastes. Textual treats escape sequences inside a paste as keys: a coloured log would end the paste, and its line ends
+# would send messages. Some terminals remove such sequences from a paste; tmux does not. And each character of a paste
+# costs as much as a key: ten million of them block the screen for many seconds.
 
 ESCAPE = "\x1b"
 CSI = "\x9b"
-"""`ESC [` as one character: the parser passes it on, and the composer takes out its sequences as well."""
+"""`ESC [` as one character: the parser passes it on, and the composer removes its sequences, too."""
 START, END = "\x1b[200~", "\x1b[201~"
 MOST_PASTED = 250_000
-"""Characters of a paste that are taken, and one more to tell that there were others."""
+"""The most characters of a paste to keep, plus one to know that there were more."""
 
 
 class PasteParser(XTermParser):
-    """Textual's own, which gets to see where a paste begins and ends, and nothing of what is in it."""
+    """Textual's parser, which only sees the start and the end of a paste, not its contents."""
 
     def __init__(self, debug: bool = False) -> None:
         super().__init__(debug)
         self._pasting = False
         self._held = ""
-        """In a paste: what may be the beginning of its end. Else: the last that came, in which a paste may begin."""
+        """In a paste: perhaps the beginning of its end sequence. Otherwise: perhaps that of its start sequence."""
         self._pieces: list[str] = []
         self._room = 0
-        """Characters that the paste may still have."""
+        """The number of characters that the paste may still have."""
         self._pasted: deque[str] = deque()
-        """Pastes that have ended."""
+        """Finished pastes."""
 
     def feed(self, data: str) -> Iterable[Message]:
-        """What the terminal sent, in pieces that may end anywhere."""
+        """Parse data from the terminal, in pieces that may end anywhere."""
         quiet = self._without_pastes(self._without_reports(data))
-        if quiet or not data:  # nothing at all means to the parser that the terminal is gone
+        if quiet or not data:  # for the parser, an empty string means that the terminal is gone
             for event in super().feed(quiet):
                 yield events.Paste(self._pasted.popleft()) if isinstance(event, events.Paste) else event
 
     def _without_reports(self, data: str) -> str:
-        """What a terminal tells of its keyboard is for us, since Textual would take it for keys."""
+        """Remove and handle keyboard reports, which Textual would treat as keys."""
         if self._pasting or ESCAPE not in data:
             return data
-        KEYBOARD.tells_modifiers |= _MODIFIED.search(data) is not None
+        KEYBOARD.reports_modifiers |= _MODIFIED.search(data) is not None
         return _REPORT.sub("", data)
 
     def _without_pastes(self, data: str) -> str:
@@ -62,7 +62,7 @@ class PasteParser(XTermParser):
             if self._pasting:
                 text, end, data = (self._held + data).partition(END)
                 self._held = "" if end else _begun(text)
-                self._take(text.removesuffix(self._held))
+                self._add_pasted(text.removesuffix(self._held))
                 if end:
                     self._pasting = False
                     self._pasted.append("".join(self._pieces))
@@ -76,19 +76,19 @@ class PasteParser(XTermParser):
                 data = after
         return "".join(parts)
 
-    def _take(self, text: str) -> None:
+    def _add_pasted(self, text: str) -> None:
         text = text[: self._room].replace("\x00", "").replace("\x1b[", CSI).replace(ESCAPE, "")
         self._pieces.append(text)
         self._room -= len(text)
 
 
 def _begun(text: str) -> str:
-    """How much of a paste's end stands at the end of a text."""
+    """The part of the paste's end sequence at the end of a text."""
     return next((END[:size] for size in range(len(END) - 1, 0, -1) if text.endswith(END[:size])), "")
 
 
-# Keyboards. Textual asks every terminal to send Shift+Enter as such and never learns whether it does, so that nobody
-# can say which keys will work. A terminal that does it says so when it is asked, and by the keys that it sends.
+# Keyboards. Textual asks every terminal to send Shift+Enter as its own key, but never learns whether it does, so we
+# could not say which keys work. A terminal that does it answers a query, and sends such keys.
 
 ASK_KEYBOARD = "\x1b[?u"
 _REPORT = re.compile(r"\x1b\[\?\d+u")
@@ -96,10 +96,10 @@ _MODIFIED = re.compile(r"\x1b\[(?:\?[1-9]\d*|\d[\d:;]*)u")
 
 
 class Keyboard:
-    """What is known of the user's."""
+    """What we know about the user's keyboard."""
 
-    tells_modifiers = False
-    """Whether Shift+Enter is another key than Enter."""
+    reports_modifiers = False
+    """Whether Shift+Enter differs from Enter."""
 
 
 KEYBOARD = Keyboard()
@@ -111,16 +111,15 @@ def ask_keyboard(app: App[Any]) -> None:
         app._driver.write(ASK_KEYBOARD)
 
 
-# Terminals that are gone, or send what is no text. The thread that writes ends with the first write that fails, and
-# after thirty more the screen's own loop waits for it for ever; the one that reads ends the program at a byte that is
-# no UTF-8.
+# Terminals that are gone, or send invalid text. The writer thread ends with the first failed write, and after thirty
+# more writes the screen's loop waits for it for ever. The reader thread ends the program at a byte that is not UTF-8.
 
 
 class SteadyWriter(WriterThread):
-    """Textual's own, which throws away what no terminal takes any more."""
+    """Textual's writer, which drops the output when the terminal is gone."""
 
     def run(self) -> None:
-        """Until there is nothing left to write."""
+        """Write until the end."""
         try:
             super().run()
         except OSError:
@@ -129,7 +128,7 @@ class SteadyWriter(WriterThread):
 
 
 def lenient_decoder(encoding: str) -> Callable[[], codecs.IncrementalDecoder]:
-    """Bytes that are no text become a sign that says so."""
+    """A decoder that replaces invalid bytes."""
     return lambda: codecs.getincrementaldecoder(encoding)("replace")
 
 
@@ -141,7 +140,7 @@ REPLACEMENTS = {
 
 
 def guard(driver: type[Driver]) -> type[Driver]:
-    """The driver, with these in place of what its module names so: it offers no other way."""
+    """The driver, with our classes in its module's namespace; it has no other hook."""
     module = sys.modules[driver.__module__]
     for name, ours in REPLACEMENTS.items():
         if hasattr(module, name):

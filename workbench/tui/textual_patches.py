@@ -1,7 +1,7 @@
-"""What Textual does not do as this program needs it: every use of its private parts, and every way around a fault.
+"""Fixes for Textual: every use of its private parts, and every workaround for a bug.
 
-Each patch says what is wrong without it, and a test beside it shows that plain Textual still has the fault: when that
-test fails, the patch can go. pyproject.toml holds Textual to the releases that the patches were made for.
+Each patch says what is wrong without it, and a test shows that plain Textual still has the bug: when that test fails,
+the patch can be removed. pyproject.toml pins the releases of Textual that the patches were made for.
 """
 
 from __future__ import annotations
@@ -48,24 +48,24 @@ from workbench.config.text import without_controls
 
 Result = TypeVar("Result")
 _JOINED = re.compile("[\u200d\ufe0f]")
-"""What makes one sign of several characters, or a wide one of a narrow one."""
+"""Characters that join others into one sign, or make a sign wide."""
 
 
-# Long lists. To assign `virtual_size` lays out and repaints the whole screen, for each line that is added.
+# Long lists. Assigning `virtual_size` lays out and repaints the whole screen, for each added line.
 
 
 def set_line_count(view: ScrollView, lines: int) -> None:
-    """Give a list that has a scrollbar in any case so many lines; whoever calls it repaints what changed."""
+    """Set the number of lines of a list that always has a scrollbar; the caller repaints what changed."""
     if lines != view.virtual_size.height:
         view.set_reactive(ScrollView.virtual_size, Size(0, lines))
         view.scroll_y = view.validate_scroll_y(view.scroll_y)
 
 
-# Scrollbars. One is repainted with whatever it is told, which costs more than the lines beside it.
+# Scrollbars. Every new value repaints a scrollbar, which costs more than the lines next to it.
 
 
 def move_thumb(view: ScrollView) -> None:
-    """Tell the scrollbar where the view is. It is repainted only where its thumb moves."""
+    """Update the scrollbar. It is repainted only if its thumb moves."""
     bar = view.vertical_scrollbar
     before = _thumb(bar)
     bar.set_reactive(ScrollBar.window_virtual_size, max(view.virtual_size.height, 1))
@@ -75,7 +75,7 @@ def move_thumb(view: ScrollView) -> None:
 
 
 def _thumb(bar: ScrollBar) -> tuple[int, int]:
-    """Where a scrollbar's thumb begins and ends, in eighths of a cell; as Textual draws it."""
+    """The start and the end of a scrollbar's thumb, in eighths of a cell, as Textual draws it."""
     window, virtual = bar.window_size, bar.window_virtual_size
     if virtual <= window or not window:
         return 0, 0
@@ -84,33 +84,33 @@ def _thumb(bar: ScrollBar) -> tuple[int, int]:
     return start, start + ceil(size * 8)
 
 
-# Terminals of a few columns. To wrap a text in no column at all raises, and a list in a dialog may get none.
+# Very narrow terminals. Wrapping a text to width 0 raises, and a list in a dialog may have width 0.
 
 
 def _wrap(content: Content, width: int, *more: Any, **named: Any) -> list[Any]:
     return Plain.wrap(content, max(width, 1 + 2 * named.get("line_pad", 0)), *more, **named)
 
 
-# A text that is cut to fewer columns than none is not cut, and its line takes more room than the screen has.
+# Truncating a text to a negative width does not cut it, so that its line is wider than the screen.
 
 
 def _truncate(content: Content, max_width: int, **named: Any) -> Content:
     return Plain.truncate(content, max(max_width, 0), **named)
 
 
-# Emoji of several parts. Where a dialog's edge falls on one, Rich cuts between its parts; the line then takes more
-# columns than the screen has. Rich's own `split_text` knows what belongs together.
+# Emoji of several parts. If a dialog's edge falls on one, Rich cuts between its parts; then the line is wider than the
+# screen. Rich's own `split_text` knows which parts belong together.
 
 
 def _split_cells(segment: Segment, cut: int) -> tuple[Segment, Segment]:
     text, style, control = segment
-    if not _JOINED.search(text) or cut >= segment.cell_length:  # beyond the end, `split_text` raises
+    if not _JOINED.search(text) or cut >= segment.cell_length:  # `split_text` raises past the end
         return Plain.split_cells(segment, cut)
     before, after = split_text(text, cut)
     return Segment(before, style, control), Segment(after, style, control)
 
 
-# Lists of options. A page up or down in one that has no lines yet, or no room for any, raises.
+# Option lists. Page up or down raises in a list without lines or without room.
 
 
 def _move_page(options: OptionList, direction: Literal[-1, 1]) -> None:
@@ -118,7 +118,7 @@ def _move_page(options: OptionList, direction: Literal[-1, 1]) -> None:
         Plain.move_page(options, direction)
 
 
-# Lines and areas to type in. What is pasted, by the terminal or from the app's own clipboard, keeps its controls.
+# Text inputs. Pasted text, from the terminal or the app's clipboard, keeps its control characters.
 
 
 def _input_replace(line: Input, text: str, start: int, end: int) -> None:
@@ -131,8 +131,8 @@ def _area_replace(area: TextArea, insert: str, start: Location, end: Location) -
     return Plain.area_replace(area, cleaned, start, end)
 
 
-# Text areas. To undo a paste of many lines measures the text before the cursor is back in it: where that takes the
-# scrollbar away, the cursor is looked for in a line that is gone.
+# Text areas. Undoing a paste of many lines measures the text before the cursor is back in it: if that removes the
+# scrollbar, Textual looks for the cursor in a line that no longer exists.
 
 
 def _recompute_cursor_offset(area: TextArea) -> None:
@@ -140,16 +140,16 @@ def _recompute_cursor_offset(area: TextArea) -> None:
         Plain.recompute_cursor_offset(area)  # type: ignore[no-untyped-call]  # Textual's
 
 
-# Screens that are left twice, by two keys or by a key and an answer. The second time takes away whatever screen is on
-# top by then, and at last the only one.
+# Screens that are dismissed twice, by two keys or by a key and an answer. The second time removes the screen that is on
+# top by then, perhaps the last one.
 
 
 def _dismiss(screen: Screen[Any], result: Any = None) -> AwaitComplete:
     return Plain.dismiss(screen, result) if screen.app.screen is screen else AwaitComplete()
 
 
-# Screens that are seen behind others. Each takes the one behind it from a list, on the assumption that those before it
-# are drawn in the same go; one that is drawn alone, behind a dialog that did not change, finds itself and is blank.
+# Screens behind others. Each takes the screen behind it from a list, assuming that those before it are drawn in the
+# same pass; a screen that is drawn alone, behind an unchanged dialog, finds itself and is blank.
 
 
 def _screen_render(screen: Screen[Any]) -> Any:
@@ -159,8 +159,8 @@ def _screen_render(screen: Screen[Any]) -> Any:
     return Plain.screen_render(screen)
 
 
-# Clicks. Until the next layout, a widget that was taken away is still found where it was; a click there would begin a
-# selection in what it stood in, which is nothing by then.
+# Clicks. Until the next layout, a removed widget is still found at its place; a click there would start a selection in
+# its container, which is None by then.
 
 
 def _widget_and_offset_at(screen: Screen[Any], x: int, y: int) -> tuple[Widget | None, Offset | None]:
@@ -170,7 +170,7 @@ def _widget_and_offset_at(screen: Screen[Any], x: int, y: int) -> tuple[Widget |
 
 
 class SteadyPalette(CommandPalette):
-    """A click outside its screen, as on a terminal that was made smaller meanwhile, is one next to the palette."""
+    """A palette that closes when a click comes from outside its screen, as after the terminal was made smaller."""
 
     def get_widget_at(self, x: int, y: int) -> tuple[Widget, Region]:
         try:
@@ -179,8 +179,8 @@ class SteadyPalette(CommandPalette):
             return self, self.region
 
 
-# Timers. One that is due already counts backwards for ever, and nothing else happens in the program. Textual sets it
-# itself: for a notification whose time ends between the look whether it has ended and the look how much is left.
+# Timers. A timer with a negative delay counts backwards for ever, and the event loop does nothing else. Textual starts
+# one for a notification that expires between its check for expiry and its look at the time left.
 
 SHORTEST_DELAY = 0.001
 
@@ -189,22 +189,21 @@ def _set_timer(pump: MessagePump, delay: float, *more: Any, **named: Any) -> Tim
     return Plain.set_timer(pump, max(SHORTEST_DELAY, delay), *more, **named)
 
 
-# Widgets that are leaving. A widget's children go before it does, and what it wanted to do when it is drawn would look
-# for them.
+# Widgets that are being removed. A widget's children are removed first, and its pending callbacks would look for them.
 
 
 def is_leaving(pump: MessagePump) -> bool:
-    """Whether it, or what it is in, is being removed."""
+    """Whether it, or one of its ancestors, is being removed."""
     nodes = pump.ancestors_with_self if isinstance(pump, DOMNode) else [pump]
     return any(each._closing or each._closed or getattr(each, "_pruning", False) for each in nodes)
 
 
-def _is_there(node: DOMNode) -> bool:
+def _exists(node: DOMNode) -> bool:
     return not isinstance(node, Widget) or (node.is_mounted and not is_leaving(node))
 
 
 def _on_invoke_later(pump: MessagePump, message: InvokeLater) -> None:
-    """It is this one that wanted to do it, whoever was at work when it said so."""
+    """Run the callback in the context of this pump, whichever was active when it was requested."""
 
     async def if_it_stays() -> None:
         if not is_leaving(pump):
@@ -215,21 +214,19 @@ def _on_invoke_later(pump: MessagePump, message: InvokeLater) -> None:
         pump.app.screen._invoke_later(if_it_stays, pump)
 
 
-# Cursors. One blinks for ever, and where blinking is turned off while it is away, it stays away.
+# Cursors. A cursor blinks for ever, and if blinking is turned off while it is invisible, it stays invisible.
 
 BLINKING = 10.0
-"""Seconds after which a cursor that nobody moved stands still: to blink is all that an idle screen does."""
+"""Seconds without a key after which the cursor stops blinking, so that an idle screen does nothing."""
 
 
 class RestingTextArea(TextArea):
-    """Its cursor blinks while one types, and some seconds longer."""
+    """A text area whose cursor blinks while the user types, and some seconds longer."""
 
     def on_mount(self) -> None:
-        """From the first moment."""
         self._resting = self.set_interval(BLINKING, self.rest)
 
     def on_focus(self) -> None:
-        """Show where one types."""
         self._wake()
 
     @on(TextArea.SelectionChanged)
@@ -239,54 +236,54 @@ class RestingTextArea(TextArea):
         self._resting.resume()
 
     def rest(self) -> None:
-        """Stay where it is, to be seen."""
+        """Stop blinking, with the cursor visible."""
         self.cursor_blink = False
-        self.notify_style_update()  # else Textual shows the line that it drew while the cursor was away
+        self.notify_style_update()  # otherwise Textual shows the line as drawn without the cursor
         self._resting.pause()
 
 
-# Output. Textual passes text to the terminal as it is, with escape sequences that may set the clipboard. Text is
-# cleaned where it is put on the screen, so that what was taken out shows; this is the wall behind it.
+# Output. Textual passes text to the terminal unchanged, with escape sequences that may set the clipboard. Our widgets
+# replace control characters visibly; this is the second line of defence.
 
 
 def render_cleaned(strip: Strip, console: Console) -> str:
-    """What Textual writes for a piece of a line, without anything in its text that a terminal acts on."""
+    """Textual's output for a piece of a line, without control characters in its text."""
     if strip._render_cache is None and any(not text.isprintable() for text, _, _ in strip._segments):
         strip._segments = [Segment(without_controls(text), style) for text, style, _ in strip._segments]
     return Plain.render(strip, console)
 
 
-# Markup. Textual reads most strings as markup, and its own `Content.markup` does not undo that for every text. Names of
-# models, tools and files would become links that run actions, or errors. This program has no markup at all: what it
-# shows is `Content`, which `tests/tui/test_no_markup.py` checks; this is the wall behind it.
+# Markup. Textual parses most strings as markup, and `Content.markup` does not escape every text. Names of models, tools
+# and files would become links that run actions, or errors. This program uses no markup: it shows `Content`, which
+# `tests/tui/test_no_markup.py` checks; this is the second line of defence.
 
 
 def text_as_it_is(markup: str, style: str | Style = "", template_variables: object = None) -> Content:
-    """A string as the characters that it has."""
+    """A string as plain text."""
     return Content.styled(markup, style) if style else Content(markup)
 
 
-# Errors. One in a handler, a worker, a timer or while drawing ends the program, and what reads a widget's messages ends
-# with the first that fails. Where a widget is called because another is drawn or has a new value, an error is taken for
-# that other's, and those behind it are not called.
+# Errors. An error in a handler, a worker, a timer or while drawing ends the program, and a widget's message loop ends
+# with its first error. If a widget is called because another is drawn or has a new value, the error is attributed to
+# the other widget, and further watchers are not called.
 
 
 class SteadyApp(App[Result]):
-    """An app that is asked what to do about an error; whatever failed goes on with the next message."""
+    """An app with a hook for errors; a widget that failed continues with the next message."""
 
     def failed(self, error: BaseException) -> None:
-        """An error that nobody expected."""
+        """Handle an unexpected error."""
         raise NotImplementedError
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Another theme is one frame: Textual would paint a part of the screen in the new colours before the rest."""
+        """Change the theme in one frame: Textual would paint a part of the screen in the new colours first."""
         if self._screen_stack:
             compositor = self.screen._compositor
             compositor._dirty_regions.add(compositor.size.region)
         super().refresh_css(animate)
 
     def _handle_exception(self, error: Exception) -> None:
-        """What is on its way out still gets messages and answers, and looks for widgets that it no longer has."""
+        """Ignore errors of widgets that are being removed: they still get messages, and look for missing children."""
         is_worker = isinstance(error, WorkerFailed)
         who = active_worker.get().node if is_worker else active_message_pump.get(self)
         ends = self._exit or (self._is_mounted and not self._running)
@@ -299,26 +296,26 @@ class SteadyApp(App[Result]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """No key reaches a screen before it has its widgets, or while it loses them: it would look for them."""
+        """Run no action on a screen before its widgets exist or while they are removed."""
         target, _, _ = self._parse_action(action, default_namespace or self, namespaces)
-        return _is_there(target) and await super().run_action(action, default_namespace, namespaces)
+        return _exists(target) and await super().run_action(action, default_namespace, namespaces)
 
     def _check_action_state(self, action: str, default_namespace: DOMNode) -> bool | None:
-        """Nor is it asked before which keys it has."""
+        """Nor ask such a screen for its enabled keys."""
         target, _, _ = self._parse_action(action, default_namespace)
-        return _is_there(target) and super()._check_action_state(action, default_namespace)
+        return _exists(target) and super()._check_action_state(action, default_namespace)
 
     def action_command_palette(self) -> None:
-        """Textual's has an id, so that a second one cannot be shown while the first is leaving."""
+        """Open the palette with an id of its own, so that it can open while the last one is being removed."""
         if not CommandPalette.is_open(self):  # type: ignore[arg-type]  # any app will do
             self.push_screen(SteadyPalette())
 
     async def _flush_next_callbacks(self) -> None:
-        """A worker that is cancelled takes no other widget along.
+        """Keep a cancelled worker from cancelling a screen that is being closed.
 
-        Before it waits for a screen (`push_screen_wait`), a worker carries out what the app has still to do, such as
-        waiting for a screen that was closed just before. If the worker is cancelled meanwhile, that screen's own task
-        is cancelled with it, its widgets stay, and leaving the program raises CancelledError.
+        `push_screen_wait` runs the app's pending callbacks in the worker's task, such as waiting for a closed screen to
+        be removed. If the worker is cancelled there, Textual cancels the screen's own task with it: its widgets are
+        never removed, and the app ends with CancelledError.
         """
         if active_worker.get(None) is None:
             await super()._flush_next_callbacks()
@@ -326,10 +323,10 @@ class SteadyApp(App[Result]):
             await asyncio.shield(super()._flush_next_callbacks())
 
     def _prune(self, *nodes: Widget, parent: DOMNode | None = None) -> AwaitRemove:
-        """What leaves works no longer.
+        """Stop the workers of removed widgets first.
 
-        Textual stops a widget's workers when it is gone, and that is after its children: an answer that comes in
-        between would look for widgets that are no longer there.
+        Textual stops a widget's workers after its children are removed: a result that arrives in between would look for
+        missing widgets.
         """
         for node in nodes:
             for each in node.walk_children(with_self=True):
@@ -338,7 +335,7 @@ class SteadyApp(App[Result]):
 
 
 class _Caught:
-    """What goes wrong in it is told to a steady app, in the name of whoever is at work; in any other it is raised."""
+    """Passes errors to a `SteadyApp`, attributed to the active widget; in any other app they are raised."""
 
     def __enter__(self) -> None:
         pass
@@ -365,21 +362,21 @@ def _invoke_watcher(watcher: MessagePump, function: Callable[..., Any], old: obj
 
 
 def _render_lines(widget: Widget, crop: Region) -> list[Strip]:
-    """A widget that cannot be drawn is blank; the others are there."""
+    """Draw a widget that fails as blank."""
     with widget._context(), _CAUGHT:
         return Plain.render_lines(widget, crop)
     return [Strip.blank(crop.width)] * crop.height
 
 
 def _box_model(widget: Widget, container: Size, *more: Any, **named: Any) -> BoxModel:
-    """One whose size cannot be told gets a line."""
+    """Give a widget whose size cannot be computed one line."""
     with widget._context(), _CAUGHT:
         return Plain.box_model(widget, container, *more, **named)
     return BoxModel(Fraction(container.width), Fraction(1), widget.styles.margin)
 
 
 class Plain:
-    """What Textual itself does, where something else is put in its place."""
+    """Textual's own functions, before they are replaced."""
 
     dispatch = MessagePump._dispatch_message
     render = Strip.render
@@ -424,6 +421,6 @@ MENDED: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
 
 
 def mend() -> None:
-    """Put these in the place of Textual's own, for all widgets: most that fail are Textual's."""
+    """Replace Textual's functions, for all widgets: most that fail are Textual's own."""
     for (owner, name), ours in MENDED.items():
         setattr(owner, name, ours)

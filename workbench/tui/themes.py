@@ -46,11 +46,11 @@ VARIABLES = {
     "state-excluded": "#b98eff",
     "state-aside": "#9a9fa8",
 }
-"""The screen's own colours; a theme may set any of them under `[variables]`."""
+"""Our own colour variables; a theme may set any of them under `[variables]`."""
 
 
 LONGEST_NAME = 60
-"""Characters of a theme's name."""
+"""The most characters of a theme's name."""
 A_COLOUR = "a colour such as #8ccf7e"
 _Colour = Annotated[str, Meta(description=A_COLOUR)]
 _Variables = defstruct(
@@ -70,14 +70,14 @@ _ThemeFile = defstruct(
 
 @dataclass(frozen=True, slots=True)
 class Themes:
-    """The themes there are, and what is wrong with the files that gave none."""
+    """The themes, and the problems of broken files."""
 
     themes: tuple[Theme, ...]
     problems: tuple[str, ...]
 
 
 def load_themes(folders: Iterable[Path] | None = None) -> Themes:
-    """All themes, dark before light; of two with one name the later holds, a broken one is told and skipped."""
+    """All themes, dark before light. Of two with the same name the later wins; a broken one is reported and skipped."""
     found: dict[str, Theme] = {}
     problems = []
     for folder in (shipped_folder(), config_dir() / "themes") if folders is None else folders:
@@ -92,20 +92,20 @@ def load_themes(folders: Iterable[Path] | None = None) -> Themes:
 
 
 class ThemeFolder:
-    """The user's themes, and whether any of them changed since they were read."""
+    """The user's themes, and whether any file has changed since."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """The config folder's, unless another is given."""
+        """The themes folder in the config folder by default."""
         self._folder = config_dir() / "themes" if folder is None else folder
         self._seen: Stamps = {}
 
     def load(self) -> Themes:
-        """All themes, the shipped ones included."""
+        """Load all themes, including the shipped ones."""
         self._seen = self._stamps()
         return load_themes((shipped_folder(), self._folder))
 
     def changed(self) -> bool:
-        """Whether a file came, went or was written since."""
+        """Whether a file was added, removed or written since."""
         return self._stamps() != self._seen
 
     def _stamps(self) -> Stamps:
@@ -118,18 +118,18 @@ class ThemeFolder:
 
 
 Stamps = dict[str, tuple[int, int]]
-"""By file: when it was written, in nanoseconds, and its size."""
+"""By file: its modification time in nanoseconds, and its size."""
 
 
 def shipped_folder() -> Path:
-    """Where the program's own themes lie: inside the installed package, or beside it in a checkout."""
+    """The folder of the shipped themes: inside the installed package, or next to it in a checkout."""
     package = Path(workbench.__file__).parent
     inside = package / "themes"
     return inside if inside.is_dir() else package.parent / "themes"
 
 
 def read_theme(path: Path) -> Theme:
-    """One theme; what is wrong with its file is told in a line."""
+    """Read one theme; raises WorkbenchError with a one-line message."""
     table = read_toml(path)
     read_table(_ThemeFile, table, str(path))
     name = str(table.get("name", path.stem))
@@ -141,6 +141,6 @@ def read_theme(path: Path) -> Theme:
     for key, value in {**colours, **{f"variables.{key}": value for key, value in variables.items()}}.items():
         try:
             Color.parse(value)
-        except (ColorParseError, ValueError, OverflowError):  # Textual reads numbers of any size
+        except (ColorParseError, ValueError, OverflowError):  # Textual accepts numbers of any size
             raise WrongCall(f"{path}: {key}: expected {A_COLOUR}, got {shown(value)}") from None
     return Theme(**{**table, "name": name, "variables": variables})

@@ -1,1 +1,1 @@
-"""Frozen values for whoever shows a session."""
+"""Frozen values that describe a session, for the screen and the command line."""

@@ -1,4 +1,4 @@
-"""What the compaction panel draws: one frozen value, made by the session model. Knows nothing of the screen."""
+"""What the compaction panel draws: one frozen value, made by the session model. Independent of the screen."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from workbench.sources.requests import RequestMark
 from workbench.sources.savings import WayFigures
 
 MODES: tuple[Mode, ...] = ("auto", "confirm", "manual", "off")
-"""In the order in which a key goes through them."""
+"""In the order in which the mode key cycles through them."""
 
 
 class CompactionMark(NamedTuple):
     """A compaction on the curve."""
 
     at: int
-    """Behind this place of the curve it was made."""
+    """The index into the curve's sizes after which it was made."""
     undone: bool
 
 
 class Curve(NamedTuple):
-    """The size of the context over the turns, or over the requests that another agent made."""
+    """The size of the context over time: one point per turn, or per request of another agent."""
 
     sizes: tuple[int, ...] = ()
-    """Tokens of the last request of each turn, and of the last one before each compaction; of what another agent
-    recorded, of every request. At the end, of now."""
+    """Tokens of the last request of each turn and of the last one before each compaction. For another agent's
+    recording: tokens of every request. The last size is the current one."""
     marks: tuple[CompactionMark, ...] = ()
     turns: int = 0
     limit: int = 0
-    """The tokens from which on the policy compacts; 0: by size it does not."""
+    """The policy compacts from this many tokens on; 0: it does not compact by size."""
     window: int = 0
     ends: tuple[int, ...] = ()
-    """The event that reported each size; of now there is none."""
+    """The event that reported each size; the current size has none."""
     tried: tuple[int, ...] = ()
-    """The same requests as another policy than the recorded one would have made them."""
+    """The sizes of the same requests under another policy than the recorded one."""
     what_if: str = ""
     """That policy."""
     requests: int = 0
-    """How many of another agent's the curve shows."""
+    """How many of another agent's requests the curve shows."""
 
     def place(self, mark: RequestMark) -> int:
-        """Where on the curve a request is."""
+        """The index of a request on the curve."""
         return bisect_left(self.ends, mark.usage or mark.seq)
 
 
@@ -58,28 +58,28 @@ class RunningCompaction(NamedTuple):
 
     progress: Progress
     since: float
-    """By `time.monotonic`, for telling how long it has taken so far."""
+    """By `time.monotonic`, to show how long it has taken so far."""
     draft: bool = False
     """Whether it is only a draft: the user decides on it afterwards."""
 
 
 class PastOffer(NamedTuple):
-    """What could have been compacted at a past request, and was last compacted before it."""
+    """What could have been compacted at a past request, and the last compaction before it."""
 
     number: int
-    """Of the request, from 1."""
+    """The request's number, from 1."""
     tokens: int
     nothing: str = ""
-    """Why there was nothing to compact; empty where there was, or where that is not known (yet)."""
+    """Why there was nothing to compact; empty if there was something, or if it is not known yet."""
     would: str = ""
-    """What a compaction by hand would have summarised; empty where that is not known, or nothing."""
+    """What a manual compaction would have summarised; empty if unknown or nothing."""
     last: CompactionEntry | None = None
-    """The newest compaction then."""
+    """The newest compaction at that time."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionView:
-    """All that the panel shows."""
+    """Everything that the panel shows."""
 
     policy: str
     mode: Mode
@@ -93,28 +93,28 @@ class CompactionView:
     curve: Curve
     history: tuple[Node, ...]
     last: CompactionEntry | None
-    """The newest compaction, whatever became of it."""
+    """The newest compaction, even if it was undone or replaced."""
     failed: FailedCompaction | None
-    """The last attempt, where it failed."""
+    """The last attempt, if it failed."""
     metrics: Metrics
     nothing: str = ""
-    """Why there is nothing to compact now; empty where there is, or where the log is too long to look unasked."""
+    """Why there is nothing to compact now; empty if there is something, or if the log is too long to check unasked."""
     would: str = ""
-    """What a compaction by hand would do now; empty where that is not known, or nothing."""
+    """What a manual compaction would do now; empty if unknown or nothing."""
     cleared: tuple[int, ...] = ()
-    """The overrides in force that took something out of the requests: decisions by hand, or another agent's clearing of
-    old results. Of what was decided at once, the first."""
+    """The overrides in effect that removed something from the requests: the user's decisions, or another agent's
+    clearing of old results. If several were decided at once, the first of them."""
     fixed: str = ""
-    """Why nothing can be changed; empty where it can."""
+    """Why nothing can be changed; empty if it can."""
     way: WayFigures | None = None
-    """What a proxy changes on the way; None: nothing."""
+    """What a proxy changes in the requests; None: nothing."""
     running: RunningCompaction | None = None
     past: PastOffer | None = None
-    """The same of the past request that is looked at; None: now is, or another agent's newest."""
+    """The past request that is selected; None: the current state, or another agent's newest request."""
 
 
 class PastAudit(NamedTuple):
-    """One compaction, looked at closely: what the panel's own value leaves out because it takes long."""
+    """One compaction with its audit. Not part of the panel's own value because it takes long to compute."""
 
     entry: CompactionEntry
     summary: str
@@ -122,14 +122,14 @@ class PastAudit(NamedTuple):
     forgotten: tuple[Fact, ...]
     kept: int
     seqs: dict[str, int]
-    """Of the events the facts came from, by id."""
+    """The sequence numbers of the events the facts came from, by event id."""
 
 
 class CompactionOutcome(NamedTuple):
-    """A compaction that was made, or was not."""
+    """The result of an attempt to compact."""
 
     seq: int
-    """The event; 0: none was made."""
+    """The compaction event; 0: none was made."""
     summary: str
     before: int
     """Tokens of the request."""
@@ -140,7 +140,7 @@ class CompactionOutcome(NamedTuple):
     made_by: str
     ratio: float
     problems: tuple[str, ...] = ()
-    """What went wrong on the way, though it was made; or why it was not."""
+    """What went wrong although it was made, or why it was not made."""
 
 
 DOING: dict[Stage, str] = {
@@ -154,7 +154,7 @@ DOING: dict[Stage, str] = {
 
 
 def progress_text(progress: Progress) -> str:
-    """How far a compaction is, in a few words."""
+    """The progress of a compaction in a few words."""
     stage, part, parts, characters, model = progress
     words = DOING[stage]
     if model:

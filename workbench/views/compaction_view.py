@@ -1,6 +1,6 @@
-"""The compaction panel's value, made from the log. What grows with the log is taken in event by event.
+"""The compaction panel's value, made from the log. What grows with the log is updated event by event.
 
-`LogFigures` lives in the session's thread; what it hands out is worked on in another, and may take its time.
+`LogFigures` lives in the session's thread; its results are processed in another thread, where they may take time.
 """
 
 from __future__ import annotations
@@ -45,40 +45,40 @@ from workbench.views.compaction_values import CompactionMark, CompactionView, Cu
 from workbench.wire.talk import SEALED_SUMMARY
 
 FEW = 3_000
-"""Events up to which it is found out, unasked, whether there is anything to compact."""
+"""In logs of up to this many events we check, unasked, whether there is anything to compact."""
 POINTS = 600
-"""Of the curve; no screen is wider."""
+"""The most points of the curve; no screen is wider."""
 
 
 class LogFigures:
-    """What of a log decides about compaction: a thin log that says the same, and the curve."""
+    """The parts of a log that decide about compaction: a shortened log with the same outcome, and the curve."""
 
     def __init__(self) -> None:
         self._thin: list[Event] = []
         self._usage: Event | None = None
         self._elsewhere: set[int] = set()
-        """Requests of sub-agents, by their events: their sizes are not the conversation's."""
-        self._said: Event | None = None
-        """What the model said last, where the thin log does not have it."""
+        """The events of sub-agents' requests: their sizes are not the conversation's."""
+        self._last_message: Event | None = None
+        """The model's last message, if the thin log does not have it."""
         self._attempted = False
-        """Whether nobody has said anything since the last compaction or failure."""
+        """Whether there has been no message since the last compaction or failure."""
         self._taken = 0
         self._turn = 0
         self._sizes: list[int] = []
         self._ends: list[int] = []
-        """Of each size, the event that reported it."""
+        """For each size, the event that reported it."""
         self._open: tuple[int, int] | None = None
-        """Turn and reshapings at the last size; while they stay the same, a later request takes its place."""
+        """Turn and number of reshapings at the last size; while both stay the same, a later request replaces it."""
         self._reshaped = 0
         self._places: dict[int, int] = {}
-        """By compaction: the size that it was made behind."""
+        """By compaction: the index of the size after which it was made."""
         self.way: str | None = None
-        """The policy on the way that the log names last, empty for none; None: it names none."""
+        """The proxy's policy that the log named last; empty: it was switched off; None: the log names none."""
         self.undone_on_the_way: list[tuple[int, int]] = []
-        """The events that undid a batch of it, with how many results."""
+        """The events that undid a batch of that policy, with the number of results."""
 
     def catch_up(self, events: Sequence[Event]) -> None:
-        """Take in what was appended since."""
+        """Read the events appended since the last call."""
         for event in events[self._taken :]:
             self._add(event)
         self._taken = len(events)
@@ -88,15 +88,15 @@ class LogFigures:
             case UserMessage():
                 self._turn += 1
                 self._attempted = False
-                self._said = None
+                self._last_message = None
                 self._keep(event)
             case AssistantMessage() | ToolCall():
-                # Only that somebody said something after an attempt counts, and what came before a failure.
+                # Only the first message after an attempt matters, and the last one before a failure.
                 if self._attempted:
                     self._keep(event)
                     self._attempted = False
                 else:
-                    self._said = event
+                    self._last_message = event
             case Request(is_elsewhere=True):
                 self._elsewhere.add(event.seq)
             case Usage(request=request) if request in self._elsewhere:
@@ -122,9 +122,9 @@ class LogFigures:
                     self.undone_on_the_way.append((event.seq, undone_in(value)))
 
     def _keep(self, event: Event) -> None:
-        """Take in an event, and before it what was said last."""
-        self._thin += [event] if self._said is None else [self._said, event]
-        self._said = None
+        """Add an event to the thin log, after the model's last message."""
+        self._thin += [event] if self._last_message is None else [self._last_message, event]
+        self._last_message = None
 
     def _reshape(self, event: Event) -> None:
         self._keep(event)
@@ -140,7 +140,7 @@ class LogFigures:
             self._open = here
 
     def events(self) -> list[Event]:
-        """A short log of which the triggers, the record and the selection say what they say of the whole."""
+        """A short log for which the triggers, the record and the selection give the same results as for the whole."""
         return [*self._thin, *([self._usage] if self._usage is not None else ())]
 
     def curve(self, found: Record, now: int, limit: int, window: int) -> Curve:
@@ -149,7 +149,7 @@ class LogFigures:
         return thinned(Curve((*self._sizes, now), tuple(marks), self._turn, limit, window, tuple(self._ends)))
 
     def recorded_curve(self, found: Record, recorded: RecordedSession, inputs: CompactionInputs, limit: int) -> Curve:
-        """The sizes that were reported; beside them those of a policy that is only tried."""
+        """The reported sizes, and those under a policy that is only tried."""
         plan, setup = inputs.plan, inputs.setup
         requests = recorded.conversation
         ends = tuple(mark.usage for mark in requests)
@@ -158,7 +158,7 @@ class LogFigures:
         what_if = "" if inputs.policy == RECORDED else inputs.policy
         tried = recorded.sizes_under(setup) if what_if else ()
         following = recorded.next_size if what_if else plan.size
-        if self.way is not None:  # what was masked on the way is masked for good
+        if self.way is not None:  # what the proxy masked stays masked
             following = max(0, following - left_out(recorded.listed))
         sizes = (*(mark.reported or 0 for mark in requests), following)
         return thinned(
@@ -167,7 +167,7 @@ class LogFigures:
 
 
 def thinned(curve: Curve, most: int = POINTS) -> Curve:
-    """The same with at most so many sizes: of several the largest, but for the last, which is now."""
+    """The same curve with at most `most` sizes: each point is the largest of several, except the last, current one."""
     count = len(curve.sizes)
     if count <= most:
         return curve
@@ -184,12 +184,12 @@ def thinned(curve: Curve, most: int = POINTS) -> Curve:
 
 @dataclass(frozen=True, slots=True)
 class CompactionInputs:
-    """All that a view is made from, at one moment."""
+    """Everything that a view is made from, at one moment."""
 
     plan: ContextPlan
     setup: Setup
     policy: str
-    """As it was asked for."""
+    """The policy as the user named it."""
     events: Sequence[Event]
     """The thin log."""
     figures: LogFigures
@@ -198,21 +198,21 @@ class CompactionInputs:
     turn_over: bool
     recorded: RecordedSession | None = None
     planner: Planner | None = None
-    """A copy of the session's, which is used up; None where the log is too long to find out, unasked, whether there is
-    anything to compact."""
+    """A copy of the session's planner, which `offer` modifies; None if the log is too long to check, unasked, whether
+    there is anything to compact."""
     selected: tuple[str, str] | None = None
-    """What was found out about that, where the log and the setup are still the same."""
+    """The result of that check, if the log and the setup are still the same."""
     length: int = 0
-    """Of the whole log."""
+    """The length of the whole log."""
 
     @property
     def length_and_setup(self) -> tuple[int, Setup]:
-        """What a compaction by hand depends on."""
+        """What the result of a manual compaction depends on."""
         return self.length, self.setup
 
 
 def view(inputs: CompactionInputs) -> CompactionView:
-    """What the panel draws; pure, but for the time it takes."""
+    """What the panel draws. A pure function, but it may take long."""
     plan, knobs = inputs.plan, inputs.setup.loaded.policy.compaction
     found = record(inputs.events)
     total, window = plan.size, plan.limits.window
@@ -270,16 +270,16 @@ def _cleared(events: Sequence[Event]) -> tuple[int, ...]:
 
 
 def _selected(inputs: CompactionInputs) -> tuple[str, str]:
-    """Of now."""
+    """What `offer` returns for the current log."""
     if inputs.planner is None:
         return inputs.selected or ("", "")
     return offer(inputs.setup, inputs.planner, inputs.events)
 
 
 def offer(setup: Setup, planner: Planner, events: Sequence[Event], keep: str = "keep") -> tuple[str, str]:
-    """Why a compaction by hand would come to nothing, or else what it would summarise and `keep`.
+    """Why a manual compaction would do nothing, or else what it would summarise and `keep`.
 
-    `planner` is used up; `events`: the log, or a thin one that says the same of compactions.
+    `planner` is modified. `events` is the log, or the thin one.
     """
     plan = planner.plan()
     try:
@@ -293,7 +293,7 @@ def offer(setup: Setup, planner: Planner, events: Sequence[Event], keep: str = "
 
 
 def past_offer(past: PastOffer, setup: Setup, events: Sequence[Event]) -> PastOffer:
-    """What could have been compacted when a log was no longer than this, under what held then."""
+    """What could have been compacted when the log ended with `events`, under the setup of that time."""
     found = record(events)
     past = past._replace(last=found.entries[-1] if found.entries else None)
     if len(events) > FEW:
@@ -303,15 +303,15 @@ def past_offer(past: PastOffer, setup: Setup, events: Sequence[Event]) -> PastOf
 
 
 def audit_again(setup: Setup, events: Sequence[Event], entry: CompactionEntry) -> PastAudit:
-    """One compaction with its audit, made again from the log as it was then."""
+    """One compaction with its audit, computed again from the log as it was at that time."""
     body = entry.event.body
     assert isinstance(body, Compaction)
     if body.meta.get(SEALED_SUMMARY):
-        raise Refused("the summary is encrypted: the model can read it, but what it kept and lost cannot be told here")
+        raise Refused("the summary is encrypted: the model can read it, but what it kept and lost cannot be shown here")
     before = events[: entry.event.seq - 1]
     first, last = entry.range
-    stood = in_effect([event for event in before if type(event.body) in CONTROL]).compactions
-    previous = tuple(event for event in stood if first <= span(event)[0] and span(event)[1] <= last)
+    active = in_effect([event for event in before if type(event.body) in CONTROL]).compactions
+    previous = tuple(event for event in active if first <= span(event)[0] and span(event)[1] <= last)
     kept = {each.seq for each in body.kept}
     updates = setup.loaded.policy.compaction.update or body.meta.get("merged") is True
     left_out = {"excluded", "aside"} | ({"summarised"} if updates else set())

@@ -1,6 +1,6 @@
-"""What the inspector draws, what it may ask about it, and the requests it can step through.
+"""What the inspector draws, the queries it can make, and the requests it can step through.
 
-Knows nothing of the screen, and may be asked from any thread.
+Independent of the screen, and callable from any thread.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from workbench.sources.requests import RequestMark, is_main
 from workbench.views.row_lookup import row_of
 
 COUNTING = "counted otherwise"
-"""What a request has beside its rows, where these are all of it."""
+"""Names the difference between the provider's count and ours, if the rows are the whole request."""
 MOST_PLANNED = 20_000
-"""Events of a log whose past requests are all planned to answer a question."""
+"""In logs of up to this many events, all past requests are planned to answer `since`."""
 
 
 _DECIDING = ("policy", "model", "knobs", "window", PLANNED_UNDER)
-"""Settings after which requests are planned otherwise."""
+"""Settings that change how requests are planned."""
 
 
 class OverrideWish(NamedTuple):
-    """One override, as it would be appended."""
+    """An override that could be appended."""
 
     action: OverrideAction
     first: int
@@ -49,7 +49,7 @@ class OverrideWish(NamedTuple):
 
 
 class SessionQueries(Protocol):
-    """Answers to what a pane may not work out itself. All are pure, and too slow for the screen's own thread."""
+    """Queries that a pane does not compute itself. All are pure, and too slow for the screen's own thread."""
 
     def event(self, seq: int) -> Event | None:
         """An event of the log."""
@@ -60,7 +60,7 @@ class SessionQueries(Protocol):
         ...
 
     def since(self, seq: int, state: State) -> str:
-        """From which request on an event is in a state; empty: unknown."""
+        """In words, since which request an event is in a state; empty: unknown."""
         ...
 
     def spans(self, text: str) -> list[str]:
@@ -69,16 +69,16 @@ class SessionQueries(Protocol):
 
 
 class Exactness(NamedTuple):
-    """How much of a request that another agent made is in its file."""
+    """How much of another agent's request is in its file."""
 
     exact: bool
-    """Whether the request itself is, and not only what it was made from."""
+    """Whether the file has the request itself, and not only what it was made from."""
     missing: int
-    """Tokens that were reported and are in no row; 0 where none are, or nothing was reported."""
+    """Tokens that were reported and are in no row; 0 if there are none, or if nothing was reported."""
 
     @classmethod
     def of(cls, mark: RequestMark, plan: ContextPlan) -> Exactness:
-        """Of a request. Where all of it is there, what is in no row is a difference of counting."""
+        """The exactness of a request. If the file has all of it, tokens in no row are a difference in counting."""
         return cls(mark.exact, 0 if mark.exact else max(0, plan.unattributed))
 
     def __str__(self) -> str:
@@ -89,44 +89,44 @@ class Exactness(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContextView:
-    """What the screen draws. Compared by identity, because comparing two plans looks at every row."""
+    """What the inspector draws. Compared by identity, because comparing two plans reads every row."""
 
     plan: ContextPlan
     policy: str
-    """The policy as it was asked for: a name or a path."""
+    """The policy as the user named it: a name or a path."""
     note: str
-    """Whose tokenizer counted."""
+    """Which tokenizer counted."""
     events: int
-    """How long the log is, so that the widest sequence number is known without looking for it."""
+    """The length of the log. It gives the width of the widest sequence number."""
     queries: SessionQueries | None = None
-    """Whom to ask for what a plan does not hold; None: nobody."""
+    """Answers what the plan does not contain; None: not available."""
     requests: Sequence[RequestMark] = ()
-    """The requests one can step back to, oldest first."""
+    """The requests that the user can step back to, oldest first."""
     at: int | None = None
-    """The request that is shown, by its place among them; None: the context as it is now."""
+    """The index of the request that is shown; None: the current context."""
     before: ContextPlan | None = None
-    """The request before the one that is shown, to tell what changed; None: there is none, or now is shown."""
+    """The plan of the request before the one that is shown, to see what changed; None: there is none."""
     compact_at: int = 0
-    """From how many tokens on the policy compacts; 0: by size it does not."""
+    """The policy compacts from this many tokens on; 0: it does not compact by size."""
     ledger: Ledger | None = None
     fixed: str = ""
-    """Why nothing can be changed; empty: it can."""
+    """Why nothing can be changed; empty if it can."""
     view: Literal["", "recorded", "what-if"] = ""
-    """Of another agent's session: as it was recorded, or under a policy of ours; empty: the session is ours."""
+    """For another agent's session: as it was recorded, or under a policy of ours; empty: the session is ours."""
     reported: int | None = None
-    """What was reported for the request that was recorded, whatever is planned in its place."""
+    """The tokens reported for the recorded request, even if `plan` is a what-if."""
     calibration: Calibration | None = None
-    """What the session's reports have taught about our counts, where another agent wrote it."""
+    """The correction of our counts that we learnt from the reports of another agent's session."""
 
     @property
     def is_newest(self) -> bool:
-        """Whether the last request of the conversation itself is shown."""
+        """Whether the last request of the main conversation is shown."""
         main = is_main(self.requests)
         return self.at is not None and not any(map(main, self.requests[self.at + 1 :]))
 
     @property
     def exactness(self) -> Exactness | None:
-        """Of the request that another agent made; None where what is shown was never sent."""
+        """The exactness of another agent's request; None for a plan that was never sent."""
         if self.view != "recorded" or (self.at is None and any(each.reported for each in self.requests)):
             return None
         if self.at is None:
@@ -135,7 +135,7 @@ class ContextView:
 
     @property
     def rest(self) -> str:
-        """In words, what of the request is in none of its rows."""
+        """In words, which part of the request is in none of its rows."""
         tokens, learnt = self.plan.unattributed, self.calibration
         if self.plan.reported is None and learnt is not None:
             spread = "" if learnt.spread is None else f", ±{percent(learnt.spread, 1)}"
@@ -144,7 +144,7 @@ class ContextView:
 
 
 def unattributed_words(plan: ContextPlan) -> str:
-    """What is in a request of another agent's and in no row."""
+    """In words, which part of another agent's request is in no row."""
     if plan.whole:
         return f"the provider counts {'more' if plan.unattributed >= 0 else 'fewer'} tokens than we do"
     if not plan.totals.tokens:
@@ -166,7 +166,7 @@ class LogQueries:
     def __init__(
         self, events: Sequence[Event], setup: Setup, requests: Sequence[RequestMark] = (), *, live: bool = False
     ) -> None:
-        """What is appended to `events` later does not exist here."""
+        """Ignores what is appended to `events` later."""
         self._events = events
         self._length = len(events)
         self._setup = setup
@@ -178,7 +178,7 @@ class LogQueries:
         return self._events[seq - 1] if 0 < seq <= self._length else None
 
     def what_if(self, decisions: Sequence[OverrideWish]) -> ContextPlan:
-        """Planned from the beginning: the session's own planner must not hear of what is only asked."""
+        """Planned from the beginning: the session's own planner must not see overrides that are only tried."""
         asked = [
             Event(seq, f"what-if-{seq}", 0, Override(*decision))
             for seq, decision in enumerate(decisions, self._length + 1)
@@ -187,7 +187,7 @@ class LogQueries:
         return planner.plan()
 
     def since(self, seq: int, state: State) -> str:
-        """The last requests in a row that had the event so: those before had it otherwise, or not at all."""
+        """The last unbroken run of requests that had the event in this state, in words."""
         if state == "summarised":
             return self._summarised(seq)
         if self._length > MOST_PLANNED:
@@ -209,13 +209,13 @@ class LogQueries:
 
     @cached_property
     def _changed(self) -> int:
-        """The last change of model or policy: requests before it were planned otherwise than here. 0: none."""
+        """The last change of model or policy: requests before it were planned differently. 0: none."""
         events = islice(self._events, self._length)
         return max((event.seq for event in events if _changes_policy(event)), default=0)
 
     @cached_property
     def _past(self) -> list[tuple[int, ContextPlan]]:
-        """The requests of the conversation by their numbers, and the next one as 0, under what holds now."""
+        """The requests of the conversation by number, and the next one as 0, planned under the current setup."""
         main, planner = is_main(self._requests), self._setup.planner()
         found = []
         marks = [(number, mark.upto) for number, mark in enumerate(self._requests, 1) if main(mark)]
@@ -226,7 +226,7 @@ class LogQueries:
         return found
 
     def _summarised(self, seq: int) -> str:
-        """Unknown where the user decided about the event: a pin may have kept it for a while."""
+        """Empty (unknown) if the user decided about the event: a pin may have kept it for a while."""
         later = [event for event in islice(self._events, seq, self._length) if type(event.body) in CONTROL]
         if any(isinstance(event.body, Override) and event.body.first <= seq <= event.body.last for event in later):
             return ""
@@ -245,7 +245,7 @@ class LogQueries:
         return f"{which}: {self._gone(seq, first)}"
 
     def _gone(self, seq: int, compaction: int) -> str:
-        """Which requests had an event that a compaction summarises, by their numbers."""
+        """In words, which requests had an event that a compaction summarised."""
         main = is_main(self._requests)
         marks = [(number, mark.upto) for number, mark in enumerate(self._requests, 1) if main(mark)]
         had = [number for number, upto in marks if seq <= upto < compaction]
@@ -253,7 +253,7 @@ class LogQueries:
         return f"sent in requests {had[0]:,} to {had[-1]:,}, gone from {after}" if had else f"gone from {after}"
 
     def spans(self, text: str) -> list[str]:
-        """By the tokenizer that counted the rows."""
+        """Uses the tokenizer that counted the rows."""
         return self._setup.counter.spans(text)
 
 
@@ -271,10 +271,10 @@ def _covers(event: Event, body: Compaction, seq: int) -> bool:
     return first <= seq <= last and all(kept.seq != seq for kept in body.kept)
 
 
-def runs(queries: SessionQueries, decided: Sequence[tuple[int, OverrideAction]]) -> list[OverrideWish]:
-    """Decisions on single events, in order, put together to as few overrides as there can be.
+def merge_overrides(queries: SessionQueries, decided: Sequence[tuple[int, OverrideAction]]) -> list[OverrideWish]:
+    """Merge decisions on single events into as few overrides as possible.
 
-    What lies between two events and is no row (settings, other overrides) does no harm inside a range.
+    A range may include events that are no rows (settings, other overrides).
     """
     found: list[OverrideWish] = []
     for seq, action in sorted(decided):

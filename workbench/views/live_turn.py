@@ -1,4 +1,4 @@
-"""What of a turn is not in the log yet: the reply as it comes in, and the calls that run."""
+"""The part of a turn that is not in the log yet: the reply as it streams in, and the running calls."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from workbench.log.events import Event, ToolCall, ToolResult
 from workbench.views.values import Live, LiveCall
 
 OUTPUT = 4_000
-"""Characters of a running command's output that are kept for the screen."""
+"""Characters of a running command's output to keep for the screen."""
 
 
 class LiveTurn:
-    """Follows the agent's reply and the log; gives a `Live`."""
+    """Follows the agent's reply and the log, and makes `Live` values."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -20,19 +20,19 @@ class LiveTurn:
         self._running: dict[str, ToolCall] = {}
         self._output: dict[str, str] = {}
         self.asking = ""
-        """The id of the call that the user is asked about."""
+        """The id of the call that waits for the user's approval."""
 
     def begin(self) -> None:
-        """Another request is made."""
+        """Start another request."""
         self._number += 1
         self._reply = None
 
     def follow(self, reply: ReplyInProgress) -> None:
-        """A part of the reply has come."""
+        """Use the reply as far as it has come."""
         self._reply = reply
 
-    def take(self, event: Event) -> None:
-        """An event is in the log: what it holds is not coming any more."""
+    def log_event(self, event: Event) -> None:
+        """Remove what an event has put in the log."""
         match event.body:
             case ToolCall() as call:
                 self._running[call.call_id] = call
@@ -40,15 +40,15 @@ class LiveTurn:
                 self._running.pop(call_id, None)
                 self._output.pop(call_id, None)
         if self._reply is not None and (self._reply.text or self._reply.thinking):
-            self._number += 1  # what runs now is no part of that reply
+            self._number += 1  # the running calls do not belong to that reply
         self._reply = None
 
     def report(self, call_id: str, text: str) -> None:
-        """What a running command printed."""
+        """Add output of a running command."""
         self._output[call_id] = (self._output.get(call_id, "") + text)[-OUTPUT:]
 
     def end(self) -> None:
-        """The turn is over."""
+        """Clear everything: the turn is over."""
         self._reply = None
         self._running.clear()
         self._output.clear()
@@ -60,12 +60,12 @@ class LiveTurn:
 
     @property
     def doing(self) -> str:
-        """The tools that run, in a few words."""
-        told = (call_parts(call.tool, call.arguments).verb for call in self._running.values())
-        return ", ".join(dict.fromkeys(told))
+        """The running tools, in a few words."""
+        verbs = (call_parts(call.tool, call.arguments).verb for call in self._running.values())
+        return ", ".join(dict.fromkeys(verbs))
 
     def live(self) -> Live | None:
-        """The reply as far as it has come; None where nothing is coming and nothing runs."""
+        """The reply as far as it has come; None if nothing streams and nothing runs."""
         reply = self._reply
         writing = reply.calls(named=False) if reply is not None else []
         calls = [LiveCall(call.call_id, call.tool, call.arguments, "writing") for call in writing]

@@ -1,4 +1,4 @@
-"""Where an event stands among the rows of a plan."""
+"""Finds the row of an event in a plan."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from workbench.context.items import Item
 
 NEAR = 24
-"""How far from its place a row is looked for: a late result stands before its number, and moves others by a few."""
+"""How far from its expected index a row is searched: a late result moves to its call, and shifts others by a few."""
 FIXED = 200
-"""Rows at the beginning that may belong to slots or summaries, which stand before what is older than they are."""
+"""Rows at the beginning that may be slots or summaries, which come before older events."""
 
 
 def row_of(rows: Sequence[Item], seq: int) -> int | None:
-    """The number of an event's row, or of the one nearest behind it; None without rows.
+    """The index of an event's row, or of the nearest one after it; None without rows.
 
-    Behind the slots, rows follow the log but for a few. So they are searched by halves, then nearby, then among the
-    first; a row is made when it is looked at, and there may be a hundred thousand.
+    After the slots, nearly all rows are in the order of the log. So this is a binary search, then a search nearby, then
+    among the first rows. Rows are made lazily, and there may be a hundred thousand.
     """
-    place = _halved(rows, seq)
+    place = _bisect(rows, seq)
     nearby = (at for away in range(NEAR) for at in (place + away, place - away) if 0 <= at < len(rows))
     found = next((at for at in nearby if rows[at].seq == seq), None)
     if found is None:
@@ -30,8 +30,8 @@ def row_of(rows: Sequence[Item], seq: int) -> int | None:
     return min(place, len(rows) - 1) if len(rows) else None
 
 
-def _halved(rows: Sequence[Item], seq: int) -> int:
-    """Where a row of this number would stand, by the rows that are in the order of the log."""
+def _bisect(rows: Sequence[Item], seq: int) -> int:
+    """Binary search over the rows that are in the order of the log."""
     low, high = 0, len(rows)
     while low < high:
         middle = at = (low + high) // 2

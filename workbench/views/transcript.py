@@ -1,4 +1,4 @@
-"""The chat's entries, made from the log when they are looked at."""
+"""The chat's entries, made lazily from the log."""
 
 from __future__ import annotations
 
@@ -38,42 +38,42 @@ from workbench.traces.references import SUB_AGENTS, sub_agents_words
 from workbench.views.row_lookup import row_of
 from workbench.views.values import ChatCall, ChatEntry, EntryState
 
-TOLD_SETTINGS = ("model", "policy", "window", "knobs", LEFT_OUT, SUB_AGENTS, ON_THE_WAY)
-"""Of the settings, those that change what the model sees, and what a transcript held besides the conversation."""
+SHOWN_SETTINGS = ("model", "policy", "window", "knobs", LEFT_OUT, SUB_AGENTS, ON_THE_WAY)
+"""The settings that get a line in the chat: those that change what the model sees, and notes on a transcript."""
 MOST_BETWEEN = 20
-"""Events before a result among which the snapshot is looked for that was taken before its tool ran."""
+"""How many events before a result are searched for the snapshot taken before its tool ran."""
 MOST_FREED = 200
-"""Masked events whose tokens are added up for a line of the chat."""
+"""The most masked events whose tokens are added up for a line of the chat."""
 WHOLE = ("", "stop", "tool_calls", "end_turn")
-"""How an answer ends that was not cut short."""
-BESIDE = (COMPACTION, "hook", "instructions", "snapshot")
-"""Failures that stopped no answer: to ask again, or another model, would mend none of them."""
+"""The finish reasons of an answer that was not cut short."""
+HARMLESS = (COMPACTION, "hook", "instructions", "snapshot")
+"""Failures that stopped no answer: asking again, or asking another model, would not help."""
 
 
 class Entries:
-    """Which events are entries. Grows with the log; an entry, once there, keeps its place."""
+    """Which events are entries. Grows with the log; an entry never changes its index."""
 
     def __init__(self, events: list[Event]) -> None:
-        """`events`: the log, which its owner goes on appending to."""
+        """`events`: the log, to which its owner keeps appending."""
         self.events = events
         self._places: list[int] = []
         """By entry: the index of its event."""
         self._turns: list[int] = []
         self._results: dict[str, int] = {}
-        """By call: the index of its result."""
+        """By call id: the index of the result."""
         self._calls: set[str] = set()
         self._together: dict[int, list[int]] = {}
-        """By the event of an entry: overrides that were one decision, or reverts that undid one; they have one line."""
+        """By the event of an entry: overrides that were one decision, or reverts that undid one. They share a line."""
         self._step: dict[int, int] = {}
-        """By override: the first that it was decided with."""
+        """By override: the first one of the same decision."""
         self._turn = 0
         self._taken = 0
         self.has_talk = False
-        """Whether anything was said or done, beside settings."""
+        """Whether there is anything besides settings, snapshots and overrides."""
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Take in what was appended since."""
+        """Read the events appended since the last call."""
         for index in range(self._taken, len(self.events)):
             body = self.events[index].body
             if isinstance(body, UserMessage):
@@ -91,7 +91,7 @@ class Entries:
         self._taken = len(self.events)
 
     def _goes_on(self, index: int, body: Body) -> bool:
-        """Whether an event is told with the one before it, as one decision, or as what undid one."""
+        """Whether an event shares the line of the one before it: the same decision, or the same undo."""
         if not isinstance(body, Override | Revert):
             return False
         last = next(reversed(self._together), -1)
@@ -105,7 +105,7 @@ class Entries:
         return together
 
     def _undoes(self, index: int) -> tuple[str, int] | None:
-        """Whether a revert undoes or brings back, and the decision it does so to; None: it is about something else."""
+        """Whether a revert undoes or redoes, and which decision; None: it is about something else."""
         body = self.events[index].body
         verb, target = self._reverted(body.target) if isinstance(body, Revert) else ("", 0)
         return (verb, self._step[target - 1]) if target - 1 in self._step else None
@@ -113,7 +113,7 @@ class Entries:
     def _is_entry(self, body: Body) -> bool:
         match body:
             case Reasoning(text=text):
-                return bool(text.strip())  # of encrypted thinking there is nothing to read
+                return bool(text.strip())  # encrypted thinking has no text
             case UserMessage() | SystemMessage() | ToolCall() | Compaction() | Failure():
                 return True
             case Snapshot() | Override() | Revert() | Hold():
@@ -123,7 +123,7 @@ class Entries:
             case ToolResult(call_id=call_id):
                 return call_id not in self._calls
             case Setting(key=key):
-                return key in TOLD_SETTINGS
+                return key in SHOWN_SETTINGS
             case _:
                 return False
 
@@ -131,11 +131,11 @@ class Entries:
         return len(self._places)
 
     def first_after(self, seq: int) -> int:
-        """The first entry behind an event."""
+        """The index of the first entry after an event."""
         return bisect_left(self._places, seq)
 
     def place_of(self, seq: int, length: int) -> int:
-        """The entry of an event, or the nearest before it; a result is found at its call."""
+        """The index of an event's entry, or of the nearest before it. A result belongs to the entry of its call."""
         if 0 < seq <= len(self.events):
             body = self.events[seq - 1].body
             if isinstance(body, ToolResult) and body.call_id in self._calls:
@@ -172,20 +172,20 @@ class Entries:
                 return ChatEntry(event.seq, event.id, "system", turn, text_of(content))
             case Compaction(summary=summary):
                 return ChatEntry(event.seq, event.id, "summary", turn, summary)
-            case Failure(category=category, message=message) if category not in BESIDE:
+            case Failure(category=category, message=message) if category not in HARMLESS:
                 return ChatEntry(event.seq, event.id, "failure", turn, message)
             case Revert() | Override():
                 return ChatEntry(event.seq, event.id, "notice", turn, self._changed(self._places[at], seen))
             case _:
-                return ChatEntry(event.seq, event.id, "notice", turn, told(body))
+                return ChatEntry(event.seq, event.id, "notice", turn, notice_words(body))
 
     def decision(self, at: int, seen: int) -> list[Override]:
-        """The overrides that an entry tells of."""
+        """The overrides that an entry shows."""
         bodies = [self.events[index].body for index in self._together.get(self._places[at], ()) if index < seen]
         return [body for body in bodies if isinstance(body, Override)]
 
     def _changed(self, index: int, seen: int) -> str:
-        """What was decided or undone, all that belongs together."""
+        """In words, what one decision changed or what one undo restored."""
         indices = [each for each in self._together[index] if each < seen]
         bodies = [self.events[each].body for each in indices]
         verb = ""
@@ -199,17 +199,17 @@ class Entries:
                 return f"{verb}{what_was_done(event)}"
             bodies = [self.events[target - 1].body for _, target in found]
         overrides = sorted((body for body in bodies if isinstance(body, Override)), key=lambda body: body.first)
-        said = decided(overrides)
+        words = decided(overrides)
         if verb:
-            return f"{verb}: {said}"
+            return f"{verb}: {words}"
         whys = {body.why for body in overrides}
-        if len(whys) > 1:  # who decided may be the same
+        if len(whys) > 1:  # perhaps the same person decided
             whys = {why.partition(":")[0] for why in whys}
         why = whys.pop() if len(whys) == 1 else ""
-        return f"{said}, {printable(why)}" if why else said
+        return f"{words}, {printable(why)}" if why else words
 
     def _reverted(self, target: int) -> tuple[str, int]:
-        """What a revert undid; of one that reverts a revert, what it brought back."""
+        """The verb and the target of a revert; a revert of a revert is a redo."""
         verb = "undid"
         while 0 < target <= len(self.events):
             body = self.events[target - 1].body
@@ -229,8 +229,8 @@ class Entries:
         return call._replace(seconds=self._seconds(event, result.body, result.at, at))
 
     def _seconds(self, call: Event, result: ToolResult, ended: int, at: int) -> float | None:
-        """How long a tool ran. Where nobody measured it, the clock of the log also counts the wait for permission, but
-        not what came before the snapshot that is taken once it is given. What was denied or cancelled took no time."""
+        """How long a tool ran. If it was not measured, this is the time in the log between call and result, or between
+        the snapshot (taken once the user allowed the call) and the result. None for a denied or cancelled call."""
         if result.took is not None:
             return result.took / 1000
         if not ended or not call.at or outcome_of(text_of(result.content), result.is_error) in ("denied", "cancelled"):
@@ -240,9 +240,9 @@ class Entries:
         return (ended - begun) / 1000
 
 
-def told(body: Body) -> str:
-    """A quiet line for what is not said but done."""
-    return printable(_told(body))
+def notice_words(body: Body) -> str:
+    """The line in the chat for an event that is no message."""
+    return printable(_notice_words(body))
 
 
 _HOLD_ENDS: Final[Mapping[HoldEnd, str]] = {
@@ -255,12 +255,12 @@ _HOLD_ENDS: Final[Mapping[HoldEnd, str]] = {
 
 
 def hold_words(hold: Hold) -> str:
-    """That a request waited at a breakpoint, and how it went on."""
+    """How long a request waited at a breakpoint, and how it continued."""
     why = f" ({hold.why})" if hold.why and hold.rule != "every" else ""
     return printable(f"held for {hold.took / 1000:,.0f} s at breakpoint {hold.rule}{why}, {_HOLD_ENDS[hold.end]}")
 
 
-def _told(body: Body) -> str:
+def _notice_words(body: Body) -> str:
     match body:
         case Hold() as hold:
             return hold_words(hold)
@@ -289,28 +289,28 @@ def _told(body: Body) -> str:
 
 
 class PastRequest(NamedTuple):
-    """A request that was made, and that one looks at."""
+    """A past request that the user has selected."""
 
     number: int
     """From 1 on."""
     upto: int
     """The last event before it."""
     is_newest: bool
-    """Whether nothing but its answer follows."""
+    """Whether only its answer follows."""
 
 
 class LogTranscript:
-    """The entries up to one moment, with what became of them then. Compared by identity."""
+    """The entries up to one moment, with their states at that time. Compared by identity."""
 
     def __init__(self, entries: Entries, plan: ContextPlan | None, past: PastRequest | None = None) -> None:
-        """`past`: the request that `plan` was made for; None: the next one."""
+        """`past`: the request that `plan` was made for; None: the next request."""
         self._entries = entries
         self._length = len(entries)
         self._seen = len(entries.events)
         self._plan = plan
         self._past = past
         self._later = self._length if past is None else entries.first_after(past.upto)
-        """The first entry behind the request."""
+        """The first entry after the request."""
 
     def __len__(self) -> int:
         return self._length
@@ -327,7 +327,7 @@ class LogTranscript:
         return entry._replace(text=f"{entry.text}, frees {freed:,} tokens") if freed else entry
 
     def _freed(self, decision: list[Override]) -> int:
-        """What masking frees while it holds; 0 where that is not known, or takes long to find out."""
+        """The tokens that masking frees while it is in effect; 0 if unknown or slow to compute."""
         rows = () if self._plan is None else self._plan.rows
         seqs = [seq for each in decision if each.action == "mask" for seq in range(each.first, each.last + 1)]
         freed = 0
@@ -338,11 +338,11 @@ class LogTranscript:
         return freed
 
     def index_of(self, seq: int) -> int:
-        """The place of the entry that shows an event, or of the nearest before it; 0 where there is none."""
+        """The index of the entry that shows an event, or of the nearest before it; 0 if there is none."""
         return self._entries.place_of(seq, self._length)
 
-    def standing(self, entry: ChatEntry) -> EntryState | None:
-        """What became of it (for a call: of its result, once it has one); None where it is no item."""
+    def entry_state(self, entry: ChatEntry) -> EntryState | None:
+        """The state of an entry (for a call with a result: of the result) in the context; None if it is no item."""
         seq = entry.call.result_seq if entry.call and entry.call.result_seq else entry.seq
         rows = () if self._plan is None else self._plan.rows
         at = row_of(rows, seq)
@@ -353,22 +353,5 @@ class LogTranscript:
         return EntryState(row.state, row.tokens, row.original_tokens, row.pinned, why)
 
 
-class _Nothing:
-    """The conversation before anything is open."""
-
-    def __len__(self) -> int:
-        return 0
-
-    def __getitem__(self, index: int) -> ChatEntry:
-        raise IndexError(index)
-
-    def index_of(self, seq: int) -> int:
-        """There is nothing to find."""
-        return 0
-
-    def standing(self, entry: ChatEntry) -> EntryState | None:
-        """There is no plan."""
-        return None
-
-
-NOTHING = _Nothing()
+NOTHING = LogTranscript(Entries([]), None)
+"""The conversation before anything is open."""

@@ -1,6 +1,6 @@
-"""What the panes draw: frozen values that the session model makes. A pane keeps nothing else of the session.
+"""What the panes draw: frozen values that the session model makes. Panes have no other state of the session.
 
-They are observed (`observable.py`); what the user wants comes back as calls of the session model.
+Panes observe them (`observable.py`) and call the session model to change something.
 """
 
 from __future__ import annotations
@@ -11,34 +11,34 @@ from workbench.context.items import State
 from workbench.context.tool_outcomes import Outcome, outcome_of
 
 EntryKind = Literal["you", "ai", "reasoning", "tool", "summary", "notice", "failure", "system"]
-"""notice: a snapshot, a switch of model or policy, a compaction, an override; told in one quiet line."""
+"""notice: a snapshot, a switch of model or policy, a failed compaction, an override; shown in one dim line."""
 
 FILE = "a file is read-only; a session can be made of it"
-"""Why nothing can be changed, where it is for that."""
+"""Why nothing can be changed in a file."""
 FOLLOWING = "following"
-"""All is well with the file that is followed."""
+"""The state of a followed file that has no problem."""
 A_COPY = "A file is read-only. The new session starts as a copy of it; the file does not change."
 AS_RECORDED = "It stays as it was recorded until you send a message in it."
 
 
 class ChatCall(NamedTuple):
-    """A tool call and what came of it."""
+    """A tool call and its result."""
 
     tool: str
     arguments: str
     """As the model wrote them."""
     result: str | None = None
-    """None while it runs, or where it never returned."""
+    """None while it runs, or if it never returned."""
     result_seq: int | None = None
     is_error: bool = False
     seconds: float | None = None
-    """How long the tool ran; where nobody measured it, from the call to its result by the log's clock."""
+    """How long the tool ran; if it was not measured, the time between call and result in the log."""
     call_id: str = ""
-    """The same as that of the `LiveCall` while it runs."""
+    """The same id as the `LiveCall` has while it runs."""
 
     @property
     def outcome(self) -> Outcome | None:
-        """What came of it; None while there is no result."""
+        """The outcome; None without a result."""
         return None if self.result is None else outcome_of(self.result, self.is_error)
 
 
@@ -50,19 +50,19 @@ class ChatEntry(NamedTuple):
     kind: EntryKind
     turn: int
     text: str
-    """What was said; for a call: its arguments in a line."""
+    """The message; for a call: its arguments in one line."""
     call: ChatCall | None = None
     finish: str = ""
-    """Where an answer was cut short: cancelled, broken, length, refused."""
+    """Why an answer was cut short: cancelled, broken, length, refused."""
     model: str = ""
     asked_before: int = 0
-    """The request that is looked at, where it was asked right before this; 0: it was not."""
+    """The number of the selected request, if it was made right before this entry; otherwise 0."""
     is_later: bool = False
-    """It came after the request that is looked at."""
+    """Whether it came after the selected request."""
 
 
 class EntryState(NamedTuple):
-    """What became of an entry in the context."""
+    """The state of an entry in the context."""
 
     state: State
     tokens: int
@@ -72,44 +72,44 @@ class EntryState(NamedTuple):
 
 
 class Transcript(Protocol):
-    """The chat's entries. One is made when it is looked at, so that ten thousand cost what forty do."""
+    """The chat's entries. Each is made when it is read, so ten thousand entries cost no more than forty."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: int) -> ChatEntry: ...
 
     def index_of(self, seq: int) -> int:
-        """The place of the entry that shows an event, or of the nearest before it; 0 where there is none."""
+        """The index of the entry that shows an event, or of the nearest before it; 0 if there is none."""
         ...
 
-    def standing(self, entry: ChatEntry) -> EntryState | None:
-        """What became of it (for a call: of its result, once it has one); None where it is no item."""
+    def entry_state(self, entry: ChatEntry) -> EntryState | None:
+        """The state of an entry (for a call with a result: of the result) in the context; None if it is no item."""
         ...
 
 
 class LiveCall(NamedTuple):
-    """A call of the answer that is coming in, or one that runs."""
+    """A call in the answer that streams in, or a running one."""
 
     call_id: str
     tool: str
     arguments: str
     state: Literal["writing", "asking", "running"]
     output: str = ""
-    """The last lines of what a running command printed so far."""
+    """The last lines of a running command's output."""
 
 
 class Live(NamedTuple):
-    """The answer as far as it has come. It is not in the log yet."""
+    """The answer as far as it has come; not in the log yet."""
 
     reply: str
-    """Tells one answer from the next."""
+    """Identifies the answer."""
     reasoning: str = ""
     text: str = ""
     calls: tuple[LiveCall, ...] = ()
 
 
 class Activity(NamedTuple):
-    """What is going on."""
+    """What the session is doing."""
 
     kind: Literal["idle", "loading", "asking", "answering", "tools", "waiting", "compacting", "read_only"] = "idle"
     text: str = ""
@@ -123,24 +123,24 @@ class AnswerChoice(NamedTuple):
     answer: str
     label: str
     saved: str = ""
-    """The answer that the key's capital gives: the same, kept beyond the session. None where it is empty."""
+    """The answer for the key in upper case: the same, but kept beyond the session. Empty: none."""
     lasts: bool = False
     """Whether the answer itself is kept beyond the session."""
 
 
 class UserQuestion(NamedTuple):
-    """Something only the user can decide, asked in place. Nothing goes on until it is answered."""
+    """Something only the user can decide, asked in the chat. The session waits for the answer."""
 
     number: int
     kind: Literal["approval", "compact", "import"]
     title: str
     detail: str
-    """What it is about: the command, the file and its changes, the figures."""
+    """The command, the file and its changes, or the figures."""
     choices: tuple[AnswerChoice, ...]
     default: str
-    """The answer that Enter or Escape gives: the one that changes nothing."""
+    """The answer for Enter or Escape: the one that changes nothing."""
     message: str = ""
-    """What was typed and waits for the answer; it goes back to where it was typed if that is the default."""
+    """The typed message that waits for the answer; the default answer puts it back into the composer."""
 
 
 class DraftCost(NamedTuple):
@@ -148,55 +148,55 @@ class DraftCost(NamedTuple):
 
     tokens: int = 0
     total: int = 0
-    """The request with it."""
+    """Tokens of the request with the message."""
     room: int = 0
-    """What a request may still have then; less than nothing where it does not fit."""
+    """Tokens left in the request then; negative if it does not fit."""
     exact: bool = True
     free: int = 0
-    """What is free then, as in the budget; less than nothing where it takes of the reserve."""
+    """Free tokens then, as in the budget; negative if it uses part of the reserve."""
 
 
 class Status(NamedTuple):
-    """The line at the bottom."""
+    """The values of the status line."""
 
     tokens: int = 0
-    """Of the next request, as it is now."""
+    """Tokens of the next request."""
     window: int = 0
     window_source: str = ""
     response: int = 0
     """Tokens of the last answer."""
     cost: float | None = None
-    """Of the session so far, in dollars; None where prices are unknown."""
+    """Cost of the session so far, in dollars; None if prices are unknown."""
     cached: float | None = None
-    """Share of the last prompt that the provider had in its cache."""
+    """Share of the last prompt that came from the provider's cache."""
     model: str = ""
     policy: str = ""
     what_if: bool = False
-    """Whether the policy is only tried on what another agent recorded."""
+    """Whether the policy is only tried on another agent's recording."""
     ready: Literal["ready", "no key", "rehearsal", "local", "loading"] = "ready"
     max_output: int | None = None
-    """The longest answer there is room for, where that is less than it should have."""
+    """The longest answer that fits, if that is less than intended."""
     prompt: int | None = None
-    """Tokens of the last prompt, as reported; None before the first one, and since a compaction."""
+    """Reported tokens of the last prompt; None before the first one and after a compaction."""
 
 
 Level = Literal["calm", "warm", "hot"]
 
 
 class WindowUse(NamedTuple):
-    """So many tokens of a window."""
+    """How full a window is."""
 
     tokens: int
     window: int
 
     @property
     def share(self) -> float:
-        """Of the window, 0 to 1 or more."""
+        """The used share of the window, 0 to 1 or more."""
         return self.tokens / self.window if self.window else 0.0
 
     @property
     def level(self) -> Level:
-        """Green under 70 %, yellow under 90 %, red from there; never colour alone."""
+        """Green under 70 %, yellow under 90 %, red above; `word` says the same without colour."""
         return "calm" if self.share < 0.7 else "warm" if self.share < 0.9 else "hot"
 
     @property
@@ -209,37 +209,37 @@ class WindowUse(NamedTuple):
 
 
 class WelcomeSession(NamedTuple):
-    """A session that can be opened from the welcome."""
+    """A session that can be opened from the welcome screen."""
 
     ref: str
     title: str
     changed: int
     """Milliseconds since 1970."""
     agent: str = ""
-    """Who wrote it; empty: this program."""
+    """The agent that wrote it; empty: this program."""
     folder: str = ""
-    """As `~/proj`; empty: this one."""
+    """As `~/proj`; empty: the current folder."""
     tokens: int | None = None
-    """Of the last prompt and its answer; None where nothing was reported."""
+    """Tokens of the last prompt and its answer; None if nothing was reported."""
 
 
 class WelcomeLists(NamedTuple):
-    """What was found to be opened."""
+    """The sessions that can be opened."""
 
     sessions: tuple[WelcomeSession, ...] = ()
-    """Of this folder."""
+    """Those of this folder."""
     agents: tuple[WelcomeSession, ...] = ()
-    """Of other agents, those of this folder first."""
+    """Those of other agents; this folder's come first."""
     searching: bool = True
 
 
 class Welcome(NamedTuple):
-    """Everything that an empty chat says."""
+    """Everything that an empty chat shows."""
 
     lists: WelcomeLists = WelcomeLists()
     model: str = ""
-    """Who answers."""
+    """The model that answers."""
     advice: str = ""
-    """What to do about it; empty: all is well."""
+    """What to do if the model cannot answer; empty: it can."""
     file: str = ""
-    """The file that is open, and holds no messages; then this is all there is to say."""
+    """The open file, if it has no messages; then nothing else is shown."""

@@ -55,7 +55,7 @@ class ListTranscript:
         """By a look at all of them."""
         return max((at for at, each in enumerate(self.entries) if each.seq <= seq), default=0)
 
-    def standing(self, entry: ChatEntry) -> EntryState | None:
+    def entry_state(self, entry: ChatEntry) -> EntryState | None:
         """What was given."""
         return self.standings.get(entry.seq)
 
@@ -80,7 +80,7 @@ class LongTranscript:
         """One entry for each event."""
         return max(0, min(seq - 1, self.count - 1))
 
-    def standing(self, entry: ChatEntry) -> EntryState | None:
+    def entry_state(self, entry: ChatEntry) -> EntryState | None:
         """Nothing is planned."""
         return None
 

@@ -41,7 +41,7 @@ async def test_it_unfolds_while_it_comes_in_and_stays_open_when_it_is_in_the_log
         assert "▾ reasoning" in screen_of(app)
         assert "Then at the fixture." in screen_of(app)
         app.live = Live("1", WHOLE, "The fixture")
-        app.pane.view._take()
+        app.pane.view._update_lines()
         await settle(pilot)
         assert "It opens the database twice." in screen_of(app)
         app.transcript, app.live = ListTranscript(DONE), None
@@ -65,7 +65,7 @@ async def test_it_stays_folded_where_the_user_folded_it_and_the_next_answer_is_a
         await pilot.press("enter")
         assert "database twice" not in screen_of(app)
         app.transcript, app.live = ListTranscript(DONE), Live("2", "Once more.")
-        app.pane.view._take()
+        app.pane.view._update_lines()
         await settle(pilot)
         assert screen_of(app).count("▸ reasoning") == 2
         assert "First I look" not in screen_of(app)
@@ -119,7 +119,7 @@ def test_what_is_unfolded_while_it_comes_in_reads_as_it_does_afterwards(pieces: 
     live, text = LiveLines(width), ""
     for piece in [*pieces, "end"]:
         text += piece
-        live.take(Live("1", text, "answer"), (), is_open=True)
+        live.update_live(Live("1", text, "answer"), (), is_open=True)
     coming = [live[line].plain for line in range(len(live))]
     [entry] = said(("reasoning", text))
     *lines, _facts = draw(entry, None, width, CLOSED._replace(is_open=True)).lines

@@ -118,7 +118,7 @@ async def test_what_was_opened_behind_another_pane_is_not_new() -> None:
     app = Behind(LongTranscript(400))
     async with app.run_test(size=SIZE) as pilot:
         await settle(pilot)
-        app.pane.show_beside(380)
+        app.pane.mark_event(380)
         await settle(pilot)
         app.pane.display = True
         await settle(pilot)
@@ -188,7 +188,7 @@ async def test_what_streams_is_plain_at_first_and_exact_at_the_end() -> None:
         await settle(pilot)
         for end in (3, 12, 30, 45, len(text)):
             app.live = Live("1", "", text[:end])
-            view_of(app)._take()
+            view_of(app)._update_lines()
             await pilot.pause()
         assert "      | a | b |" in "\n".join(shown(app))
         assert "       import os" in "\n".join(shown(app))
@@ -207,7 +207,7 @@ async def test_reasoning_shows_its_end_until_the_answer_begins() -> None:
         await settle(pilot)
         assert "so be" in "\n".join(shown(app))
         app.live = Live("1", "hm " * 400 + "so be it", "Well")
-        view_of(app)._take()
+        view_of(app)._update_lines()
         await settle(pilot)
         text = "\n".join(shown(app))
         assert "so be" not in text
@@ -238,7 +238,7 @@ async def test_foreign_text_is_neither_markup_nor_reaches_the_terminal() -> None
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         view_of(app).lines.toggle(4)
-        view_of(app)._take()
+        view_of(app)._update_lines()
         await settle(pilot)
         text = screen_of(app)
         assert "[/] [bold]x[/bold]" in text

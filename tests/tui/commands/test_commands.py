@@ -195,7 +195,7 @@ async def test_overrides_and_the_clipboard(services: Services, monkeypatch: pyte
         seq = screen.model.state.transcript[len(screen.model.state.transcript) - 1].seq
         screen.say(f"/pin {seq - 1}-{seq}")
         await settle(pilot)
-        standing = screen.model.state.transcript.standing(
+        standing = screen.model.state.transcript.entry_state(
             screen.model.state.transcript[screen.model.state.transcript.index_of(seq)]
         )
         assert standing is not None

@@ -218,7 +218,7 @@ class Host(SmallApp):
     @property
     def told(self) -> str:
         """The line under the rows."""
-        return self.list.foot.said.plain
+        return self.list.foot.content.plain
 
     def grow(self, *bodies: Body) -> None:
         """The session goes on."""

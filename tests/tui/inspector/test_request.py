@@ -73,7 +73,7 @@ async def test_the_screen_shows_both_forms_searches_and_copies() -> None:
         assert lines_of(screen.reader.view)[1].strip() == '"model": "gpt-4o",'
         await press(pilot, "slash")
         await type_in(pilot, "gamma", "enter")
-        assert screen.reader.foot.said.plain.startswith("match 1 of 350")
+        assert screen.reader.foot.content.plain.startswith("match 1 of 350")
         await press(pilot, "y")
         assert json.loads(app.clipboard) == request(MODEL.plan())
         await press(pilot, "f")

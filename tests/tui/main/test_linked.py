@@ -13,7 +13,7 @@ from tui.play import program, settle, until
 from workbench.log.events import AssistantMessage, ToolCall, ToolResult, UserMessage
 from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
-from workbench.tui.messages import ShowBeside
+from workbench.tui.messages import MarkEvent
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -83,17 +83,17 @@ async def test_the_one_that_follows_asks_for_nothing_in_turn(services: Services)
 
         screen.chat.view.post_message = heard  # type: ignore[method-assign]  # to hear what it asks for
         await pilot.press("f3", "home", "down")
-        await until(lambda: screen._beside is None and chat_seq(screen) is not None)
+        await until(lambda: screen._to_mark is None and chat_seq(screen) is not None)
         await settle(pilot)
-        assert ShowBeside.__name__ not in asked
-        assert screen._beside is None
+        assert MarkEvent.__name__ not in asked
+        assert screen._to_mark is None
 
 
 async def test_a_filter_stays_while_the_chat_is_walked(services: Services) -> None:
     async with talk(services) as (pilot, screen):
         screen.inspector.row_list._filter("role:user")
         await settle(pilot)
-        screen.inspector.show_beside(4)
+        screen.inspector.mark_event(4)
         await settle(pilot)
         assert screen.inspector.row_list.wish.filter.text == "role:user"
 
@@ -103,7 +103,7 @@ async def test_in_one_pane_the_other_stands_there_when_one_goes_to_it(services: 
         await pilot.press("f3")
         await settle(pilot)
         await pilot.press("home", "down", "down")
-        await until(lambda: screen._beside is None)
+        await until(lambda: screen._to_mark is None)
         there = row_seq(screen)
         await pilot.press("f2")
         await settle(pilot)
@@ -117,7 +117,7 @@ async def test_in_one_pane_the_other_stands_there_when_one_goes_to_it(services: 
 
 async def test_who_says_something_sees_it_wherever_the_chat_stood(services: Services) -> None:
     async with talk(services) as (pilot, screen):
-        screen.chat.show_beside(1)
+        screen.chat.mark_event(1)
         await settle(pilot)
         assert not screen.chat.view.following
         screen.say("and now?")

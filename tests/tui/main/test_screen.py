@@ -45,9 +45,9 @@ async def test_what_the_panes_ask_for_reaches_the_model(services: Services, monk
         await settle(pilot)
         you, ai = (screen.model.state.transcript[len(screen.model.state.transcript) - away] for away in (2, 1))
         screen.post_message(messages.Decide("exclude", ai.seq, ai.seq))
-        await until(lambda: standing(screen, ai.seq) == "excluded")
+        await until(lambda: entry_state(screen, ai.seq) == "excluded")
         screen.post_message(messages.Run("undo"))
-        await until(lambda: standing(screen, ai.seq) == "sent")
+        await until(lambda: entry_state(screen, ai.seq) == "sent")
         screen.post_message(messages.Travel(0))
         await until(lambda: screen.model.state.shown is not None and screen.model.state.shown.at == 0)
         screen.post_message(messages.Interrupt())
@@ -84,8 +84,8 @@ async def test_what_the_panes_ask_for_reaches_the_model(services: Services, monk
         ][-1] == "C"
 
 
-def standing(screen: MainScreen, seq: int) -> str:
-    found = screen.model.state.transcript.standing(
+def entry_state(screen: MainScreen, seq: int) -> str:
+    found = screen.model.state.transcript.entry_state(
         screen.model.state.transcript[screen.model.state.transcript.index_of(seq)]
     )
     return found.state if found else ""
@@ -150,7 +150,7 @@ async def test_the_stand_in_says_that_it_is_no_ai(services: Services) -> None:
 @pytest.mark.long
 async def test_notices_leave_the_composer_of_a_small_terminal_free(services: Services) -> None:
     async with program(services, (80, 24)) as (pilot, screen):
-        screen.tell("it follows rules and is no AI")
+        screen.show_notice("it follows rules and is no AI")
         await until(lambda: len(screen.query("Toast")) > 0)
         await settle(pilot)
         for toast in screen.query("Toast"):

@@ -38,7 +38,7 @@ async def test_letters_that_are_no_keys_of_the_timeline_do_nothing_and_slash_sea
             await settle(pilot)
             assert isinstance(screen.focused, InputLine)
             await typed(pilot, "round")
-            assert "match 1 of " in screen.inspector.row_list.foot.said.plain
+            assert "match 1 of " in screen.inspector.row_list.foot.content.plain
             assert at(screen) == before[0], "of the request that is looked at"
             await pilot.press("u")
             await settle(pilot)

@@ -311,12 +311,12 @@ async def test_that_it_is_not_held_any_more_is_said_once_while_a_dialog_is_open(
         asking.cancel()
         await until(lambda: not proxy.gate.held)
         for _ in range(3):
-            await screen._look().wait()
+            await screen._check_held().wait()
         assert told(pilot.app).count("is not held any more") == 1
         assert isinstance(pilot.app.screen, EditDialog)
         await pilot.press("escape")
         await until(lambda: pilot.app.screen is screen)
-        screen._look()
+        screen._check_held()
         await until(lambda: not isinstance(pilot.app.screen, HeldScreen))
 
 

@@ -66,8 +66,8 @@ async def test_a_row_that_is_about_to_go_is_not_told_of(
         monkeypatch.setattr(services.store, "first_events", first_events)
         finder.field.value = "rye"
         await until(came.is_set)
-        finder.retell()
-        await until(lambda: not any(worker.group == "tell" and worker.is_running for worker in pilot.app.workers))
+        finder.reload_details()
+        await until(lambda: not any(worker.group == "details" and worker.is_running for worker in pilot.app.workers))
         gate.set()
         await finder.settled()
         assert values(finder) == [talks["bread"]]
@@ -144,7 +144,7 @@ async def test_a_row_that_left_the_list_before_it_was_told_of_is_no_error(
 ) -> None:
     async with program(services) as (pilot, screen):
         finder = await look(pilot, screen, "sessions")
-        await finder._tell("no longer there").wait()
+        await finder._show_details("no longer there").wait()
         await seen(pilot, "about tea")
 
 

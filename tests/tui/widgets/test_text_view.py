@@ -32,8 +32,8 @@ class One(SmallApp):
         self.query_one(TextView).focus()
 
     @property
-    def said(self) -> str:
-        return self.query_one(TextReader).foot.said.plain
+    def content(self) -> str:
+        return self.query_one(TextReader).foot.content.plain
 
 
 async def test_a_megabyte_shows_its_beginning_before_all_of_it_is_laid_out() -> None:
@@ -53,7 +53,7 @@ async def test_a_megabyte_shows_its_beginning_before_all_of_it_is_laid_out() -> 
         assert "line 0 of a long text" in lines_of(reader.view)[0]
         await settle(pilot)
         assert asked == [AT_ONCE, 0]
-        assert app.said.startswith("20,001 lines")
+        assert app.content.startswith("20,001 lines")
         await press(pilot, "end")
         assert "line 19999" in "".join(lines_of(reader.view)[-4:])
 
@@ -119,19 +119,19 @@ async def test_a_search_finds_marks_and_goes_around() -> None:
         await press(pilot, "enter")
         view = app.query_one(TextView)
         assert app.focused is view
-        assert app.said.startswith("match 1 of 5 for “need”")
+        assert app.content.startswith("match 1 of 5 for “need”")
         for key, number in (("n", 2), ("n", 3), ("N", 2), ("N", 1), ("N", 5)):
             await press(pilot, key)
-            assert app.said.startswith(f"match {number} of 5")
+            assert app.content.startswith(f"match {number} of 5")
             assert any(f"Needle {20 * number - 15}" in line for line in lines_of(view))
         await press(pilot, "slash")
         await type_in(pilot, "nowhere", "enter")
-        assert app.said.startswith("no match for “nowhere”")
+        assert app.content.startswith("no match for “nowhere”")
         await press(pilot, "n", "slash")
         assert app.query_one(InputLine).value == ""
         await press(pilot, "x", "escape")
         assert app.focused is view
-        assert app.said.startswith("no match for “nowhere”")
+        assert app.content.startswith("no match for “nowhere”")
 
 
 async def test_a_match_that_is_wrapped_is_marked_in_both_lines() -> None:

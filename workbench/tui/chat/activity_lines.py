@@ -1,4 +1,4 @@
-"""The lines between the transcript and the composer: what goes on, and what waits."""
+"""The lines between the transcript and the composer: the current activity, and queued messages."""
 
 from __future__ import annotations
 
@@ -23,26 +23,25 @@ DOING = {
 }
 RESTING = frozenset({"idle", "read_only"})
 MOST_WAITING = 3
-"""Waiting messages that are shown; of more the number is told."""
+"""The most queued messages to show; the others are counted."""
 
 
 def is_working(activity: Activity) -> bool:
-    """Whether there is something to interrupt."""
     return activity.kind not in RESTING and activity.kind != "loading"
 
 
 class ActivityLine(Observing, Widget):
-    """What goes on, and what is new below."""
+    """What the session is doing, and how much is new below the view."""
 
     activity = observed(lambda session: session.activity)
     below: reactive[tuple[int, bool]] = reactive((0, False))
-    """Entries that came since the user scrolled up, and whether one is coming in."""
+    """The number of entries added since the user scrolled up, and whether an answer streams in."""
 
     class EndWanted(Message):
-        """The user wants to see what is below."""
+        """The user wants to scroll to the end."""
 
     def render(self) -> Content:
-        """One line, the important first; what does not fit is left out whole."""
+        """One line, the most important part first; parts that do not fit are left out."""
         return joined(self._parts(), self.content_size.width, "   ")
 
     def _parts(self) -> list[Content]:
@@ -51,7 +50,7 @@ class ActivityLine(Observing, Widget):
             word = DOING.get(self.activity.kind, self.activity.kind)
             words = f"{word}: {printable(self.activity.text)}" if self.activity.text else word
             parts.append(Content.assemble(("● ", "$accent"), (words, "bold")))
-        if is_working(self.activity) and self.activity.kind != "waiting":  # there, Esc is the question's
+        if is_working(self.activity) and self.activity.kind != "waiting":  # then Esc belongs to the question
             parts.append(Content.assemble(("Esc", "bold $quiet"), (" stop", "$quiet")))
         count, coming = self.below
         if count or coming:
@@ -60,24 +59,23 @@ class ActivityLine(Observing, Widget):
         return parts or [Content()]
 
     def on_click(self) -> None:
-        """To the end."""
         self.post_message(self.EndWanted())
 
 
 class QueuedMessages(Observing, Widget):
-    """The messages that wait for the model to be done."""
+    """The messages that wait until the model is done."""
 
     queue = observed(lambda session: session.queue, layout=True)
 
     class OneWanted(Message):
-        """The user wants one back."""
+        """The user wants to edit a queued message."""
 
         def __init__(self, index: int) -> None:
             super().__init__()
             self.index = index
 
     def watch_queue(self, queue: tuple[str, ...]) -> None:
-        """Nothing waits: no line."""
+        """Hide the widget if nothing is queued."""
         self.set_class(bool(queue), "-waiting")
 
     @property
@@ -85,11 +83,11 @@ class QueuedMessages(Observing, Widget):
         return max(0, len(self.queue) - MOST_WAITING)
 
     def get_content_height(self, *_: object) -> int:
-        """A line each, and one that says how many there are besides."""
+        """A line for each message, and one for the number of the others."""
         return len(self.queue) - self._first + bool(self._first)
 
     def render(self) -> Content:
-        """The last ones, since the last one is the one that comes back."""
+        """The last messages, because the last one can be edited with a key."""
         width = self.content_size.width
         lines = [Content.styled(f"  {self._first} more wait before these", "$quiet")] if self._first else []
         for number in range(self._first, len(self.queue)):
@@ -100,7 +98,6 @@ class QueuedMessages(Observing, Widget):
         return Content("\n").join(lines)
 
     def on_click(self, event: events.Click) -> None:
-        """That one, please."""
         index = self._first + event.y - bool(self._first)
         if self._first <= index < len(self.queue):
             self.post_message(self.OneWanted(index))

@@ -1,4 +1,4 @@
-"""An entry of the transcript as lines of a width."""
+"""Draws an entry of the transcript as lines of a given width."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from workbench.tui.widgets.soft_wrap import BARE, soft_pieces
 from workbench.views.values import ChatCall, ChatEntry, EntryState, LiveCall
 
 GUTTER = 6
-"""Cells on the left: who speaks, and the sign of its state."""
+"""Cells on the left: the speaker, and the sign of the state."""
 QUIET = "$quiet"
 MOST_TEXT = 30_000
-"""Characters of a message that are shown before somebody asks for all of it."""
+"""Characters of a message to show until the user asks for all of it."""
 FIRST_ROWS = 20
-"""Lines of a result that are shown when a call unfolds."""
+"""Lines of a result to show when a call unfolds."""
 MORE_ROWS = 200
-"""And so many more each time."""
+"""Lines to add each time the user asks for more."""
 OUTPUT_ROWS = 5
-"""Of what a running command printed, the last lines."""
+"""Lines of a running command's output to show."""
 
 LEAST_SUBJECT = 8
-"""Cells of a path or a command that are kept where a line is cut."""
+"""Cells of a path or a command to keep when a line is cut."""
 
 FINISHES = {
     "cancelled": "you stopped the answer here; what came so far is kept",
@@ -49,11 +49,11 @@ OUTCOMES: dict[Outcome, tuple[str, str]] = {
     "denied": ("⊘ denied", "$warning"),
     "cancelled": ("■ cancelled", QUIET),
 }
-"""By a sign and a word as well as by colour."""
+"""The sign and the style of each outcome."""
 FOLDED = frozenset({"tool", "reasoning", "summary", "system"})
-"""Kinds that are one line until they unfold."""
+"""Kinds that are one line until the user unfolds them."""
 TIGHT = frozenset({"tool", "reasoning", "notice"})
-"""Kinds that belong to what stands above them, so that no blank line comes between."""
+"""Kinds that belong to the entry above, without a blank line between."""
 
 _ESCAPES = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
@@ -61,7 +61,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\
 
 MakeLines = Callable[[str], Iterable[Content]]
 Render = Callable[[str, int], Iterable[Content]]
-"""Makes lines of a width of a text in Markdown."""
+"""Turns Markdown into lines of a given width."""
 
 
 class Fold(NamedTuple):
@@ -70,53 +70,53 @@ class Fold(NamedTuple):
     is_open: bool = False
     rows: int = FIRST_ROWS
     whole: bool = False
-    """All of a huge message."""
+    """Whether all of a huge message is shown."""
 
 
 CLOSED = Fold()
 
 
 class Drawn(NamedTuple):
-    """An entry's lines, without the mark of the cursor on their left."""
+    """An entry's lines, without the cursor mark on the left."""
 
     lines: tuple[Content, ...]
     more: int = -1
-    """The line that reveals more when it is clicked; none where it is less than nothing."""
+    """The line that shows more when it is clicked; -1: none."""
     head: int = 0
     """The line that folds and unfolds."""
 
 
 def bare(text: str) -> str:
-    """A text for the clipboard and the composer: with its line ends and tabs, without anything a terminal acts on."""
+    """A text for the clipboard and the composer, without control characters except line ends and tabs."""
     lines = text.replace("\r\n", "\n").replace("\r", "\n")  # terminals paste line ends as carriage returns
     return _CONTROLS.sub("", _ESCAPES.sub("", lines))
 
 
 def clean(text: str) -> str:
-    """A text for the screen, line by line as it was."""
+    """A text for the screen, with its line breaks."""
     return "\n".join(printable_lines(text))
 
 
 def draw(
     entry: ChatEntry,
-    standing: EntryState | None,
+    state: EntryState | None,
     width: int,
     fold: Fold = CLOSED,
     live: LiveCall | None = None,
     render: Render = markdown.render,
     folder: str = "",
 ) -> Drawn:
-    """The lines of an entry; each is at most `width` cells. Paths in `folder` are told relative to it."""
+    """The lines of an entry; each is at most `width` cells. Paths in `folder` are shown relative to it."""
     inner = max(width - GUTTER, markdown.NARROWEST)
     top = 0 if entry.kind in TIGHT else 1
     if entry.kind == "tool":
-        body = list(tool(entry, standing, inner, fold, live, folder))
+        body = list(tool(entry, state, inner, fold, live, folder))
     else:
-        body = list(_body(entry, standing, inner, fold, render))
+        body = list(_body(entry, state, inner, fold, render))
     lines = [_divider(entry.asked_before, width)] if entry.asked_before else []
     top += len(lines)
     more = next((top + at for at, line in enumerate(body) if line.plain.startswith("…")), -1)
-    first = _gutter(entry, standing)
+    first = _gutter(entry, state)
     lines += [Content()] * (top - len(lines))
     for number, line in enumerate(body):
         lines.append(Content.assemble(first if number == 0 else " " * GUTTER, line))
@@ -132,28 +132,28 @@ def draw(
 
 
 def _divider(request: int, width: int) -> Content:
-    """Where the request that is looked at was asked."""
+    """The line that marks where the selected request was made."""
     text = fit(f"── request {request:,} was asked here ──", width).rstrip()
     return Content.styled(text.ljust(min(width, GUTTER + markdown.PROSE), "─"), "$accent")
 
 
-def _gutter(entry: ChatEntry, standing: EntryState | None) -> Content:
-    """`you`, `ai` or nothing, and the letter of a state that is not plainly sent."""
+def _gutter(entry: ChatEntry, state: EntryState | None) -> Content:
+    """`you`, `ai` or nothing, and the letter of a state other than sent."""
     if entry.kind == "failure":
         return Content.styled("   !".ljust(GUTTER), "bold $error")
     if entry.kind == "notice":
         return Content.styled("   ·".ljust(GUTTER), QUIET)
     who, style = {"you": ("you", "bold $primary"), "ai": ("ai", "bold $accent")}.get(entry.kind, ("", ""))
-    is_plain = not who or standing is None or standing.state == "aside"
-    sign = "" if is_plain or standing is None else SIGNS[standing.state].strip()
-    return Content.assemble((who.ljust(4), style), (sign.ljust(GUTTER - 4), _state_style(standing)))
+    is_plain = not who or state is None or state.state == "aside"
+    sign = "" if is_plain or state is None else SIGNS[state.state].strip()
+    return Content.assemble((who.ljust(4), style), (sign.ljust(GUTTER - 4), _state_style(state)))
 
 
-def _state_style(standing: EntryState | None) -> str:
-    return f"$state-{standing.state}" if standing else QUIET
+def _state_style(state: EntryState | None) -> str:
+    return f"$state-{state.state}" if state else QUIET
 
 
-def _body(entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold, render: Render) -> Iterator[Content]:
+def _body(entry: ChatEntry, state: EntryState | None, width: int, fold: Fold, render: Render) -> Iterator[Content]:
     match entry.kind:
         case "you":
             yield from _bounded(entry.text, fold, lambda text: plain(text, width))
@@ -169,17 +169,17 @@ def _body(entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold,
         case "notice":
             yield from plain(printable(entry.text), width, QUIET)
         case _:
-            yield from _folded(entry, standing, width, fold, render)
+            yield from _folded(entry, state, width, fold, render)
     if fold.is_open:
-        yield from _notes(_facts(entry, standing), width)
+        yield from _notes(_facts(entry, state), width)
 
 
-def _folded(entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold, render: Render) -> Iterator[Content]:
-    """Reasoning, a summary or the system prompt: a line with its size, or all of it."""
+def _folded(entry: ChatEntry, state: EntryState | None, width: int, fold: Fold, render: Render) -> Iterator[Content]:
+    """Reasoning, a summary or the system prompt: a line with its size, or the whole text."""
     name = {"reasoning": "reasoning", "summary": "summary of what came before"}.get(entry.kind, entry.kind)
-    size = f"{standing.tokens:,} t" if standing and standing.tokens else counted(len(entry.text), "character")
+    size = f"{state.tokens:,} t" if state and state.tokens else counted(len(entry.text), "character")
     size = size if entry.text else "text not recorded"
-    yield _head(CallLine(name), [*_state(standing), HeadPart(size, QUIET, 0)], width, fold.is_open)
+    yield _head(CallLine(name), [*_state(state), HeadPart(size, QUIET, 0)], width, fold.is_open)
     if fold.is_open:
         if entry.kind == "summary":
             yield from _bounded(entry.text, fold, lambda text: render(text, width - 2), "  ")
@@ -188,17 +188,17 @@ def _folded(entry: ChatEntry, standing: EntryState | None, width: int, fold: Fol
 
 
 def tool(
-    entry: ChatEntry, standing: EntryState | None, width: int, fold: Fold, live: LiveCall | None, folder: str
+    entry: ChatEntry, state: EntryState | None, width: int, fold: Fold, live: LiveCall | None, folder: str
 ) -> Iterator[Content]:
-    """A call in one line, or with what became of it, its arguments and its result."""
+    """A call in one line, or unfolded with its facts, arguments and result."""
     call = entry.call or ChatCall(entry.text, "")
     what = call_parts(call.tool, call.arguments, folder)
-    yield _head(what, _outcome(call, standing, live), width, fold.is_open)
+    yield _head(what, _outcome(call, state, live), width, fold.is_open)
     if not fold.is_open:
         yield from output(live, width)
         return
     inner = width - 2
-    yield from _notes(_facts(entry, standing), inner, indent="  ")
+    yield from _notes(_facts(entry, state), inner, indent="  ")
     yield Content.styled("  arguments", "bold")
     yield from _rows(_arguments(call.arguments), inner, fold)
     yield Content.styled("  result", "bold")
@@ -210,31 +210,31 @@ def tool(
 
 
 def output(live: LiveCall | None, width: int) -> Iterator[Content]:
-    """The last lines that a running command printed."""
+    """The last lines of a running command's output."""
     if live and live.output:
         for line in printable_lines(live.output.rstrip("\n"))[-OUTPUT_ROWS:]:
             yield Content.styled(fit(f"  │ {line}", width).rstrip(), QUIET)
 
 
 LEAST_IMPORTANT = 3
-"""The rank of how long a call took: what it was called with is worth more."""
+"""The rank of a call's duration: its arguments are more important."""
 
 
 class HeadPart(NamedTuple):
-    """Something on the right of a head."""
+    """A part on the right of a call's first line."""
 
     text: str
     style: str
     rank: int
-    """Where there is no room for all, the highest go first."""
+    """If there is no room for all parts, those with the highest rank are dropped first."""
 
 
 def _head(what: CallLine, right: list[HeadPart], width: int, is_open: bool) -> Content:
-    """`▸ Bash pytest -x     8,000 t`: what it is on the left, what became of it on the right."""
+    """`▸ Bash pytest -x     8,000 t`: the call on the left, the outcome on the right."""
     mark = "▾ " if is_open else "▸ "
     whole = cell_len(mark) + cell_len(str(what))
     wanted = whole + sum(cell_len(part.text) + 2 for part in right)
-    width = min(width, max(markdown.PROSE, wanted))  # what it costs is not looked for at the other end of the screen
+    width = min(width, max(markdown.PROSE, wanted))  # on a wide screen, the tokens stay near the text
     while right:
         last = max(part.rank for part in right)
         least = min(whole, width // 2 if last == LEAST_IMPORTANT else width * 2 // 5)
@@ -253,29 +253,29 @@ def _head(what: CallLine, right: list[HeadPart], width: int, is_open: bool) -> C
     return Content.assemble(left, " " * (width - left.cell_length - tail.cell_length), tail)
 
 
-def _outcome(call: ChatCall, standing: EntryState | None, live: LiveCall | None) -> list[HeadPart]:
-    """Whether it went well, how long it took, and what it costs in the context; tokens last, one under the other."""
+def _outcome(call: ChatCall, state: EntryState | None, live: LiveCall | None) -> list[HeadPart]:
+    """The outcome, the duration, the state and the tokens; tokens come last, so that they line up."""
     if call.result is None:
         words = {"writing": "… being written", "asking": "? asks you", "running": "… running"}
         return [HeadPart(words[live.state] if live else "– no result", "$warning", 0)]
     parts = [HeadPart(*OUTCOMES[call.outcome or "done"], 1)]
     if call.seconds is not None:
         parts.append(HeadPart(duration(call.seconds), QUIET, LEAST_IMPORTANT))
-    parts += _state(standing)
-    if standing:
-        parts.append(HeadPart(f"{standing.tokens:,} t".rjust(8), QUIET, 0))
+    parts += _state(state)
+    if state:
+        parts.append(HeadPart(f"{state.tokens:,} t".rjust(8), QUIET, 0))
     return parts
 
 
-def _state(standing: EntryState | None) -> list[HeadPart]:
-    """A state that is not plainly sent, as its letter and its word."""
-    if standing is None or standing.state in ("sent", "aside"):
-        return [HeadPart("⚑ pinned", "$accent", 2)] if standing and standing.pinned else []
-    return [HeadPart(f"{SIGNS[standing.state]} {standing.state}", _state_style(standing), 2)]
+def _state(state: EntryState | None) -> list[HeadPart]:
+    """The letter and the word of a state other than sent."""
+    if state is None or state.state in ("sent", "aside"):
+        return [HeadPart("⚑ pinned", "$accent", 2)] if state and state.pinned else []
+    return [HeadPart(f"{SIGNS[state.state]} {state.state}", _state_style(state), 2)]
 
 
 def duration(seconds: float) -> str:
-    """How long something took, as people say it."""
+    """A duration in words."""
     if seconds < 0.095:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 9.95:
@@ -283,24 +283,24 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 60 else f"{int(seconds) // 60} min {int(seconds) % 60} s"
 
 
-def _facts(entry: ChatEntry, standing: EntryState | None) -> str:
-    """What is known of an entry besides its text."""
+def _facts(entry: ChatEntry, state: EntryState | None) -> str:
+    """Everything known about an entry besides its text."""
     parts = [printable(entry.call.tool)] if entry.call else []
     parts += [f"event {entry.seq}", f"turn {entry.turn}"]
     if entry.model:
         parts.append(printable(entry.model))
     if entry.call and entry.call.seconds is not None:
         parts.append(duration(entry.call.seconds))
-    if standing:
-        cut = standing.tokens != standing.original_tokens
-        parts.append(f"{standing.tokens:,} of {standing.original_tokens:,} t" if cut else f"{standing.tokens:,} t")
-        parts.append(f"{standing.state}: {printable(standing.why)}" if standing.why else standing.state)
-        parts += ["pinned"] * standing.pinned
+    if state:
+        cut = state.tokens != state.original_tokens
+        parts.append(f"{state.tokens:,} of {state.original_tokens:,} t" if cut else f"{state.tokens:,} t")
+        parts.append(f"{state.state}: {printable(state.why)}" if state.why else state.state)
+        parts += ["pinned"] * state.pinned
     return " · ".join(parts)
 
 
 def _arguments(text: str) -> str:
-    """Arguments set out in lines; as they were written where they are no JSON."""
+    """Arguments as indented JSON; unchanged if they are not JSON."""
     try:
         value = json.loads(text)
     except ValueError:
@@ -311,7 +311,7 @@ def _arguments(text: str) -> str:
 
 
 def _rows(text: str, width: int, fold: Fold) -> Iterator[Content]:
-    """As many lines of a text as are open, and how many there are besides."""
+    """The unfolded lines of a text, and the number of the others."""
     lines = text.split("\n")
     shown, rows = 0, 0
     for line in lines:
@@ -326,7 +326,7 @@ def _rows(text: str, width: int, fold: Fold) -> Iterator[Content]:
 
 
 def _bounded(text: str, fold: Fold, make: MakeLines, indent: str = "") -> Iterator[Content]:
-    """A message up to a size, and how to see the rest of it."""
+    """A message up to a size, and how to see the rest."""
     over = 0 if fold.whole else len(text) - MOST_TEXT
     for line in make(clean(text[:MOST_TEXT] if over > 0 else text)):
         yield Content.assemble(indent, line) if indent else line
@@ -335,7 +335,7 @@ def _bounded(text: str, fold: Fold, make: MakeLines, indent: str = "") -> Iterat
 
 
 def plain(text: str, width: int, style: str = "") -> Iterator[Content]:
-    """Text as it is, wrapped."""
+    """Plain text, wrapped."""
     for line in printable_lines(text):
         yield from soft_pieces(line, max(markdown.prose(width), 2), style)
 

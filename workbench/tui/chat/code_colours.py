@@ -1,7 +1,7 @@
-"""Code coloured by its grammar. A grammar is a heap of expressions of which some take for ever on a text made for it.
+"""Syntax highlighting. Some regular expressions of a lexer never end on a text made for it.
 
-So what is short is coloured at once, what is longer in a process that is ended when its time is over, and the rest not
-at all: lines that long nobody reads. Also started as that process: text and language as JSON in, spans out.
+So short code is highlighted at once, longer code in a process with a time limit, and very long code not at all. This
+module is also the main module of that process: it reads text and language as JSON, and writes spans.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from typing import Any
 from textual.content import Content, Span
 
 SHORT, SHORT_LINE = 4_000, 200
-"""Characters of code, and of its longest line, that take no time to colour, whatever they are."""
+"""The most characters of code, and of its longest line, to highlight at once."""
 LONG, LONG_LINE = 20_000, 1_000
-"""And those that are coloured at all."""
+"""The most characters of code, and of its longest line, to highlight at all."""
 AT_MOST = 0.1
-"""Seconds of the screen's own time for what is short."""
+"""Seconds for highlighting in the screen's own thread."""
 SECONDS = 5.0
-"""For the process, with its start."""
+"""Seconds for the process, including its start."""
 KEPT = 200
-"""Texts whose colours are remembered."""
+"""The most texts to cache."""
 
 _START = "import sys; sys.path[:0] = sys.argv[1:]; from workbench.tui.chat.code_colours import serve; serve()"
 
@@ -35,15 +35,15 @@ Spans = list[tuple[int, int, str]]
 
 
 class CodeColours:
-    """What is known of the colours of code that is being looked at."""
+    """A cache of highlighted code."""
 
     def __init__(self, ask: Callable[[str, str], object] = lambda text, language: None) -> None:
-        """`ask` is to have long code coloured by `in_a_process`, and then to call `learn`."""
+        """`ask` has to highlight long code with `in_a_process`, and then to call `learn`."""
         self._ask = ask
         self._known: OrderedDict[tuple[str, str], Content] = OrderedDict()
 
     def of(self, text: str, language: str) -> Content:
-        """The text in the colours that it has by now."""
+        """The text in the colours known so far."""
         longest = max(map(len, text.split("\n")))
         if not language or len(text) > LONG or longest > LONG_LINE:
             return Content(text)
@@ -56,7 +56,7 @@ class CodeColours:
         return known
 
     def learn(self, text: str, language: str, spans: Spans) -> Content:
-        """These are the colours of a text."""
+        """Store the colours of a text."""
         self._known[text, language] = made = Content(text, [Span(*span) for span in spans])
         if len(self._known) > KEPT:
             self._known.popitem(last=False)
@@ -64,11 +64,11 @@ class CodeColours:
 
 
 AT_ONCE = CodeColours().of
-"""Colours what is short, and leaves the rest as it is."""
+"""Highlights short code, and leaves longer code plain."""
 
 
 def coloured(text: str, language: str, seconds: float = AT_MOST) -> Content:
-    """The text in its colours; the rest of it in none when so much of this thread's time is over."""
+    """The text in colours; after `seconds`, the rest stays plain."""
     from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]  # late: needed where there is code
     from pygments.util import ClassNotFound  # type: ignore[import-untyped]
 
@@ -90,14 +90,14 @@ def coloured(text: str, language: str, seconds: float = AT_MOST) -> Content:
 
 @cache
 def _styles() -> Mapping[Any, str]:
-    """Textual's, without the lines it draws under names."""
+    """Textual's styles without underlines."""
     from textual.highlight import HighlightTheme
 
     return {kind: style.replace(" underline", "") for kind, style in HighlightTheme.STYLES.items()}
 
 
 def in_a_process(text: str, language: str) -> Spans:
-    """The colours of a text; none where that takes too long. To be called in the background."""
+    """The colours of a text; none if that takes too long. Call it in the background."""
     command = [sys.executable, "-I", "-c", _START, str(Path(__file__).parents[3])]
     asked = json.dumps([text, language])
     try:
@@ -108,6 +108,6 @@ def in_a_process(text: str, language: str) -> Spans:
 
 
 def serve() -> None:
-    """The process."""
+    """Run as the process."""
     text, language = json.load(sys.stdin)
     json.dump([(span.start, span.end, str(span.style)) for span in coloured(text, language, SECONDS).spans], sys.stdout)

@@ -1,4 +1,4 @@
-"""What may stand at the cursor: a slash command, or a file of the project with the tokens it would add."""
+"""Completions at the cursor: a slash command, or a file of the project with the tokens it would add."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ ROWS = 8
 MOST_FILES = 20_000
 DEEPEST = 16
 SECONDS = 2.0
-"""For one walk through the project; what was found by then is offered."""
+"""Seconds for one walk through the project; files found by then are offered."""
 MOST_COUNTED = 256 * 1024
-"""Bytes of a file that are counted; of a larger one the size is told."""
+"""The largest file, in bytes, whose tokens are counted; for a larger one the size is shown."""
 _AT = re.compile(r"(?:^|(?<=[\s(]))@([^\s@]*)$")
 
 Count = Callable[[str], int]
 
 
 class CompletionQuery(NamedTuple):
-    """What is being typed."""
+    """What to complete."""
 
     kind: Literal["slash", "file"]
     text: str
-    """The whole text, or what stands behind the `@`."""
+    """The whole text, or the part after the `@`."""
 
 
 def completion_query(before: str, is_all: bool) -> CompletionQuery | None:
-    """What the text before the cursor asks to be completed; `is_all` where nothing follows it."""
+    """What to complete, given the text before the cursor; `is_all`: nothing follows the cursor."""
     if is_all and before.startswith("/") and "\n" not in before:
         return CompletionQuery("slash", before)
     found = _AT.search(before[-500:])
@@ -51,20 +51,20 @@ def completion_query(before: str, is_all: bool) -> CompletionQuery | None:
 
 
 class Files:
-    """The project's files. Its methods take their time, and are called on another thread."""
+    """The project's files. Its methods are slow; call them on another thread."""
 
     def __init__(self, root: Path, count: Count | None = None) -> None:
-        """`count` gives the tokens of a text; without one they are guessed from its length."""
+        """`count` counts the tokens of a text; without it they are estimated from the length."""
         self._root = root
         self._count = count
         self._paths: list[str] | None = None
 
     def forget(self) -> None:
-        """Look again next time."""
+        """Clear the list of files, so that the next call reads it again."""
         self._paths = None
 
     def offers(self, text: str) -> list[Completion]:
-        """The files that fit what was typed, the nearest first, each with what it would cost."""
+        """The files that match a text, the best match first, each with its tokens."""
         if self._paths is None:
             self._paths = self._walk()
         return [Completion(_quoted(path), path, self._cost(path)) for path in nearest(self._paths, text)]
@@ -79,7 +79,7 @@ class Files:
                 if len(paths) >= MOST_FILES:
                     break
         except OutOfTime:
-            pass  # a part of a huge project is better than nothing
+            pass  # some files of a huge project are better than none
         return paths
 
     def _cost(self, path: str) -> str:
@@ -99,7 +99,7 @@ class Files:
 
 
 def nearest(paths: list[str], text: str) -> list[str]:
-    """The paths that hold a text: names that begin with it, names that hold it, then the rest; short before long."""
+    """The paths that contain a text: first names that start with it, then names that contain it; short ones first."""
     wish = text.lower()
     found = [path for path in paths if wish in path.lower()]
 
@@ -115,26 +115,26 @@ def _quoted(path: str) -> str:
 
 
 class Offers(Widget):
-    """The completions above the composer, one of them chosen."""
+    """The list of completions above the composer."""
 
     class Taken(Message):
-        """One was clicked."""
+        """A completion was clicked."""
 
     offers: reactive[tuple[Completion, ...]] = reactive((), layout=True)
     at: reactive[int] = reactive(0)
 
     def watch_offers(self, offers: tuple[Completion, ...]) -> None:
-        """Others begin with the first."""
+        """Choose the first of a new list."""
         self.at = 0
         self.set_class(bool(offers), "-open")
 
     @property
     def chosen(self) -> Completion | None:
-        """The one that Tab takes."""
+        """The completion that Tab inserts."""
         return self.offers[self.at] if self.at < len(self.offers) else None
 
     def move(self, step: int) -> None:
-        """To another one, round and round."""
+        """Choose another completion; wraps around."""
         if self.offers:
             self.at = (self.at + step) % len(self.offers)
 
@@ -143,11 +143,10 @@ class Offers(Widget):
         return max(0, min(self.at - ROWS // 2, len(self.offers) - ROWS))
 
     def get_content_height(self, *_: object) -> int:
-        """A line each, up to a number."""
         return min(len(self.offers), ROWS)
 
     def render(self) -> Content:
-        """The part of the list around the chosen one."""
+        """The part of the list around the chosen completion."""
         width = self.content_size.width
         shown = self.offers[self._first : self._first + ROWS]
         column = min(max((cell_len(offer.label) for offer in shown), default=0), max(width * 3 // 5, 8))
@@ -162,7 +161,7 @@ class Offers(Widget):
         return Content("\n").join(lines)
 
     def on_click(self, event: events.Click) -> None:
-        """Take the one under the mouse."""
+        """Insert the completion under the mouse."""
         if self._first + event.y < len(self.offers):
             self.at = self._first + event.y
             self.post_message(self.Taken())

@@ -1,4 +1,4 @@
-"""Where the user types. What is typed is never lost: not to a question, an update, a session switch or a key."""
+"""The input of the chat. A draft is never lost: not by a question, an update, a session switch or a key."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workbench.tui.widgets.key_names import key_name
 from workbench.views.values import FILE, DraftCost
 
 LONG_LINE = 20_000
-"""Characters in one line from which on lines are not wrapped: to wrap such a line anew for each key takes too long."""
+"""If a line has this many characters, lines are not wrapped: wrapping it again for each key takes too long."""
 NEEDS_MODIFIERS = ("shift+enter", "ctrl+enter")
 """Keys that most terminals send as plain Enter."""
 
@@ -43,11 +43,11 @@ _OWN: list[BindingType] = [
     Binding("pagedown", "page(1)", "scroll the chat down", id="composer.page-down", show=False),
 ]
 _FREE = ("up", "down", "pageup", "pagedown", "ctrl+c,super+c", "f6", "f7")
-"""Keys of Textual's text area that mean something else here; the last two select lines, as the mouse does."""
+"""Keys of Textual's text area that mean something else here. F6 and F7 select lines, as the mouse can."""
 
 
 def _editing() -> list[BindingType]:
-    """What else Textual's text area does by key, with an id for each, so that all of it can be remapped."""
+    """The other bindings of Textual's text area, each with an id, so that they can be remapped."""
     return [
         replace(each, id=f"composer.{_slug(each.action)}", description=each.description.lower(), show=False)
         for each in TextArea.BINDINGS
@@ -60,40 +60,40 @@ def _slug(action: str) -> str:
 
 
 class Composer(HistoryTextArea, inherit_bindings=False):
-    """The draft, and what it would cost."""
+    """The draft, and its tokens."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*_OWN, *_editing()]
 
     class Wants(Message):
-        """What is being typed can be completed, or cannot any more."""
+        """The text at the cursor can be completed, or no longer can."""
 
         def __init__(self, what: CompletionQuery | None) -> None:
             super().__init__()
             self.what = what
 
     class Choose(Message):
-        """Another completion."""
+        """Choose another completion."""
 
         def __init__(self, step: int) -> None:
             super().__init__()
             self.step = step
 
     class Take(Message):
-        """The chosen completion, please."""
+        """Insert the chosen completion."""
 
         def __init__(self, *, runs: bool = False) -> None:
-            """`runs`: a command that takes nothing behind it is run at once."""
+            """`runs`: run a command without arguments at once."""
             super().__init__()
             self.runs = runs
 
     class Leave(Message):
-        """The focus goes on."""
+        """Move the focus to the next widget."""
 
     class Down(Message):
-        """There is nothing below in here."""
+        """The cursor is on the last line, and ↓ was pressed."""
 
     class Back(Message):
-        """The last waiting message, please."""
+        """Bring back the last queued message."""
 
     class ScrollPage(Message):
         """Scroll the transcript."""
@@ -104,11 +104,11 @@ class Composer(HistoryTextArea, inherit_bindings=False):
 
     draft_cost = observed(lambda session: session.draft_cost, repaint=False)
     refusal = observed(lambda session: session.refusal, repaint=False)
-    """Why no message can be sent, where that is so; commands can all the same."""
+    """Why no message can be sent, or empty. Commands always can."""
     fixed = observed(lambda session: session.read_only, repaint=False)
-    """Why nothing can be changed: of a file a session is made first."""
+    """Why nothing can be changed, or empty. A message to a file creates a session first."""
     completing: var[bool] = var(False)
-    """Whether completions are offered."""
+    """Whether completions are shown."""
 
     def __init__(self, session: ObservableSession) -> None:
         super().__init__(
@@ -116,33 +116,32 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         )
         self._wants: CompletionQuery | None = None
         self._has_chosen = False
-        """Whether arrows chose one of the completions: then Enter takes that, whatever was typed."""
+        """Whether the user chose a completion with the arrows: then Enter inserts it, whatever was typed."""
 
     def on_mount(self) -> None:
-        """Say what this is for."""
         self._title()
 
-    # What is told on the frame
+    # The text on the frame
 
     def search_changed(self) -> None:
-        """Say what is searched for; meanwhile nothing is completed."""
+        """Show what is searched for; hide completions meanwhile."""
         self._title()
-        self._look(self.text)
+        self._ask_for_completions(self.text)
 
     def watch_draft_cost(self) -> None:
-        """Say what the draft would cost."""
+        """Show the tokens of the draft."""
         self._title()
 
     def watch_refusal(self) -> None:
-        """Say why nothing can be sent."""
+        """Show why nothing can be sent."""
         self._title()
 
     def watch_fixed(self) -> None:
-        """Say what becomes of a message to a file."""
+        """Show what a message to a file does."""
         self._title()
 
     def watch_editing(self) -> None:
-        """Say that this goes into a fork."""
+        """Show that an edit goes into a fork."""
         self._title()
 
     def _title(self) -> None:
@@ -166,14 +165,14 @@ class Composer(HistoryTextArea, inherit_bindings=False):
     # Sending
 
     async def on_key(self, event: events.Key) -> None:
-        """Send in order: a binding with priority would overtake the keys that were typed just before it."""
+        """Handle Enter here: a priority binding would overtake keys typed just before it."""
         found = self.screen.active_bindings.get(event.key)
         action = found.binding.action if found is not None and found.node is self else ""
         if event.is_printable or action == "delete_left":
             taken = self._takes(event)
         else:
             if action not in ("send", "search_history") and event.key != "escape":
-                self.end_search(take=True)
+                self.end_search(keep=True)
             taken = action in ("send", "newline")
         if taken:
             event.stop()
@@ -182,7 +181,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
             await self.run_action(action)
 
     def _takes(self, event: events.Key) -> bool:
-        """Whether a key that would be typed is for the search of the history, or asks for help."""
+        """Whether a printable key goes to the history search, or opens the help."""
         if self._search is None:
             if self.text or self.editing is not None:
                 return False
@@ -197,9 +196,9 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         return True
 
     def action_send(self) -> None:
-        """Say it, or run it where it is a slash command; an edit goes into a fork."""
+        """Send the message, or run the slash command; an edit goes into a fork."""
         if self._search is not None:
-            self.end_search(take=True)
+            self.end_search(keep=True)
             return
         row, column = self.cursor_location
         if self.document.get_line(row)[:column].endswith("\\") and self.selection.is_empty:
@@ -221,50 +220,49 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         self.post_message(Send(text) if editing is None else EditAndResend(editing.seq, text))
 
     def _is_whole_command(self) -> bool:
-        """Whether what was typed is a command already, so that Enter runs it; it may end with the blank of a Tab."""
+        """Whether the text is a complete command, perhaps with a trailing blank from Tab, so that Enter runs it."""
         return self.text.rstrip() in self.commands or " " in self.text
 
     commands: frozenset[str] = frozenset()
-    """The completions on offer, as they would stand here."""
+    """The offered slash commands, as text."""
 
     def action_newline(self) -> None:
-        """A new line."""
-        self.end_search(take=True)
+        self.end_search(keep=True)
         self.replace("\n", *self.selection, maintain_selection_offset=False)
 
     def type(self, text: str) -> None:
-        """Put in at the cursor what was typed elsewhere."""
+        """Insert at the cursor what was typed elsewhere."""
         self.replace(bare(text), *self.selection, maintain_selection_offset=False)
 
     def give(self, text: str) -> None:
-        """Put a whole text here; what was typed stays, under it."""
+        """Put a text above the current draft."""
         typed = self.text
         self._set(text if not typed.strip() else f"{text}\n\n{typed}")
 
     def on_paste(self, event: events.Paste) -> None:
-        """Pasted text loses what a terminal would act on."""
+        """Remove control characters from pasted text."""
         event.prevent_default()
         event.stop()
         self.type(event.text[:MOST_PASTED])
         if len(event.text) > MOST_PASTED:
-            said = f"only the first {MOST_PASTED:,} characters were pasted; name the file instead, as in @notes.txt"
-            self.notify(said, severity="warning", markup=False)
+            warning = f"only the first {MOST_PASTED:,} characters were pasted; name the file instead, as in @notes.txt"
+            self.notify(warning, severity="warning", markup=False)
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Ask what the draft costs, and what could complete it."""
+        """Ask for the tokens of the draft, and for completions."""
         event.stop()
         self.soft_wrap = all(len(line) < LONG_LINE for line in self.document.lines)
         text = self.text
         self._title()
         self.post_message(Drafting(text))
-        self._look(text)
+        self._ask_for_completions(text)
 
     def on_text_area_selection_changed(self, event: TextArea.SelectionChanged) -> None:
-        """The cursor may have left what was being completed."""
+        """Ask again for completions: the cursor may be somewhere else."""
         event.stop()
-        self._look(self.text)
+        self._ask_for_completions(self.text)
 
-    def _look(self, text: str) -> None:
+    def _ask_for_completions(self, text: str) -> None:
         row, column = self.cursor_location
         line = self.document.get_line(row)
         before = text if text.startswith("/") else line[:column]
@@ -274,7 +272,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
             self.post_message(self.Wants(wants))
 
     def complete(self, kind: str, text: str) -> None:
-        """Put a completion in the place of what was typed of it."""
+        """Replace the typed part by a completion."""
         if kind == "slash":
             self._set(text)
             return
@@ -286,29 +284,29 @@ class Composer(HistoryTextArea, inherit_bindings=False):
     # Keys
 
     def action_complete(self) -> None:
-        """Take what is offered; else the focus goes on."""
+        """Insert the completion; without one, move the focus."""
         if self.completing:
             self.post_message(self.Take())
         else:
             self.post_message(self.Leave())
 
     def action_edit_waiting(self) -> None:
-        """The last waiting message comes back here."""
+        """Bring back the last queued message."""
         self.post_message(self.Back())
 
     def action_page(self, step: int) -> None:
-        """Read above while typing."""
+        """Scroll the transcript while typing."""
         self.post_message(self.ScrollPage(step))
 
     def action_cursor_up(self, select: bool = False) -> None:
-        """A line up; from the first line: the user's message before."""
+        """Move a line up; from the first line, show the user's previous message."""
         if self.completing and not select:
             self._choose(-1)
         elif select or self._row() > 0 or not self._go_back():
             super().action_cursor_up(select)
 
     def action_cursor_down(self, select: bool = False) -> None:
-        """A line down; from the last line: the next message, and at last the draft."""
+        """Move a line down; from the last line, show the next message, and finally the draft."""
         if self.completing and not select:
             self._choose(1)
         elif not self.text and not select and self._past is None:
@@ -321,26 +319,26 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         self.post_message(self.Choose(step))
 
     def _row(self) -> int:
-        """The line of the cursor as it is seen."""
+        """The row of the cursor in the wrapped text."""
         return self.wrapped_document.location_to_offset(self.cursor_location).y
 
     @property
     def newline_key(self) -> str:
-        """The key for a new line that this terminal can send, by its name."""
+        """The name of the newline key that this terminal can send."""
         bound = [key for key, each in self.screen.active_bindings.items() if each.binding.id == "composer.newline"]
-        usable = [key for key in bound if KEYBOARD.tells_modifiers or key not in NEEDS_MODIFIERS]
+        usable = [key for key in bound if KEYBOARD.reports_modifiers or key not in NEEDS_MODIFIERS]
         return key_name(usable[0]) if usable else "\\ Enter" if bound else "Ctrl+J"
 
     # Editing
 
     def action_copy(self) -> None:
-        """Copy what is selected here or on the screen; else throw the input away, so that it can be had back."""
+        """Copy the selection; without one, clear the input, which ↑ brings back."""
         if self.selected_text:
             super().action_copy()
         elif self.screen.get_selected_text():
             self.screen.action_copy_text()
         elif self._search is not None:
-            self.end_search(take=False)
+            self.end_search(keep=False)
         elif self.text:
             self._cleared = self.text
             self.clear()
@@ -350,7 +348,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
 
 
 def cost_line(cost: DraftCost) -> Content:
-    """`212 tokens, leaves 43,578`, what it takes of the reserve, or that it does not fit."""
+    """`212 tokens, leaves 43,578`, how much of the reserve it uses, or that it does not fit."""
     tokens = f"{'' if cost.exact else 'about '}{counted(cost.tokens, 'token')}"
     if cost.room >= 0:
         left = f"leaves {cost.free:,}" if cost.free >= 0 else f"takes {-cost.free:,} of the reserve"

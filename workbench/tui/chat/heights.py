@@ -1,17 +1,16 @@
-"""How tall each entry is and where it begins, for as many entries as there are."""
+"""The height of each entry and the line where it starts, fast for any number of entries."""
 
 from __future__ import annotations
 
 
 class Heights:
-    """Heights in lines, most of them guessed until somebody looks.
+    """Heights in lines. Most are guesses until the entry is drawn.
 
-    A Fenwick tree: a height changes, and the entry under a line is found, in time that grows with the logarithm of
-    their number.
+    A Fenwick tree: changing a height and finding the entry at a line both take logarithmic time.
     """
 
     def __init__(self, count: int, guess: int) -> None:
-        """So many entries, all of the height that is guessed."""
+        """Start with `count` entries of the height `guess`."""
         self._guess = guess
         self._heights = [guess] * count
         self._tree = [0] + [guess * (index & -index) for index in range(1, count + 1)]
@@ -24,14 +23,14 @@ class Heights:
 
     @property
     def total(self) -> int:
-        """The lines of all of them."""
+        """The total number of lines."""
         return self.top(len(self._heights))
 
     def grow(self, count: int) -> None:
-        """More entries at the end, up to this number."""
+        """Add entries at the end, up to `count`."""
         for place in range(len(self._heights) + 1, count + 1):
             self._heights.append(self._guess)
-            # A node holds its own height and those of the nodes below it, which are complete by now.
+            # A node has its own height plus those of the nodes below it, which are complete by now.
             below, low = self._guess, place - (place & -place)
             child = place - 1
             while child > low:
@@ -40,7 +39,7 @@ class Heights:
             self._tree.append(below)
 
     def set(self, index: int, height: int) -> None:
-        """An entry was measured."""
+        """Set the height of an entry."""
         difference = height - self._heights[index]
         if not difference:
             return
@@ -51,7 +50,7 @@ class Heights:
             place += place & -place
 
     def top(self, index: int) -> int:
-        """The line at which an entry begins."""
+        """The line where an entry starts."""
         line = 0
         while index:
             line += self._tree[index]
@@ -59,7 +58,7 @@ class Heights:
         return line
 
     def at(self, line: int) -> tuple[int, int]:
-        """The entry under a line, and which of its lines that is; past the end, the number of entries and the rest."""
+        """The entry at a line, and the line's number in it; past the end, the number of entries and the rest."""
         place, rest = 0, max(line, 0)
         step = 1 << len(self._heights).bit_length()
         while step:

@@ -1,4 +1,4 @@
-"""A text area in which what was typed before comes back: step by step, or by a search."""
+"""A text area with a history: earlier messages come back one by one, or by a search."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from workbench.tui.textual_patches import RestingTextArea
 from workbench.views.values import ChatEntry
 
 MOST_LOOKED_AT = 2_000
-"""Entries that one key looks through for the user's message before."""
+"""The most entries that one key press searches for the user's previous message."""
 MOST_SEARCHED = 20_000
-"""Entries that a search of the history looks through."""
+"""The most entries that a history search reads."""
 
 
 class HistoryTextArea(Observing, RestingTextArea):
-    """A draft, which waits while an earlier message is shown or edited in its place."""
+    """A text area that keeps the draft while it shows or edits an earlier message."""
 
     class PastWanted(Message):
-        """A search of the history began: what was typed in other sessions is wanted too."""
+        """A history search has started and needs the messages of other sessions, too."""
 
         def __init__(self, search: HistorySearch) -> None:
             super().__init__()
@@ -33,21 +33,21 @@ class HistoryTextArea(Observing, RestingTextArea):
 
     transcript = observed(lambda session: session.transcript, repaint=False)
     editing: var[ChatEntry | None] = var(None)
-    """The message that is being said anew."""
+    """The message that the user is editing."""
 
     def __init__(self, session: ObservableSession, **options: Any) -> None:
         super().__init__(session, **options)
         self._past: int | None = None
-        """The entry that is shown in place of the draft."""
+        """The entry that is shown instead of the draft."""
         self._shown = ""
         self._draft = ""
-        """What was typed before the past, or an edit, took its place."""
+        """The draft, while an earlier message or an edit is shown."""
         self._cleared = ""
-        """What Ctrl+C threw away; ↑ brings it back."""
+        """The text that Ctrl+C cleared; ↑ brings it back."""
         self._search: HistorySearch | None = None
 
     def search_changed(self) -> None:
-        """A search of the history began, found something else, or is over."""
+        """Called when a history search starts, finds something else, or ends."""
 
     def _set(self, text: str) -> None:
         self.replace(bare(text), (0, 0), self.document.end, maintain_selection_offset=False)
@@ -77,7 +77,7 @@ class HistoryTextArea(Observing, RestingTextArea):
         return True
 
     def _keep_draft(self) -> None:
-        """What was typed, also over a message of the past, is there again at the end of the way."""
+        """Keep the current text, even an edited past message: stepping forward to the end brings it back."""
         if self._past is None or self.text != self._shown:
             self._draft = self.text
 
@@ -92,7 +92,7 @@ class HistoryTextArea(Observing, RestingTextArea):
         return False
 
     def _inputs(self) -> Iterator[str]:
-        """What was typed before, the newest first."""
+        """Earlier inputs, the newest first."""
         yield self._cleared
         transcript = self.transcript
         for at in range(len(transcript) - 1, max(-1, len(transcript) - 1 - MOST_SEARCHED), -1):
@@ -101,7 +101,7 @@ class HistoryTextArea(Observing, RestingTextArea):
                 yield entry.text
 
     def action_search_history(self) -> None:
-        """Search what was typed before; again: further back."""
+        """Start a history search; again: find an older match."""
         if self._search is None:
             self._search = HistorySearch(self._inputs(), self.text)
             self.post_message(self.PastWanted(self._search))
@@ -110,7 +110,7 @@ class HistoryTextArea(Observing, RestingTextArea):
         self._show_found(self._search)
 
     def add_past(self, search: HistorySearch, inputs: Iterable[str]) -> None:
-        """What was typed in other sessions; it comes behind what was typed in this one."""
+        """Add the inputs of other sessions after those of this one."""
         search.add(inputs)
         if search is self._search:
             self._show_found(search)
@@ -123,19 +123,19 @@ class HistoryTextArea(Observing, RestingTextArea):
 
     @property
     def is_searching(self) -> bool:
-        """Whether what is typed searches the history."""
+        """Whether typing goes to the history search."""
         return self._search is not None
 
-    def end_search(self, *, take: bool) -> None:
-        """Keep what was found to go on with, or have the draft back."""
+    def end_search(self, *, keep: bool) -> None:
+        """End the search; `keep` the match, or bring back the draft."""
         search, self._search = self._search, None
         if search is not None:
-            if not take:
+            if not keep:
                 self._set(search.draft)
             self.search_changed()
 
     def edit_message(self, entry: ChatEntry) -> None:
-        """Say a message anew; the draft waits."""
+        """Edit a message; the draft is kept."""
         if self.editing is None:
             self._draft = self._draft if self._past is not None else self.text
         self._past = None
@@ -143,6 +143,6 @@ class HistoryTextArea(Observing, RestingTextArea):
         self._set(entry.text)
 
     def leave_edit(self) -> None:
-        """Leave it as it was said; the draft is back."""
+        """Cancel the edit and bring back the draft."""
         self.editing = None
         self._set(self._draft)

@@ -1,4 +1,4 @@
-"""A search in what was typed before: the newest first, and one further back each time it is asked again."""
+"""A search in earlier inputs, the newest first; each further request finds an older match."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ from itertools import chain
 
 
 class HistorySearch:
-    """What was typed and what it found. Each text is there once; inputs are looked at only as far as is needed."""
+    """A search text and its matches. Each match appears once; inputs are read only as far as needed."""
 
     def __init__(self, inputs: Iterable[str], draft: str) -> None:
-        """`inputs`: the newest first. `draft`: what stands in the input now, and comes back where nothing is taken."""
+        """`inputs`: the newest first. `draft`: the current input, which comes back if the search is cancelled."""
         self.draft = draft
         self.query = ""
         self._inputs: Iterator[str] = iter(inputs)
         self._known: dict[str, None] = {}
         self._at = 0
-        """How many matches lie before the one that is shown."""
+        """The number of newer matches than the one that is shown."""
 
     @property
     def found(self) -> str | None:
-        """The text that is shown; None where nothing matches."""
+        """The current match; None if nothing matches."""
         return self._match(self._at)
 
     def type(self, text: str) -> None:
-        """Look for something longer, from the newest on."""
+        """Add to the search text, and start again from the newest."""
         self.query += text
         self._at = 0
 
     def erase(self) -> None:
-        """Look for something shorter."""
+        """Remove the last character of the search text."""
         self.query = self.query[:-1]
         self._at = 0
 
     def older(self) -> None:
-        """The match before; the oldest stays."""
+        """Go to the next older match; stay at the oldest."""
         if self._match(self._at + 1) is not None:
             self._at += 1
 
     def add(self, inputs: Iterable[str]) -> None:
-        """Older ones, which took longer to find."""
+        """Add older inputs, which took longer to find."""
         self._inputs = chain(self._inputs, inputs)
 
     def _match(self, number: int) -> str | None:

@@ -1,4 +1,4 @@
-"""The transcript as lines, of which only those are made that somebody looks at."""
+"""The transcript as lines. Only the lines in view are made."""
 
 from __future__ import annotations
 
@@ -16,36 +16,36 @@ from workbench.tui.chat.live import LiveLines
 from workbench.views.values import ChatEntry, EntryState, Live, LiveCall, Transcript
 
 GUESS = 4
-"""Lines of an entry that nobody has looked at."""
+"""The assumed height of an entry that was not drawn yet."""
 MOST_KEPT = 400
-"""Entries whose lines are kept; several screens' worth."""
+"""The most entries whose lines are cached: several screens."""
 RECENT = 64
-"""Entries at the end among which the calls that still run are looked for."""
+"""The number of entries at the end that are searched for running calls."""
 
 
 class KeptEntry(NamedTuple):
-    """An entry's lines, and all that they were made from."""
+    """An entry's lines, and everything they depend on."""
 
     version: int
     entry: ChatEntry
-    standing: EntryState | None
+    state: EntryState | None
     fold: Fold
     live: LiveCall | None
     drawn: Drawn
 
 
 class ReasoningChoice(NamedTuple):
-    """How the user wants to see the reasoning of an answer that comes in; its entry stays so."""
+    """Whether the user folded or unfolded the reasoning of a streaming answer; its entry stays so."""
 
     reply: str
     is_open: bool
 
 
 class TranscriptLines:
-    """Where each line of the chat comes from."""
+    """Finds and draws the lines of the chat."""
 
     def __init__(self, colour: markdown.Colour = AT_ONCE, folder: str = "") -> None:
-        """`colour` may know more of a text later: see `recolour`. `folder`: the project's."""
+        """`colour` may have better colours later: see `recolour`. `folder`: the project's."""
         self._folder = folder
         self._render = partial(markdown.render, colour=colour)
         self.width = 0
@@ -57,33 +57,33 @@ class TranscriptLines:
         self._first = ""
         self._kept: OrderedDict[int, KeptEntry] = OrderedDict()
         self._folds: dict[int, Fold] = {}
-        """By event, so that they stay where entries are made anew."""
+        """By event, so that they survive when entries are made again."""
         self._calls: dict[str, LiveCall] = {}
         self._wish: ReasoningChoice | None = None
 
     def __len__(self) -> int:
-        """Entries."""
+        """The number of entries."""
         return len(self.heights)
 
     @property
     def total(self) -> int:
-        """Lines, those of the answer that comes in among them."""
+        """The number of lines, including those of a streaming answer."""
         return self.heights.total + len(self.live)
 
     @property
     def places(self) -> int:
-        """What the cursor can be on: the entries, and behind them an answer with something to unfold."""
+        """The number of cursor positions: the entries, and a streaming answer with reasoning to unfold."""
         return len(self) + self.live.unfolds
 
     def span(self, index: int) -> tuple[int, int]:
-        """Where an entry, or the answer behind the last of them, begins, and how tall it is."""
+        """The first line and the height of an entry, or of the streaming answer after the last one."""
         if index >= len(self):
             return self.heights.total, len(self.live)
         self.drawn(index)
         return self.heights.top(index), self.heights[index]
 
     def resize(self, width: int) -> None:
-        """Lines of another width; nothing is known of them any more."""
+        """Set another width and clear all heights and lines."""
         if width == self.width:
             return
         self.width = width
@@ -92,8 +92,8 @@ class TranscriptLines:
         self.live = LiveLines(width, self._folder)
         self._take_live()
 
-    def take(self, transcript: Transcript | None, live: Live | None) -> bool:
-        """What the session is like now; whether it is another session than before."""
+    def update_transcript(self, transcript: Transcript | None, live: Live | None) -> bool:
+        """Show the current transcript and answer; returns whether it is another session."""
         another = False
         if transcript is not self._transcript:
             self._transcript = transcript
@@ -116,7 +116,7 @@ class TranscriptLines:
         return another
 
     def _keep_open(self, first: int) -> None:
-        """What came in is in the log now: its reasoning stays as the user left it."""
+        """Keep the reasoning of an answer folded or unfolded once the answer is in the log."""
         if self._wish is None or not self._wish.is_open:
             return
         for index in range(first, len(self)):
@@ -126,27 +126,27 @@ class TranscriptLines:
                 self._wish = None
 
     def _take_live(self) -> None:
-        told: set[str] = set()
+        shown_calls: set[str] = set()
         if self._calls:
             for index in range(max(0, len(self) - RECENT), len(self)):
                 call = self.entry(index).call
                 if call and call.result is None:
-                    told.add(call.call_id)
+                    shown_calls.add(call.call_id)
         if self._wish and self._coming and self._coming.reasoning and self._coming.reply != self._wish.reply:
             self._wish = None
         if self.width:
-            self.live.take(self._coming, told, self._wish.is_open if self._wish else None)
+            self.live.update_live(self._coming, shown_calls, self._wish.is_open if self._wish else None)
 
     def recolour(self) -> None:
-        """Colours are known that were not; the lines are as many as before."""
+        """Draw again because new colours are known; heights do not change."""
         self._kept.clear()
 
     def index_of(self, seq: int) -> int:
-        """The entry that shows an event."""
+        """The index of the entry that shows an event."""
         return 0 if self._transcript is None else self._transcript.index_of(seq)
 
     def entry(self, index: int) -> ChatEntry:
-        """An entry as it is now."""
+        """The entry at an index."""
         kept = self._kept.get(index)
         if kept is not None and kept.version == self._version:
             return kept.entry
@@ -154,21 +154,21 @@ class TranscriptLines:
         return self._transcript[index]
 
     def drawn(self, index: int) -> Drawn:
-        """An entry's lines. Looking at it measures it."""
+        """An entry's lines. This also sets its height."""
         kept = self._kept.get(index)
         entry = self.entry(index)
         if kept is not None and kept.version == self._version:
-            standing = kept.standing
+            state = kept.state
         else:
             assert self._transcript is not None, "without a transcript there are no entries"
-            standing = self._transcript.standing(entry)
+            state = self._transcript.entry_state(entry)
         fold = self._folds.get(entry.seq, CLOSED)
         live = self._calls.get(entry.call.call_id) if entry.call and entry.call.result is None else None
-        if kept is not None and kept[1:5] == (entry, standing, fold, live):
+        if kept is not None and kept[1:5] == (entry, state, fold, live):
             drawn = kept.drawn
         else:
-            drawn = draw(entry, standing, self.width, fold, live, self._render, self._folder)
-        self._kept[index] = KeptEntry(self._version, entry, standing, fold, live, drawn)
+            drawn = draw(entry, state, self.width, fold, live, self._render, self._folder)
+        self._kept[index] = KeptEntry(self._version, entry, state, fold, live, drawn)
         self._kept.move_to_end(index)
         if len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
@@ -176,7 +176,7 @@ class TranscriptLines:
         return drawn
 
     def line(self, at: int) -> tuple[int, Content]:
-        """The entry at a line, and the line; past the last entry is what comes in, and under it nothing."""
+        """The entry at a line, and the line; after the last entry come the streaming answer and then empty lines."""
         index, offset = self.heights.at(at)
         if index < len(self):
             lines = self.drawn(index).lines
@@ -184,7 +184,7 @@ class TranscriptLines:
         return index, self.live[offset] if offset < len(self.live) else Content()
 
     def measure(self, index: int, offset: int, height: int) -> None:
-        """Look at so many lines from a place on, and at as many above it."""
+        """Draw `height` lines from a place on, and as many above, to know their real heights."""
         room = height + offset
         for below in range(index, len(self)):
             if room <= 0:
@@ -196,10 +196,10 @@ class TranscriptLines:
                 break
             room -= len(self.drawn(above).lines)
 
-    # What the user opens
+    # Folding
 
     def toggle(self, index: int) -> None:
-        """Fold or unfold."""
+        """Fold or unfold an entry."""
         if index >= len(self):
             self._toggle_live()
             return
@@ -213,7 +213,7 @@ class TranscriptLines:
             self._take_live()
 
     def more(self, index: int) -> None:
-        """More of a long result; all of a huge message."""
+        """Show more of a long result, or all of a huge message."""
         entry = self.entry(index)
         fold = self._folds.get(entry.seq, CLOSED)
         if entry.kind in FOLDED and not fold.is_open:
@@ -225,7 +225,7 @@ class TranscriptLines:
         self._folds[entry.seq] = fold
 
     def text_of(self, index: int) -> str:
-        """An entry for the clipboard; of an answer that comes in, what there is."""
+        """The text of an entry, or of the streaming answer so far, for the clipboard."""
         if index >= len(self):
             return bare(self._coming.text or self._coming.reasoning) if self._coming else ""
         entry = self.entry(index)

@@ -1,4 +1,4 @@
-"""The answer that is not in the log yet, as the lines under the transcript."""
+"""The streaming answer as lines under the transcript."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from workbench.tui.widgets.cells import wrapped
 from workbench.views.values import ChatCall, ChatEntry, Live
 
 THOUGHT_ROWS = 3
-"""Of reasoning, while nothing else has come, the last lines."""
+"""Lines of reasoning to show until the answer begins."""
 _GUTTER = " " * blocks.GUTTER
 
 
 class Thoughts:
-    """The reasoning of an answer that comes in: a line, and under it nothing, its last lines, or all of them."""
+    """The reasoning of a streaming answer: a line, and below it nothing, its last lines, or all of them."""
 
     def __init__(self, width: int) -> None:
         self._width = max(markdown.prose(width - 2), 2)
@@ -26,14 +26,14 @@ class Thoughts:
         self._is_open = False
         self._peek: list[Content] = []
         self._all = Tail(self._width)
-        """Everything, from when it was first unfolded on."""
+        """All lines, filled once it is first unfolded."""
         self._taken = 0
 
-    def take(self, live: Live, is_open: bool | None) -> None:
-        """As far as it has come; unless the user said how it is to be, its end is seen until the answer begins."""
+    def update_reasoning(self, live: Live, is_open: bool | None) -> None:
+        """Show the reasoning so far. By default its last lines are shown until the answer begins."""
         self._text, self._is_open, self._peek = live.reasoning, bool(is_open), []
         if is_open:
-            more = self._text[self._taken :].removesuffix("\r")  # the first half of a line's end, perhaps
+            more = self._text[self._taken :].removesuffix("\r")  # perhaps the first half of a line break
             self._taken += len(more)
             if more:
                 self._all.feed("\n".join(printable_lines(more)))
@@ -57,7 +57,7 @@ class Thoughts:
 
 
 class LiveLines:
-    """The lines of a `Live`, of which those that will not change are made once."""
+    """The lines of a `Live`. Lines that cannot change any more are made once."""
 
     def __init__(self, width: int, folder: str = "") -> None:
         self.width = width
@@ -71,10 +71,10 @@ class LiveLines:
         self._thoughts = Thoughts(inner)
         self._text = Growing(inner, Content.styled("ai".ljust(blocks.GUTTER), "bold $accent"), _GUTTER)
 
-    def take(self, live: Live | None, told: Collection[str] = (), is_open: bool | None = None) -> None:
-        """The answer as far as it has come; calls that the transcript shows already are left to it.
+    def update_live(self, live: Live | None, shown: Collection[str] = (), is_open: bool | None = None) -> None:
+        """Show the answer so far, without the calls in `shown`, which the transcript shows.
 
-        `is_open`: whether the user wants to see its reasoning, where the user has said so.
+        `is_open`: whether the user unfolded or folded its reasoning; None: neither.
         """
         if live is None or live.reply != self._reply:
             self._reply = live.reply if live else ""
@@ -83,15 +83,15 @@ class LiveLines:
         if live is None:
             return
         self._text.feed(live.text)
-        self._thoughts.take(live, is_open)
+        self._thoughts.update_reasoning(live, is_open)
         for call in live.calls:
-            if call.call_id not in told:
+            if call.call_id not in shown:
                 entry = ChatEntry(0, "", "tool", 0, "", ChatCall(call.tool, call.arguments))
                 self._after += blocks.draw(entry, None, self.width, live=call, folder=self._folder).lines
 
     @property
     def unfolds(self) -> bool:
-        """Whether there is reasoning, whose head is the first line."""
+        """Whether the first line is the head of reasoning that can be unfolded."""
         return len(self._thoughts) > 0
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Markdown as lines of a width.
+"""Renders Markdown as lines of a given width.
 
 Textual's own Markdown widget makes a widget of every paragraph, list item and table cell: a short answer is eighteen of
 them and takes 50 ms to mount. Here it is a few lines of text, made in about a millisecond, so that a transcript can be
@@ -26,22 +26,22 @@ CODE = "bold $accent"
 HEADINGS = ("bold underline $primary", "bold $primary", "bold")
 BULLETS = "•◦▪"
 PROSE = 100
-"""Cells of a line of prose at most, for the eye to find the next; code and tables take the room that they need."""
+"""The most cells of a line of prose, for readability; code and tables may be wider."""
 NARROWEST = 8
-"""Cells that a nested block gets at least, however deep it lies."""
+"""The least width of a nested block."""
 BETWEEN = " │ "
-"""Two columns of a table."""
+"""Separates two columns of a table."""
 Colour = Callable[[str, str], Content]
-"""Gives a text of a language its colours."""
+"""Highlights a text in a language."""
 
 
 def render(text: str, width: int, colour: Colour = AT_ONCE) -> list[Content]:
-    """The lines of a text without control characters; none is wider than `width`, which is 2 at least."""
-    from markdown_it.tree import SyntaxTreeNode  # here, so that nothing waits for it before the first frame
+    """The lines of a text without control characters; none is wider than `width`, which must be at least 2."""
+    from markdown_it.tree import SyntaxTreeNode  # late: not needed for the first frame
 
     lines: list[Content] = []
     for line in _blocks(SyntaxTreeNode(_parser().parse(text)).children, max(width, NARROWEST), colour):
-        # What lies deep or has many columns may still be too wide; it goes on in the next line.
+        # Deeply nested blocks and tables with many columns may still be too wide; wrap them.
         lines += soft_folds(line, width) if line.cell_length > width else [line]
     return lines
 
@@ -56,7 +56,7 @@ def _parser() -> MarkdownIt:
 def _blocks(
     nodes: Iterable[SyntaxTreeNode], width: int, colour: Colour, depth: int = 0, loose: bool = True
 ) -> Iterator[Content]:
-    """Blocks one under the other, with a blank line between them where they are not the parts of a tight list item."""
+    """Blocks one below the other, with a blank line between them except in a tight list item."""
     first = True
     for node in nodes:
         if not first and loose:
@@ -88,7 +88,7 @@ def _block(node: SyntaxTreeNode, width: int, colour: Colour, depth: int) -> Iter
 
 
 def prose(width: int) -> int:
-    """How wide prose is where there are so many cells."""
+    """The width of prose in `width` cells."""
     return min(width, PROSE)
 
 
@@ -97,7 +97,7 @@ def _inside(width: int, indent: int) -> int:
 
 
 def _list(node: SyntaxTreeNode, width: int, colour: Colour, depth: int) -> Iterator[Content]:
-    """Items with their marks; what follows an item's first line hangs under it."""
+    """Items with their marks and a hanging indent."""
     start = int(node.attrs.get("start", 1)) if node.type == "ordered_list" else None
     marks = [
         BULLETS[depth % len(BULLETS)] if start is None else f"{number}."
@@ -116,7 +116,7 @@ def _list(node: SyntaxTreeNode, width: int, colour: Colour, depth: int) -> Itera
 def _table(rows: Sequence[Sequence[Content]], width: int) -> Iterator[Content]:
     """The lines of a table; its first row is the head.
 
-    Columns share the width, and what a cell cannot hold goes on in the next line.
+    Columns share the width, and cells are wrapped.
     """
     if not rows or not rows[0]:
         return
@@ -128,7 +128,7 @@ def _table(rows: Sequence[Sequence[Content]], width: int) -> Iterator[Content]:
 
 
 def _column_widths(rows: Sequence[Sequence[Content]], width: int) -> list[int]:
-    """What each column needs, the widest cut down to one size where there is not room for all."""
+    """The width of each column; if there is no room for all, the widest are limited to one size."""
     count = max(map(len, rows))
     needs = [max([2, *(row[column].cell_length for row in rows if column < len(row))]) for column in range(count)]
     room = width - len(BETWEEN) * (count - 1)
@@ -153,7 +153,7 @@ def _table_row(row: Sequence[Content], widths: Sequence[int], style: str) -> Ite
 
 
 def _code(text: Content, width: int) -> Iterator[Content]:
-    """Code on a ground of its own; what is too wide goes on in the next line, so that nothing is hidden."""
+    """Code on a background of its own, wrapped, so that nothing is hidden."""
     coloured = text.split("\n", allow_blank=True) or [Content()]
     ground = min(width, max(PROSE, *(line.cell_length + 2 for line in coloured)))
     for line in coloured:
@@ -167,14 +167,14 @@ _STYLES = {"em": "italic", "strong": "bold", "s": "strike"}
 
 
 def _inline(node: SyntaxTreeNode) -> Content:
-    """The text of a block with its emphasis. An address is shown beside its link, since nothing can be clicked."""
+    """The text of a block with its emphasis. A link is followed by its address, because it cannot be clicked."""
     line = _Inline()
     line.walk(node.children, "")
     return Content("".join(line.pieces), line.spans)
 
 
 class _Inline:
-    """The text of a block as it is put together."""
+    """Builds the text of a block."""
 
     def __init__(self) -> None:
         self.pieces: list[str] = []
@@ -182,7 +182,7 @@ class _Inline:
         self._length = 0
 
     def walk(self, children: Iterable[SyntaxTreeNode], style: str) -> None:
-        """Add what the nodes say, in a style that those around them have given."""
+        """Add the text of nodes, in the style of the nodes around them."""
         for child in children:
             match child.type:
                 case "inline":

@@ -1,4 +1,4 @@
-"""The chat pane: what was said, what is being said, what is asked, and where to type."""
+"""The chat pane: transcript, streaming answer, question and composer."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ INPUT_HINTS: Hints = (
     *(("@", "file"), ("/", "command"), ("Tab", "transcript")),
     *(("F3", "context"), ("Ctrl+P", "commands"), ("F1", "help")),
 )
-"""Behind those for sending and for a new line."""
+"""Shown after the hints for sending and for a new line."""
 TRANSCRIPT_HINTS: Hints = (
     *(("j k", "move"), ("Enter", "unfold"), ("o", "in the context"), ("y", "copy"), ("e", "edit and resend")),
     *(("R", "ask again"), ("[ ]", "requests"), ("Esc", "input"), ("?", "all keys")),
@@ -42,11 +42,11 @@ TRANSCRIPT_HINTS: Hints = (
 WELCOME_HINTS: Hints = (("j k", "move"), ("Enter", "open"), ("Esc", "input"))
 
 Complete = Callable[[str], Sequence[Completion]]
-"""How a text that begins with a slash may go on."""
+"""Completes a text that starts with a slash."""
 
 
 class ChatPane(Observing, Vertical):
-    """The conversation. It shows the session and posts messages; it plans and counts nothing, and keeps the draft."""
+    """The conversation. It shows the session, posts messages and keeps the draft; it does not plan or count."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "escape", "leave the transcript, a search or an edit; then stop the model", id="chat.escape"),
@@ -73,17 +73,16 @@ class ChatPane(Observing, Vertical):
         root: Path | None = None,
         count: Count | None = None,
     ) -> None:
-        """`complete` knows the slash commands, `root` is the project, `count` gives the tokens of a text."""
+        """`complete` completes slash commands, `root` is the project, `count` counts the tokens of a text."""
         super().__init__(session)
         self._complete = complete
         self._folder = "" if root is None else str(root)
         self._files = None if root is None else Files(root, count)
         self._wanted: CompletionQuery | None = None
         self._before: Widget | None = None
-        """Where the focus was before the question took it."""
+        """The widget that had the focus before the question."""
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
         session = self.session
         yield WelcomeView(session)
         yield TranscriptView(session, self._folder)
@@ -94,7 +93,7 @@ class ChatPane(Observing, Vertical):
         yield Composer(session)
 
     def watch_welcome(self, welcome: Welcome | None) -> None:
-        """Show it in the place of the conversation."""
+        """Show the welcome instead of the conversation."""
         left = self.greeting.has_focus and welcome is None
         self.greeting.display, self.view.display = welcome is not None, welcome is None
         self.post_message(HintsChanged())
@@ -112,10 +111,10 @@ class ChatPane(Observing, Vertical):
         if self.greeting.display:
             self.greeting.focus()
 
-    # What the main screen asks for
+    # Called by the main screen
 
     def hints(self) -> Hints:
-        """The keys of whatever has the focus in here."""
+        """The keys of the focused widget."""
         if self.view.has_focus:
             return TRANSCRIPT_HINTS
         if self.greeting.has_focus:
@@ -129,30 +128,29 @@ class ChatPane(Observing, Vertical):
         return (("Enter", "send"), (self.composer.newline_key, "new line"), *INPUT_HINTS)
 
     def take_focus(self) -> None:
-        """To where one types; while a question is open and nothing is typed, to that."""
+        """Focus the composer, or an open question if the draft is empty."""
         (self.box if self.question is not None and not self.composer.text else self.composer).focus()
 
     def show_event(self, seq: int) -> None:
-        """Go to the entry of an event and mark it."""
+        """Scroll to the entry of an event and mark it."""
         self.view.show(seq)
         self.view.focus()
 
-    def show_beside(self, seq: int) -> None:
-        """Mark the entry of an event that is looked at elsewhere."""
+    def mark_event(self, seq: int) -> None:
+        """Mark the entry of an event that is selected in another pane."""
         self.view.mark(seq)
 
     def give_back(self, text: str) -> None:
-        """Put into the composer what could not be sent."""
+        """Put a message that could not be sent into the composer."""
         self.composer.give(text)
 
     def watch_read_only(self) -> None:
-        """Nothing is sent from a file."""
         self.post_message(HintsChanged())
 
     # Questions
 
     def watch_question(self, question: UserQuestion | None) -> None:
-        """A question takes the keys where nobody is typing."""
+        """Focus a new question, unless the user is typing."""
         focused = self.screen.focused
         if question is None or focused is None or self not in focused.ancestors or self.composer.text:
             return
@@ -255,7 +253,7 @@ class ChatPane(Observing, Vertical):
 
     @on(Composer.Take)
     @on(Offers.Taken)
-    def _take(self, message: Composer.Take | Offers.Taken) -> None:
+    def _insert_chosen(self, message: Composer.Take | Offers.Taken) -> None:
         message.stop()
         chosen, what = self.offers.chosen, self._wanted
         if chosen is not None and what is not None:
@@ -263,7 +261,7 @@ class ChatPane(Observing, Vertical):
             self.composer.complete(what.kind, chosen.text)
             self.composer.focus()
             if isinstance(message, Composer.Take) and message.runs and what.kind == "slash" and chosen.is_whole:
-                self.composer.call_later(self.composer.action_send)  # as if the key came there: the message is its own
+                self.composer.call_later(self.composer.action_send)  # as if the key was pressed there
 
     @on(Composer.Leave)
     def _leave(self, message: Composer.Leave) -> None:
@@ -277,9 +275,9 @@ class ChatPane(Observing, Vertical):
     # Escape, and who has the focus
 
     def action_escape(self) -> None:
-        """Out of whatever one is in; where there is nothing to leave, the key is left to others."""
+        """Leave the search, edit or completion; if there is none, let Escape bubble."""
         if self.composer.is_searching:
-            self.composer.end_search(take=False)
+            self.composer.end_search(keep=False)
         elif self.composer.completing:
             self._offer(())
         elif self.composer.editing is not None:
@@ -295,6 +293,6 @@ class ChatPane(Observing, Vertical):
             raise SkipAction
 
     def on_resize(self) -> None:
-        """A question leaves room for the talk it is about; in a low terminal, only a little."""
+        """Limit the question's height, so that some of the conversation stays in view."""
         height = self.size.height
         self.box.room = max(height * 3 // 5, min(height - 6, 14))

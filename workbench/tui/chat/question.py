@@ -1,9 +1,9 @@
-"""A question in place: what only the user can decide.
+"""A question in the chat that only the user can decide.
 
-While nothing is typed in the composer, the question has the keys: those of its answers answer it, whatever else is
-typed goes into the composer. Over a draft it waits until Tab leads to it. No message is taken for an answer: a key
-counts when no other letter follows it at once, and an answer that is kept beyond the session needs Enter too. A key
-that was pressed before the question could be seen, or that answered the question before it, is no answer.
+While the composer is empty, the question has the keys: the keys of its answers answer it, and other text goes into the
+composer. If there is a draft, the user has to press Tab first. No message is mistaken for an answer: a key counts if
+no other letter follows at once, and an answer that is kept beyond the session needs Enter, too. A key that was pressed
+before the question was visible, or that answered the previous question, is ignored.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from workbench.tui.observing import Observing, observed
 from workbench.views.values import AnswerChoice, UserQuestion
 
 PAUSE = 0.3
-"""Seconds after which a letter is no longer the first one of a word."""
+"""Seconds after which a letter is an answer, and not the first letter of a word."""
 HELD = 0.5
-"""Seconds in which the key that answered one question does not answer the next: it is held down, or hit twice."""
+"""Seconds in which the key that answered one question does not answer the next: it is held down or hit twice."""
 MOST_DETAIL = 400
-"""Lines of what the question is about."""
+"""The most lines of detail."""
 PADDING = 2
 """Columns at the sides of an answer."""
 Part = str | tuple[str, str]
@@ -45,18 +45,18 @@ _CHANGES = {"+": "$success", "-": "$error"}
 
 
 class _Title(Static):
-    """The first line of the box, which knows since when it can be read."""
+    """The first line of the box. It remembers when it was first visible."""
 
     painted_at = inf
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Paint it, and note down when."""
+        """Paint it, and remember when."""
         self.painted_at = min(self.painted_at, monotonic())
         return super().render_lines(crop)
 
 
 class QuestionBox(Observing, Vertical, can_focus=True):
-    """The question, what it is about, and its answers as buttons with a key each."""
+    """The question, its detail, and its answers as buttons with a key each."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,left", "choose(-1)", "the previous answer", id="question.before", show=False),
@@ -68,7 +68,7 @@ class QuestionBox(Observing, Vertical, can_focus=True):
     ]
 
     class StrayTyping(Message):
-        """Something was typed that was not meant for the question."""
+        """Typed text that was not meant for the question."""
 
         def __init__(self, text: str) -> None:
             super().__init__()
@@ -83,12 +83,12 @@ class QuestionBox(Observing, Vertical, can_focus=True):
 
     question = observed(lambda session: session.question, repaint=False)
     draft: var[bool] = var(False)
-    """Whether something is typed in the composer, so that its keys go there."""
+    """Whether the composer has a draft, so that keys go there."""
     chosen: var[int] = var(0)
     always: var[bool] = var(False)
-    """Whether the chosen answer is to be kept, as its capital asks for."""
+    """Whether to keep the chosen answer beyond the session (its key in upper case)."""
     room: var[int] = var(20)
-    """Lines that the box may take."""
+    """The most lines of the box."""
 
     title = query_one("#question-title", _Title)
     detail = query_one("#question-detail", Static)
@@ -100,15 +100,14 @@ class QuestionBox(Observing, Vertical, can_focus=True):
         super().__init__(session)
         self._answered = -1
         self._astray = False
-        """Whether what is typed goes to the composer, and the focus is on its way there."""
+        """Whether typing goes to the composer, which is about to get the focus."""
         self._typed = ""
-        """A letter that chose an answer, and may still turn out to begin a word."""
+        """A letter that chose an answer, but may still be the first letter of a word."""
         self._waiting: Timer | None = None
         self._last_key = ""
         self._last_time = 0.0
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
         yield _Title(id="question-title", markup=False)
         with VerticalScroll(id="question-around", can_focus=False):
             yield Static(id="question-detail", markup=False)
@@ -116,7 +115,6 @@ class QuestionBox(Observing, Vertical, can_focus=True):
         yield Static(id="question-hint", markup=False)
 
     async def watch_question(self, before: UserQuestion | None, question: UserQuestion | None) -> None:
-        """Show it."""
         self.title.painted_at = inf
         self._wait_no_more()
         had_focus = self.has_focus
@@ -138,26 +136,23 @@ class QuestionBox(Observing, Vertical, can_focus=True):
         self._draw()
 
     def watch_room(self) -> None:
-        """Another size of the screen."""
         self._fit()
 
     def _fit(self) -> None:
-        """The answers are always in view; what it is about gets the rest and scrolls."""
+        """Keep the answers in view; the detail gets the rest of the lines and scrolls."""
         if self.question is not None:
             lines = sum(len(_answer_lines(choice, self.size.width)) for choice in self.question.choices)
             self.around.styles.max_height = max(self.room - lines - 5, 3)
 
     def on_resize(self) -> None:
-        """Break the answers where the box ends now."""
+        """Wrap the answers again."""
         self._fit()
         self._draw()
 
     def watch_chosen(self) -> None:
-        """Mark the answer that Enter gives."""
         self._draw()
 
     def watch_always(self) -> None:
-        """Mark how long it holds."""
         self._draw()
 
     def _draw(self) -> None:
@@ -180,20 +175,17 @@ class QuestionBox(Observing, Vertical, can_focus=True):
         self.hint.update(Content.styled(text, "$quiet"))
 
     def on_focus(self) -> None:
-        """Say which keys do what."""
         self._astray = False
         self._draw()
 
     def on_blur(self) -> None:
-        """Say how to come back."""
         self._draw()
 
     def watch_draft(self) -> None:
-        """Over a draft, keys go there."""
         self._draw()
 
     def on_key(self, event: events.Key) -> None:
-        """An answer's key; what else is typed was meant for the composer."""
+        """Choose the answer of a key; other text goes to the composer."""
         if self.question is None or not event.is_printable or not event.character:
             return
         event.stop()
@@ -214,7 +206,7 @@ class QuestionBox(Observing, Vertical, can_focus=True):
             self._waiting = self.set_timer(PAUSE, self.action_press)
 
     def _is_held(self, event: events.Key) -> bool:
-        """Whether the key answered the question before, and is still held down."""
+        """Whether the key answered the previous question and is still held down."""
         held = event.character == self._last_key and event.time - self._last_time <= HELD
         if held:
             self._last_time = event.time
@@ -238,12 +230,12 @@ class QuestionBox(Observing, Vertical, can_focus=True):
             self._waiting = None
 
     def on_paste(self, event: events.Paste) -> None:
-        """A paste was never meant as an answer."""
+        """A paste is never an answer; it goes to the composer."""
         event.stop()
         self.post_message(self.StrayTyping(event.text))
 
     def action_choose(self, step: int) -> None:
-        """To another answer."""
+        """Choose another answer."""
         self._wait_no_more()
         if self.question is not None:
             self.chosen, self.always = (self.chosen + step) % len(self.question.choices), False
@@ -262,7 +254,7 @@ class QuestionBox(Observing, Vertical, can_focus=True):
             self._answer(self.question.default)
 
     def action_scroll_detail(self, step: int) -> None:
-        """Scroll what it is about by half of what is in view."""
+        """Scroll the detail by half a page."""
         self.around.scroll_relative(y=step * max(self.around.size.height // 2, 1), animate=False)
 
     @on(Button.Pressed)
@@ -278,7 +270,7 @@ class QuestionBox(Observing, Vertical, can_focus=True):
 
 
 class _Answer(Button, can_focus=False):
-    """One answer; the box has the focus for all of them."""
+    """One answer. The box has the focus, not the answers."""
 
     def __init__(self, choice: AnswerChoice, number: int) -> None:
         super().__init__(compact=True)
@@ -286,14 +278,14 @@ class _Answer(Button, can_focus=False):
         self._choice = choice
 
     def choose(self, is_chosen: bool, always: bool, width: int) -> None:
-        """Mark it where Enter gives it, for this time or for good."""
+        """Mark the answer that Enter gives, and whether it is kept."""
         self.set_class(is_chosen, "-chosen")
         self.label = Content("\n").join(_answer_lines(self._choice, width, is_chosen, always))
         self.refresh(layout=True)
 
 
 def _answer_lines(choice: AnswerChoice, width: int, is_chosen: bool = False, always: bool = False) -> list[Content]:
-    """An answer in a box of so many columns; what does not fit continues below the label."""
+    """An answer in a box of `width` columns, wrapped below the label."""
     key, label = printable(choice.key), printable(choice.label)
     head = Content.assemble("▸ " if is_chosen and not always else "  ", (key, "bold underline"), " ")
     between = " ▸" if is_chosen and always else ", "
@@ -304,7 +296,7 @@ def _answer_lines(choice: AnswerChoice, width: int, is_chosen: bool = False, alw
 
 
 def _detail(text: str) -> Content:
-    """The command, or the file with what comes and goes: a sign and a colour for each line of a change."""
+    """The command, or the file with its changes: a sign and a colour for each line of a diff."""
     lines = printable_lines(text)
     shown = [Content.styled(line, _CHANGES.get(line[:1], "")) for line in lines[:MOST_DETAIL]]
     if len(lines) > MOST_DETAIL:

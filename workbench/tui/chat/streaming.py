@@ -1,7 +1,7 @@
-"""An answer while it comes in: plain text, of which each block becomes Markdown as soon as it has ended.
+"""A streaming answer: plain text, of which each block is rendered as Markdown as soon as it is complete.
 
-Nothing is made twice: a finished block is rendered once, a line of the unfinished one is wrapped once. So the work is
-in proportion to the answer, however small the pieces are that it comes in.
+Nothing is done twice: a finished block is rendered once, a line of the unfinished one is wrapped once. So the work is
+proportional to the length of the answer, however small its pieces are.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 
 
 class Blocks:
-    """A text cut into blocks as it grows; a block never changes once it is there. Together they are the text."""
+    """Splits a growing text into blocks. A finished block never changes."""
 
     def __init__(self) -> None:
         self.finished: list[str] = []
         self.rest = ""
-        """What has not ended yet."""
+        """The unfinished block."""
         self._looked = 0
-        """How much of the rest was looked at: whole lines only."""
+        """How much of `rest` was read: whole lines only."""
         self._fence = ""
         self._blank = False
         """Whether the last line was blank."""
 
     def feed(self, more: str) -> None:
-        """The text goes on."""
+        """Add text."""
         self.rest += more
         while (end := self.rest.find("\n", self._looked)) >= 0:
             self._line(self.rest[self._looked : end], self._looked, end + 1)
 
     def _line(self, line: str, start: int, end: int) -> None:
-        """Look at one whole line of the rest."""
+        """Read one whole line of `rest`."""
         self._looked = end
         if self._fence:
             if line.strip().startswith(self._fence) and not line.strip().strip(self._fence[0]):
@@ -53,7 +53,7 @@ class Blocks:
                 self._cut(end)
             return
         if self._blank and start and not (line[0].isspace() or _ITEM.match(line)):
-            self._cut(start)  # a list ends where something else begins
+            self._cut(start)  # something else ends a list
         self._blank = False
         if (fence := _FENCE.match(line)) and not (fence[1][0] == "`" and "`" in fence[2]):
             if not (self._is_list() or _ITEM.match(line.lstrip())):
@@ -62,7 +62,7 @@ class Blocks:
 
     @property
     def in_code(self) -> bool:
-        """Whether the rest is code, which may be wider than prose."""
+        """Whether `rest` is code, which may be wider than prose."""
         return bool(self._fence) and self.rest.startswith(self._fence)
 
     def _is_list(self) -> bool:
@@ -77,18 +77,18 @@ class Blocks:
 
 
 class Tail:
-    """Plain text wrapped as it grows. A row is settled as soon as there is another after it."""
+    """Wraps growing plain text. A row is final as soon as another follows."""
 
     def __init__(self, width: int) -> None:
         self.rows: list[Content] = []
         self.width = width
         self._text = ""
-        """The text from where the last row begins."""
+        """The text from the start of the last row on."""
         self._between: str | None = None
-        """What stood between that row and the one before it; None: a line of the text begins there."""
+        """The characters between that row and the one before it; None: it starts a line of the text."""
 
     def feed(self, more: str) -> None:
-        """The text goes on."""
+        """Add text."""
         self._text += more
         if self.rows:
             self.rows.pop()
@@ -104,25 +104,25 @@ class Tail:
 
 
 class Growing:
-    """The lines of an answer that comes in."""
+    """The lines of a streaming answer."""
 
     def __init__(self, width: int, first: Content, indent: str) -> None:
-        """`first` stands before the first line, `indent` before all others."""
+        """`first` is the prefix of the first line, `indent` of all others."""
         self.width = width
         self._first = first
         self._indent = indent
         self._raw = 0
-        """How much of the answer was taken in."""
+        """How much of the answer was read."""
         self._blocks = Blocks()
         self._done: list[Content] = []
         self._rendered = 0
         self._tail = Tail(markdown.prose(width))
 
     def feed(self, text: str) -> None:
-        """The answer as far as it has come; it only ever grows."""
+        """Update to the answer so far, which only ever grows."""
         more = text[self._raw :]
         if more.endswith("\r"):
-            more = more[:-1]  # the first half of a line's end, perhaps
+            more = more[:-1]  # perhaps the first half of a line break
         if not more:
             return
         self._raw += len(more)

@@ -1,4 +1,4 @@
-"""The transcript, and the keys that speak of one of its entries."""
+"""The transcript, and the keys that act on an entry."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 
 from workbench.tui.chat.window import Window
-from workbench.tui.messages import Jump, Retry, ShowBeside
+from workbench.tui.messages import Jump, MarkEvent, Retry
 from workbench.tui.observing import observed
 from workbench.views.context_view import ContextView
 from workbench.views.values import ChatEntry
 
 
 class TranscriptView(Window, inherit_bindings=False):
-    """What was said, and what is being said."""
+    """The messages so far, and the streaming answer."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "move(-1)", "the entry above", id="chat.up", show=False),
@@ -37,14 +37,14 @@ class TranscriptView(Window, inherit_bindings=False):
     followed_file = observed(lambda session: session.following, repaint=False)
 
     class EditAsked(Message):
-        """The user wants to say something else in place of this."""
+        """The user wants to edit a message."""
 
         def __init__(self, entry: ChatEntry) -> None:
             super().__init__()
             self.entry = entry
 
     def watch_context(self, old: ContextView | None, new: ContextView | None) -> None:
-        """Go to the end of the request that is looked at; a file that grows moves nothing."""
+        """Scroll to the end of the selected request; a growing file does not scroll."""
         if new is None or (old is not None and self.followed_file and new.requests is not old.requests):
             return
         if new.at is not None and not (self.followed_file and new.is_newest):
@@ -53,23 +53,23 @@ class TranscriptView(Window, inherit_bindings=False):
             self.call_later(self.follow)
 
     def watch_followed_file(self, old: str, new: str) -> None:
-        """Whoever looks at the newest request follows what is said from now on."""
+        """Follow new messages if the newest request is selected."""
         if new and not old and self.context is not None and self.context.is_newest:
             self.call_later(self.follow)
 
     def on_focus(self) -> None:
-        """Keys speak of an entry in view."""
+        """Put the cursor on an entry in view."""
         if self.cursor is None or not self._in_view(self.cursor):
             self.cursor = self._last_in_view()
         self.refresh()
 
     def watch_cursor(self) -> None:
-        """The context shows the same."""
+        """Show the same event in the context."""
         if self.has_focus and (seq := self._counterpart()) is not None:
-            self.post_message(ShowBeside(seq, "inspector"))
+            self.post_message(MarkEvent(seq, "inspector"))
 
     def on_blur(self) -> None:
-        """A jump was looked at."""
+        """End the highlight of a jump."""
         self._jumped = False
         self.refresh()
 
@@ -80,7 +80,7 @@ class TranscriptView(Window, inherit_bindings=False):
         return top < self._bottom and top + tall > self.scroll_offset.y
 
     def _at(self, line: int) -> int | None:
-        """What the cursor is on at a line."""
+        """The cursor position at a line."""
         count = self.lines.places
         return min(self.lines.heights.at(line)[0], count - 1) if count else None
 
@@ -88,7 +88,7 @@ class TranscriptView(Window, inherit_bindings=False):
         return self._at(self._bottom - 1)
 
     def action_move(self, step: int) -> None:
-        """To another entry; within one that is taller than the view, part of the way."""
+        """Move to another entry; scroll within an entry that is taller than the view."""
         if self.cursor is None or not self._in_view(self.cursor):
             self.cursor = self._at(self._bottom - 1 if step < 0 else self.scroll_offset.y)
         if self.cursor is None:
@@ -107,18 +107,17 @@ class TranscriptView(Window, inherit_bindings=False):
             self.action_last()
 
     def action_page(self, step: int) -> None:
-        """A page up or down, with a line of what was there."""
+        """Scroll a page up or down, with one line of overlap."""
         self._go(self.scroll_offset.y + step * max(self.scrollable_content_region.height - 1, 1))
         if self.cursor is not None and not self._in_view(self.cursor):
             self.cursor = self._last_in_view()
 
     def action_first(self) -> None:
-        """To the beginning."""
         self.cursor = self._at(0)
         self._go(0)
 
     def action_last(self) -> None:
-        """To the end, and follow it from now on."""
+        """Scroll to the end and follow it."""
         self.cursor = self.lines.places - 1 if self.lines.places else None
         self.following = True
         self._arrange()
@@ -127,7 +126,7 @@ class TranscriptView(Window, inherit_bindings=False):
         return None if self.cursor is None or self.cursor >= len(self.lines) else self.lines.entry(self.cursor)
 
     def action_fold(self) -> None:
-        """Unfold or fold the entry, or the reasoning of the answer that comes in."""
+        """Unfold or fold the entry, or the reasoning of the streaming answer."""
         if self.cursor is not None and self.cursor < self.lines.places:
             self.lines.toggle(self.cursor)
             self._opened(self.cursor)
@@ -139,7 +138,7 @@ class TranscriptView(Window, inherit_bindings=False):
             self._opened(self.cursor)
 
     def _opened(self, index: int) -> None:
-        """What was opened is looked at, so the end is not followed unless it is still in view."""
+        """Stop following the end after an entry was unfolded, unless the end is still in view."""
         self.lines.span(index)
         self.following = self.following and self.lines.total <= self._bottom
         self._arrange()
@@ -152,7 +151,7 @@ class TranscriptView(Window, inherit_bindings=False):
             self.notify(f"copied {len(text):,} characters", markup=False)
 
     def action_edit(self) -> None:
-        """Say something else in place of the user's message."""
+        """Edit the user's message."""
         entry = self._entry()
         if entry is None or entry.kind != "you":
             self.notify("only your own messages can be edited", severity="warning", markup=False)
@@ -160,7 +159,7 @@ class TranscriptView(Window, inherit_bindings=False):
             self.post_message(self.EditAsked(entry))
 
     def action_retry(self) -> None:
-        """Ask the model again; whoever does it asks first."""
+        """Ask the model again; the command asks for confirmation."""
         self.post_message(Retry())
 
     def action_inspect(self) -> None:
@@ -169,14 +168,14 @@ class TranscriptView(Window, inherit_bindings=False):
             self.post_message(Jump(seq, "inspector"))
 
     def _counterpart(self) -> int | None:
-        """The event to look at in the inspector; of a call its result, which is what costs."""
+        """The event to select in the inspector; for a call its result, which has most of the tokens."""
         entry = self._entry()
         if entry is None:
             return None
         return entry.call.result_seq if entry.call and entry.call.result_seq else entry.seq
 
     def on_click(self, event: events.Click) -> None:
-        """The entry under the mouse; its head folds, the line that promises more gives it."""
+        """Select the entry under the mouse; its first line folds it, and the line that offers more shows more."""
         index, offset = self.lines.heights.at(event.y + self.scroll_offset.y)
         if index >= self.lines.places:
             return

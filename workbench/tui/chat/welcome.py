@@ -1,4 +1,4 @@
-"""The welcome: what an empty chat shows, by rank as far as there is room."""
+"""The welcome: what an empty chat shows, the most important lines first if there is little room."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workbench.tui.widgets.columns import Column, line
 from workbench.views.values import Welcome, WelcomeSession
 
 WIDEST = 110
-"""Cells of a line: what belongs together is not a screen's width apart."""
+"""The most cells of a line, so that columns stay close together."""
 KEY = 8
 """Cells for the name of a key."""
 SESSION = (Column("title"), Column("tokens", 16, right=True, least=50), Column("age", 6, right=True))
@@ -34,28 +34,28 @@ KEYS = (
     (0, "F7", "choose a model", "", "model"),
     (2, "/demo", "look around in a recording", ", without a key", "demo"),
 )
-"""Rank, key, what it does, what is added where there is room, and the command."""
+"""Rank, key, text, longer text if there is room, and the command."""
 
 
 class WelcomeLine(NamedTuple):
     """One line."""
 
     rank: int
-    """What is dropped first where there is no room has the highest."""
+    """If there is no room for all lines, those with the highest rank are dropped first."""
     content: Content
     run: tuple[str, str] | None = None
-    """The command that it runs, and with what; None: it is only read."""
+    """The command that it runs, and its argument; None: it is only text."""
 
 
 HOW = ": ↓ and Enter, or a click, open one"
 ROWS = 10
-"""The rank of the first row of a list; each of the next has two more."""
+"""The rank of a list's first row; each further row adds two."""
 BLANK = WelcomeLine(ROWS + 3, Content())
-"""Room to breathe is worth more than the third row of a list."""
+"""A blank line is more important than the third row of a list."""
 
 
 def welcome_lines(welcome: Welcome, width: int, height: int) -> list[WelcomeLine]:
-    """As many lines as there is room for; the order stays the same."""
+    """The lines that fit, in their order."""
     wide = min(width, WIDEST)
     made = [each._replace(content=each.content.truncate(wide, ellipsis=True)) for each in _lines(welcome, wide)]
     while len(made) > height:
@@ -89,7 +89,7 @@ def _lines(welcome: Welcome, width: int) -> Iterator[WelcomeLine]:
 
 
 def _agents(welcome: Welcome, width: int) -> Iterator[WelcomeLine]:
-    """Where no model answers, they are what there is to look at, and come first."""
+    """The sessions of other agents. They come first if no model can answer."""
     yield from _list("other agents' sessions on this machine", AGENT, welcome.lists.agents, width)
     if welcome.lists.searching:
         yield WelcomeLine(ROWS, Content.styled("looking for other agents' sessions…", "$quiet"))
@@ -98,8 +98,8 @@ def _agents(welcome: Welcome, width: int) -> Iterator[WelcomeLine]:
 def _what_it_is(width: int) -> Content:
     name = "Workbench"
     wordings = (": talk to a model and see what it sees, item by item, and why", ": see what the model sees, and why")
-    said = next((each for each in wordings if len(name + each) <= width), ": see what the model sees")
-    return Content.assemble((name, "bold $primary"), said)
+    text = next((each for each in wordings if len(name + each) <= width), ": see what the model sees")
+    return Content.assemble((name, "bold $primary"), text)
 
 
 def _key(key: str, does: str) -> Content:
@@ -107,16 +107,16 @@ def _key(key: str, does: str) -> Content:
 
 
 def _model(welcome: Welcome, width: int) -> Iterator[WelcomeLine]:
-    """Who answers, and what to do about it; nothing of it is cut."""
+    """The model, and what to do if it cannot answer. These lines are never cut."""
     colour, sign = ("$warning", "◌") if welcome.advice else ("$success", "●")
     words = f"{welcome.model} {welcome.advice}"
-    for at, said in enumerate(wrap(words, max(width - 2, 10))):
-        first = Content.assemble((f"{sign} ", colour), (said, "bold" if at == 0 and not welcome.advice else ""))
-        yield WelcomeLine(0, first if at == 0 else Content(f"  {said}"), ("model", "") if at == 0 else None)
+    for at, text in enumerate(wrap(words, max(width - 2, 10))):
+        first = Content.assemble((f"{sign} ", colour), (text, "bold" if at == 0 and not welcome.advice else ""))
+        yield WelcomeLine(0, first if at == 0 else Content(f"  {text}"), ("model", "") if at == 0 else None)
 
 
 def _list(name: str, columns: Sequence[Column], found: Sequence[WelcomeSession], width: int) -> Iterator[WelcomeLine]:
-    """The newer, the better its rank; a heading never stands alone."""
+    """A list of sessions; newer ones have a better rank, and a heading is never shown alone."""
     if not found:
         return
     yield BLANK
@@ -140,7 +140,7 @@ def _cells(session: WelcomeSession) -> tuple[str | Content, ...]:
 
 
 class WelcomeView(Observing, OptionList, inherit_bindings=False):
-    """The lines, of which those that do something can be gone to."""
+    """The lines; those with a command can be selected."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up,k", "cursor_up", "the line above; from the first: the input line", id="welcome.up", show=False),
@@ -154,23 +154,22 @@ class WelcomeView(Observing, OptionList, inherit_bindings=False):
     welcome = observed(lambda session: session.welcome, repaint=False)
 
     class Left(Message):
-        """Back to the input line."""
+        """Move the focus back to the composer."""
 
     def __init__(self, session: ObservableSession) -> None:
         super().__init__(session, markup=False, compact=True)
         self._drawn: list[WelcomeLine] = []
 
     def watch_welcome(self) -> None:
-        """Something was found, or there is something to read instead."""
         self._arrange()
 
     def on_resize(self) -> None:
-        """As much as there is room for, also where another size leaves the pane without a line to spare."""
+        """Choose the lines that fit, even if none does."""
         self._arrange()
         self.call_after_refresh(self._arrange)
 
     def _arrange(self) -> None:
-        width, height = self.content_size  # without a look at scrollbars: what is drawn leaves no need for them
+        width, height = self.content_size  # without scrollbars: the lines always fit
         if self.welcome is None or width < 4 or height < 1:
             return
         made = welcome_lines(self.welcome, width, height)
@@ -184,23 +183,23 @@ class WelcomeView(Observing, OptionList, inherit_bindings=False):
             self.highlighted = runs.index(before.run)
 
     def on_focus(self) -> None:
-        """There is always a line that keys speak of."""
+        """Select a line."""
         if self.highlighted is None:
             self.action_first()
 
     def on_blur(self) -> None:
-        """None is marked where none is meant."""
+        """Select no line."""
         self.highlighted = None
 
     def action_cursor_up(self) -> None:
-        """From the first line back to where one types."""
+        """From the first line, move the focus back to the composer."""
         if self.highlighted == next((at for at, each in enumerate(self._drawn) if each.run), None):
             self.action_leave()
         else:
             super().action_cursor_up()
 
     def action_leave(self) -> None:
-        """To where one types."""
+        """Move the focus back to the composer."""
         self.post_message(self.Left())
 
     @on(OptionList.OptionSelected)

@@ -1,7 +1,7 @@
-"""A window on the transcript: drawn line by line, so that ten thousand messages cost what those in view do.
+"""The scrolling view of the transcript, drawn line by line: only the messages in view cost time.
 
-Where an entry begins is known only once it was looked at; others are guessed. So the place is kept as an entry and a
-line of it, and the scroll position follows from that: what is in view stays where it is while guesses become true.
+An entry's height is a guess until it is drawn. So the position is kept as an entry and a line in it, and the scroll
+offset follows from that: the lines in view stay where they are while guesses become real heights.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from workbench.tui.widgets.soft_wrap import copied
 from workbench.tui.widgets.virtual_list import VirtualList
 
 MOST_SELECTED = 5_000
-"""Lines that the mouse can select at once."""
+"""The most lines that the mouse can select."""
 MARGIN = 2
-"""Cells for the mark of the cursor on the left, and to keep clear of the scrollbar on the right."""
+"""Cells for the cursor mark on the left and the gap to the scrollbar on the right."""
 
 
 class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=False):
-    """Shows a part of the lines, follows the end while it is in view, and stays in place otherwise."""
+    """Shows part of the lines. Follows the end while it is in view; otherwise stays in place."""
 
     class Below(Message):
-        """How much there is below that the user has not seen."""
+        """How many entries below the view the user has not seen."""
 
         def __init__(self, count: int, coming: bool) -> None:
             super().__init__()
@@ -47,64 +47,61 @@ class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=Fals
     transcript = observed(lambda session: session.transcript, repaint=False)
     live = observed(lambda session: session.live, repaint=False)
     cursor: var[int | None] = var(None)
-    """The entry that keys speak of."""
+    """The entry that keys act on."""
 
     def __init__(self, session: ObservableSession, folder: str = "") -> None:
         """`folder`: the project's."""
         super().__init__(session)
         self._colours = CodeColours(self._colour)
         self._colouring = asyncio.Lock()
-        """One process at a time."""
+        """Only one process highlights at a time."""
         self.lines = TranscriptLines(self._colours.of, folder)
         self.following = True
-        """Whether the end is in view, and stays there."""
+        """Whether to keep the end in view."""
         self._jumped = False
         self._place = (0, 0)
-        """The entry at the top of the view, and which of its lines is there."""
+        """The entry at the top of the view, and the line in it."""
         self._seen = 0
         self._below = (0, False)
         self._due = False
         self._placing = False
 
-    # What changes in the session
+    # Changes of the session
 
     def watch_transcript(self) -> None:
-        """An entry more, or another session."""
         self._soon()
 
     def watch_live(self) -> None:
-        """A piece of an answer, or its end."""
         self._soon()
 
     def _soon(self) -> None:
-        """Take in what changed, once what changes together is there."""
+        """Update once, after all values that change together have changed."""
         if not self._due:
             self._due = True
-            self.call_later(self._take)
+            self.call_later(self._update_lines)
 
     @property
     def is_current(self) -> bool:
-        """Whether all that came is taken in."""
+        """Whether all changes are shown."""
         return not self._due
 
-    def _take(self) -> None:
+    def _update_lines(self) -> None:
         self._due = False
         if not self.is_mounted:
             return
-        if self.lines.take(self.transcript, self.live):
+        if self.lines.update_transcript(self.transcript, self.live):
             self.following, self.cursor, self._jumped, self._place = True, None, False, (0, 0)
         if self.following:
-            self._seen = len(self.lines)  # also while nothing is drawn: what is opened behind another pane is not new
+            self._seen = len(self.lines)  # also while hidden: entries opened behind another pane are not new
         self._arrange()
 
     def on_resize(self) -> None:
-        """Lines are made for the width."""
         self._arrange()
 
-    # Where things are
+    # Positions
 
     def _arrange(self) -> None:
-        """Measure what is in view, and put the place where it was."""
+        """Get the real heights in view, and restore the position."""
         width, height = self.scrollable_content_region.size
         if width <= MARGIN or height < 1:
             return
@@ -113,11 +110,11 @@ class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=Fals
             self._place = (len(self.lines), len(self.lines.live))
             self.lines.measure(*self._place, 2 * height)
         index, offset = self._place
-        self.lines.measure(index, offset, height)  # as much above as in view, so that a step up finds it measured
+        self.lines.measure(index, offset, height)  # one more view above, so that a step up finds real heights
         if index < len(self.lines):
             offset = min(offset, max(self.lines.heights[index] - 1, 0))
         self._scroll(self.lines.heights.top(index) + offset)
-        self._tell_below()
+        self._report_below()
         self.refresh()
 
     def _scroll(self, line: int) -> None:
@@ -129,7 +126,7 @@ class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=Fals
         self._place = self.lines.heights.at(self.scroll_offset.y)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """The user scrolled: another place, of which not everything may be measured."""
+        """Compute the new position after the user scrolled."""
         super().watch_scroll_y(old_value, new_value)
         if self._placing or round(old_value) == round(new_value):
             return
@@ -137,14 +134,14 @@ class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=Fals
         step, height = round(new_value) - round(old_value), self.view_height
         line = round(new_value)
         if abs(step) <= 2 * height:
-            # A step goes so many lines from the place; after a leap the guesses are all there is to go by.
+            # A small step is relative to the position; after a leap we can only use the guessed heights.
             self.lines.measure(index, offset, height + abs(step))
             line = self.lines.heights.top(index) + offset + step
         self.following = round(new_value) >= self.max_scroll_y
         self._place = self.lines.heights.at(line)
         self._arrange()
 
-    def _tell_below(self) -> None:
+    def _report_below(self) -> None:
         count = len(self.lines)
         if self.following or self._seen > count:
             self._seen = count
@@ -158,7 +155,7 @@ class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=Fals
         return self.scroll_offset.y + self.view_height
 
     def _show(self, index: int, from_below: bool = False) -> None:
-        """Bring an entry into view; of one that is taller than the view the end from which one comes."""
+        """Bring an entry into view; if it is taller than the view, the end from which the user comes."""
         height = self.view_height
         top, tall = self.lines.span(index)
         if tall > height:
@@ -175,9 +172,9 @@ class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=Fals
         self._arrange()
 
     def show(self, seq: int) -> None:
-        """Go to the entry of an event and mark it."""
+        """Scroll to the entry of an event and mark it."""
         if self._due:
-            self.call_later(self.show, seq)  # once that is taken in which it may be part of
+            self.call_later(self.show, seq)  # after pending changes, which may contain it
             return
         if not len(self.lines):
             return
@@ -185,13 +182,13 @@ class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=Fals
         self.following, self._place = False, (self.cursor, 0)
         self._arrange()
         if not self.scrollable_content_region.height:
-            self._placing = True  # until it is seen: what scrolls it before is not the user
+            self._placing = True  # until it is drawn: scrolling before that does not come from the user
         else:
             self._go(self.lines.heights.top(self.cursor) - self.view_height // 4)
             self._show(self.cursor)
 
     def mark(self, seq: int) -> None:
-        """Show the entry of an event that is looked at elsewhere; while that is the last one, the end is followed."""
+        """Mark the entry of an event that is selected in another pane; follow the end if it is the last one."""
         if self.following and not self._due and self.lines.index_of(seq) == len(self.lines) - 1:
             self.cursor, self._jumped = len(self.lines) - 1, True
             self.refresh()
@@ -199,7 +196,7 @@ class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=Fals
             self.show(seq)
 
     def follow(self) -> None:
-        """To the end, and stay there; what was jumped to is left."""
+        """Scroll to the end and follow it."""
         self.following, self._jumped = True, False
         self._arrange()
 
@@ -214,19 +211,18 @@ class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=Fals
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """One line of what is in view."""
         at = y + self.scroll_offset.y
         index, line = self.lines.line(at)
         marked = index == self.cursor and bool(line) and (self.has_focus or self._jumped)
         selection = self.text_selection
         if selection is not None and (span := selection.get_span(at)) is not None:
             return self._drawn(self._selected(_marked(line, marked), span)).apply_offsets(0, at)
-        # By the line itself: where entries above it are measured, it moves.
+        # The key is the line itself: its number changes when heights above it change.
         return self.strip((id(line), marked), (line, marked)).apply_offsets(0, at)
 
-    def draw_line(self, look: tuple[Content, bool]) -> Strip:
-        """A line with the mark of the cursor, or with room for it."""
-        return self._drawn(_marked(*look))
+    def draw_line(self, drawn: tuple[Content, bool]) -> Strip:
+        """A line with the cursor mark, or with room for it."""
+        return self._drawn(_marked(*drawn))
 
     def _drawn(self, line: Content) -> Strip:
         width, style = self.scrollable_content_region.width, self.visual_style
@@ -245,18 +241,17 @@ class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=Fals
         return True
 
     def selection_updated(self, selection: Selection | None) -> None:
-        """Draw what is selected."""
         self.refresh()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The text under the selection; where all is selected, what is in view."""
+        """The selected text; if all is selected, the text in view."""
         first = self.scroll_offset.y if selection.start is None else selection.start.y
         last = self._bottom - 1 if selection.end is None else selection.end.y
         last = min(last, first + MOST_SELECTED, self.lines.total - 1)
         chosen = []
         for at in range(first, last + 1):
             start, end = selection.get_span(at) or (0, -1)
-            # The mark of the cursor comes before the line.
+            # The line comes after the cursor mark.
             chosen.append((self.lines.line(at)[1], max(start - 1, 0), None if end == -1 else max(end - 1, 0)))
         return copied(chosen, GUTTER), "\n"
 

@@ -1,4 +1,4 @@
-"""Commands on compaction: make one, preview it, undo it, and say when it happens."""
+"""Commands for compaction: make one, preview it, undo it, and choose the mode."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def _seen(host: Host) -> CompactionView:
     slashes=("compact", "preview"),
 )
 async def compact(host: Host, argument: str) -> None:
-    """From anywhere, the composer included. Changes nothing by itself."""
+    """Open the preview. Changes nothing by itself."""
     await _by_hand(host, digest=False)
 
 
 @COMMANDS.add("digest", "compact without a model", "the same, by a digest of the text")
 async def digest(host: Host, argument: str) -> None:
-    """Costs nothing, and cannot fail as a model does."""
+    """Open the preview of a digest, which needs no model."""
     await _by_hand(host, digest=True)
 
 
@@ -49,7 +49,7 @@ async def _by_hand(host: Host, *, digest: bool) -> None:
     if view is not None and view.past is not None:
         way = "go to the newest first (}, or Esc in the input)"
         raise Refused(f"request {view.past.number:,} was sent and cannot be compacted: {way}")
-    from workbench.tui.compaction.preview import PreviewScreen  # late: the first frame does not wait
+    from workbench.tui.compaction.preview import PreviewScreen  # late: not needed for the first frame
     from workbench.tui.compaction.preview_stages import AgreedCompaction
 
     found = await host.ask(PreviewScreen(host, digest=digest))
@@ -71,11 +71,11 @@ async def _make(host: Host, agreed: CompactionPreview, *, digest: bool) -> None:
 
 
 def _show(host: Host, outcome: CompactionOutcome, *, quietly: bool = False) -> None:
-    """The summary and the new usage; only a note where the user has turned to something else."""
+    """Show the summary and the new usage; with `quietly`, only a note."""
     usage = f"{outcome.before:,} → {outcome.after:,} of {outcome.window:,} tokens"
     head = f"compacted: {usage} ({percent(outcome.after / max(outcome.window, 1))})"
     if quietly:
-        host.tell(f"{head}; F9 undoes it")
+        host.show_notice(f"{head}; F9 undoes it")
     else:
         lines = [f"{head}; u undoes it, and F9 as long as it is the last change", *outcome.problems]
         host.push(HistoryScreen(host, outcome.seq, "; ".join(lines)))
@@ -83,7 +83,7 @@ def _show(host: Host, outcome: CompactionOutcome, *, quietly: bool = False) -> N
 
 @COMMANDS.add("stop-compacting", "stop compacting", "stop the running compaction; nothing changes")
 def stop(host: Host, argument: str) -> None:
-    """A turn goes on."""
+    """Stop the compaction; a running turn continues."""
     host.model.stop_compacting()
 
 
@@ -91,7 +91,7 @@ def stop(host: Host, argument: str) -> None:
     "peel", "undo the newest compaction", "undo it, whatever overrides came after it", why_not=read_only_session
 )
 async def peel(host: Host, argument: str) -> None:
-    """Asks first, since it may be an old one."""
+    """Undo the last compaction, after asking, because it may be an old one."""
     await undo(host, "peel")
 
 
@@ -99,7 +99,7 @@ async def peel(host: Host, argument: str) -> None:
     "undo-compactions", "undo all compactions", "undo every compaction, the newest first", why_not=read_only_session
 )
 async def undo_all(host: Host, argument: str) -> None:
-    """The log still has them: each can be brought back."""
+    """Undo all compactions. Each can be redone."""
     await undo(host, "all")
 
 
@@ -110,7 +110,7 @@ async def undo_all(host: Host, argument: str) -> None:
     argument="[SEQ]",
 )
 def history(host: Host, argument: str) -> None:
-    """Beginning with the one of an event, else with the newest."""
+    """Open the history at the compaction of an event, or at the newest."""
     if argument and not argument.isdecimal():
         raise WrongCall(f"{argument}: expected the number of an event")
     host.push(HistoryScreen(host, whole_number(argument)))
@@ -122,7 +122,7 @@ def history(host: Host, argument: str) -> None:
     "triggers with their figures, the history, and the counters",
 )
 def status(host: Host, argument: str) -> None:
-    """In full."""
+    """Show the full status."""
     host.push(Report("compaction", status_rows(_seen(host))))
 
 
@@ -134,7 +134,7 @@ def status(host: Host, argument: str) -> None:
     arguments=lambda: MODES,
 )
 async def mode(host: Host, argument: str) -> None:
-    """By name, or chosen from a list; it holds for this session."""
+    """Set the mode of this session, by name or from a list."""
     now = _seen(host).mode
     if not argument:
         options = [Option(each, each, f"{ABOUT_MODES[each]}{', now' if each == now else ''}") for each in MODES]

@@ -1,6 +1,6 @@
-"""Commands on the context: what the model sees, and under which policy.
+"""Commands for the context: what the model sees, and under which policy.
 
-The screens are imported when they are first asked for: the first frame does not wait for them.
+The screens are imported when they are first used, to keep the first frame fast.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ RANGE = "SEQ[-SEQ]"
     keys=("ctrl+t",),
 )
 async def tokens(host: Host, argument: str) -> None:
-    """The account of the session."""
-    from workbench.session import reports  # late: it brings along what a turn needs
+    """Show the account of the session."""
+    from workbench.session import reports  # late: it imports what a turn needs
 
     rows = await host.from_session(partial(reports.tokens, view=host.model.state.compaction))
     host.push(Report("tokens", rows))
@@ -53,7 +53,7 @@ async def tokens(host: Host, argument: str) -> None:
     "the loaded AGENTS.md and preferences with their tokens, and what was cut",
 )
 async def instructions(host: Host, argument: str) -> None:
-    """What stands in the slots of instructions and memory."""
+    """Show the contents of the instructions and memory slots."""
     from workbench.tui.screens.instructions import InstructionsScreen, loaded
 
     host.push(InstructionsScreen(host, await host.from_session(loaded)))
@@ -67,7 +67,7 @@ async def instructions(host: Host, argument: str) -> None:
     argument="[N]",
 )
 def request(host: Host, argument: str) -> None:
-    """Drawn by the inspector, from the plan it shows."""
+    """Show the request; the inspector does it from the plan it shows."""
     if argument:
         host.go_to_request(argument)
     else:
@@ -81,7 +81,7 @@ def request(host: Host, argument: str) -> None:
     argument="[WORDS]",
 )
 async def replay(host: Host, argument: str) -> None:
-    """In the words of the command line, as in `-n 3 --exclude messages.7`."""
+    """Replay the request, with options as on the command line: `-n 3 --exclude messages.7`."""
     from workbench.tui.screens.replay import replay_request
 
     await replay_request(host, argument)
@@ -95,7 +95,7 @@ async def replay(host: Host, argument: str) -> None:
     slashes=(),
 )
 async def go_to(host: Host, argument: str) -> None:
-    """Asked for where the key was pressed."""
+    """Go to an event; asks which one if none is given."""
     number = await host.ask(TextDialog("go to a request", "", "its number, as the timeline counts them"))
     if number:
         host.go_to_request(number.strip())
@@ -108,12 +108,12 @@ async def go_to(host: Host, argument: str) -> None:
     letters=("a",),
 )
 def ledger(host: Host, argument: str) -> None:
-    """Drawn by the inspector as well."""
+    """Show the ledger; the inspector does it."""
     host.show_ledger()
 
 
 def policy_names() -> Iterable[str]:
-    """The presets, then the user's own, and what switches a policy on the way off."""
+    """The presets, the user's own policies, and the word that switches a proxy's policy off."""
     return [*preset_names(), *(str(path) for path in user_policies()), OFF, DEFAULT]
 
 
@@ -127,7 +127,7 @@ def policy_names() -> Iterable[str]:
     arguments=policy_names,
 )
 async def policy(host: Host, argument: str) -> None:
-    """By name, perhaps with knobs behind it, or chosen from a list."""
+    """Set the policy, by name and perhaps with knobs, or from a list."""
     words = argument.split()
     knobs = tuple(takewhile(lambda word: "=" in word, reversed(words)))
     if argument and len(knobs) < len(words):
@@ -139,7 +139,7 @@ async def policy(host: Host, argument: str) -> None:
 
 
 async def use_policy(host: Host, ref: str, knobs: tuple[str, ...] = (), now: str = "") -> None:
-    """Where a proxy writes the session, on the way; else, or where it is only to be looked at, here."""
+    """Set the policy in the proxy if one records the session; otherwise, or for a what-if, set it here."""
     from workbench.tui.screens.on_the_way import passing_session, set_on_the_way
 
     passing = await passing_session(host) if ref != RECORDED else None
@@ -165,7 +165,7 @@ async def use_policy(host: Host, ref: str, knobs: tuple[str, ...] = (), now: str
     arguments=lambda: [f"{row.name}=" for row in knob_table()],
 )
 def set_knob(host: Host, argument: str) -> None:
-    """Checked by the policy itself."""
+    """Set a knob; the policy checks it."""
     host.model.set_knob(argument)
 
 
@@ -191,13 +191,13 @@ _add_override("include", "send an excluded item again")
 
 
 def not_undoable(host: Host) -> str:
-    """Why nothing can be undone: it is read-only, and no proxy changes its requests."""
+    """Why nothing can be undone: the session is read-only, and no proxy changes its requests."""
     state = host.model.state
     return "" if state.compaction is not None and state.compaction.way is not None else read_only_session(host)
 
 
 async def _undone_on_the_way(host: Host) -> bool:
-    """Whether it is a proxy that writes the session, which has undone what it did last."""
+    """Undo the last batch of the proxy that records the session, if there is one; returns whether it did."""
     if not read_only_session(host):
         return False
     from workbench.tui.screens.on_the_way import undo_on_the_way
@@ -214,7 +214,7 @@ async def _undone_on_the_way(host: Host) -> bool:
     why_not=not_undoable,
 )
 async def undo(host: Host, argument: str) -> None:
-    """An event like any other: nothing is lost."""
+    """Undo the last decision or compaction, by appending an event."""
     if not await _undone_on_the_way(host):
         await undoing.undo(host, "undo")
 
@@ -228,7 +228,7 @@ async def undo(host: Host, argument: str) -> None:
     why_not=not_undoable,
 )
 async def undo_here(host: Host, argument: str) -> None:
-    """A compaction asks first."""
+    """Undo the selected decision; asks first for a compaction."""
     if await _undone_on_the_way(host):
         return
     which: Which = "undo"
@@ -240,7 +240,7 @@ async def undo_here(host: Host, argument: str) -> None:
 
 
 def has_override(opened: OpenSession) -> bool:
-    """Whether there is one to undo."""
+    """Whether there is an override to undo."""
     return last_override(opened.events) is not None
 
 
@@ -248,12 +248,12 @@ def has_override(opened: OpenSession) -> bool:
     "redo", "redo", "redo what was undone last", keys=("shift+f9",), letters=("U",), why_not=read_only_session
 )
 async def redo(host: Host, argument: str) -> None:
-    """The other way."""
+    """Redo what was undone last."""
     await undoing.undo(host, "redo")
 
 
 async def choose_policy(host: Host) -> None:
-    """Go on under another policy, or look at its knobs first."""
+    """Choose another policy from a list, or look at its knobs first."""
     from workbench.tui.screens.on_the_way import passing_session
     from workbench.tui.screens.policies import PoliciesScreen
     from workbench.tui.screens.what_if import snapshot
@@ -267,7 +267,7 @@ async def choose_policy(host: Host) -> None:
 
 
 async def edit_policy(host: Host, ref: str) -> None:
-    """The policy editor; what it gives back holds for this session."""
+    """Open the policy editor; its result applies to this session."""
     from workbench.tui.screens.policy_editor import PolicyEditor
     from workbench.tui.screens.what_if import snapshot
 
@@ -284,7 +284,7 @@ async def edit_policy(host: Host, ref: str) -> None:
     argument="[NAME|FILE]",
 )
 async def knobs(host: Host, argument: str) -> None:
-    """Of the policy that holds, or of another."""
+    """Open the knobs of the current policy, or of another."""
     await edit_policy(host, argument)
 
 
@@ -295,7 +295,7 @@ async def knobs(host: Host, argument: str) -> None:
     "and the curve follows",
 )
 async def lab(host: Host, argument: str) -> None:
-    """What it gives back is used from now on."""
+    """Open the lab; the policy chosen there is used from now on."""
     from workbench.tui.screens.lab import LabScreen
     from workbench.tui.screens.what_if import snapshot
 
@@ -315,7 +315,7 @@ async def lab(host: Host, argument: str) -> None:
     slashes=("free", "waste"),
 )
 async def free(host: Host, argument: str) -> None:
-    """Listed without a question, also of a file and of a past request."""
+    """List what could be freed, also for a file or a past request."""
     from workbench.tui.screens.free_space import free_space
     from workbench.tui.screens.freeable import ORDERS
 
@@ -329,7 +329,7 @@ async def free(host: Host, argument: str) -> None:
     "tools", "tools", "the tools with what their definitions cost, on or off for this session; saved approvals"
 )
 async def tools(host: Host, argument: str) -> None:
-    """Those of servers among them."""
+    """Show the tools, including those of MCP servers."""
     from workbench.tui.screens.tools import ToolsScreen, session_tools
 
     host.push(ToolsScreen(host, await host.from_session(session_tools)))

@@ -1,4 +1,4 @@
-"""Commands on the conversation."""
+"""Commands for the conversation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMMANDS = Commands("conversation")
     keys=("escape",),
 )
 def interrupt(host: Host, argument: str) -> None:
-    """Where nothing runs, Escape goes back to the input, and from there back from the past."""
+    """Interrupt the turn. If nothing runs, go back to the composer, and from there to the present."""
     if not host.back_to_input():
         host.model.interrupt()
 
@@ -29,10 +29,10 @@ def interrupt(host: Host, argument: str) -> None:
     why_not=read_only,
 )
 async def retry(host: Host, argument: str) -> None:
-    """The last user message once more. It costs what a request costs, so it is never done by a slip of a finger."""
+    """Send the last user message again. It costs a request, so it asks first."""
     status = host.model.state.status
-    said, price = await host.from_session(lambda opened: (opened.said, opened.setup.info.input_price))
-    if not said:
+    has_message, price = await host.from_session(lambda opened: (opened.said, opened.setup.info.input_price))
+    if not has_message:
         raise Refused("nothing was said yet")
     cost = "at a price that is not known" if price is None else f"about ${price * status.tokens:,.4f} plus the answer"
     text = f"Ask {status.model} again? That sends about {status.tokens:,} tokens, {'free' if price == 0 else cost}."
@@ -42,12 +42,12 @@ async def retry(host: Host, argument: str) -> None:
 
 @COMMANDS.add("copy", "copy the last answer", "put the model's last answer on the clipboard", keys=("f12",))
 def copy(host: Host, argument: str) -> None:
-    """The text as the model wrote it."""
+    """Copy the last answer as the model wrote it."""
     transcript = host.model.state.transcript
     for at in range(len(transcript) - 1, -1, -1):
         entry = transcript[at]
         if entry.kind == "ai":
             host.copy(entry.text)
-            host.tell(f"copied {len(entry.text):,} characters")
+            host.show_notice(f"copied {len(entry.text):,} characters")
             return
     raise Refused("there is no answer to copy yet")

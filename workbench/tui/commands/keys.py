@@ -1,4 +1,4 @@
-"""The user's own keys: `[keys]` in the config, by the ids of commands and bindings."""
+"""The user's own keys: `[keys]` in the config, by the id of a command or binding."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from workbench.tui import screens
 from workbench.tui.main.screen import MainScreen
 
 TYPED = frozenset({"enter", "tab", "space", "backspace", "delete", "left", "right", "up", "down"})
-"""Keys that write or move in a text. Those of a command work everywhere, and so in the composer as well."""
+"""Keys that edit text. A command cannot have them, because its keys work in the composer, too."""
 
 
 class Keymap(NamedTuple):
-    """What Textual takes, and what was wrong."""
+    """The keymap for Textual, and the problems found."""
 
     keymap: dict[str, str]
     problems: tuple[str, ...]
 
 
 def keymap(wanted: Mapping[str, Any], screen: MainScreen) -> Keymap:
-    """Check the user's keys against the bindings there are; what is wrong is told and left out."""
+    """Check the user's keys against the existing bindings; wrong ones are reported and left out."""
     if not wanted:
         return Keymap({}, ())
     known = {binding.id for binding in (*bindings_of(screen), *over_the_panes()) if binding.id}
@@ -63,13 +63,13 @@ def _split(keys: str) -> list[str]:
 
 
 def bindings_of(screen: MainScreen) -> Iterator[Binding]:
-    """The bindings of the screen and of what is on it, as far as they are ours."""
+    """Our own bindings on the screen and on its widgets."""
     kinds = {kind for widget in (screen, *screen.walk_children(Widget)) for kind in type(widget).__mro__}
     yield from _of_kinds(kinds)
 
 
 def over_the_panes() -> Iterator[Binding]:
-    """The bindings of the screens that lie over the panes, which are imported for it."""
+    """The bindings of the screens over the panes; imports these screens."""
     for module in iter_modules(screens.__path__):
         import_module(f"{screens.__name__}.{module.name}")
     kinds: set[type] = set()

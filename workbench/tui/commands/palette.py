@@ -12,15 +12,15 @@ from workbench.tui.widgets.help import keys_of
 
 
 class CommandHits(Provider):
-    """Offers what can be done now, and nothing that needs an argument which cannot be typed here."""
+    """Offers the commands that can run now and need no argument."""
 
     async def discover(self) -> Hits:
-        """All of them, before anything was typed."""
+        """All commands, before anything is typed."""
         for command in self._offered():
             yield DiscoveryHit(self._shown(command), self._run(command), help=command.help)
 
     async def search(self, query: str) -> Hits:
-        """Those that match."""
+        """The commands that match."""
         matcher = self.matcher(query)
         for command in self._offered():
             score = max(matcher.match(command.title), matcher.match(command.name))

@@ -1,4 +1,4 @@
-"""Commands on the program itself."""
+"""Commands for the program itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COMMANDS = Commands("program")
 
 @COMMANDS.add("settings", "settings", "what config.toml says and where it is; theme, model and policy can be changed")
 async def settings(host: Host, argument: str) -> None:
-    """The screen says which command comes next."""
+    """Show the settings, and run the command that the user chooses there."""
     from workbench.tui.screens.settings import SettingsScreen
 
     command = await host.ask(SettingsScreen(host))
@@ -24,7 +24,7 @@ async def settings(host: Host, argument: str) -> None:
 
 
 def rule_forms() -> Iterable[str]:
-    """What a breakpoint may look like."""
+    """The forms of a breakpoint rule."""
     from workbench.proxy.breakpoints import FORMS
 
     return FORMS
@@ -38,7 +38,7 @@ def rule_forms() -> Iterable[str]:
     arguments=rule_forms,
 )
 async def breakpoints(host: Host, argument: str) -> None:
-    """A rule is added to all proxies that run."""
+    """Add a rule to all running proxies, or show the rules."""
     from workbench.proxy import control
     from workbench.proxy.breakpoints import parse_rule
     from workbench.tui.screens.breakpoints import BreakScreen
@@ -52,14 +52,14 @@ async def breakpoints(host: Host, argument: str) -> None:
         raise Refused(control.NONE_RUNS)
     for proxy, state in found:
         await host.in_background(partial(control.set_rules, proxy, [*state.rules, rule]))
-    host.tell(f"breakpoint {rule} set")
+    host.show_notice(f"breakpoint {rule} set")
 
 
 @COMMANDS.add(
     "held", "held requests", "open the request that is held at a breakpoint; of several, choose one", keys=("alt+h",)
 )
 async def held(host: Host, argument: str) -> None:
-    """Where one waits it is opened at once."""
+    """Show the held requests; a single one is opened at once."""
     from workbench.proxy import control
     from workbench.tui.screens.breakpoints import BreakScreen
     from workbench.tui.screens.held import open_held
@@ -75,25 +75,25 @@ async def held(host: Host, argument: str) -> None:
 
 @COMMANDS.add("report", "error report", "what went wrong in the program itself: the newest report, and where it is")
 def report(host: Host, argument: str) -> None:
-    """For whoever mends it."""
+    """Show the report of the last error, for developers."""
     from workbench.tui.screens.fault_report import FaultReportScreen
 
     path = latest_report()
     if path is None:
-        host.tell(f"nothing has gone wrong in the program itself; reports would lie in {reports_dir()}")
+        host.show_notice(f"nothing has gone wrong in the program itself; reports would lie in {reports_dir()}")
     else:
         host.push(FaultReportScreen(path))
 
 
 @COMMANDS.add("help", "help", "all commands and keys, searchable", keys=("f1",), letters=("question_mark",))
 def show_help(host: Host, argument: str) -> None:
-    """Made from the registry, and from the keys of whoever has the focus."""
+    """Show the help, made from the registry and from the keys of the focused widget."""
     host.show_help()
 
 
 @COMMANDS.add("palette", "command palette", "find a command by a few letters", keys=("ctrl+p",), slashes=())
 def palette(host: Host, argument: str) -> None:
-    """All that can be done."""
+    """Open the command palette."""
     host.show_palette()
 
 
@@ -101,5 +101,5 @@ def palette(host: Host, argument: str) -> None:
     "quit", "quit", "end the program; the session is on disk already", keys=("ctrl+q",), slashes=("quit", "exit")
 )
 async def leave(host: Host, argument: str) -> None:
-    """What the model is saying is kept as far as it came."""
+    """Quit. A streaming answer is kept so far."""
     await host.leave()

@@ -1,4 +1,4 @@
-"""All commands, and the main screen that has them. A module of commands that is not in this list does not exist."""
+"""All commands, and the main screen with them. A module of commands has to be imported here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REGISTRY = Registry(
 
 
 class WorkbenchScreen(MainScreen):
-    """The main screen with every command, by its name and by its keys."""
+    """The main screen with every command and its keys."""
 
     REGISTRY = REGISTRY
     BINDINGS: ClassVar[list[BindingType]] = [*REGISTRY.bindings()]

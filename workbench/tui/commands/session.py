@@ -1,4 +1,4 @@
-"""Commands on sessions."""
+"""Commands for sessions."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ COMMANDS = Commands("session")
 
 
 def came_from(opened: OpenSession) -> str:
-    """What opens it again; nothing for a session that goes because nothing was said in it."""
+    """The reference that opens a session again; empty for an empty session, which is not kept."""
     if opened.session is None:
         return opened.ref
     return opened.session.id if opened.said or not opened.ours else ""
 
 
 def session_id(opened: OpenSession) -> str:
-    """The session that is open; none for a file."""
+    """The id of the open session; empty for a file."""
     return opened.session.id if opened.session is not None else ""
 
 
 async def choose_session(host: Host) -> None:
-    """Open what was chosen; where it was found by its words, go to those."""
+    """Choose a session and open it; if it was found by a search, go to the match."""
     from workbench.tui.screens.sessions import SessionsScreen
 
     now = await host.from_session(session_id)
@@ -53,14 +53,14 @@ async def choose_session(host: Host) -> None:
 
 
 async def choose_model(host: Host) -> str:
-    """The name of a model; empty where none was chosen."""
+    """Choose a model; empty if the user chose none."""
     from workbench.tui.screens.models import ModelsScreen
 
     return await host.ask(ModelsScreen(host)) or ""
 
 
 async def asked_for(host: Host, title: str, text: str, about: str, check: Callable[[str], object] | None = None) -> str:
-    """Something to type; empty where it was left as it is."""
+    """Ask the user for a text; empty if the user changed nothing."""
     from workbench.tui.widgets.text_dialog import TextDialog
 
     asking = TextDialog(title, text, about, check) if check else TextDialog(title, text, about)
@@ -68,20 +68,20 @@ async def asked_for(host: Host, title: str, text: str, about: str, check: Callab
 
 
 def new_file(text: str) -> None:
-    """Raise for what cannot be the name of a new file."""
+    """Raise if a text cannot be the name of a new file."""
     if not text.strip() or os.path.exists(os.path.expanduser(text.strip())):
         raise WrongCall(f"{text.strip() or 'nothing'}: expected the name of a file that is not there yet")
 
 
 def file_name(title: str) -> str:
-    """A file's name from a session's title."""
+    """A file name made from a session's title."""
     words = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].strip("-")
     return f"{words or 'session'}.jsonl"
 
 
 @COMMANDS.add("new", "new session", "start an empty session", keys=("ctrl+n",))
 def new(host: Host, argument: str) -> None:
-    """It is kept once something was said in it."""
+    """Start a session; it is kept once it has a message."""
     host.model.new_session()
 
 
@@ -92,13 +92,13 @@ def new(host: Host, argument: str) -> None:
     keys=("ctrl+o",),
 )
 async def sessions(host: Host, argument: str) -> None:
-    """The last changed first."""
+    """List the sessions, the last changed first."""
     await choose_session(host)
 
 
 @COMMANDS.add("open", "open", "open a session by id or title, or a file", argument="[SESSION|FILE]")
 async def open_source(host: Host, argument: str) -> None:
-    """A file is shown read-only."""
+    """Open a session, or a file read-only."""
     argument = argument or await asked_for(host, "open", "", "A session by its id or title, or the path of a file.")
     if argument:
         host.model.open_session(os.path.expanduser(argument))
@@ -111,12 +111,12 @@ async def open_source(host: Host, argument: str) -> None:
     letters=("W",),
 )
 def follow(host: Host, argument: str) -> None:
-    """One that is opened while its agent runs is followed from the beginning."""
+    """Follow the open file, or stop. The file of a running agent is followed by default."""
     host.model.follow()
 
 
 def in_demo(host: Host) -> str:
-    """Why the demo cannot be opened from within itself."""
+    """Why the demo cannot be opened: it is open already."""
     return "" if host.demo is None else "this is the demo; Ctrl+Q leaves it"
 
 
@@ -124,7 +124,7 @@ def in_demo(host: Host) -> str:
     "demo", "demo", "look around in a recorded session, of which nothing is kept; quitting comes back", why_not=in_demo
 )
 async def demo(host: Host, argument: str) -> None:
-    """The session that is open closes meanwhile."""
+    """Open the demo; the current session closes meanwhile."""
     if host.model.state.activity.kind not in ("idle", "read_only"):
         raise Refused("the model is still working; Esc stops it")
     await host.leave(Detour(await host.from_session(came_from)))
@@ -132,7 +132,7 @@ async def demo(host: Host, argument: str) -> None:
 
 @COMMANDS.add("fork", "fork", "continue in a copy of this session, up to an event", argument="[SEQ]")
 def fork(host: Host, argument: str) -> None:
-    """All of it, where no event is named."""
+    """Copy the session up to an event, or all of it."""
     if argument and not argument.isdecimal():
         raise Refused(f"{argument}: expected the number of an event")
     host.model.fork(whole_number(argument) if argument else None)
@@ -146,16 +146,16 @@ def fork(host: Host, argument: str) -> None:
     keys=("f10",),
 )
 async def continue_from(host: Host, argument: str) -> None:
-    """Of the last session, where nothing was said in this one."""
+    """Start a new session from a summary of this one, or of the last one if this one is empty."""
     from workbench.tui.screens.continuing import ContinueScreen
 
     if await host.ask(ContinueScreen(host, argument)):
-        host.tell(f"now in {host.model.state.title}; the other session is unchanged")
+        host.show_notice(f"now in {host.model.state.title}; the other session is unchanged")
 
 
 @COMMANDS.add("rename", "rename", "give this session another title", argument="[TITLE]", why_not=read_only)
 async def rename(host: Host, argument: str) -> None:
-    """A title is an event like any other."""
+    """Change the title, by appending an event."""
     argument = argument or await asked_for(host, "rename", host.model.state.title, "The session's title.")
     if argument:
         host.model.rename(argument)
@@ -168,8 +168,8 @@ async def rename(host: Host, argument: str) -> None:
     argument="[FILE]",
 )
 async def export(host: Host, argument: str) -> None:
-    """Never over a file that is there."""
-    from workbench.session import reports  # late: it brings along what a turn needs
+    """Export the session; never overwrites a file."""
+    from workbench.session import reports  # late: it imports what a turn needs
 
     name = file_name(host.model.state.title)
     about = "A new file; .json makes OpenAI-style messages of it, all else the log itself."
@@ -179,11 +179,11 @@ async def export(host: Host, argument: str) -> None:
     path = Path(os.path.expanduser(argument))
     events = await host.from_session(reports.events)
     written = await host.in_background(partial(reports.export, events, path))
-    host.tell(f"{written:,} bytes written to {path}")
+    host.show_notice(f"{written:,} bytes written to {path}")
 
 
 def model_names() -> Iterable[str]:
-    """Our own two, then all that are known by name."""
+    """Our own two models, then those in the catalogue."""
     return [REHEARSAL, LOCAL, *Catalogue().names()]
 
 
@@ -196,11 +196,11 @@ def model_names() -> Iterable[str]:
     arguments=model_names,
 )
 async def model(host: Host, argument: str) -> None:
-    """By name, or chosen from a list."""
+    """Switch the model, by name or from a list."""
     if not argument:
         argument = await choose_model(host)
     if argument:
         host.model.switch_model(argument)
         if not host.services.settings.model and argument.partition("/")[0] != REHEARSAL:
             path = await host.in_background(partial(host.services.keep, "model", argument))
-            host.tell(f"new sessions begin with {argument} from now on: {path}")
+            host.show_notice(f"new sessions begin with {argument} from now on: {path}")

@@ -1,4 +1,4 @@
-"""Commands on what is seen."""
+"""Commands for the view."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _add_pane("compaction", "f4", "the compaction: what was summarised and what come
 
 @COMMANDS.add("split", "split", "show all panes side by side, or one at a time; the choice is kept", keys=("f5",))
 async def split(host: Host, argument: str) -> None:
-    """The next start begins with it."""
+    """Toggle the split; the next start remembers it."""
     layout = "split" if host.toggle_split() else "single"
     await host.in_background(partial(host.services.keep, "layout", layout))
 
 
 @COMMANDS.add("input", "back to the input", "leave the pane: back to the input", letters=("q",), slashes=())
 def to_input(host: Host, argument: str) -> None:
-    """As Escape does at last."""
+    """Go to the composer, as Escape does in the end."""
     host.focus_pane("chat")
 
 
 @COMMANDS.add("timeline", "timeline", "go to the line of requests and walk along it", keys=("f6",))
 def timeline(host: Host, argument: str) -> None:
-    """Its arrow keys walk."""
+    """Focus the timeline; its arrow keys step through requests."""
     host.focus_timeline()
 
 
@@ -66,7 +66,7 @@ _add_walk("newest", "right_curly_bracket", FAR, "the request that comes next: no
     arguments=lambda: PANES,
 )
 def hide(host: Host, argument: str) -> None:
-    """One pane always stays."""
+    """Hide a pane; one always stays."""
     name = next((pane for pane in PANES if pane == argument), None)
     if argument and name is None:
         raise WrongCall(f"{argument}: expected one of {', '.join(PANES)}")
@@ -80,7 +80,7 @@ def hide(host: Host, argument: str) -> None:
     letters=("comma",),
 )
 def side_requests(host: Host, argument: str) -> None:
-    """On the way along the timeline."""
+    """Toggle whether the timeline stops at side requests."""
     host.toggle_side_requests()
 
 
@@ -97,13 +97,13 @@ _add_resize("context-higher", "alt+pagedown", 0, 1, "a higher context")
 
 
 def theme_names() -> Iterable[str]:
-    """The shipped ones and the user's."""
+    """The shipped themes and the user's own."""
     return [theme.name for theme in load_themes().themes]
 
 
 @COMMANDS.add("theme", "theme", "choose the colours, which are kept", argument="[NAME]", arguments=theme_names)
 async def theme(host: Host, argument: str) -> None:
-    """By name, or chosen from a list."""
+    """Switch the theme, by name or from a list."""
     names = [*theme_names()]
     if not argument:
         kinds = {theme.name: "dark" if theme.dark else "light" for theme in load_themes().themes}

@@ -1,5 +1,4 @@
-"""Compaction in words: what comes next, what came last, what a preview and a draft say. Signs and words, never colour
-alone."""
+"""Compaction in words: what comes next, the last compaction, previews and drafts. Colour is never the only sign."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ from workbench.tui.widgets.wrapped_lines import flowing, hanging
 from workbench.views.compaction_values import CompactionView, PastOffer, RunningCompaction, progress_text
 
 Rows = list[tuple[str, str]]
-"""A report: what, and how much."""
+"""A report: names and values."""
 ABOUT_MODES: dict[Mode, str] = {
     "auto": "by itself",
     "confirm": "asks first",
@@ -31,7 +30,7 @@ COLOURS: dict[Status, str] = {"standing": "$slot-summaries", "replaced": "$quiet
 
 
 def title(view: CompactionView, width: int) -> str:
-    """The mode and the policy, with the names of both where there is room."""
+    """The mode and the policy, with labels if there is room."""
     mode, policy = f"{view.mode} ({ABOUT_MODES[view.mode]})", printable(view.policy)
     fixed = " · read-only" if view.fixed else ""
     whole = f"Compaction · mode {mode} · policy {policy}{fixed}"
@@ -42,20 +41,20 @@ def title(view: CompactionView, width: int) -> str:
 
 
 def next_line(view: CompactionView) -> Content:
-    """What happens next; where something is due, with its figures."""
+    """What happens next, with figures if something is due."""
     decision = view.decision
     if view.mode in ("off", "manual"):
         return Content.assemble(("○ ", "$quiet"), view.next)
     if decision.trigger is None:
         return Content.assemble(("▸ ", "bold"), view.next)
     sign = {"none": "‖", "ask": "?", "compact": "!"}[decision.action]
-    said = f"compaction due, but {decision.held}" if decision.held else view.next
+    text = f"compaction due, but {decision.held}" if decision.held else view.next
     figures = decision.why.removesuffix(f"; {decision.held}")
-    return Content.assemble((f"{sign} {printable(said)}", "bold $warning"), f" · {printable(figures)}")
+    return Content.assemble((f"{sign} {printable(text)}", "bold $warning"), f" · {printable(figures)}")
 
 
 def running_line(running: RunningCompaction, now: float) -> Content:
-    """How far the one is that is being made."""
+    """The progress of the running compaction."""
     before = running.progress.stage in ("selecting", "planning")
     what = ("preview" if before else "drafting") if running.draft else "compacting"
     seconds = f"{int(max(0.0, now - running.since))} s"
@@ -63,13 +62,13 @@ def running_line(running: RunningCompaction, now: float) -> Content:
 
 
 def past_line(past: PastOffer) -> Content:
-    """That a past request is looked at, and the key back."""
-    said = f"request {past.number:,} in view: {past.tokens:,} tokens"
-    return Content.assemble(("◷ ", "bold"), said, (" · } goes to the newest", "$quiet"))
+    """Says that a past request is selected, and how to go back."""
+    text = f"request {past.number:,} in view: {past.tokens:,} tokens"
+    return Content.assemble(("◷ ", "bold"), text, (" · } goes to the newest", "$quiet"))
 
 
 def would_lines(view: CompactionView, width: int) -> list[Content]:
-    """What a compaction would summarise, or could have at the past request that is in view; nothing where unknown."""
+    """What a compaction would summarise now, or at the selected past request; empty if unknown."""
     past = view.past
     if past is not None and past.would:
         then = Content.styled("compacting then would have summarised ", "$quiet")
@@ -79,24 +78,24 @@ def would_lines(view: CompactionView, width: int) -> list[Content]:
         return list(hanging(then, printable(past.nothing), width)) if past.nothing else []
     if view.would:
         return Content.assemble(("compacting now would ", "$quiet"), printable(view.would)).wrap(width)
-    if view.nothing and view.last is not None:  # before the first one, the last line says it
+    if view.nothing and view.last is not None:  # without any compaction, `last_lines` says it
         return list(hanging(Content.styled("nothing to compact: ", "$quiet"), printable(view.nothing), width))
     return []
 
 
-# What came last
+# The last compaction
 
 
 def last_lines(view: CompactionView, width: int) -> list[Content]:
-    """The figures of the newest compaction; where there is none, why. No figure is broken in two.
+    """The figures of the newest compaction, or why there is none. No figure is split by a line break.
 
-    While a request of the past is in view: of the newest before it, and how many came later.
+    For a past request: the newest compaction before it, and the number of later ones.
     """
     if view.past is not None:
         return flowing(_before_request(view, view.past), width, " · ")
     if view.failed is not None:
-        said = f"{view.failed.kind}: {printable(view.failed.message)}"
-        return Content.assemble((f"✗ failed at event {view.failed.seq}, ", "bold $error"), said).wrap(width)
+        text = f"{view.failed.kind}: {printable(view.failed.message)}"
+        return Content.assemble((f"✗ failed at event {view.failed.seq}, ", "bold $error"), text).wrap(width)
     if view.last is None:
         if view.nothing:
             return Content.assemble(("nothing to compact yet: ", "$quiet"), printable(view.nothing)).wrap(width)
@@ -127,7 +126,7 @@ def _before_request(view: CompactionView, past: PastOffer) -> Iterator[Content]:
 
 
 def figures(entry: CompactionEntry) -> str:
-    """Source to summary, as far as it was noted down."""
+    """Tokens of source and summary, as far as they were recorded."""
     noted = entry.details
     if noted.source_tokens is None or noted.summary_tokens is None:
         before, after = noted.tokens_before, noted.tokens_after
@@ -147,7 +146,7 @@ def facts_of(entry: CompactionEntry) -> str:
 
 
 def state_of(entry: CompactionEntry) -> str:
-    """What became of it."""
+    """The state of a compaction in words."""
     by = "" if entry.by is None else f" by #{entry.by}"
     return f"{STATUS_NAMES[entry.status]}{by}"
 
@@ -163,7 +162,7 @@ class Branch(NamedTuple):
 
 
 def branches(nodes: Sequence[Node], lead: str = "") -> Iterator[Branch]:
-    """The tree line by line, the newest first; below each the ones that it replaced."""
+    """The tree line by line, the newest first; below each compaction are those that it replaced."""
     for at, node in enumerate(reversed(nodes)):
         last = at == len(nodes) - 1
         top = not lead
@@ -173,7 +172,7 @@ def branches(nodes: Sequence[Node], lead: str = "") -> Iterator[Branch]:
 
 
 def branch_line(branch: Branch) -> Content:
-    """One line of the tree: what became of it, its range and figures."""
+    """One line of the tree: state, range and figures."""
     entry = branch.entry
     first, last = entry.range
     colour = COLOURS[entry.status]
@@ -197,7 +196,7 @@ def branch_line(branch: Branch) -> Content:
 
 
 def draft_rows(draft: SummaryDraft, window: int) -> Rows:
-    """The figures of a draft: what is lost first."""
+    """The figures of a draft, the losses first."""
     preview = draft.preview
     used = percent(draft.freed / max(preview.tokens_before, 1))
     freed = f"frees {draft.freed:,} ({used} of what is used, {percent(draft.freed / max(window, 1))} of the window)"
@@ -212,7 +211,7 @@ def draft_rows(draft: SummaryDraft, window: int) -> Rows:
 
 
 def fact_line(fact: Fact, word: str, seq: int | None) -> Content:
-    """Something that was lost, and where it came from."""
+    """A lost fact, and where it came from."""
     where = f"  event {seq}" if seq is not None else ""
     return Content.assemble(
         (f"{word} ", "bold $error"), (f"{fact.kind} ", "$quiet"), printable(fact.text), (where, "$quiet")
@@ -220,7 +219,7 @@ def fact_line(fact: Fact, word: str, seq: int | None) -> Content:
 
 
 def summary_of(entry: CompactionEntry) -> str:
-    """What stands for the range."""
+    """The text that replaces the range."""
     assert isinstance(entry.event.body, Compaction)
     return entry.event.body.summary
 
@@ -247,7 +246,7 @@ def status_rows(view: CompactionView) -> Rows:
 
 
 def _first_limit(view: CompactionView) -> Rows:
-    """Where two thresholds differ: which of them comes first, and why."""
+    """If two thresholds differ: which one comes first, and why."""
     policy, first = view.decision.checks.threshold, view.curve.limit
     if policy is None or not 0 < first < policy.fires_at:
         return []

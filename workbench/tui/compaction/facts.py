@@ -1,4 +1,4 @@
-"""What a summary lost, as a list: some of it can be chosen, and where each came from can be looked up."""
+"""The facts that a summary lost, as a list. Facts can be chosen, and their sources shown."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from workbench.views.compaction_values import PastAudit
 
 Word = Literal["lost", "forgot"]
 MOST = 500
-"""Facts that are listed; the figures count them all."""
+"""The most facts to list; the figures count them all."""
 
 
 class FactList(OptionList):
-    """Lost facts first, then what an earlier summary held and this one does not."""
+    """Lost facts first, then facts of an earlier summary that this one lacks."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("space", "choose", "select or unselect a lost fact", id="facts.choose"),
@@ -38,7 +38,7 @@ class FactList(OptionList):
             self.seq = seq
 
     def __init__(self, title: str, *, choosing: bool = False) -> None:
-        """`choosing`: facts can be marked, to be put back into the summary."""
+        """`choosing`: the user can choose facts to put back into the summary."""
         super().__init__(markup=False, compact=True)
         self._title = title
         self.border_title = one_line(title)
@@ -50,22 +50,22 @@ class FactList(OptionList):
         self._chosen: set[Fact] = set()
 
     def waiting(self) -> None:
-        """The audit is being made."""
+        """Show that the audit is running."""
         self.none("looking for what was lost…")
 
     def none(self, why: str) -> None:
-        """There is nothing to list."""
+        """Show why there is nothing to list."""
         self._facts = []
         self.border_title = one_line(self._title)
         self.clear_options()
         self.add_option(Option(Content.styled(printable(why), "$quiet"), disabled=True))
 
     def show(self, looked: PastAudit) -> None:
-        """Of a compaction that was made."""
+        """Show the facts of a past compaction."""
         self._fill(looked.lost, looked.forgotten, looked.kept, looked.seqs)
 
     def show_audit(self, audit: Audit, seqs: Mapping[str, int]) -> None:
-        """Of a draft; what was chosen stays chosen as long as it is lost."""
+        """Show the facts of a draft. Chosen facts stay chosen while they are lost."""
         self._chosen &= {*audit.lost, *audit.forgotten}
         self._fill(audit.lost, audit.forgotten, len(audit.kept), seqs)
 
@@ -97,11 +97,11 @@ class FactList(OptionList):
 
     @property
     def chosen(self) -> list[Fact]:
-        """Those that were marked, in order."""
+        """The chosen facts, in order."""
         return [fact for _, fact in self._facts if fact in self._chosen]
 
     def action_choose(self) -> None:
-        """Mark it, or not, and go on to the next."""
+        """Choose the fact or not, and go to the next."""
         at = self.highlighted
         if not self._choosing or at is None or at >= len(self._facts):
             return
@@ -111,7 +111,7 @@ class FactList(OptionList):
         self.action_cursor_down()
 
     def action_look(self) -> None:
-        """Where it came from."""
+        """Show where the fact came from."""
         at = self.highlighted
         if at is not None and at < len(self._facts):
             seq = self._seqs.get(self._facts[at][1].event)

@@ -1,4 +1,4 @@
-"""The compactions of a session as a tree, and each of them closely: its summary, its figures and what it lost."""
+"""The compactions of a session as a tree, and the summary, figures and lost facts of each."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from workbench.tui.widgets.text_view import text_page
 from workbench.views.compaction_values import CompactionView, PastAudit
 
 EMPTY = "no compactions yet"
-BESIDE = 100
-"""Columns from which on summary and facts stand side by side."""
+SIDE_BY_SIDE = 100
+"""From this width on, summary and facts are side by side."""
 
 
 class HistoryList(OptionList):
-    """The tree, the newest first; below each compaction the ones that it replaced."""
+    """The tree, the newest first; below each compaction are those that it replaced."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "cursor_up", "the compaction above", id="history.up", show=False),
@@ -51,7 +51,7 @@ class HistoryList(OptionList):
         self.branches: list[descriptions.Branch] = []
 
     def show(self, nodes: Sequence[Node]) -> None:
-        """Draw it anew where it changed; the mark stays on its compaction."""
+        """Update the list if it changed; the cursor stays on its compaction."""
         if nodes == self._layers:
             return
         self._layers = nodes
@@ -66,12 +66,12 @@ class HistoryList(OptionList):
 
     @property
     def marked(self) -> CompactionEntry | None:
-        """The compaction under the mark."""
+        """The compaction under the cursor."""
         at = self.highlighted
         return self.branches[at].entry if at is not None and at < len(self.branches) else None
 
     def mark(self, seq: int) -> bool:
-        """Go to the compaction of an event; whether it is there."""
+        """Go to the compaction of an event; returns whether it exists."""
         found = [at for at, each in enumerate(self.branches) if each.entry.event.seq == seq]
         if found:
             self.highlighted = found[0]
@@ -79,7 +79,7 @@ class HistoryList(OptionList):
 
 
 class HistoryScreen(Observing, ModalScreen[None]):
-    """The tree, and below it the compaction under the mark."""
+    """The tree, and below it the compaction under the cursor."""
 
     BINDING_GROUP_TITLE = "Compactions"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -98,7 +98,7 @@ class HistoryScreen(Observing, ModalScreen[None]):
     figures = query_one("#history-figures", Static)
 
     def __init__(self, host: Host, seq: int = 0, head: str = "") -> None:
-        """`seq`: the compaction to begin with; `head`: what to say above all, such as that it was made just now."""
+        """`seq`: the compaction to start with; `head`: a text above the list, such as that it was just made."""
         super().__init__(host.model)
         self._host = host
         self._seq = seq
@@ -106,7 +106,6 @@ class HistoryScreen(Observing, ModalScreen[None]):
         self._looked: dict[int, PastAudit] = {}
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
         with Vertical(id="history") as box:
             box.border_title = "compactions"
             box.border_subtitle = "u undo · U redo · o context · Tab next part · Esc closes"
@@ -118,31 +117,28 @@ class HistoryScreen(Observing, ModalScreen[None]):
                 yield FactList("lost")
 
     def on_mount(self) -> None:
-        """Begin at the list."""
         self.query_one("#history-head").display = bool(self._head)
         self.history.focus()
 
     def on_resize(self, event: Resize) -> None:
-        """Side by side where there is room."""
-        self.set_class(event.size.width >= BESIDE, "-beside")
+        self.set_class(event.size.width >= SIDE_BY_SIDE, "-beside")
 
     def watch_compaction(self, view: CompactionView | None) -> None:
-        """Show what there is by now."""
         if view is None:
             return
         self.history.show(view.history)
         if self._seq and self.history.mark(self._seq):
-            self._seq = 0  # one that was made just now may be shown a moment later
+            self._seq = 0  # one that was just made may appear a moment later
         elif self.history.highlighted is None and self.history.branches:
             self.history.highlighted = 0
-        self._look()
+        self._load_audit()
 
     @on(OptionList.OptionHighlighted, "HistoryList")
     def _marked(self) -> None:
-        self._look()
+        self._load_audit()
 
     @work(exclusive=True)
-    async def _look(self) -> None:
+    async def _load_audit(self) -> None:
         entry = self.history.marked
         if entry is None:
             self.figures.update(Content.styled(EMPTY, "$quiet"))
@@ -171,22 +167,22 @@ class HistoryScreen(Observing, ModalScreen[None]):
         self._leave_for(message.seq)
 
     def action_inspect(self) -> None:
-        """Leave for the inspector."""
+        """Close, and show the compaction in the inspector."""
         entry = self.history.marked
         if entry is not None:
             self._leave_for(entry.range[0])
 
     def _leave_for(self, seq: int) -> None:
-        """In the context, once the focus is back on the panes."""
+        """Close, and show an event in the context."""
         self.dismiss()
         self.app.call_later(self._host.show_event, seq, "inspector")
 
     def action_undo(self) -> None:
-        """Ask, and undo it; what it stood for is sent again, or what it had replaced stands again."""
+        """Ask, and undo the compaction; its range, or the compactions that it replaced, are sent again."""
         self._change(partial(undo, self._host, "undo"))
 
     def action_redo(self) -> None:
-        """The other way."""
+        """Redo the compaction."""
         self._change(partial(undo, self._host, "redo"))
 
     @work(exclusive=True, group="change")
@@ -201,11 +197,11 @@ class HistoryScreen(Observing, ModalScreen[None]):
         except WorkbenchError as error:
             self.notify(str(error), severity="error", markup=False)
         else:
-            self.query_one("#history-head").display = False  # what it says was true before
+            self.query_one("#history-head").display = False  # no longer true
 
 
 def _figures(entry: CompactionEntry, requests: Sequence[RequestMark]) -> Content:
-    """When it was made, what it did to the request, how and why, in a line or two."""
+    """When, how and why it was made, and what it did to the request, in a line or two."""
     noted, main = entry.details, is_main(requests)
     parts = [Content.styled(descriptions.state_of(entry), "bold")]
     numbered = (number for number, mark in enumerate(requests, 1) if mark.upto >= entry.event.seq and main(mark))

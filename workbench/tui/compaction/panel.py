@@ -1,6 +1,6 @@
-"""The compaction panel: what happens next and why, how the context grew, what was done last, and what can be done.
+"""The compaction panel: what happens next and why, the growth of the context, the last compaction, and the keys.
 
-The panel observes the session and posts messages (`Run`, `Jump`). It works nothing out.
+The panel observes the session and posts messages (`Run`, `Jump`). It computes nothing.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from workbench.tui.widgets.wrapped_lines import WrappedLines, hanging
 from workbench.views.compaction_values import CompactionView
 
 TALL = 18
-"""Lines from which on there is room for the history."""
+"""From this height on, there is room for the history."""
 LOW = 7
-"""Lines under which the curve makes room for descriptions."""
+"""Below this height, the curve is hidden."""
 WIDE = 100
-"""Columns from which on the curve is beside the descriptions."""
+"""From this width on, the curve is next to the descriptions."""
 TICK = 1.0
-"""Seconds between two looks at the clock while one is being made."""
+"""Seconds between updates while a compaction runs."""
 
 
 HINTS: Hints = (
@@ -47,20 +47,19 @@ HINTS: Hints = (
 
 
 class NextLine(Observing, Widget):
-    """Which trigger fires next and when; while one is being made, how far it is."""
+    """Which trigger fires next and when; while a compaction runs, its progress."""
 
     compaction = observed(lambda session: session.compaction, layout=True)
 
     def on_mount(self) -> None:
-        """The clock is only looked at while something goes on."""
+        """Create the timer, which only runs during a compaction."""
         self._clock = self.set_interval(TICK, self.refresh, pause=True)
 
     def watch_compaction(self, view: CompactionView | None) -> None:
-        """Start or stop the clock."""
+        """Start or stop the timer."""
         (self._clock.resume if view is not None and view.running is not None else self._clock.pause)()
 
     def render(self) -> Content:
-        """Words with their figures."""
         view = self.compaction
         if view is None:
             return Content()
@@ -72,26 +71,24 @@ class NextLine(Observing, Widget):
 
 
 class WouldLine(Observing, WrappedLines):
-    """What a compaction would summarise, and what it would keep: now, or at the past request in view."""
+    """What a compaction would summarise and keep: now, or at the selected past request."""
 
     compaction = observed(lambda session: session.compaction, layout=True)
 
     def lines(self, width: int) -> Sequence[Content]:
-        """The figures; nothing where they are not known."""
         return descriptions.would_lines(self.compaction, width) if self.compaction is not None else []
 
 
 class WayLine(Observing, WrappedLines):
-    """What a proxy that the session passes masks and cuts, and what that saved and cost."""
+    """What the session's proxy masks and cuts, and what that saved and cost."""
 
     compaction = observed(lambda session: session.compaction, layout=True)
 
     def watch_compaction(self, view: CompactionView | None) -> None:
-        """It takes no room where no proxy changes anything."""
+        """Hide the line if no proxy changes anything."""
         self.display = view is not None and view.way is not None
 
     def lines(self, width: int) -> Sequence[Content]:
-        """The policy, and its figures."""
         way = self.compaction.way if self.compaction is not None else None
         return list(hanging(Content.styled("on the way  ", "$quiet"), printable(str(way)), width)) if way else []
 
@@ -102,12 +99,11 @@ class LastLine(Observing, WrappedLines):
     compaction = observed(lambda session: session.compaction, layout=True)
 
     def lines(self, width: int) -> Sequence[Content]:
-        """Its figures, and what became of it."""
         return descriptions.last_lines(self.compaction, width) if self.compaction is not None else []
 
 
 class CompactionPanel(Observing, Vertical, can_focus=True):
-    """Compaction at a glance; with more room, all of it."""
+    """Compaction at a glance; with more room, also the curve and the history."""
 
     BINDING_GROUP_TITLE = "Compaction"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -125,7 +121,6 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
     history = query_one(HistoryList)
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
         with Container(classes="compaction--body"):
             with Vertical(classes="compaction--curve"):
                 yield NextLine(self.session)
@@ -137,15 +132,15 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
         yield LastLine(self.session)
 
     def hints(self) -> Hints:
-        """Its keys, the important first."""
+        """The panel's keys, the most important first."""
         return HINTS
 
     def take_focus(self) -> None:
-        """To the panel itself: its keys work anywhere in it."""
+        """Focus the panel itself: its keys work anywhere in it."""
         self.focus()
 
     def on_resize(self, event: Resize) -> None:
-        """The panel's own size decides what there is room for."""
+        """Show or hide parts by the panel's own size."""
         width, height = event.size
         self.set_class(height >= TALL or (width >= WIDE and height >= LOW), "-full")
         self.set_class(width >= WIDE and height >= LOW, "-wide")
@@ -153,7 +148,7 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
         self._set_title()
 
     def watch_compaction(self, view: CompactionView | None) -> None:
-        """The title says the mode and the policy; the history is a list of its own."""
+        """Update the title and the history."""
         self._set_title()
         self.history.show(view.history if view is not None else ())
         self.history.display = view is not None and bool(view.history)
@@ -168,5 +163,5 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
         self.post_message(Run("compactions", event.option.id or ""))
 
     def action_run(self, command: str) -> None:
-        """As its key, the palette or a slash would."""
+        """Run a command, as the palette would."""
         self.post_message(Run(command))

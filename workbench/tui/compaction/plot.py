@@ -15,17 +15,17 @@ from workbench.views.compaction_values import Curve
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 OVER = "▓"
-"""What lies above the threshold: another sign, because a colour alone says nothing."""
+"""The sign for the part above the threshold, because colour alone is not enough."""
 MADE, UNDONE, UPRIGHT, LINE = "◆", "◇", "┊", "┄"
 HERE, TRIED = "▼", "━"
-"""The request that is looked at, and the sizes under a policy that is only tried."""
+"""The selected request, and the sizes under a policy that is only tried."""
 WIDEST_BAR = 3
 LABELS = 7
-"""Columns of the figures at the left."""
+"""Columns of the scale on the left."""
 ROOM_FOR_LABELS = 36
 ROOM_FOR_FOOT = 4
 NEAR = 8
-"""A threshold more than this many times as high as the curve is not on the scale: the curve would be flat."""
+"""A threshold more than this many times the curve's height is not on the scale: the curve would be flat."""
 EMPTY = "no requests yet: their tokens are drawn here"
 
 
@@ -34,19 +34,19 @@ class PlotColumn(NamedTuple):
 
     size: int
     mark: str = ""
-    """The sign of a compaction, which has a column of its own; empty: a bar."""
+    """The sign of a compaction, which has its own column; empty: a bar."""
     tried: int = 0
     """The size under another policy; 0: none is tried."""
     here: bool = False
-    """Whether the request is looked at."""
+    """Whether this request is selected."""
 
 
 def columns(curve: Curve, width: int, here: int | None = None) -> list[PlotColumn]:
-    """At most so many columns: a bar for each size, or for several the largest, and compactions between them."""
+    """At most `width` columns: a bar for each size, or the largest of several, and compactions between them."""
     found: list[PlotColumn] = []
     marks = {at: UNDONE if undone else MADE for at, undone in curve.marks}
     if len(marks) > width // 4:
-        marks = {}  # they would hide the curve; the foot says how many there are
+        marks = {}  # they would hide the curve; the foot has their number
     for at, size in enumerate(curve.sizes):
         found.append(PlotColumn(size, "", curve.tried[at] if curve.tried else 0, at == here))
         if at in marks:
@@ -59,7 +59,7 @@ def columns(curve: Curve, width: int, here: int | None = None) -> list[PlotColum
 
 
 def _squeezed(found: Sequence[PlotColumn], width: int) -> list[PlotColumn]:
-    """Several in one: a compaction is never lost among them, and of sizes the largest counts."""
+    """Merge columns: a compaction is never lost, and the largest size counts."""
     made = []
     for at in range(width):
         several = found[at * len(found) // width : max((at + 1) * len(found) // width, at * len(found) // width + 1)]
@@ -71,18 +71,18 @@ def _squeezed(found: Sequence[PlotColumn], width: int) -> list[PlotColumn]:
 
 
 def top_of(highest: int, limit: int) -> int:
-    """What the highest row stands for: the limit is on the scale, unless all would lie flat below it."""
+    """The value of the highest row: it includes the limit, unless the curve would be flat."""
     return max(highest, limit if highest * NEAR >= limit else 0, 1)
 
 
 def limit_row(limit: int, top: int, rows: int) -> int:
-    """The row of the limit, from below; -1 where it is not on the scale."""
+    """The row of the limit, from the bottom; -1 if it is not on the scale."""
     return min(rows - 1, limit * rows // top) if 0 < limit <= top and rows > 1 else -1
 
 
 def draw(curve: Curve, width: int, height: int, here: int | None = None, number: int = 0) -> list[Content]:
-    """The plot, line by line; a foot where there is room for one. `here`: the place of the request with this number,
-    which is looked at."""
+    """The lines of the plot, with a foot if there is room. `here` and `number`: the index and the number of the
+    selected request."""
     if len(curve.sizes) < 2 or width < 8 or height < 1:
         return [Content.styled(EMPTY[: max(width, 0)], "$quiet")] if width > 0 and height > 0 else []
     labelled = width >= ROOM_FOR_LABELS and height > 1
@@ -103,9 +103,9 @@ def draw(curve: Curve, width: int, height: int, here: int | None = None, number:
 
 
 def _named(limit: int, width: int) -> str:
-    """The threshold behind the bars, with its name where there is room."""
-    said = f" compacts at {limit:,} "
-    return f"{LINE * (width - len(said) - 1)}{said}{LINE}" if width > len(said) + 1 else LINE * width
+    """The line of the threshold after the bars, with its name if there is room."""
+    label = f" compacts at {limit:,} "
+    return f"{LINE * (width - len(label) - 1)}{label}{LINE}" if width > len(label) + 1 else LINE * width
 
 
 def _cell(column: PlotColumn, row: int, rows: int, top: int, line: int) -> tuple[str, str]:
@@ -118,7 +118,7 @@ def _cell(column: PlotColumn, row: int, rows: int, top: int, line: int) -> tuple
         return TRIED, "bold $warning"
     level = column.size * rows * 8 // top - row * 8
     if level <= 0:
-        # The smallest context is more than nothing.
+        # Even the smallest context gets a visible bar.
         lowest = row == 0 and column.size > 0
         sign = EIGHTHS[1] if lowest else LINE if row == line else " "
         return sign, "$primary" if lowest else "$warning"
@@ -128,7 +128,7 @@ def _cell(column: PlotColumn, row: int, rows: int, top: int, line: int) -> tuple
 
 
 def scale_label(row: int, rows: int, top: int, limit: int, line: int) -> str:
-    """What stands at the left of a row; `line`: that of the limit."""
+    """The label at the left of a row; `line`: the row of the limit."""
     if row == line:
         return f"{number(limit, LABELS - 2):>{LABELS - 2}} {LINE}"
     if row == rows - 1 and row != line + 1:
@@ -137,7 +137,7 @@ def scale_label(row: int, rows: int, top: int, limit: int, line: int) -> str:
 
 
 def _foot(curve: Curve, on_scale: bool, named: bool, width: int, number: int) -> Content:
-    """From when to when, and what the signs mean."""
+    """The range of requests or turns, and the meaning of the signs."""
     made = sum(not mark.undone for mark in curve.marks)
     turns = "1 turn" if curve.turns == 1 else f"{curve.turns:,} turns"
     parts = [Content.styled(f"{curve.requests:,} reported in {turns}" if curve.requests else turns, "$quiet")]
@@ -166,7 +166,6 @@ class Plot(Observing, Widget):
     shown = observed(lambda session: session.shown)
 
     def render(self) -> Content:
-        """As wide and as high as there is room."""
         if self.compaction is None:
             return Content()
         curve, shown = self.compaction.curve, self.shown

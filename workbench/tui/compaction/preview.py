@@ -1,7 +1,7 @@
-"""The preview: what a compaction would do; then it is made at once, or a draft of its summary is edited and accepted.
+"""The preview: what a compaction would do. Then it is made at once, or its draft is edited and accepted.
 
-Every key that compacts by hand leads here. Nothing is changed before the user agrees, and nothing that took time or
-thought is lost by a mistaken key.
+Every key for a manual compaction opens it. Nothing changes before the user agrees, and a mistaken key does not lose a
+draft that took time or money.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from workbench.views.compaction_values import CompactionOutcome
 from workbench.views.values import FILE
 
 COUNT_PAUSE = 0.3
-"""Seconds without a key before an edited summary is counted and looked through."""
-BESIDE = 100
-"""Columns from which on summary and facts stand side by side."""
+"""Seconds after the last key until an edited summary is counted and audited."""
+SIDE_BY_SIDE = 100
+"""From this width on, summary and facts are side by side."""
 NOTHING = Content()
 
 
 class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]):
-    """One preview; its result is what came of it, or what is to be made; None where nothing is."""
+    """One preview. Its result is the outcome, or the compaction to make; None if the user left."""
 
     BINDING_GROUP_TITLE = "Preview of a compaction"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave, stop, or discard the draft", id="preview.leave"),
-        # before the text's own, which copies
+        # takes precedence over the text area's own, which copies
         Binding("y", "agree", "compact at once", id="preview.agree", priority=True),
         Binding("enter", "draft", "make the draft", id="preview.draft"),
         Binding("d", "digest", "make the draft without a model", id="preview.digest"),
@@ -75,21 +75,20 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
     buttons = query_one(ButtonLine)
 
     def __init__(self, host: Host, *, digest: bool = False) -> None:
-        """`digest`: begin with the one that asks no model."""
+        """`digest`: start with the summary that needs no model."""
         super().__init__(host.model)
         self._host = host
         self._by_digest = digest
         self._preview: CompactionPreview | None = None
         self._draft: SummaryDraft | None = None
         self._first = ""
-        """The draft as it came."""
+        """The draft before any edit."""
         self._problem = ""
         self._since = 0.0
         self._changing = asyncio.Lock()
-        """Held while lost facts are put back: whoever accepts at once accepts them too."""
+        """Held while lost facts are put back, so that accepting at once includes them."""
 
     def compose(self) -> ComposeResult:
-        """What it is, the figures, the texts, and what can be done."""
         yield Static(id="preview-title", markup=False)
         yield FigureTable(id="preview-figures")
         with Container(id="preview-parts"):
@@ -99,19 +98,17 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         yield ButtonLine()
 
     def on_mount(self) -> None:
-        """The figures come first."""
-        self.set_interval(1.0, self._told)
+        self.set_interval(1.0, self._show_progress)
         self._work_out()
 
     def on_resize(self, event: Resize) -> None:
-        """Side by side where there is room."""
-        self.set_class(event.size.width >= BESIDE, "-beside")
+        self.set_class(event.size.width >= SIDE_BY_SIDE, "-beside")
         self.call_after_refresh(self._write_title)
 
     # Stages
 
     def watch_stage(self, stage: Stage) -> None:
-        """What is shown, and what can be done."""
+        """Show the widgets and buttons of the stage."""
         drafted = stage in ("draft", "accepting")
         self.reader.display = stage in ("look", "drafting")
         self.editor.display = self.facts.display = drafted
@@ -119,7 +116,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         self._write_title()
 
     def watch_read_only(self) -> None:
-        """Of a draft for a file that became a session something else can be done."""
+        """Update the buttons: a file may have become a session."""
         if self.stage == "draft":
             self._write_buttons()
 
@@ -132,11 +129,11 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         self.buttons.buttons = offered
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """In a draft a letter is typed."""
+        """Disable letter keys while the user types in the draft."""
         return action != "agree" or (self.stage == "look" and not self.read_only)
 
     def _offers(self, name: str) -> bool:
-        """Of a file nothing is made at once, and a digest is no choice where it is the only one."""
+        """Whether a button is available. A file cannot be compacted at once; without a model, a digest is no choice."""
         if name == "agree":
             return not self.read_only
         return name != "digest" or self._has_model
@@ -152,26 +149,25 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         if self._problem:
             parts.append(Content.styled(printable(self._problem), "bold $error"))
         width = max(self.heading.size.width, 20)
-        told = 1 if self.stage != "look" else 2
-        self.heading.update(Content("\n").join([joined(parts[:told], width, " · "), *parts[told:]]))
+        shown = 1 if self.stage != "look" else 2
+        self.heading.update(Content("\n").join([joined(parts[:shown], width, " · "), *parts[shown:]]))
 
     def _fail(self, problem: str) -> None:
         self._problem = problem
         self._write_title()
 
-    def _tell(self, note: Content = NOTHING, rows: Sequence[tuple[str, str]] = ()) -> None:
-        """Under the title: a line, or figures."""
+    def _show_note(self, note: Content = NOTHING, rows: Sequence[tuple[str, str]] = ()) -> None:
+        """Show a line, or figures, under the title."""
         self.figures.note, self.figures.rows = note, tuple(rows)
 
     def watch_compaction(self) -> None:
-        """Say how far it is."""
-        self._told()
+        self._show_progress()
 
-    def _told(self) -> None:
-        """How far the figures are, or the draft."""
+    def _show_progress(self) -> None:
+        """Show the progress of the figures or of the draft."""
         view = self.compaction
         if self.stage in ("working", "drafting") and view is not None and view.running is not None:
-            self._tell(descriptions.running_line(view.running, time.monotonic()))
+            self._show_note(descriptions.running_line(view.running, time.monotonic()))
 
     # The figures
 
@@ -182,14 +178,14 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
             made = await self._host.model.compacting(lambda work: work.drafts.preview(digest))
         except WorkbenchError as error:
             self.stage = "refused"
-            self._tell(Content(printable(str(error))))
+            self._show_note(Content(printable(str(error))))
             return
         self._preview = made
-        self._look(made)
+        self._show_preview(made)
 
-    def _look(self, preview: CompactionPreview) -> None:
+    def _show_preview(self, preview: CompactionPreview) -> None:
         self.stage = "look"
-        self._tell(rows=[("facts", "working out what a summary would lose…"), *preview_rows(preview)])
+        self._show_note(rows=[("facts", "working out what a summary would lose…"), *preview_rows(preview)])
         self._foresee(preview)
         selected = preview.selected
         self.reader.show(lambda most: page(selected, most), 120 * (len(selected.items) + len(selected.beside)))
@@ -197,37 +193,37 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
 
     @work(exclusive=True, group="foresee")
     async def _foresee(self, preview: CompactionPreview) -> None:
-        """What would be lost, as far as it can be told before a model is asked."""
+        """Show what would be lost, as far as that is known without asking a model."""
         try:
             audit = await self._host.model.compacting(lambda work: work.drafts.loss(preview))
         except WorkbenchError:
-            return  # the session has changed: the draft says so
+            return  # the session has changed: the draft will say so
         if self.stage == "look" and preview is self._preview:
-            said = loss_words(audit)
+            text = loss_words(audit)
             if preview.model:
-                said = f"a summary without a model {said}; the draft shows what {preview.model} would lose"
-            self._tell(rows=[("facts", said), *preview_rows(preview)])
+                text = f"a summary without a model {text}; the draft shows what {preview.model} would lose"
+            self._show_note(rows=[("facts", text), *preview_rows(preview)])
 
     # The draft
 
     def action_agree(self) -> None:
-        """Without a draft; how far it is can be seen meanwhile."""
+        """Compact at once, without a draft."""
         if self._preview is not None:
             self.dismiss(AgreedCompaction(self._preview, not self._has_model))
 
     def action_draft(self) -> None:
-        """By the model that summarises, where there is one."""
+        """Draft the summary, with the model if there is one."""
         self._write(not self._has_model)
 
     def action_digest(self) -> None:
-        """From the text alone."""
+        """Draft the summary without a model."""
         self._write(True)
 
     def _write(self, digest: bool) -> None:
         if self.stage == "look" and self._preview is not None:
             self._problem = ""
             self.stage = "drafting"
-            self._tell(Content("getting ready…"))
+            self._show_note(Content("getting ready…"))
             self._make(self._preview, digest)
 
     @work(exclusive=True, group="work")
@@ -235,21 +231,21 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         try:
             made = await self._host.model.compacting(lambda work: work.drafts.draft(preview, digest))
         except WorkbenchError as error:
-            self._look(preview)
+            self._show_preview(preview)
             self._fail(f"no draft: {error}")
             return
-        # What a model wrote may hold what a terminal would act on.
+        # A model's text may contain control characters.
         self._first = "\n".join(printable_lines(made.summary))
-        self._take(made)
+        self._show_draft(made)
         self.editor.load_text(self._first)
         self.stage = "draft"
         self._fail("; ".join(made.problems))
         self.editor.focus()
 
-    def _take(self, draft: SummaryDraft) -> None:
-        """Another draft: its figures and its audit."""
+    def _show_draft(self, draft: SummaryDraft) -> None:
+        """Show another draft: its figures and its audit."""
         self._draft = draft
-        self._tell(rows=descriptions.draft_rows(draft, self.status.window))
+        self._show_note(rows=descriptions.draft_rows(draft, self.status.window))
         self.facts.show_audit(draft.audit, seqs_of(draft.preview.selected))
 
     @on(TextArea.Changed)
@@ -263,18 +259,18 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         await self._current()
 
     async def _current(self) -> SummaryDraft:
-        """The draft with the text as it is now."""
+        """The draft with the current text."""
         before, text = self._draft, self.editor.text
         assert before is not None
         if text == "\n".join(printable_lines(before.summary)):
             return before
         draft = await self._host.model.compacting(lambda work: work.drafts.edited(before, text))
         if text == self.editor.text:
-            self._take(draft)
+            self._show_draft(draft)
         return draft
 
     def action_add(self) -> None:
-        """What was chosen, or else all that was lost."""
+        """Put back the chosen facts, or all lost ones."""
         if self.stage == "draft":
             self._add()
 
@@ -294,15 +290,15 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         except WorkbenchError as error:
             self._fail(str(error))
             return
-        # Replaced, not loaded: ctrl+z takes it back.
-        self._take(made)
+        # Replaced, not loaded, so that Ctrl+Z undoes it.
+        self._show_draft(made)
         self.editor.replace("\n".join(printable_lines(made.summary)), (0, 0), self.editor.document.end)
         self.notify(f"{len(chosen):,} put back; Ctrl+Z in the summary undoes that", markup=False)
 
     # The end
 
     def action_accept(self) -> None:
-        """Make it stand."""
+        """Accept the draft."""
         if self.stage == "draft" and self.read_only == FILE:
             self._make_session()
         elif self.stage == "draft":
@@ -311,8 +307,8 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
 
     @work(exclusive=True, group="accept")
     async def _make_session(self) -> None:
-        """Its plan need not be the file's, so what would be summarised is looked at again there; words of one's own
-        go along."""
+        """Make a session from the file. Its plan may differ, so the preview is computed again; the user's edits are
+        kept."""
         async with self._changing:
             text = self.editor.text
         if not await self._host.make_writable():
@@ -327,12 +323,12 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
             self._fail(str(error))
 
     async def _draft_again(self, text: str) -> None:
-        """The same text as the draft of what is open now; nobody is asked for it."""
+        """Use a text as the draft for the open session, without asking a model."""
         compacting = self._host.model.compacting
         preview = await compacting(lambda work: work.drafts.preview(True))
         made = await compacting(lambda work: work.drafts.draft(preview, True))
         self._preview = preview
-        self._take(await compacting(lambda work: work.drafts.edited(made, text)))
+        self._show_draft(await compacting(lambda work: work.drafts.edited(made, text)))
         self.notify("this is your draft in the new session: Ctrl+S accepts it", markup=False)
 
     @work(exclusive=True, group="accept")
@@ -348,13 +344,13 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         self.dismiss(outcome)
 
     def action_leave(self) -> None:
-        """Stop what is being written; a draft that took time or thought is not thrown away without a question."""
+        """Stop the draft, or close; asks before a valuable draft is discarded."""
         if self.stage == "accepting":
             return
         if self.stage == "drafting":
             self.workers.cancel_group(self, "work")
             assert self._preview is not None
-            self._look(self._preview)
+            self._show_preview(self._preview)
             self._fail("stopped; nothing was changed")
         elif self.stage == "draft" and self._is_dear:
             self._throw_away()
@@ -363,7 +359,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
 
     @property
     def _is_dear(self) -> bool:
-        """Whether it was edited, or paid for; what a key brings back in a moment is not asked about."""
+        """Whether the draft is worth a question: the user edited it or paid for it."""
         return self.editor.text != self._first or (self._draft is not None and self._draft.cost != 0)
 
     @work(exclusive=True, group="leave")
@@ -392,6 +388,6 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
 
     @on(FactList.SourceWanted)
     def _source(self, message: FactList.SourceWanted) -> None:
-        """The draft stays: what the fact came from is shown over it."""
+        """Show the source of a fact over the draft."""
         if self._preview is not None:
             self.app.push_screen(SourceScreen(self._preview.selected, message.seq))

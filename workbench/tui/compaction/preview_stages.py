@@ -1,4 +1,4 @@
-"""How far a preview is, and what is said and can be done at each stage."""
+"""The stages of a preview, with the texts and actions of each."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OF_A_FILE = Button("ctrl+s", "accept", "make a session of the file, and accept i
 
 
 class AgreedCompaction(NamedTuple):
-    """What the user agreed to without a look at a draft."""
+    """A compaction that the user agreed to without seeing a draft."""
 
     preview: CompactionPreview
     digest: bool

@@ -1,4 +1,4 @@
-"""How far a compaction is that is being made; it can be stopped, or left to go on behind the panes."""
+"""The progress of a compaction. The user can stop it, or leave it running."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.host import Host
 
 TICK = 0.5
-"""Seconds between two looks at the clock."""
+"""Seconds between two updates."""
 
 
 class ProgressDialog(Observing, ModalScreen[None]):
-    """How far it is; it can be stopped, or left to go on behind the panes."""
+    """Shows the progress; the compaction can be stopped, or left running."""
 
     BINDING_GROUP_TITLE = "Compacting"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -34,24 +34,22 @@ class ProgressDialog(Observing, ModalScreen[None]):
 
     compaction = observed(lambda session: session.compaction, repaint=False)
 
-    said = query_one("#progress-said", Static)
+    label = query_one("#progress-said", Static)
 
     def __init__(self, host: Host) -> None:
         super().__init__(host.model)
         self._host = host
         self._since = time.monotonic()
         self.left = False
-        """Whether the user has turned to something else."""
+        """Whether the user left it running."""
 
     def compose(self) -> ComposeResult:
-        """One line, and what can be done."""
         with Vertical(classes="dialog") as box:
             box.border_title = "compacting"
             yield Static(id="progress-said", markup=False)
             yield ButtonLine()
 
     def on_mount(self) -> None:
-        """The line follows the clock, too."""
         self.query_one(ButtonLine).buttons = (
             Button("b", "leave", "continue in the background"),
             Button("x", "stop", "stop"),
@@ -59,16 +57,15 @@ class ProgressDialog(Observing, ModalScreen[None]):
         self.set_interval(TICK, self._draw)
 
     def watch_compaction(self) -> None:
-        """Say how far it is."""
         self._draw()
 
     def _draw(self) -> None:
         running = self.compaction.running if self.compaction is not None else None
         if running is None:
             waited = int(time.monotonic() - self._since)
-            self.said.update(Content.assemble(("⟳ ", "bold $accent"), f"getting ready · {waited} s"))
+            self.label.update(Content.assemble(("⟳ ", "bold $accent"), f"getting ready · {waited} s"))
         else:
-            self.said.update(descriptions.running_line(running, time.monotonic()))
+            self.label.update(descriptions.running_line(running, time.monotonic()))
 
     @on(ButtonLine.ButtonPressed)
     def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
@@ -76,10 +73,10 @@ class ProgressDialog(Observing, ModalScreen[None]):
         (self.action_stop if event.name == "stop" else self.action_leave)()
 
     def action_stop(self) -> None:
-        """Whoever waits for it closes this."""
+        """Stop it; the caller, which waits for the result, closes the dialog."""
         self._host.model.stop_compacting()
 
     def action_leave(self) -> None:
-        """It goes on; the panel shows how far it is."""
+        """Leave it running; the panel shows the progress."""
         self.left = True
         self.dismiss()

@@ -1,4 +1,4 @@
-"""What a compaction would summarise, as text: row by row, and one row in full."""
+"""The range that a compaction would summarise, as text: row by row, and one row in full."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.text_view import TextLine, TextPage, text_page
 
 ROW = 70
-"""Characters of a row that are shown."""
+"""The most characters of a row to show."""
 HEAD = 46
-"""Cells before what a row says."""
+"""Cells before the text of a row."""
 
 
 def page(selected: SelectedRange, most: int = 0) -> TextPage:
-    """The rows of the range in order: what is summarised, and what is kept beside it."""
+    """The rows of the range in order: those that are summarised, and those that are kept."""
     kept = {item.id for item in selected.beside}
     rows = sorted((*selected.items, *selected.beside), key=lambda item: item.unit)
     lines = [
@@ -46,7 +46,7 @@ def _few(rows: list[Item], most: int) -> list[Item]:
 
 
 def _row(item: Item, kept: bool) -> str:
-    """A word, because a colour alone says nothing."""
+    """A row; a word says whether it is kept, because colour alone is not enough."""
     word = "kept" if kept else "summarised"
     seq = "" if item.seq is None else str(item.seq)
     text = fit(item_line(item), ROW)
@@ -54,13 +54,13 @@ def _row(item: Item, kept: bool) -> str:
 
 
 def seqs_of(selected: SelectedRange) -> dict[str, int]:
-    """Where facts may come from: sequence numbers by id."""
+    """The sequence numbers of the rows, by event id."""
     found = {item.id: item.seq for item in (*selected.items, *selected.beside) if item.seq is not None}
     return {**found, **{event.id: event.seq for event in selected.previous}}
 
 
 class SourceScreen(ModalScreen[None]):
-    """One row of the range, whole."""
+    """One row of the range in full."""
 
     BINDING_GROUP_TITLE = "A source"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "close", id="source.close")]
@@ -71,14 +71,12 @@ class SourceScreen(ModalScreen[None]):
         self._seq = seq
 
     def compose(self) -> ComposeResult:
-        """The text, searchable."""
         with Vertical(id="source") as box:
             box.border_title = one_line(f"event {self._seq}")
             box.border_subtitle = "/ search · y copy · Esc closes"
             yield TextReader()
 
     def on_mount(self) -> None:
-        """As it was said."""
         reader, text = self.query_one(TextReader), self._text
         reader.show(partial(text_page, text), len(text))
         reader.view.focus()

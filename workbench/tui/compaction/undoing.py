@@ -1,4 +1,4 @@
-"""Undo and redo, as every key asks for them: a compaction is undone after a question that says what that does."""
+"""Undo and redo for all keys. Before a compaction is undone, a question says what that does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ UNASKED: tuple[Which, ...] = ("redo", "all")
 
 
 async def undo(host: Host, which: Which, seq: int | None = None) -> None:
-    """Raises Refused where there is nothing to undo; else a file becomes a session first, if the user wants that."""
+    """Undo, or redo; raises Refused if there is nothing to undo. A file becomes a session first, after a question."""
     asked = await host.from_session(partial(question_before, which=which, seq=seq))
     if host.model.state.read_only and not await host.make_writable():
         return

@@ -1,4 +1,4 @@
-"""The ledger: what we counted, what the provider reported and what it cost, request by request and turn by turn."""
+"""The ledger: our counts, the provider's reports and the cost, by request or by turn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workbench.tui.widgets.text_view import TextLine, TextPage
 from workbench.views.context_view import ContextView
 
 ROW_CHARS = 100
-"""About how long a line is."""
+"""The approximate length of a line."""
 EMPTY = "No requests yet."
 BY_REQUEST = ("request", "turn", "counted", "reported", "unattributed", "cached", "answer", "cost", "time", "model")
 BY_TURN = (
@@ -31,12 +31,12 @@ BY_TURN = (
 
 
 def cost(value: float | None) -> str:
-    """In dollars; a sum that is not known is a question mark."""
+    """A sum in dollars; a question mark if it is unknown."""
     return "?" if value is None else f"${value:.4f}"
 
 
 def _spent(total: UsageTotals, unknown: str) -> str:
-    """A sum in dollars, and how many requests are not in it; `unknown` says that of them."""
+    """A sum in dollars, and the number of requests that are not in it, followed by `unknown`."""
     if total.known_cost is None:
         return "cost unknown"
     return cost(total.known_cost) + (unknown.format(total.uncosted) if total.uncosted else "")
@@ -74,7 +74,7 @@ def _sums(name: str, total: UsageTotals, compactions: Sequence[int] | None = Non
 def page(
     ledger: Ledger | None, model: str, by: str, most: int = 0, *, requests: Sequence[RequestMark] = ()
 ) -> TextPage:
-    """The account as text: totals and calibration first, then the lines, newest first. `requests` number them."""
+    """The account as text: totals and calibration, then the lines, newest first. `requests` gives their numbers."""
     if ledger is None or not ledger.rows:
         return TextPage([TextLine(EMPTY, "quiet")])
     lines = [*_summary(ledger, model, sum(not mark.usage for mark in requests)), TextLine("")]
@@ -125,12 +125,11 @@ def _count(number: int, word: str) -> str:
 
 
 class AccountHead(Widget):
-    """What it is, and how it is told."""
+    """The title, and whether the lines are requests or turns."""
 
     by: reactive[str] = reactive("request")
 
     def render(self) -> Content:
-        """One line."""
         other = "turn" if self.by == "request" else "request"
         parts = [
             Content.styled("the ledger", "bold $primary"),
@@ -158,12 +157,11 @@ class AccountScreen(TextScreen):
         self._shown = shown
 
     def compose(self) -> ComposeResult:
-        """What it is, then the lines."""
         yield AccountHead().data_bind(AccountScreen.by)
         yield TextReader()
 
     def action_turns(self) -> None:
-        """Tell it the other way."""
+        """Switch between requests and turns."""
         self.by = "turn" if self.by == "request" else "request"
         self._fill()
 

@@ -1,4 +1,4 @@
-"""The columns of the inspector: how wide each is, their heads, what stands in them for an item, and in which styles."""
+"""The columns of the inspector: their widths and heads, and the text and styles of the cells."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from workbench.tui.widgets.cells import fit, fit_end, number
 from workbench.views.values import Live
 
 WIDE = 110
-"""From this width on there is room for the column of original sizes and for wider ones."""
+"""From this width on, there is a column of original sizes, and columns are wider."""
 BLOCKS = " ▏▎▍▌▋▊▉█"
-BESIDE = 40
-"""From this width on the last column has room for a reason beside the text."""
+ROOM_WITH_REASONS = 40
+"""From this width on, the last column has a reason next to the text."""
 ROOM_WITH_SHARES = 20
-"""Cells that must be left for what a row says, or the bars of the shares are not shown."""
+"""Share bars are shown only if this many cells are left for the text."""
 ROOM_WITH_STATES = 14
-"""Cells that must be left for it, or a state is its letter without the word."""
+"""State names are shown only if this many cells are left for the text; otherwise only the letter."""
 CHARS_PER_TOKEN = 4
-"""For an answer that is still coming in: near enough, and marked as such."""
+"""An estimate for a streaming answer, marked as such."""
 ASIDES = ("usage", "snapshot", "error")
 MARKS: dict[Mark, str] = {"added": "+", "changed": "±", "gone": "−"}
-"""A sign for what became of an item between two requests."""
+"""Signs for the change of an item between two requests."""
 NO_MARKS: Mapping[str, Mark] = {}
 
 
 class Columns(NamedTuple):
-    """Widths in cells; a column of none is left out."""
+    """Widths in cells; a column of width 0 is left out."""
 
     seq: int
     who: int
@@ -48,7 +48,7 @@ class Columns(NamedTuple):
     what: int
     gap: int
     mark: int = 0
-    """For the signs of what changed between two requests; none where nothing is compared."""
+    """The width of the change signs; 0 if nothing is compared."""
 
 
 class Cells(NamedTuple):
@@ -62,14 +62,14 @@ class Cells(NamedTuple):
     pin: str
     state: str
     text: str
-    """What it says."""
+    """The text of the item."""
     why: str = ""
-    """What became of it, beside what it says; empty where nothing did, or where there is no room."""
+    """Why it is not sent whole; empty if it is, or if there is no room."""
     mark: str = ""
 
 
 def lay_out(width: int, events: int, marked: bool = False) -> Columns:
-    """The columns of a line of so many cells, for a log of so many events."""
+    """The columns of a line of `width` cells, for a log of `events` events."""
     wide = width >= WIDE
     gap = 2 if wide else 1
     seq = max(3, len(str(events)))
@@ -89,7 +89,7 @@ ARROWS: dict[Sorting, str] = {"": "", "largest": "▼", "smallest": "▲"}
 
 
 def heads(columns: Columns, sort: Sorting = "") -> str:
-    """The line above the rows; the column they are sorted by has an arrow."""
+    """The line above the rows; the sorted column has an arrow."""
     words = [
         "#".rjust(columns.seq),
         *([" "] if columns.mark else []),
@@ -109,7 +109,7 @@ def heads(columns: Columns, sort: Sorting = "") -> str:
 
 
 def cells(row: Item, columns: Columns, share: str, mark: Mark | None = None) -> Cells:
-    """What a row shows; `share` is the bar of its share."""
+    """The cells of a row; `share` is its share bar."""
     about = "" if row.exact else "~"
     changed = row.original_tokens != row.tokens
     text, why = _what(row, columns)
@@ -127,15 +127,15 @@ def cells(row: Item, columns: Columns, share: str, mark: Mark | None = None) -> 
     )
 
 
-def _state(said: str, columns: Columns) -> str:
-    """A sign and a word; where there is no room for words, the sign."""
-    return said[:1] if columns.state == 1 else fit(said, columns.state)
+def _state(word: str, columns: Columns) -> str:
+    """The sign and the word of a state; only the sign if there is no room."""
+    return word[:1] if columns.state == 1 else fit(word, columns.state)
 
 
 def _who(row: Item) -> str:
-    """Who it is from; of what is never sent, what it is, where its text begins with that.
+    """The speaker; for an item that is never sent, its kind, if its text starts with it.
 
-    The definition of a tool must not look like a result of it.
+    The definition of a tool must not look like a result of the tool.
     """
     if row.slot == "tools":
         return f"tool {row.who}"
@@ -146,7 +146,7 @@ def _who(row: Item) -> str:
 
 
 def head_cells(group: RowGroup, by: Grouping, folded: bool, columns: Columns, total: int) -> Cells:
-    """What the head of a group shows: its name and its sums."""
+    """The cells of a group's head: its name and its sums."""
     name = group_name(by, group.key)
     count = "1 row" if len(group.rows) == 1 else f"{len(group.rows):,} rows"
     about = f"{percent(group.tokens / total, 1)} of the request" if total > 0 else ""
@@ -167,7 +167,7 @@ def head_cells(group: RowGroup, by: Grouping, folded: bool, columns: Columns, to
 
 
 def live_cells(live: Live, columns: Columns) -> Cells:
-    """What the row of the answer that is coming in shows; its tokens are a guess until the log has it."""
+    """The cells of the streaming answer; its tokens are an estimate until it is in the log."""
     size = len(live.text) + len(live.reasoning) + sum(len(call.arguments) for call in live.calls)
     text = live.text or live.reasoning
     if live.calls:
@@ -186,10 +186,10 @@ def live_cells(live: Live, columns: Columns) -> Cells:
 
 
 def _what(row: Item, columns: Columns) -> tuple[str, str]:
-    """What it says, and beside it why it is not sent so. That something is never sent is no news."""
+    """The text, and why it is not sent whole. For an item that is never sent there is no reason to show."""
     width = columns.what
     text = item_line(row)
-    if not row.edits or row.state == "aside" or width < BESIDE:
+    if not row.edits or row.state == "aside" or width < ROOM_WITH_REASONS:
         return fit(text, width), ""
     why = printable(row.edits[-1].why[:LOOKED_AT])
     if not columns.original and row.tokens != row.original_tokens:
@@ -206,43 +206,39 @@ def share_bar(part: int, whole: int, width: int) -> str:
 
 
 class Heads(Widget):
-    """The line above the rows; it stands still while they scroll."""
+    """The line above the rows, which does not scroll."""
 
     events_count: var[int] = var(0)
     marks: var[Mapping[str, Mark]] = var(NO_MARKS)
     sort: var[Sorting] = var("")
 
     def watch_sort(self) -> None:
-        """An arrow comes or goes."""
         self.refresh()
 
     def watch_events_count(self, old: int, new: int) -> None:
-        """The first column may be wider."""
         if len(str(old)) != len(str(new)):
             self.refresh()
 
     def watch_marks(self) -> None:
-        """There is one column more, or fewer."""
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """The columns' names, where the rows have their columns."""
         width = self.size.width
         columns = lay_out(width - 1, self.events_count, bool(self.marks))
         return Strip([Segment(fit(f" {heads(columns, self.sort)}", width), self.rich_style)], width)
 
 
 class Look(NamedTuple):
-    """Everything a line's picture is made of: as long as it is the same, the picture is."""
+    """Everything that a drawn line depends on; equal values are drawn the same, so lines can be cached."""
 
     what: Item | RowGroup | Live | str
     columns: Columns
     share: str = ""
-    """The bar of a row's share: it changes less often than the sum it is a share of."""
+    """The share bar; it changes less often than the total."""
     total: int = 0
-    """The whole request, for the head of a group."""
+    """Tokens of the whole request, for the head of a group."""
     chosen: bool = False
-    """The cursor is here."""
+    """Whether the cursor is on this line."""
     selected: bool = False
     mark: Mark | None = None
     by: Grouping = ""
@@ -250,7 +246,7 @@ class Look(NamedTuple):
 
 
 class ListState(NamedTuple):
-    """What is to be seen in all lines."""
+    """Everything that all lines depend on."""
 
     lines: RowLines | None
     marks: Mapping[str, Mark]
@@ -259,10 +255,10 @@ class ListState(NamedTuple):
     chosen: range
     columns: Columns
     live: Live | None
-    """The last one: no row depends on it."""
+    """The last line; no row depends on it."""
 
-    def look(self, at: int) -> Look:
-        """One line."""
+    def line_look(self, at: int) -> Look:
+        """What the line at an index depends on."""
         lines, columns = self.lines, self.columns
         count = 0 if lines is None else len(lines)
         if lines is not None and at < count:
@@ -280,16 +276,16 @@ class ListState(NamedTuple):
         return Look(self.empty if at == 0 else "", columns)
 
 
-def picture(look: Look) -> list[tuple[str, str]]:
-    """The pieces of a line, each with the names of its styles."""
-    what, columns = look.what, look.columns
+def picture(line: Look) -> list[tuple[str, str]]:
+    """The pieces of a line, each with its style names."""
+    what, columns = line.what, line.columns
     plain = state = ""
     if isinstance(what, Item):
-        made = cells(what, columns, look.share, look.mark)
+        made = cells(what, columns, line.share, line.mark)
         plain = "" if what.in_request else "quiet"
         state = what.state
     elif isinstance(what, RowGroup):
-        made = head_cells(what, look.by, look.folded, columns, look.total)
+        made = head_cells(what, line.by, line.folded, columns, line.total)
         plain = state = "group"
     else:
         assert isinstance(what, Live)
@@ -297,9 +293,9 @@ def picture(look: Look) -> list[tuple[str, str]]:
         state = "live"
     gap = " " * columns.gap
     return [
-        ("▌" if look.chosen else "┃" if look.selected else " ", "share"),
+        ("▌" if line.chosen else "┃" if line.selected else " ", "share"),
         (made.seq + gap, "quiet"),
-        (made.mark + gap if columns.mark else "", look.mark or ""),
+        (made.mark + gap if columns.mark else "", line.mark or ""),
         (made.who + gap + made.tokens + gap, plain),
         (made.original + gap if columns.original else "", "quiet"),
         (made.share + gap if columns.share else "", "share"),

@@ -1,4 +1,4 @@
-"""Deciding about rows: what is chosen, what a change of it would do, and the user's word on it."""
+"""Deciding about rows: the chosen rows, the preview of a change, and the user's agreement."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from workbench.views.context_view import ContextView
 from workbench.views.values import FILE
 
 MOST_CHOSEN = 20_000
-"""Rows that one decision, or one copy, may speak of."""
+"""The most rows in one decision or copy."""
 
 
 class DecidingPane(Observing, Vertical):
-    """A pane with rows that can be pinned, masked, excluded and restored; nothing is done before the user agrees."""
+    """A pane with rows that can be pinned, masked, excluded and restored after the user agrees."""
 
     shown = observed(lambda session: session.shown, repaint=False)
     asked: var[OverridePreview | None] = var(None)
-    """What the user is asked about; nothing is done before Enter."""
+    """The change that waits for the user's Enter."""
 
     row_list = query_one(RowList)
     treemap = query_one(Treemap)
@@ -48,7 +48,7 @@ class DecidingPane(Observing, Vertical):
         return [item for item in items if item is not None]
 
     def action_decide(self, verb: Verb) -> None:
-        """Ask before anything is changed, with what it would do."""
+        """Show what a change would do, and ask."""
         self._decide(verb, self._chosen())
 
     def _decide(self, verb: Verb, items: list[Item]) -> None:
@@ -67,13 +67,13 @@ class DecidingPane(Observing, Vertical):
         self._preview(shown, choice)
 
     def _as_now(self, items: list[Item]) -> list[Item]:
-        """The same events, with what became of them by now."""
+        """The same events with their current states."""
         rows = self.shown.plan.rows if self.shown is not None else ()
         seqs = {item.seq for item in items if item.seq is not None}
         return [row for row in rows if row.seq in seqs]
 
     def _changeable(self, then: Callable[[], None]) -> ContextView | None:
-        """What is shown, if something can be decided about it; of a file a session is made, and `then` goes on."""
+        """The view if it can be changed; for a file, a session is made first, and `then` is called."""
         shown = self.shown
         if shown is None:
             return None
@@ -89,7 +89,7 @@ class DecidingPane(Observing, Vertical):
         return shown
 
     def action_free(self, order: str) -> None:
-        """What could be masked to free space: a command, because it may have to replay the log."""
+        """Run the command that lists what could be masked; it may have to replay the log."""
         self.post_message(Run("free", order))
 
     @work(exclusive=True, group="preview")
@@ -117,7 +117,7 @@ class DecidingPane(Observing, Vertical):
             self.post_message(Decide(*decision, joined=at > 0))
 
     def _forget(self) -> None:
-        """No question, and nothing to tell."""
+        """Clear the question and the notice."""
         self.workers.cancel_group(self, "preview")
         self.asked = None
         self.row_list.notice = None

@@ -1,4 +1,4 @@
-"""One item in full: what it was, what is sent of it, what was cut, its tokens, and why."""
+"""One item in full: its original text, what is sent, what was cut and why, and its tokens."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from workbench.views.context_view import SessionQueries
 
 
 class DetailTabs(Widget):
-    """What the item is, and the ways to look at it."""
+    """The item's title and the tabs."""
 
     item: reactive[Item | None] = reactive(None)
     tab: reactive[str] = reactive("")
     missing: reactive[bool] = reactive(False)
 
     def render(self) -> Content:
-        """Two lines; the tab that is shown stands in brackets, so that it is told without colour."""
+        """Two lines; the current tab is in brackets, so that it is visible without colour."""
         item = self.item
         if item is None:
             return Content("\n")
@@ -64,8 +64,6 @@ class DetailTabs(Widget):
 
 
 class Detail(Vertical):
-    """The pane that shows an item."""
-
     BINDING_GROUP_TITLE = "Detail of a row"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right,l", "turn(1)", "the next view", id="detail.next"),
@@ -75,11 +73,11 @@ class Detail(Vertical):
     item: var[Item | None] = var(None)
     queries: var[SessionQueries | None] = var(None)
     request: var[int] = var(0)
-    """Tokens of the request that the item is a share of."""
+    """Tokens of the item's request."""
     tab: var[str] = var("")
-    """What is shown; the user's choice holds from row to row until the pane is closed."""
+    """The current tab; the user's choice is kept from row to row until the pane is closed."""
     missing: var[bool] = var(False)
-    """Whether the request that is shown has no such item; `item` is then what it was in another."""
+    """Whether the selected request lacks the item; then `item` is from another request."""
 
     reader = query_one(TextReader)
 
@@ -89,18 +87,17 @@ class Detail(Vertical):
         self._since = ""
 
     def compose(self) -> ComposeResult:
-        """What it is, then the text."""
         yield DetailTabs().data_bind(Detail.item, Detail.tab, Detail.missing)
         yield TextReader()
 
     def open(self, item: Item) -> None:
-        """Show an item, first what one most likely wants to see of it."""
+        """Show an item, with the most useful tab first."""
         self._picked = False
         self.tab = ""
         self.show(item)
 
     def show(self, item: Item | None) -> None:
-        """Show another item; the same one, planned again, is read on where it was."""
+        """Show another item; the scroll position is kept for the same item in a new plan."""
         if item == self.item and self.tab and not self.missing:
             return
         self.item, self.missing = item, False
@@ -113,7 +110,7 @@ class Detail(Vertical):
 
     @work(exclusive=True)
     async def _find_since(self, item: Item) -> None:
-        """Add from which request on it is so, unless somebody is reading further down by then."""
+        """Add since which request it has its state, unless the user has scrolled down by then."""
         queries, seq = self.queries, item.seq
         if queries is None or seq is None or item.state in ("sent", "aside"):
             return
@@ -122,18 +119,18 @@ class Detail(Vertical):
             self._fill()
 
     def miss(self) -> None:
-        """The request that is shown does not have the item."""
+        """Show that the selected request lacks the item."""
         self.missing = True
         self._fill()
 
     def action_tab(self, tab: str) -> None:
-        """Look at the item another way."""
+        """Show another tab."""
         self._picked = True
         self.tab = tab
         self._fill()
 
     def action_turn(self, by: int) -> None:
-        """Go through the ways to look at it."""
+        """Show the next or previous tab."""
         keys = [tab.key for tab in TABS]
         at = keys.index(self.tab) if self.tab in keys else 0
         self.action_tab(keys[(at + by) % len(keys)])

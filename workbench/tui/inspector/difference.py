@@ -1,4 +1,4 @@
-"""What was cut: the original of an item beside what is sent of it."""
+"""The difference between an item's original text and what is sent."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Literal, NamedTuple
 from workbench.context.compare import same_start
 
 CONTEXT = 3
-"""Lines that stay around what changed."""
+"""Lines of context around a change."""
 MOST = 400
-"""Lines on either side up to which what lies between is compared line by line; the time grows with their product."""
+"""Up to this many lines on either side are compared line by line; the time grows with their product."""
 SNAP = 200
-"""A cut this near behind the beginning of a line is told with the whole line."""
+"""If a cut is at most this many characters after the start of a line, the whole line is shown."""
 
 
 class DiffPiece(NamedTuple):
-    """A part of both texts, or of one of them."""
+    """A part of both texts, or of one."""
 
     kind: Literal["same", "removed", "added"]
     text: str
 
 
 def difference(original: str, sent: str) -> list[DiffPiece]:
-    """The original as pieces that stayed, went and came.
+    """The original as pieces that were kept, removed and added.
 
-    What both begin and end with is found first. That is all there is to a truncation, however long the text; only a
+    The common beginning and end are found first. For a truncation that is enough, however long the text is. Only a
     short rest is compared line by line.
     """
     start = _line_start(original, same_start(original, sent))
@@ -47,7 +47,7 @@ def _line_start(text: str, at: int) -> int:
 
 
 def _line_end(text: str, size: int) -> int:
-    """How much of the end both have, from the beginning of a line on where one is near."""
+    """The length of the common end, from the start of a line on if one is near."""
     at = len(text) - size
     line = text.find("\n", at) + 1
     return len(text) - line if line and line - at <= SNAP and at else size
@@ -67,7 +67,7 @@ def _middle(old: str, new: str) -> Iterator[DiffPiece]:
 
 
 def _long(before: list[str], after: list[str]) -> Iterator[DiffPiece]:
-    """Too much to compare: a header that was put first is looked for, and the rest is told as a whole."""
+    """Texts too long to compare: find an added header, and show the rest as one piece."""
     header = 1 if len(after) > 1 and before[:1] == after[1:2] else 0
     kept = 0
     while header and kept < min(len(before), len(after) - header) and before[kept] == after[header + kept]:

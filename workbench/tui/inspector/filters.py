@@ -1,4 +1,4 @@
-"""The filter line: `state:masked tool:run_command >2000 "exact text" text`. All terms must hold."""
+"""The filter line: `state:masked tool:run_command >2000 "exact text" text`. All terms must match."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Test = Callable[[Item], bool]
 
 KEYS = ("state:", "tool:", "role:", "slot:", "kind:", "turn:", "pinned:")
 FORMS = f'{" ".join(KEYS)} >2000 sent>2000 <1k "exact text" word; - before a term: not'
-"""What a filter may be made of, in a line."""
+"""The forms of a term, in a line."""
 STATES = tuple(map(state_words, SIGNS))
 
 _TERM = re.compile(r'(-?)(?:"([^"]*)"|((?:[^\s"]|"[^"]*")+))')
@@ -26,25 +26,25 @@ _TURNS = re.compile(r"(\d+)(?:-(\d*))?")
 
 
 class Filter(NamedTuple):
-    """A filter that was understood."""
+    """A parsed filter."""
 
     text: str = ""
-    """As it was typed."""
+    """The filter as typed."""
     tests: tuple[Test, ...] = ()
     all: bool = False
-    """Whether it asks for what is never sent, which is not listed otherwise."""
+    """Whether it asks for items that are never sent; they are not listed otherwise."""
 
     def holds(self, row: Item) -> bool:
-        """Whether a row is to be seen."""
+        """Whether a row matches."""
         return all(test(row) for test in self.tests)
 
     def __bool__(self) -> bool:
-        """A filter without terms hides nothing."""
+        """Whether there are terms; without any, nothing is hidden."""
         return bool(self.tests)
 
 
 def parse(text: str) -> Filter:
-    """Understand a filter line, or say in a line what was expected."""
+    """Parse a filter line; raises WrongCall with what was expected."""
     if text.count('"') % 2:
         raise WrongCall('a closing " is missing')
     tests: list[Test] = []
@@ -59,7 +59,7 @@ def parse(text: str) -> Filter:
 
 
 def help_on(text: str) -> str:
-    """What may stand where one types: all terms, or the values of the term that is begun; empty where it has one."""
+    """Help for the last word: all terms, or the values of a term that was begun; empty if it is complete."""
     begun = text.rpartition(" ")[2].lstrip("-")
     if not begun:
         return FORMS
@@ -93,7 +93,7 @@ def _size(word: str) -> Test:
 
 
 def _one_of(field: str, words: tuple[str, ...], value: str) -> partial[bool]:
-    """A field with a few values of its own; the beginning of a word is enough."""
+    """A field with a few fixed values; the beginning of a value is enough."""
     wanted: set[str] = set()
     for part in value.lower().split(","):
         found = {word for word in words if part and word.startswith(part)}
@@ -104,7 +104,7 @@ def _one_of(field: str, words: tuple[str, ...], value: str) -> partial[bool]:
 
 
 def _named(field: str, value: str) -> Test:
-    """A field whose values nobody knows beforehand: a part of one is enough."""
+    """A field with any values; a part of a value is enough."""
     if not value:
         raise WrongCall(f"{field}: expected a name, as in {field}:{'run_command' if field == 'tool' else 'user'}")
     return partial(_holds_any, field, tuple(value.lower().split(",")))
@@ -126,14 +126,14 @@ def _pin(value: str) -> Test:
 
 
 def _state(value: str) -> Test:
-    """By its name on the screen, or in the data."""
+    """A state, by its name on the screen or in the data."""
     parts = value.lower().replace("_", " ").replace("-", " ").split(",")
     found = _one_of("state", STATES, ",".join(state_words(part) for part in parts))
     return partial(_is_in, "state", frozenset("aside" if state == "not sent" else state for state in found.args[1]))
 
 
 def _is_of_asides(test: Test) -> bool:
-    """Whether a test names what is never sent."""
+    """Whether a test asks for items that are never sent."""
     return isinstance(test, partial) and test.func is _is_in and "aside" in test.args[1]
 
 
@@ -159,7 +159,7 @@ _HELP = {
 }
 
 
-# The tests themselves: plain functions, because they are called once per row of a hundred thousand
+# The tests: plain functions, because they are called for each of perhaps a hundred thousand rows
 
 
 def _not(test: Test, row: Item) -> bool:

@@ -1,4 +1,4 @@
-"""The line under the rows: what a change would do, what is chosen, filtered or hidden."""
+"""The line under the rows: the effect of a change, the chosen, filtered and hidden rows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from workbench.tui.inspector.overrides import OverridePreview
 from workbench.tui.widgets.cells import joined
 
 MUCH = 1_000
-"""Tokens beside the rows that came or went: fewer are a difference in counting."""
+"""A smaller change in tokens outside the rows is a difference in counting."""
 SEVERAL = {"snapshot": "snapshots", "error": "errors"}
-"""Of what is never sent, what can be counted."""
+"""Plurals of the kinds that are never sent."""
 
 
 def question(preview: OverridePreview, width: int) -> Content:
-    """What a change would do, before it is made, and the keys that answer, which are never left out."""
+    """What a change would do, and the keys to answer, which are never left out."""
     choice, effect = preview.choice, preview.effect
     first = choice.decisions[0]
     what = f"event {first.first}" if choice.rows == 1 else f"{choice.rows:,} items"
@@ -46,7 +46,7 @@ def _frees(effect: Effect) -> str:
 
 
 def _cache(effect: Effect) -> tuple[str, ...]:
-    """What becomes of the prompt cache, from the fullest form to the shortest."""
+    """The effect on the prompt cache, from the longest form to the shortest."""
     if effect.first_changed is None:
         return "no change to the request; prompt cache kept", "prompt cache kept"
     if not effect.rewritten:
@@ -59,7 +59,7 @@ def _cache(effect: Effect) -> tuple[str, ...]:
 
 
 def changed(found: RequestChanges, width: int) -> Content:
-    """What is different from the request before."""
+    """The changes since the request before."""
     if found.effect.first_changed is None:
         return Content("the same request as the one before")
     parts = []
@@ -76,13 +76,13 @@ def changed(found: RequestChanges, width: int) -> Content:
     if found.effect.rewritten:
         parts.append(Content(f"first changed token {found.effect.first_changed:,}"))
         parts.append(Content(f"invalidates {found.effect.rewritten:,} cached tokens"))
-    elif found.beside > -MUCH:  # else something went from the middle of it
+    elif found.beside > -MUCH:  # otherwise something was removed from the middle
         parts.append(Content("prompt cache kept"))
     return joined(parts, width)
 
 
 def arranged(lines: RowLines, width: int) -> Content:
-    """How the rows are shown, where they are not as they are."""
+    """How the rows are filtered, sorted and grouped, if they are."""
     wish = lines.wish
     parts = []
     if wish.filter:
@@ -98,7 +98,7 @@ def arranged(lines: RowLines, width: int) -> Content:
 
 
 def chosen(rows: int, tokens: int | None, original: int | None, width: int) -> Content:
-    """What is chosen, with its sum once that is known."""
+    """The chosen rows, with their sum once it is known."""
     parts = [Content.styled(f"{counted(rows, 'item')} chosen", "bold $accent")]
     if tokens is not None:
         parts.append(Content(f"{tokens:,} tokens"))
@@ -109,7 +109,7 @@ def chosen(rows: int, tokens: int | None, original: int | None, width: int) -> C
 
 
 def hidden(asides: Mapping[str, int], listed: bool, width: int) -> Content:
-    """How many rows are of what is never sent, and the key that shows or hides them."""
+    """The number of items that are never sent, and the key that shows or hides them."""
     most_first = sorted(asides.items(), key=lambda kind: -kind[1])
     each = ", ".join(counted(count, name, SEVERAL.get(name, name)) for name, count in most_first)
     count = f"{sum(asides.values()):,} {'never sent' if listed else 'hidden'}: {each}"

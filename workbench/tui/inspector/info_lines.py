@@ -14,26 +14,25 @@ from workbench.views.context_view import COUNTING, ContextView, unattributed_wor
 
 
 class VerdictLine(Observing, Widget):
-    """Why it cannot be sent, and what to be warned of. It takes no room where there is nothing to say."""
+    """Why the request cannot be sent, and warnings. Takes no room if there are none."""
 
     shown = observed(lambda session: session.shown)
 
     def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:
-        """More or fewer lines need another height; anything else none."""
-        if new is not None and (old is None or _said(old) != _said(new)):
-            self.display = bool(_said(new))
+        """Lay out again only if the number of lines changed."""
+        if new is not None and (old is None or _messages(old) != _messages(new)):
+            self.display = bool(_messages(new))
             self.refresh(layout=True)
 
     def render(self) -> Content:
-        """A line each."""
         if self.shown is None:
             return Content()
         return Content("\n").join(
-            Content.styled(printable(line), f"bold {colour}") for line, colour in _said(self.shown)
+            Content.styled(printable(line), f"bold {colour}") for line, colour in _messages(self.shown)
         )
 
 
-def _said(shown: ContextView) -> list[tuple[str, str]]:
+def _messages(shown: ContextView) -> list[tuple[str, str]]:
     status, why = shown.plan.verdict
     colour = "$warning" if status == "waiting" else "$error"
     lines = [] if status == "fits" else [(f"● {status.replace('_', ' ')}  {why}", colour)]
@@ -41,14 +40,14 @@ def _said(shown: ContextView) -> list[tuple[str, str]]:
 
 
 class TotalsLine(Observing, Widget):
-    """The sums, as far as the line reaches."""
+    """The sums that fit into the line."""
 
     shown = observed(lambda session: session.shown)
     order: reactive[RowOrder] = reactive(RowOrder())
-    """How the rows are shown: the items are counted as they are listed, and not at all where a filter counts them."""
+    """The order of the rows: it decides which items are counted; with a filter, none."""
 
     def render(self) -> Content:
-        """One line, the important first."""
+        """One line, the most important sum first."""
         if self.shown is None:
             return Content()
         plan = self.shown.plan
@@ -72,7 +71,7 @@ class TotalsLine(Observing, Widget):
 
 
 def _rest(plan: ContextPlan) -> tuple[str, str]:
-    """What was reported and is in no row, or the other way round; and what that is."""
+    """The difference between the report and the rows, and what it is."""
     tokens = plan.unattributed
     if not tokens:
         return "", ""

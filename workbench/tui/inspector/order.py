@@ -1,7 +1,7 @@
-"""Which lines the inspector has: all rows as they are, or filtered, sorted and grouped. Knows nothing of the screen.
+"""The lines of the inspector: all rows in order, or filtered, sorted and grouped. Independent of the screen.
 
-The plain order is made without looking at a row. Every other takes one pass over all of them, in a thread, and leaves
-an array of row numbers behind; folding a group then looks at the groups alone.
+The plain order needs no pass over the rows. Any other takes one pass over all rows, in a thread, and makes an array of
+row numbers; after that, folding a group only touches the groups.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ SORTINGS: tuple[Sorting, ...] = ("", "largest", "smallest")
 
 
 REST = "unattributed"
-"""The id of the row of what is in the request and in no other row."""
+"""The id of the row for tokens that are in no other row."""
 TOOLS = "tools"
 """The key of the group of tool definitions in the order of the request."""
 AS_SENT = frozenset({TOOLS})
-"""What is folded where the rows stand as they are sent."""
+"""The groups that are folded in the order of the request."""
 LOOK_UP = 256
-"""After so many rows a pass asks whether it is still wanted."""
+"""A pass checks after this many rows whether it is still wanted."""
 NEAR = 64
-"""How far around its old place an item is looked for under a new plan; summaries and notices move it by a few rows."""
+"""How far from its old index an item is searched in a new plan; summaries and notices move it by a few rows."""
 
 
 class RowOrder(NamedTuple):
-    """How the rows are to be shown."""
+    """How to show the rows."""
 
     filter: Filter = Filter()
     group: Grouping = ""
     sort: Sorting = ""
     all: bool = False
-    """Whether what is never sent (usage, snapshots) is listed as well."""
+    """Whether to list items that are never sent (usage, snapshots), too."""
 
     @property
     def is_plain(self) -> bool:
-        """Whether it takes no pass over the rows."""
+        """Whether it needs no pass over the rows."""
         return not (self.filter or self.group or self.sort)
 
 
@@ -64,11 +64,11 @@ class RowGroup(NamedTuple):
     tokens: int = 0
     original_tokens: int = 0
     about: str = ""
-    """What its head says beside the figures."""
+    """The text of its head after the figures."""
 
 
 def listed(plan: ContextPlan, rest: str, everything: bool = False) -> PlanRows:
-    """The rows of a plan; what is in the request and in none of them is the last of those in every request."""
+    """The rows of a plan. Tokens that are in no row get a row after those that are in every request."""
     tokens, rows = plan.unattributed, plan.rows if everything else plan.rows.candidates()
     if not tokens:
         return rows
@@ -82,7 +82,7 @@ def listed(plan: ContextPlan, rest: str, everything: bool = False) -> PlanRows:
 
 
 def _explained(plan: ContextPlan) -> str:
-    """Where the figure of what is in no row comes from."""
+    """Explains the number of tokens that are in no row."""
     tokens, rows = plan.unattributed, plan.totals.tokens
     if plan.reported is None:
         return (
@@ -114,7 +114,7 @@ class RowLines:
         groups: Sequence[RowGroup],
         folded: frozenset[str],
     ) -> None:
-        """A group without a name has no head."""
+        """A group with an empty key has no head."""
         self.plan = plan
         self.rows = rows
         self.wish = wish
@@ -136,11 +136,11 @@ class RowLines:
 
     @property
     def matches(self) -> int:
-        """How many rows there are, folded ones included."""
+        """The number of rows, including folded ones."""
         return self._counts[-1]
 
     def position(self, line: int) -> int:
-        """Which of the matching rows, folded ones included, stands in a line; for a head: the first under it."""
+        """The index of a line's row among all matching rows; for a head, the index of its first row."""
         at = bisect_right(self._starts, line) - 1
         return self._counts[at] + max(0, line - self._starts[at] - _head(self.groups[at]))
 
@@ -149,21 +149,21 @@ class RowLines:
         return self.groups[bisect_right(self._counts, position) - 1]
 
     def line_at(self, position: int) -> int:
-        """The line of a matching row; its group's head where that is folded."""
+        """The line of a matching row; the head of its group if that is folded."""
         at = bisect_right(self._counts, position) - 1
         if self.groups[at].key in self.folded:
             return self._starts[at]
         return self._starts[at] + _head(self.groups[at]) + position - self._counts[at]
 
     def item(self, line: int) -> Item | None:
-        """The item of a line; None for a head, or where there is no such line."""
+        """The item of a line; None for a head or a line that does not exist."""
         if not 0 <= line < len(self):
             return None
         row = self[line]
         return self.rows[row] if isinstance(row, int) else None
 
     def line_of(self, row: int) -> int | None:
-        """The line of a row; its group's head where it is folded, None where it was filtered out."""
+        """The line of a row; the head of its group if that is folded; None if it is filtered out."""
         for start, group in zip(self._starts, self.groups, strict=False):
             try:
                 within = group.rows.index(row)
@@ -178,14 +178,14 @@ class RowLines:
 
 
 def _head(group: RowGroup) -> int:
-    """The lines of its head."""
+    """The number of lines of a group's head: 0 or 1."""
     return 1 if group.key else 0
 
 
 def plain(
     plan: ContextPlan, rest: str = "", wish: RowOrder = AS_THEY_ARE, folded: frozenset[str] = AS_SENT
 ) -> RowLines:
-    """The rows in the order of the request, its tools under one head; `rest` says what is in none of them."""
+    """The rows in the order of the request, with the tools under one head; `rest` describes tokens in no row."""
     rows = listed(plan, rest, wish.all)
     tools = rows.tools
     if len(tools) < 2:
@@ -198,7 +198,7 @@ def plain(
 
 
 def near(old: RowLines | None, new: RowLines | None, place: int) -> int:
-    """Where an item is now, if it is near its old place; else that place."""
+    """The new line of an item if it is near its old line; otherwise the old line."""
     was = old.item(place) if old is not None else None
     if was is not None and new is not None:
         for away in range(NEAR):
@@ -210,24 +210,22 @@ def near(old: RowLines | None, new: RowLines | None, place: int) -> int:
 
 
 class Gathered:
-    """The rows of a group as they are found."""
+    """Collects the rows of a group."""
 
     def __init__(self) -> None:
         self.rows: array[int] = array("L")
         self.sizes: array[int] = array("Q")
-        """Tokens as sent, row by row; what is not sent comes by its original size."""
+        """Tokens as sent for each row; for an item that is not sent, its original tokens."""
         self.tokens = 0
         self.original_tokens = 0
 
     def add(self, number: int, row: Item) -> None:
-        """One row more."""
         self.rows.append(number)
         self.sizes.append((max(0, row.tokens) << 32) + min(max(0, row.original_tokens), 0xFFFFFFFF))
         self.tokens += row.tokens
         self.original_tokens += row.original_tokens
 
     def group(self, key: str, sort: Sorting) -> RowGroup:
-        """All of them, in order."""
         rows = self.rows
         if sort:
             order = sorted(range(len(rows)), key=self.sizes.__getitem__, reverse=sort == "largest")
@@ -242,7 +240,7 @@ def arrange(
     stop: Callable[[], bool] = lambda: False,
     rest: str = "",
 ) -> RowLines | None:
-    """Filter, sort and group: one pass over all rows. None where `stop` said that nobody wants it any more."""
+    """Filter, sort and group in one pass over all rows; None if `stop` returned True."""
     if wish.is_plain:
         return plain(plan, rest, wish, folded)
     rows = listed(plan, rest, wish.all or wish.filter.all)
@@ -261,7 +259,6 @@ def arrange(
 
 
 def group_name(by: Grouping, key: str) -> str:
-    """What a group is called."""
     if by == "turn":
         return "before turn 1" if key == "0" else f"turn {key}"
     return state_words(key)
@@ -271,12 +268,12 @@ _RANKS: dict[str, int] = {name: at for at, name in enumerate((*SLOTS[:4], REST, 
 
 
 def _rank(key: str) -> tuple[int, int]:
-    """Slots and states in their own order, turns by number."""
+    """The order of groups: slots and states in their own order, turns by number."""
     return (0, int(key)) if key.lstrip("-").isdigit() else (1, _RANKS.get(key, len(_RANKS)))
 
 
 def find(lines: RowLines, wanted: Filter) -> array[int]:
-    """Which of the matching rows, by their place among them, a search finds: one pass over all of them."""
+    """The indexes of the matching rows that a search finds, in one pass."""
     rows = lines.rows
     if lines.wish.is_plain:
         return array("L", (number for number, row in enumerate(rows) if wanted.holds(row)))
@@ -285,6 +282,6 @@ def find(lines: RowLines, wanted: Filter) -> array[int]:
 
 
 def sums(lines: RowLines, chosen: range) -> tuple[int, int, int]:
-    """Of some lines: how many rows they are, and their tokens, as sent and if whole."""
+    """The number of rows in some lines, and their tokens as sent and in the original."""
     items = [item for item in map(lines.item, chosen) if item is not None]
     return len(items), sum(item.tokens for item in items), sum(item.original_tokens for item in items)

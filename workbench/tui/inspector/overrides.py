@@ -1,4 +1,4 @@
-"""What the user wants of rows, as overrides: which action, on which events, and why not. Knows no widget."""
+"""Turns the user's wish for rows into overrides, or says why not. Independent of widgets."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from workbench.context.compare import Effect, effect
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.log.events import OverrideAction
-from workbench.views.context_view import OverrideWish, SessionQueries, runs
+from workbench.views.context_view import OverrideWish, SessionQueries, merge_overrides
 from workbench.views.row_lookup import row_of
 
 Verb = Literal["pin", "mask", "exclude", "restore"]
 BACK: dict[str, OverrideAction] = {"pin": "unpin", "mask": "unmask", "exclude": "include"}
 MOST_RUNS = 50
-"""A choice in more pieces than this would fill the log with overrides."""
+"""The most overrides of one choice, because each is an event in the log."""
 
 
 class ProposedOverrides(NamedTuple):
-    """What is to be done, before the user has agreed to it."""
+    """Overrides that the user has not agreed to yet."""
 
     decisions: tuple[OverrideWish, ...]
     rows: int
@@ -29,22 +29,22 @@ class ProposedOverrides(NamedTuple):
 
 
 class OverridePreview(NamedTuple):
-    """What a choice would do."""
+    """The effect of proposed overrides."""
 
     choice: ProposedOverrides
     effect: Effect
     fits: bool
     """Whether the request could still be sent."""
     nothing: bool
-    """Whether it would change nothing at all."""
+    """Whether it would change nothing."""
     size: int = 0
-    """Tokens of the request as it is."""
+    """Tokens of the current request."""
 
 
 def choose(verb: Verb, items: Sequence[Item], queries: SessionQueries) -> ProposedOverrides:
-    """The overrides for a wish; a WrongCall says why there are none.
+    """The overrides for a wish; raises WrongCall if there are none.
 
-    A wish that all rows have fulfilled already is the wish to take it back.
+    If all rows are already as wished, the wish is to undo that.
     """
     if not items:
         raise WrongCall("there is no row here")
@@ -59,16 +59,16 @@ def choose(verb: Verb, items: Sequence[Item], queries: SessionQueries) -> Propos
         raise WrongCall(why)
     actions = _actions(verb, able)
     decided = [(item.seq, action) for item, action in actions if item.seq is not None]
-    found = runs(queries, decided)
+    found = merge_overrides(queries, decided)
     if len(found) > MOST_RUNS:
         raise WrongCall(f"{len(found)} separate pieces are chosen; expected at most {MOST_RUNS} at once")
     kinds = {decision.action for decision in found}
-    told = found[0].action if len(kinds) == 1 and verb != "restore" else verb
-    return ProposedOverrides(tuple(found), len(decided), told)
+    verb_shown = found[0].action if len(kinds) == 1 and verb != "restore" else verb
+    return ProposedOverrides(tuple(found), len(decided), verb_shown)
 
 
 def why_not(verb: Verb, item: Item) -> str:
-    """Why an override would do nothing to a row; empty where it may do something."""
+    """Why an override would have no effect on a row; empty if it may have one."""
     if item.seq is None:
         what = "a summary cannot be changed here: undo its compaction" if item.kind == "summary" else ""
         return what or "the policy added this row: there is no event behind it that could be changed"
@@ -103,7 +103,7 @@ def _is_done(verb: Verb, item: Item) -> bool:
 
 
 def _restoring(item: Item) -> OverrideAction:
-    """What makes a row whole again; of one that is whole, what takes the user's hand off it."""
+    """The action that makes a row whole again; for a whole row, the one that removes the user's override."""
     if item.state == "excluded":
         return "include"
     if item.state == "masked":
@@ -112,7 +112,7 @@ def _restoring(item: Item) -> OverrideAction:
 
 
 def preview(before: ContextPlan, choice: ProposedOverrides, queries: SessionQueries) -> OverridePreview:
-    """What a choice would do. Plans the log again, so it is for a thread."""
+    """The effect of a choice. Plans the log again, so call it in a thread."""
     after = queries.what_if(choice.decisions)
     found = effect(before, after)
     nothing = found.first_changed is None and not _any_row_changes(before, after, choice)
@@ -120,7 +120,7 @@ def preview(before: ContextPlan, choice: ProposedOverrides, queries: SessionQuer
 
 
 def _any_row_changes(before: ContextPlan, after: ContextPlan, choice: ProposedOverrides) -> bool:
-    """Whether a row's state or pin is another, though the request is the same."""
+    """Whether a row's state or pin changes, although the request is the same."""
     for decision in choice.decisions:
         for seq in range(decision.first, decision.last + 1):
             old, new = row_of(before.rows, seq), row_of(after.rows, seq)

@@ -1,4 +1,4 @@
-"""The pages of the detail: an item as it was, as it is sent, and all that is known about it. Knows no widget."""
+"""The pages of the detail: an item's original, what is sent, and the facts. Independent of widgets."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from workbench.tui.widgets.text_view import TOKENS, TextLine, TextPage, text_pag
 from workbench.views.context_view import COUNTING, SessionQueries
 
 TOKENS_FROM = 20_000
-"""Characters of a text whose tokens are shown one by one: more than anyone looks at, and soon done."""
+"""The most characters of a text whose tokens are shown one by one."""
 NEWLINE = "⏎"
 MISSING = "not in this request"
 SIGNED = {"removed": "- ", "added": "+ ", "same": "  "}
 
 
 class Tab(NamedTuple):
-    """One way to look at an item."""
+    """A tab of the detail."""
 
     key: str
     name: str
     short: str = ""
-    """Where there is little room."""
+    """The name if there is little room."""
 
 
 TABS = (
@@ -41,12 +41,12 @@ TABS = (
 
 
 def first_tab(item: Item) -> str:
-    """What one most likely wants to see: of a row that was cut or left out what and why, else its text."""
+    """The most useful tab: what was cut and why, or the text of a whole item."""
     return "diff" if item.text != item.original and item.state != "aside" else "original"
 
 
 def weight(item: Item, tab: str) -> int:
-    """About how many characters a page has."""
+    """The approximate number of characters of a page."""
     if tab in ("tokens", "edits"):
         return 0
     sent = len(item.text or "")
@@ -54,12 +54,12 @@ def weight(item: Item, tab: str) -> int:
 
 
 class About(NamedTuple):
-    """What of an item is not in the item itself."""
+    """Facts about an item that are not in the item."""
 
     request: int = 0
     """Tokens of the whole request; 0: unknown."""
     since: str = ""
-    """From which request on it is as it is; empty: unknown, or not known yet."""
+    """Since which request it has its state; empty if unknown."""
 
 
 NOTHING_KNOWN = About()
@@ -68,7 +68,7 @@ NOTHING_KNOWN = About()
 def make(
     item: Item, tab: str, queries: SessionQueries | None, most: int = 0, *, about: About = NOTHING_KNOWN
 ) -> TextPage:
-    """A page of an item; at most so many characters of its text, where that is asked for."""
+    """A page of an item, with at most `most` characters of its text (0: all)."""
     match tab:
         case "sent":
             return _sent(item, about, most)
@@ -85,14 +85,14 @@ def make(
 
 
 def missing() -> TextPage:
-    """In place of an item that the request does not have."""
+    """The page for an item that the request lacks."""
     return TextPage(
         [TextLine(f"It is {MISSING}.", "head"), TextLine("[ and ] go to others, } to the newest.", "quiet")]
     )
 
 
 def title(item: Item) -> str:
-    """What an item is, in a line."""
+    """The title of an item, in a line."""
     if item.slot == "unattributed":
         return item.who if item.who == COUNTING else f"{item.who} · in the request, but in no row"
     kind = item.kind.replace("_", " ")
@@ -103,12 +103,12 @@ def title(item: Item) -> str:
 
 
 def _made(item: Item) -> str:
-    """Where something comes from that is no event: a summary says what it replaces and whose it is."""
+    """The origin of an item that is no event: a summary says what it replaces and who wrote it."""
     return item.edits[0].why if item.kind == "summary" and item.edits else "added by the policy"
 
 
 def size(item: Item) -> str:
-    """What became of it, with its figures."""
+    """The state, with its figures."""
     exact = "" if item.exact else " (approximate)"
     state = f"{SIGNS[item.state]} {state_words(item.state)}".strip()
     pinned = ", pinned" if item.pinned else ""
@@ -148,13 +148,14 @@ def _diff(item: Item, about: About, most: int) -> TextPage:
 
 
 def _whys(item: Item) -> Iterator[TextLine]:
-    """Why it is not sent as it is, before all else."""
+    """The reasons why it is not sent whole."""
     yield from (TextLine(printable(edit.why), "why") for edit in item.edits)
 
 
 def _since(about: About) -> Iterator[TextLine]:
-    """From which request on it is as it is."""
-    yield from (TextLine(said, "why") for said in (about.since,) if said)
+    """Since which request it has its state."""
+    if about.since:
+        yield TextLine(about.since, "why")
 
 
 def _signed(text: str, kind: str) -> Iterator[TextLine]:
@@ -163,7 +164,7 @@ def _signed(text: str, kind: str) -> Iterator[TextLine]:
 
 
 def _context(text: str, follows: bool, leads: bool) -> Iterator[TextLine]:
-    """What stayed: the lines next to what changed before (`follows`) or behind (`leads`), and how many others."""
+    """Unchanged text: the lines after a change (`follows`) or before one (`leads`), and the number of others."""
     lines = printable_lines(text.removesuffix("\n"))
     head = lines[: CONTEXT * follows]
     tail = lines[max(len(head), len(lines) - CONTEXT * leads) :]
@@ -191,7 +192,7 @@ def _tokens(item: Item, queries: SessionQueries | None) -> TextPage:
 
 
 def _coloured(tokens: Iterable[str]) -> Iterator[TextLine]:
-    """The tokens in turn in four styles; a token that breaks the line says so, and the line is broken behind it."""
+    """The tokens in four alternating styles; a line break in a token is marked, and the line ends after it."""
     line, spans = "", []
     for number, token in enumerate(tokens):
         style = TOKENS[number % len(TOKENS)]
@@ -243,5 +244,5 @@ def _json(item: Item, queries: SessionQueries | None, most: int) -> TextPage:
 
 
 def event_json(event: Event) -> str:
-    """An event as the log writes it, made readable."""
+    """An event as in the log, as indented JSON."""
     return json.dumps(json.loads(encode(event)), ensure_ascii=False, indent=2)

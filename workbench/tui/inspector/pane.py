@@ -1,6 +1,6 @@
-"""The inspector: what the model sees of the session, row by row, and why.
+"""The inspector: what the model sees, row by row, and why.
 
-The pane observes the session and posts messages (`Decide`, `Jump`, `Travel`, `Run`). It plans nothing: it asks
+The pane observes the session and posts messages (`Decide`, `Jump`, `Travel`, `Run`). It does not plan: it asks
 `ContextView.queries`, in a thread.
 """
 
@@ -34,7 +34,7 @@ from workbench.tui.inspector.request import RequestScreen
 from workbench.tui.inspector.row_list import RowList, problem
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.treemap import Treemap
-from workbench.tui.messages import HintsChanged, Jump, ShowBeside
+from workbench.tui.messages import HintsChanged, Jump, MarkEvent
 from workbench.tui.widgets.hints import Hints
 from workbench.tui.widgets.reader import copy
 from workbench.views.context_view import ContextView
@@ -49,12 +49,12 @@ MAP_HINTS: Hints = (
     ("?", "all keys"),
 )
 DETAIL_HINTS: Hints = (("Esc", "close"), ("← →", "views"), ("/", "search"), ("y", "copy"), ("?", "all keys"))
-MAP_BESIDE = 110
-"""From this width on the treemap stands beside the rows, below it in their place."""
+MAP_NEXT_TO_ROWS = 110
+"""From this width on, the treemap is next to the rows; in narrower panes it replaces them."""
 WIDE = 140
-"""From this width on the detail stands beside the rows, below it under them."""
+"""From this width on, the detail is next to the rows; in narrower panes it is below them."""
 LOW = 26
-"""Under this height what can be spared makes room for rows."""
+"""Below this height, less important lines are hidden."""
 
 
 class InspectorPane(DecidingPane):
@@ -81,17 +81,16 @@ class InspectorPane(DecidingPane):
 
     detailed: var[bool] = var(False, toggle_class="-detailed")
     mapped: var[bool] = var(False, toggle_class="-mapped")
-    """Whether the treemap is seen."""
+    """Whether the treemap is shown."""
 
     detail = query_one(Detail)
 
     def __init__(self, session: ObservableSession) -> None:
         super().__init__(session)
         self._detail_of: ContextView | None = None
-        """The view that the item in the detail is from."""
+        """The view that the detail's item is from."""
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
         with Container(classes="inspector--body"):
             yield RowList(self.session)
             yield Treemap(self.session)
@@ -99,20 +98,20 @@ class InspectorPane(DecidingPane):
         yield VerdictLine(self.session)
         yield TotalsLine(self.session)
 
-    # For the main screen
+    # Called by the main screen
 
     def hints(self) -> Hints:
-        """The keys that matter most here."""
+        """The most important keys here."""
         if self.treemap.has_focus:
             return MAP_HINTS
         return DETAIL_HINTS if self.detailed else ROW_HINTS
 
     def take_focus(self) -> None:
-        """To the rows, or to the treemap where that stands in their place."""
+        """Focus the rows, or the treemap if it replaces them."""
         (self.treemap if self.mapped and not self.row_list.display else self.rows).focus()
 
     def search(self) -> None:
-        """Open the line for the search, under the rows."""
+        """Open the search line under the rows."""
         if self.mapped and not self.row_list.display:
             self.action_treemap()
         self.row_list.action_search()
@@ -121,24 +120,24 @@ class InspectorPane(DecidingPane):
         """Show the row of an event."""
         self.row_list.reveal(seq)
 
-    def show_beside(self, seq: int) -> None:
-        """Put the cursor on the row of an event that is looked at elsewhere, unless a filter hides it."""
+    def mark_event(self, seq: int) -> None:
+        """Put the cursor on the row of an event that is selected in another pane, unless a filter hides it."""
         self.row_list.reveal(seq, whatever=False)
 
     def watch_detailed(self) -> None:
-        """Other keys matter then."""
+        """Update the hints."""
         self.post_message(HintsChanged())
 
-    # What changes in the session
+    # Changes of the session
 
     def on_resize(self, event: Resize) -> None:
-        """The pane's own width decides, not the screen's: there are other panes."""
+        """Arrange by the pane's own width, not the screen's."""
         self.set_class(event.size.width >= WIDE, "-wide")
-        self.set_class(event.size.width >= MAP_BESIDE, "-map-beside")
+        self.set_class(event.size.width >= MAP_NEXT_TO_ROWS, "-map-beside")
         self.set_class(event.size.height < LOW, "-low")
 
     def watch_shown(self, old: ContextView | None, new: ContextView | None) -> None:
-        """Another plan: what was asked about it is worked out anew, and what changed is told."""
+        """Show another plan: compute an open question again, and show the changes."""
         self.detail.queries, self.detail.request = (new.queries, new.plan.size) if new else (None, 0)
         if new is None or old is None or (old.at, old.before) != (new.at, new.before) or new.at is not None:
             self.row_list.found = None
@@ -147,7 +146,7 @@ class InspectorPane(DecidingPane):
         if self.asked is not None and new is not None:
             self._preview(new, self.asked.choice)
         elif old is not None and new is not None and old.at != new.at:
-            self.row_list.notice = None  # it was about the other request
+            self.row_list.notice = None  # it was for another request
 
     @work(exclusive=True, group="compare")
     async def _compare(self, shown: ContextView) -> None:
@@ -163,13 +162,13 @@ class InspectorPane(DecidingPane):
             self._show_detail(self.shown, item)
         has_keys = self.rows.has_focus or self.treemap.has_focus
         if message.walked and has_keys and item is not None and item.seq is not None:
-            self.post_message(ShowBeside(item.seq, "chat"))
+            self.post_message(MarkEvent(item.seq, "chat"))
 
     def _show_detail(self, shown: ContextView, under_cursor: Item | None) -> None:
-        """The row under the cursor; in another request the same item again, whether or not a filter hides it there."""
+        """Show the row under the cursor; in another request, the same item, even if a filter hides it."""
         lines, was, old = self.rows.lines, self.detail.item, self._detail_of
         if lines is None or lines.plan is not shown.plan:
-            return  # the rows follow
+            return  # the rows are updated later
         self._detail_of = shown
         grew = old is not None and old.at is None and shown.at is None and not lines.wish.filter
         if old is None or old.plan is shown.plan or grew or was is None or was.seq is None:
@@ -191,7 +190,7 @@ class InspectorPane(DecidingPane):
     # Opening and leaving
 
     def action_open(self) -> None:
-        """Agree to what is asked; else fold the group, or open the row's detail, or close it."""
+        """Agree to the question; otherwise fold the group, or open or close the row's detail."""
         if self.asked is not None:
             self._agree(self.asked.choice)
         elif self.rows.group is not None:
@@ -202,7 +201,7 @@ class InspectorPane(DecidingPane):
             self._open_detail(self.rows.item)
 
     def action_tab(self, tab: str) -> None:
-        """Look at the row in one way."""
+        """Show a tab of the row's detail."""
         if self.rows.item is not None:
             if not self.detailed:
                 self.action_open()
@@ -216,7 +215,7 @@ class InspectorPane(DecidingPane):
     # The treemap
 
     def action_treemap(self) -> None:
-        """Show it with the keys on it, or hide it."""
+        """Show and focus the treemap, or hide it."""
         self.mapped = not self.mapped
         if self.mapped:
             self.call_after_refresh(self.treemap.focus)
@@ -224,24 +223,24 @@ class InspectorPane(DecidingPane):
             self.rows.focus()
 
     def watch_asked(self, asked: OverridePreview | None) -> None:
-        """Enter answers the question, wherever the keys are."""
+        """Let Enter answer the question, whatever has the focus."""
         self.treemap.asking = asked is not None
 
     def on_mount(self) -> None:
-        """What is told under the rows is told over the treemap where it stands in their place."""
-        self.watch(self.row_list, "notice", self._tell_in_map)
+        """Show notices over the treemap, too, because it may replace the rows."""
+        self.watch(self.row_list, "notice", self._show_in_map)
         self.watch(self.row_list, "wish", self._count_once)
 
     def _count_once(self, wish: RowOrder) -> None:
-        """The sums count what is listed; while a filter counts what matches, they do not."""
+        """Do not count items in the sums while a filter counts its matches."""
         self.query_one(TotalsLine).order = wish
 
-    def _tell_in_map(self, notice: Content | None) -> None:
+    def _show_in_map(self, notice: Content | None) -> None:
         self.treemap.notice = None if notice is None or self.row_list.region else notice.plain
 
     @on(Treemap.Chosen)
     def _chosen_in_map(self, message: Treemap.Chosen) -> None:
-        """The rows follow the treemap."""
+        """Select the treemap's item in the rows."""
         message.stop()
         self.row_list.reveal_row(message.row)
         if message.opened and self.rows.item is not None:
@@ -249,12 +248,12 @@ class InspectorPane(DecidingPane):
 
     @on(RowList.Regrouped)
     def _regrouped(self, message: RowList.Regrouped) -> None:
-        """The treemap has the groups of the rows."""
+        """Group the treemap like the rows."""
         message.stop()
         self.treemap.by = message.group
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Escape means something to the screen as well, where there is nothing to leave here."""
+        """Leave Escape to the screen if there is nothing to leave here."""
         return self._leaving() is not None if action == "back" else True
 
     def _leaving(self) -> str | None:
@@ -269,7 +268,7 @@ class InspectorPane(DecidingPane):
         return None if self.row_list.wish.is_plain else "order"
 
     def action_back(self) -> None:
-        """Leave what was begun last."""
+        """Leave what was opened last."""
         match self._leaving():
             case "notice":
                 self._forget()
@@ -287,7 +286,7 @@ class InspectorPane(DecidingPane):
     # Copying and jumping
 
     def action_copy(self) -> None:
-        """Hand the rows' texts, as they were said, to the terminal's clipboard."""
+        """Copy the original texts of the rows to the clipboard."""
         copy(self, "\n\n".join(item.original for item in self._chosen()))
 
     def action_jump(self) -> None:
@@ -301,11 +300,11 @@ class InspectorPane(DecidingPane):
     # Other screens
 
     def action_request(self) -> None:
-        """The request itself."""
+        """Show the request."""
         if self.shown is not None:
             self.app.push_screen(RequestScreen(self.session, self.shown))
 
     def action_account(self) -> None:
-        """The ledger."""
+        """Show the ledger."""
         if self.shown is not None:
             self.app.push_screen(AccountScreen(self.shown))

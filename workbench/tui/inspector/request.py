@@ -29,19 +29,19 @@ from workbench.tui.widgets.text_view import TextLine, TextPage, text_page
 from workbench.views.context_view import ContextView
 
 CHARS_PER_TOKEN = 5
-"""To guess how long the text will be; JSON adds a little to the four of plain text."""
+"""To estimate the length of the text; JSON has a bit more than plain text."""
 
 
 def as_json(plan: ContextPlan) -> str:
-    """The request's body, readable."""
+    """The request's body as indented JSON."""
     return json.dumps(request(plan), ensure_ascii=False, indent=2)
 
 
 def as_curl(plan: ContextPlan) -> str:
-    """The request as a command. The key stays where it is: in the environment of whoever runs it.
+    """The request as a command. The API key is read from the environment of the shell.
 
-    The body goes in as a here-document, because a command line holds no more than some hundred thousand characters.
-    No line of it can be the closing word: all of JSON's own lines begin otherwise.
+    The body is a here-document, because a command line is limited to some hundred thousand characters. No line of
+    JSON can equal the closing word.
     """
     lines = [
         'curl "${OPENAI_BASE_URL:?set it to the address of the API, with its /v1}/chat/completions" \\',
@@ -55,14 +55,14 @@ def as_curl(plan: ContextPlan) -> str:
 
 
 def _page(plan: ContextPlan, form: str, most: int) -> TextPage:
-    """The text; there is no beginning of it that could be had sooner than the whole."""
+    """The text. Making only its beginning would not be faster."""
     if most:
         return TextPage([TextLine("writing it…", "quiet")])
     return text_page(as_curl(plan) if form == "curl" else as_json(plan))
 
 
 class RequestHead(Widget):
-    """What it is, and whether it can be sent."""
+    """The title, and whether the request can be sent."""
 
     form: reactive[str] = reactive("JSON")
     shown: reactive[ContextView | None] = reactive(None)
@@ -92,7 +92,7 @@ class RequestHead(Widget):
 
 
 def _what(shown: ContextView) -> str:
-    """Which request it is, and how far it is the one that went over the wire."""
+    """Which request it is, and whether it is exactly what was sent."""
     if shown.at is None:
         return "the next request, if it went on" if shown.view else "the request as it will be sent"
     number = f"request {shown.at + 1:,}"
@@ -103,15 +103,15 @@ def _what(shown: ContextView) -> str:
 
 
 def _missing(shown: ContextView) -> str:
-    """What the text does not show of what was sent."""
+    """The part of the sent request that the text lacks."""
     found = shown.exactness if shown.view == "recorded" else None
     return f"; not here: about {found.missing:,}" if found is not None and found.missing else ""
 
 
 class RequestScreen(Observing, TextScreen):
-    """The request, searchable and to be copied.
+    """The request, to search and copy.
 
-    It shows the request it was opened with, or the one that a step through time, begun just before, arrives at.
+    If a step through time is still being planned when the screen opens, it shows that request once it is known.
     """
 
     BINDING_GROUP_TITLE = "The request"
@@ -130,7 +130,6 @@ class RequestScreen(Observing, TextScreen):
         self.set_reactive(RequestScreen.shown, shown)
 
     def compose(self) -> ComposeResult:
-        """What it is, then the text."""
         yield RequestHead().data_bind(RequestScreen.form, RequestScreen.shown)
         yield TextReader()
 
@@ -141,17 +140,17 @@ class RequestScreen(Observing, TextScreen):
             self._fill()
 
     def action_form(self) -> None:
-        """Show it in the other form."""
+        """Switch between JSON and curl."""
         self.form = "curl" if self.form == "JSON" else "JSON"
         self._fill()
 
     def action_save(self) -> None:
-        """For somebody else to look at."""
+        """Save it to a file."""
         self._save(self.form)
 
     @work(exclusive=True, group="save")
     async def _save(self, form: str) -> None:
-        from workbench.session.reports import write_new  # late: it brings along what a turn needs
+        from workbench.session.reports import write_new  # late: it imports what a turn needs
 
         shown = self.shown
         assert shown is not None

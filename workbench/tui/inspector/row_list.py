@@ -1,4 +1,4 @@
-"""The list of rows with its filter, search, groups and order, and the line under it that says what is going on."""
+"""The list of rows with its filter, search, groups and order, and the line below it."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ from workbench.views.row_lookup import row_of
 
 NOTHING = "no messages yet"
 SUMMED_AT_ONCE = 2_000
-"""Rows whose tokens are added up before the next frame; more are added up in a thread."""
+"""Tokens of up to this many rows are added up at once; of more rows in a thread."""
 
 
 class RowList(Observing, Vertical):
-    """Rows, and what can be done to their order."""
+    """Rows that can be filtered, searched, grouped and sorted."""
 
     BINDING_GROUP_TITLE = "Inspector"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -69,13 +69,13 @@ class RowList(Observing, Vertical):
 
     shown = observed(lambda session: session.shown, repaint=False)
     found: var[RequestChanges | None] = var(None)
-    """What changed since the request before, where one looks at the past."""
+    """The changes since the request before, if a past request is selected."""
     lines: var[RowLines | None] = var(None)
     wish: var[RowOrder] = var(RowOrder())
     sort: var[Sorting] = var("")
-    """As the lines are."""
+    """How the lines are sorted."""
     notice: var[Content | None] = var(None)
-    """What is to be told before anything else."""
+    """A notice with priority over the other texts."""
     marks: var[Mapping[str, Mark]] = var(NO_MARKS)
     events_count: var[int] = var(0)
     empty: var[str] = var("")
@@ -85,7 +85,7 @@ class RowList(Observing, Vertical):
     foot = query_one(FootLine)
 
     class Regrouped(Message):
-        """The rows are grouped another way."""
+        """The grouping has changed."""
 
         def __init__(self, group: Grouping) -> None:
             super().__init__()
@@ -98,11 +98,10 @@ class RowList(Observing, Vertical):
         self._wanted = Filter()
         self._matches: array[int] = array("L")
         self._searched: RowLines | None = None
-        """The lines that the matches are of."""
+        """The lines in which the matches were found."""
         self._match = -1
 
     def compose(self) -> ComposeResult:
-        """From top to bottom."""
         yield Heads().data_bind(RowList.events_count, RowList.marks, RowList.sort)
         yield RowsView(self.session).data_bind(RowList.lines, RowList.events_count, RowList.marks, RowList.empty)
         yield InputLine()
@@ -111,29 +110,26 @@ class RowList(Observing, Vertical):
     # What is shown
 
     def watch_shown(self, shown: ContextView | None) -> None:
-        """A new plan: the plain order is there at once, any other a little later."""
+        """Show a new plan: the plain order at once, any other order a little later."""
         self.events_count = shown.events if shown else 0
         self._arrange()
 
     def watch_wish(self, old: RowOrder, new: RowOrder) -> None:
-        """Another order."""
         self._arrange()
         if old.group != new.group:
             self.post_message(self.Regrouped(new.group))
 
     def watch_found(self, found: RequestChanges | None) -> None:
-        """Signs in the rows."""
         self.marks = found.marks if found else NO_MARKS
-        self.tell()
+        self.update_foot()
 
     def watch_lines(self, lines: RowLines | None) -> None:
-        """Say what there is where there is nothing; the line under the rows follows when they say that they moved."""
+        """Explain an empty list. The line below follows with the message `Moved`."""
         self.empty = "" if lines is None or len(lines) else _nothing(lines)
         self.sort = lines.wish.sort if lines is not None else ""
 
     def watch_notice(self) -> None:
-        """Said in the line under the rows."""
-        self.tell()
+        self.update_foot()
 
     def _arrange(self) -> None:
         if self.shown is None:
@@ -146,7 +142,7 @@ class RowList(Observing, Vertical):
 
     @work
     async def _arrange_in_thread(self) -> None:
-        """Until the lines are those of the latest plan and wish, which may change meanwhile."""
+        """Arrange until the lines match the latest plan and wish, which may change meanwhile."""
         while (shown := self.shown) is not None and not self.wish.is_plain:
             lines, wish = self.lines, self.wish
             if lines is not None and lines.plan is shown.plan and lines.wish is wish:
@@ -162,23 +158,25 @@ class RowList(Observing, Vertical):
     # Filter, groups and order
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The keys that open the line come before all others, so that what is typed right after them is typed into it;
-        in the line itself they are letters."""
+        """Disable the keys that open the input line while it is open: there they are letters.
+
+        They have priority, so that text typed right after them goes into the line.
+        """
         return not self.ask.has_focus if action in ("filter", "search") else True
 
     def action_filter(self) -> None:
-        """Open the line for the filter."""
+        """Open the filter line."""
         self.ask.open("filter", self.wish.filter.text, "filter: words, state:truncated, tool:read_file, >2000 …")
-        self.tell()
+        self.update_foot()
 
     def action_group(self) -> None:
-        """Group by the next thing."""
+        """Use the next grouping."""
         group = GROUPINGS[(GROUPINGS.index(self.wish.group) + 1) % len(GROUPINGS)]
         self._folded = frozenset() if group else AS_SENT
         self.wish = self.wish._replace(group=group)
 
     def action_sort(self) -> None:
-        """Order by the next thing."""
+        """Use the next sort order."""
         at = SORTINGS.index(self.wish.sort)
         self.wish = self.wish._replace(sort=SORTINGS[(at + 1) % len(SORTINGS)])
 
@@ -188,15 +186,15 @@ class RowList(Observing, Vertical):
         self.wish = RowOrder(all=self.wish.all)
 
     def action_hidden(self) -> None:
-        """List what is never sent as well, or no longer."""
+        """Show or hide items that are never sent."""
         self.wish = self.wish._replace(all=not self.wish.all)
 
     def fold(self, key: str) -> None:
-        """Fold a group, or unfold it."""
+        """Fold or unfold a group."""
         self._fold(self._folded ^ {key})
 
     def action_fold_all(self) -> None:
-        """Fold all groups; unfold them where all are folded."""
+        """Fold all groups, or unfold them if all are folded."""
         if self.lines is not None:
             keys = frozenset(group.key for group in self.lines.groups if group.key)
             self._fold(frozenset() if self._folded >= keys else keys)
@@ -211,7 +209,7 @@ class RowList(Observing, Vertical):
         message.stop()
         if message.topic == "filter" and not (message.text.strip() and help_on(message.text)):
             self._filter(message.text)
-        self.tell()
+        self.update_foot()
 
     @on(InputLine.Cancelled)
     def _left(self, message: InputLine.Cancelled) -> None:
@@ -221,7 +219,7 @@ class RowList(Observing, Vertical):
         self.rows.focus()
 
     @on(InputLine.Entered)
-    def _said(self, message: InputLine.Entered) -> None:
+    def _entered(self, message: InputLine.Entered) -> None:
         if message.topic == "filter":
             self._filter(message.text)
         elif message.topic == "search":
@@ -236,7 +234,7 @@ class RowList(Observing, Vertical):
             self.wish = self.wish._replace(filter=made)
 
     def _parsed(self, text: str) -> Filter | None:
-        """A filter that was understood; what is wrong with any other is told."""
+        """Parse a filter; show the error and return None if it is wrong."""
         try:
             made = parse(text)
         except WrongCall as error:
@@ -248,9 +246,9 @@ class RowList(Observing, Vertical):
     # Search
 
     def action_search(self) -> None:
-        """Open the line for the search."""
+        """Open the search line."""
         self.ask.open("search", "", "search: words, or what a filter takes")
-        self.tell()
+        self.update_foot()
 
     def _search(self, text: str) -> None:
         made = self._parsed(text)
@@ -260,12 +258,12 @@ class RowList(Observing, Vertical):
             self._step(0)
 
     def action_step(self, by: int) -> None:
-        """Go to the next match, or the one before, around the end."""
+        """Go to the next or previous match; wraps around."""
         self._step(by)
 
     @work(exclusive=True)
     async def _step(self, by: int) -> None:
-        """Search where that was not done yet, then go to the match behind (0: at or behind) the cursor, or before."""
+        """Search if needed, then go to the match after (0: at or after) or before the cursor."""
         lines = self.lines
         if lines is None or not self._wanted or not len(lines):
             self._match = -1
@@ -285,7 +283,7 @@ class RowList(Observing, Vertical):
         self._show(lines, found[self._match])
 
     def _is_searched(self, lines: RowLines) -> bool:
-        """Whether the matches are of these lines, folded or not."""
+        """Whether the matches were found in these lines, folded or not."""
         done = self._searched
         return done is not None and done.plan is lines.plan and done.wish is lines.wish
 
@@ -295,10 +293,10 @@ class RowList(Observing, Vertical):
             self.fold(key)
         if self.lines is not None:
             self.rows.cursor = self.lines.line_at(position)
-        self.tell()
+        self.update_foot()
 
     def reveal(self, seq: int, *, whatever: bool = True) -> None:
-        """Put the cursor on the row of an event, or on the nearest one; `whatever`: a filter that hides it goes."""
+        """Put the cursor on the row of an event, or on the nearest one; `whatever`: remove a filter that hides it."""
         line = self._line_of(seq)
         if line is None and whatever:
             self.as_they_are()
@@ -308,7 +306,7 @@ class RowList(Observing, Vertical):
             self.rows.cursor = line
 
     def reveal_row(self, row: int) -> None:
-        """Put the cursor on a row, by its number where nothing hidden is listed; nothing where a filter hides it."""
+        """Put the cursor on a row, by its number in the plan; do nothing if a filter hides it."""
         lines = self.lines
         if lines is None or self.shown is None or lines.plan is not self.shown.plan:
             return
@@ -334,18 +332,18 @@ class RowList(Observing, Vertical):
 
     # The line under the rows
 
-    def tell(self) -> None:
-        """Say what matters most now."""
+    def update_foot(self) -> None:
+        """Show the most important text in the line below."""
         if self.is_mounted:
-            self.foot.said = self._telling(max(1, self.foot.size.width))
+            self.foot.content = self._foot_text(max(1, self.foot.size.width))
 
-    def _telling(self, width: int) -> Content:
+    def _foot_text(self, width: int) -> Content:
         if self.notice is not None:
             return self.notice
         if self.ask.display and self.ask.topic == "search":
             return Content.styled(f"search: Enter starts, Esc cancels; {FORMS}", "$quiet")
-        if self.ask.display and self.ask.topic == "filter" and (told := help_on(self.ask.value)):
-            return Content.styled(told, "$quiet")
+        if self.ask.display and self.ask.topic == "filter" and (notice := help_on(self.ask.value)):
+            return Content.styled(notice, "$quiet")
         if self.rows.start is not None and self.lines is not None:
             return self._chosen(self.lines, width)
         if self._match >= 0 and self.lines is not None and self._is_searched(self.lines):
@@ -368,19 +366,18 @@ class RowList(Observing, Vertical):
     async def _sum(self, lines: RowLines, range_: range) -> None:
         made = await wrap_future(background(partial(sums, lines, range_)))
         if lines is self.lines and range_ == self.rows.chosen and self.notice is None:
-            self.foot.said = foot_lines.chosen(*made, self.foot.size.width)
+            self.foot.content = foot_lines.chosen(*made, self.foot.size.width)
 
     @on(RowsView.Moved)
     def _moved(self) -> None:
-        self.tell()
+        self.update_foot()
 
     def on_resize(self) -> None:
-        """The line holds more, or less."""
-        self.tell()
+        self.update_foot()
 
 
 def _nothing(lines: RowLines) -> str:
-    """Why there is no row, and what to do about it."""
+    """Why there are no rows, and what to do."""
     if not lines.wish.filter:
         return NOTHING
     more = "" if lines.wish.all or not lines.plan.rows.asides else "; . looks through the hidden rows as well"
@@ -388,5 +385,5 @@ def _nothing(lines: RowLines) -> str:
 
 
 def problem(text: str) -> Content:
-    """What cannot be, told in the line under the rows."""
+    """A problem, for the line under the rows."""
     return Content.styled(f"! {printable(text)}", "$warning")

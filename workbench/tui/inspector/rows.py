@@ -1,4 +1,4 @@
-"""The inspector's rows. Lines are made when they are looked at, so that a hundred thousand cost what fifty do."""
+"""The inspector's rows. Only lines in view are made, so a hundred thousand cost no more than fifty."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STYLES = (
 
 
 class RowsView(Observing, VirtualList[Look]):
-    """A line per row, a cursor, and perhaps a range of chosen lines."""
+    """A line per row, a cursor, and an optional range of chosen lines."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"rows--{name}" for name in (*STYLES, *SIGNS)}
     BINDING_GROUP_TITLE = "Rows of the context"
@@ -53,17 +53,17 @@ class RowsView(Observing, VirtualList[Look]):
     lines: var[RowLines | None] = var(None)
     live = observed(lambda session: session.unlogged, repaint=False)
     events_count: var[int] = var(0)
-    """How long the log is: the width of the first column."""
+    """The length of the log; it gives the width of the first column."""
     marks: var[Mapping[str, Mark]] = var(NO_MARKS)
-    """What changed since the request before, by the item's id."""
+    """The changes since the request before, by item id."""
     empty: var[str] = var("")
-    """What stands where there is no row."""
+    """The text if there are no rows."""
     cursor: var[int] = var(0)
     start: var[int | None] = var(None)
-    """The other end of the range that is chosen; None: the row under the cursor alone."""
+    """The other end of the chosen range; None: only the row under the cursor."""
 
     class Moved(Message):
-        """The cursor is on another line, or another range is chosen; `walked`: and the lines are the same."""
+        """The cursor or the range has changed; `walked`: while the lines stayed the same."""
 
         def __init__(self, walked: bool = False) -> None:
             super().__init__()
@@ -72,13 +72,13 @@ class RowsView(Observing, VirtualList[Look]):
     def __init__(self, session: ObservableSession) -> None:
         super().__init__(session)
         self._looks: dict[int, Look] = {}
-        """Of the rows in the scene that was seen last."""
+        """The looks of the rows in the last scene."""
         self._scene: ListState | None = None
         self._width = 0
         self._laid: tuple[object, Columns] = (None, lay_out(0, 0))
         self._styles: dict[str, Style] = {}
 
-    # What is there
+    # Contents
 
     @property
     def item(self) -> Item | None:
@@ -87,7 +87,7 @@ class RowsView(Observing, VirtualList[Look]):
 
     @property
     def group(self) -> RowGroup | None:
-        """The group whose head is under the cursor."""
+        """The group whose head is under the cursor, if any."""
         if self.lines is None or not 0 <= self.cursor < len(self.lines):
             return None
         found = self.lines[self.cursor]
@@ -95,7 +95,7 @@ class RowsView(Observing, VirtualList[Look]):
 
     @property
     def chosen(self) -> range:
-        """The chosen lines: the range, else the one under the cursor."""
+        """The chosen lines: the range, or the line under the cursor."""
         if self.start is None:
             return range(self.cursor, min(self.cursor + 1, self._count))
         return range(min(self.start, self.cursor), min(max(self.start, self.cursor) + 1, self._count))
@@ -104,10 +104,10 @@ class RowsView(Observing, VirtualList[Look]):
     def _count(self) -> int:
         return len(self.lines) if self.lines is not None else 0
 
-    # Something new to show
+    # Changes
 
     def watch_lines(self, old: RowLines | None, new: RowLines | None) -> None:
-        """Keep the cursor on its item; where it stood at the end, it stays at the end."""
+        """Keep the cursor on its item, or on the last line."""
         at_end = old is None or not len(old)
         if old is not None and new is not None and old.wish == new.wish:
             at_end = at_end or self.cursor == len(old) - 1
@@ -115,58 +115,54 @@ class RowsView(Observing, VirtualList[Look]):
         if old is not None and new is not None and new.wish.sort and old.wish.sort != new.wish.sort:
             place = 0
         if self.start is not None and (old is None or new is None or old.wish != new.wish or len(new) < len(old)):
-            self.start = None  # the range would be one of other rows
+            self.start = None  # it would contain other rows
         self.set_reactive(RowsView.cursor, self.validate_cursor(place))
         self._resize()
         self.post_message(self.Moved())
 
     def watch_live(self, old: Live | None, new: Live | None) -> None:
-        """One line changes, or one more is there."""
         if (old is None) != (new is None):
             self._resize()
         else:
             self.refresh_line(self._count)
 
     def watch_marks(self) -> None:
-        """Another column, and signs in it."""
         self.refresh()
 
     def watch_empty(self) -> None:
-        """Said where the rows would be."""
         self.refresh()
 
     def _resize(self) -> None:
-        """There are more or fewer lines."""
+        """Update the size after the number of lines changed."""
         top = self.scroll_offset.y
         set_line_count(self, self._count + (self.live is not None))
         self._follow()
-        move_thumb(self)  # not before: it would leave its place and come back
-        if self.scroll_offset.y == top:  # else all of it is repainted anyway
+        move_thumb(self)  # not earlier: the thumb would jump away and back
+        if self.scroll_offset.y == top:  # otherwise everything is repainted anyway
             self._refresh_changed(top)
 
     def _refresh_changed(self, top: int) -> None:
-        """Repaint the lines in view whose picture is another."""
+        """Repaint the lines in view that look different."""
         size = self.size
         scene = self._seen()
         for y in range(size.height):
             known = self._strips.get(top + y)
-            if known is None or known[0] != self._look(scene, top + y):
+            if known is None or known[0] != self._row_look(scene, top + y):
                 self.refresh(Region(0, y, size.width, 1))
 
     # The cursor and the range
 
     def validate_cursor(self, cursor: int) -> int:
-        """It stays on the lines."""
+        """Keep the cursor on the lines."""
         return max(0, min(cursor, self._count - 1))
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Two lines change, or a range, and perhaps the part that is in view."""
+        """Repaint the changed lines and scroll."""
         self._changed_range(old, new)
         self._follow()
         self.post_message(self.Moved(walked=True))
 
     def watch_start(self, old: int | None, new: int | None) -> None:
-        """A range appears or goes."""
         self._changed_range(self.cursor if old is None else old, self.cursor)
         self.post_message(self.Moved())
 
@@ -176,7 +172,7 @@ class RowsView(Observing, VirtualList[Look]):
     def _follow(self) -> None:
         line = self.cursor
         if line == self._count - 1 and self.live is not None:
-            line += 1  # who looks at the last row sees the answer come in below it
+            line += 1  # with the cursor on the last row, show the streaming answer below it
         top, height = self.scroll_offset.y, self.size.height
         if line < top:
             self.scroll_to(y=line, animate=False, force=True)
@@ -188,7 +184,7 @@ class RowsView(Observing, VirtualList[Look]):
         self.cursor += lines
 
     def action_page(self, pages: int) -> None:
-        """Move the cursor by what is in view."""
+        """Move the cursor by pages."""
         self.cursor += pages * self.page_lines
 
     def action_edge(self, side: int) -> None:
@@ -196,11 +192,11 @@ class RowsView(Observing, VirtualList[Look]):
         self.cursor = 0 if side < 0 else self._count - 1
 
     def action_range(self) -> None:
-        """Begin a range at the cursor, or give it up."""
+        """Start a range at the cursor, or cancel it."""
         self.start = self.cursor if self.start is None and self._count else None
 
     def action_extend(self, lines: int) -> None:
-        """Move the end of the range, which begins here where there is none."""
+        """Move the end of the range; without one, start it here."""
         if self.start is None and self._count:
             self.start = self.cursor
         self.cursor += lines
@@ -210,7 +206,7 @@ class RowsView(Observing, VirtualList[Look]):
         self.action_extend(-self.cursor if side < 0 else self._count)
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor where the mouse is; with shift, the range reaches to there."""
+        """Move the cursor to the mouse; with Shift, extend the range."""
         line = event.y + self.scroll_offset.y
         if line < self._count:
             if event.shift:
@@ -220,24 +216,23 @@ class RowsView(Observing, VirtualList[Look]):
                 self.cursor = line
 
     def on_resize(self) -> None:
-        """The cursor stays in view when the list gets shorter."""
+        """Keep the cursor in view."""
         self._follow()
 
     # Drawing
 
     def notify_style_update(self) -> None:
-        """Another theme, other pictures."""
+        """Clear the cache after a change of theme."""
         super().notify_style_update()
         self._styles.clear()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Many lines at once: what they all depend on is looked up once for all of them.
+        """Draw many lines, and read the state they share only once.
 
-        Not by way of Textual's own cache: that gives every line its borders and paddings, of which there are none here,
-        and forgets them all when the list scrolls by one.
+        Textual's own cache is not used: it adds borders and padding, which do not exist here, and scrolling clears it.
         """
         scene, top = self._seen(), self.scroll_offset.y
-        strips = [self.strip(top + y, self._look(scene, top + y)) for y in crop.line_range]
+        strips = [self.strip(top + y, self._row_look(scene, top + y)) for y in crop.line_range]
         background = self.background_colors[1]
         for line_filter in self.get_line_filters():
             strips = [strip.apply_filter(line_filter, background) for strip in strips]
@@ -246,12 +241,11 @@ class RowsView(Observing, VirtualList[Look]):
         return strips
 
     def render_line(self, y: int) -> Strip:
-        """One line of what is in view."""
         at = self.scroll_offset.y + y
-        return self.strip(at, self._look(self._seen(), at))
+        return self.strip(at, self._row_look(self._seen(), at))
 
     def _seen(self) -> ListState:
-        """Everything the lines are made of, as it is now."""
+        """The current state that all lines depend on."""
         chosen = self.chosen if self.start is not None else range(0)
         scene = ListState(self.lines, self.marks, self.empty, self.cursor, chosen, self._columns, self.live)
         if self._scene is None or scene[:-1] != self._scene[:-1] or len(self._looks) > MOST_STRIPS:
@@ -259,21 +253,21 @@ class RowsView(Observing, VirtualList[Look]):
         self._scene = scene
         return scene
 
-    def _look(self, scene: ListState, at: int) -> Look:
-        """A row's look is made once for each scene: plans make their rows when they are asked for them."""
+    def _row_look(self, scene: ListState, at: int) -> Look:
+        """The look of a line, made once for each scene, because plans make their rows lazily."""
         found = self._looks.get(at)
         if found is None:
-            found = scene.look(at)
+            found = scene.line_look(at)
             if isinstance(found.what, Item | RowGroup):
                 self._looks[at] = found
         return found
 
     @property
     def _columns(self) -> Columns:
-        """Laid out once for each width."""
+        """The columns, computed once for each width."""
         key = (self.outer_size, self.events_count, bool(self.marks))
         if key != self._laid[0]:
-            # Not by way of the region, which is empty while the pane is hidden: rows can come meanwhile.
+            # Not from the region, which is empty while the pane is hidden: rows may be added meanwhile.
             width = self.outer_size.width - self.gutter.width
             if width != self._width:
                 self._strips.clear()
@@ -281,14 +275,13 @@ class RowsView(Observing, VirtualList[Look]):
             self._laid = (key, lay_out(width - 1, self.events_count, bool(self.marks)))
         return self._laid[1]
 
-    def draw_line(self, look: Look) -> Strip:
-        """One line, in pieces of several styles."""
-        what, width = look.what, self._width
+    def draw_line(self, line: Look) -> Strip:
+        what, width = line.what, self._width
         if isinstance(what, str):
             return Strip([Segment(fit(f"  {what}" if what else "", width), self._style("quiet"))], width)
-        base = self._style("cursor" if look.chosen else "selected" if look.selected else "plain")
-        segments = [Segment(said, base + self._partial(name)) for said, name in picture(look) if said]
-        return Strip(segments).adjust_cell_length(width)  # where all columns together are wider than the terminal
+        base = self._style("cursor" if line.chosen else "selected" if line.selected else "plain")
+        segments = [Segment(text, base + self._partial(name)) for text, name in picture(line) if text]
+        return Strip(segments).adjust_cell_length(width)  # the columns may be wider than the terminal
 
     def _style(self, name: str) -> Style:
         found = self._styles.get(name)
@@ -297,7 +290,7 @@ class RowsView(Observing, VirtualList[Look]):
         return found
 
     def _partial(self, names: str) -> Style:
-        """Several styles, one upon the other, without the background."""
+        """Several styles combined, without the background."""
         found = self._styles.get(f"partial {names}")
         if found is None:
             each = (self.get_component_rich_style(f"rows--{name}", partial=True) for name in names.split())

@@ -1,4 +1,4 @@
-"""Boxes whose areas stand for weights, as square as can be, in whole cells. Knows nothing of what is in them."""
+"""Boxes whose areas are proportional to weights, as square as possible, in whole cells."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import NamedTuple
 from textual.geometry import Region, Size
 
 CELL = 2
-"""How many times a cell of the terminal is as high as it is wide."""
+"""The ratio of a terminal cell's height to its width."""
 LEAST = Size(9, 2)
 """A smaller box has no room for a name and a figure."""
 MOST = 60
-"""More boxes than this nobody tells apart."""
+"""The most boxes that people can tell apart."""
 
 
 class Tiling(NamedTuple):
     """Boxes that fill an area, for the largest weights."""
 
     boxes: tuple[Region, ...]
-    """The last one is for all `others` together, where there are any."""
+    """The last one is for all `others` together, if there are any."""
     others: int = 0
-    """How many weights are too small for a box of their own."""
+    """The number of weights that are too small for a box."""
 
 
 def tile(weights: Sequence[int], size: Size) -> Tiling:
-    """A box for as many of the weights, the largest first, as have room for one; the rest share one."""
+    """A box for each of the largest weights that fit; the rest share one."""
     if not weights or not size.area:
         return Tiling((), len(weights))
     most = min(len(weights), MOST, max(1, size.area // LEAST.area))
@@ -41,7 +41,7 @@ def tile(weights: Sequence[int], size: Size) -> Tiling:
 
 
 def _with_a_strip(count: int, area: Region) -> Tiling:
-    """The largest beside a strip for the others, which is more than their share: all in one box would say nothing."""
+    """The largest next to a strip for the others, even if that is more than their share."""
     upright = area.height * LEAST.width <= area.width * LEAST.height
     strip = LEAST.width if upright else LEAST.height
     room = area.width >= LEAST.width and area.height >= LEAST.height
@@ -52,9 +52,9 @@ def _with_a_strip(count: int, area: Region) -> Tiling:
 
 
 def squarify(weights: Sequence[int], area: Region) -> list[Region] | None:
-    """One box for each weight, in order, which together are the area; None where there are not cells enough.
+    """One box for each weight, in order, that together fill the area; None if there are too few cells.
 
-    By rows, as Bruls, Huizing and van Wijk do it: along the shorter side, as long as the worst box gets no worse.
+    The algorithm of Bruls, Huizing and van Wijk: fill rows along the shorter side while the worst box gets no worse.
     """
     made: list[Region] = []
     at, total = 0, sum(weights)
@@ -76,7 +76,7 @@ def squarify(weights: Sequence[int], area: Region) -> list[Region] | None:
 
 
 def _next_row(weights: Sequence[int], total: int, area: Region, upright: bool) -> tuple[int, int]:
-    """How many weights are in the next row, and how thick it is; the last row takes what is left."""
+    """The number of weights in the next row, and its thickness; the last row takes the rest."""
     length = area.width if upright else area.height
     count = _row(weights, total, area, upright)
     if count == len(weights) or length < 2:
@@ -85,13 +85,13 @@ def _next_row(weights: Sequence[int], total: int, area: Region, upright: bool) -
 
 
 def _is_thin(thick: int, area: Region, upright: bool) -> bool:
-    """Whether a row, or what it leaves, has no room for boxes with something in them."""
+    """Whether a row, or the rest of the area, is too thin for boxes with text."""
     least, length = (LEAST.width, area.width) if upright else (LEAST.height, area.height)
     return thick < least or 0 < length - thick < least
 
 
 def _row(weights: Sequence[int], total: int, area: Region, upright: bool) -> int:
-    """How many of the weights make the next row."""
+    """The number of weights in the next row."""
     side = area.height * CELL if upright else area.width
     length = area.width if upright else area.height * CELL
     part, worst = 0, 0.0
@@ -114,7 +114,7 @@ def _cut(area: Region, thick: int, upright: bool) -> tuple[Region, Region]:
 
 
 def _divide(weights: Sequence[int], row: Region, upright: bool) -> list[Region] | None:
-    """The boxes of a row; each has a cell at least."""
+    """The boxes of a row; each has at least one cell."""
     side = row.height if upright else row.width
     if side < len(weights):
         return None

@@ -1,4 +1,4 @@
-"""What fills the context, in groups and their items, the largest first: what the treemap draws. Knows no widget."""
+"""The groups and items in the context, the largest first, for the treemap. Independent of widgets."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ FRAMING = "message framing"
 
 
 class Part(NamedTuple):
-    """Something with tokens: a group, an item, or all that is too small to be shown."""
+    """A group, an item, or everything that is too small to show."""
 
     name: str
     tokens: int
     state: State = "sent"
-    """That of the most tokens in it."""
+    """The state of most of its tokens."""
     signs: str = ""
-    """The letters of all states in it but `sent`."""
+    """The letters of all its states except `sent`."""
     about: str = ""
     row: int | None = None
-    """The item's row; None for more than one."""
+    """The item's row; None for a group."""
     inside: TokenGroup | None = None
-    """What it opens into."""
+    """The parts inside, if it can be opened."""
 
 
 class TokenGroup(NamedTuple):
-    """Parts of the context, the largest first; each is made when it is looked at."""
+    """Parts of the context, the largest first; each is made when it is read."""
 
     title: str
     weights: Sequence[int]
@@ -41,14 +41,14 @@ class TokenGroup(NamedTuple):
     tokens: int
 
     def others(self, count: int) -> Part:
-        """All but the first so many, as one."""
+        """All parts after the first `count`, as one."""
         weights, tokens = self.weights[count:], sum(self.weights[count:])
         name = counted(len(weights), "other")
         return Part(name, tokens, inside=TokenGroup(name, weights, lambda at: self.part(at + count), tokens))
 
 
 class _Gathered:
-    """The items of a group as they are found."""
+    """Collects the items of a group."""
 
     def __init__(self) -> None:
         self.rows: array[int] = array("L")
@@ -73,17 +73,17 @@ class _Gathered:
 
 
 def leaf(number: int, row: Item, name: str = "") -> Part:
-    """One item; `name`: it is all there is of a group."""
-    said = name or (row.who if row.seq is None else f"#{row.seq} {row.who}")
-    return Part(printable(said), row.tokens, row.state, SIGNS[row.state].strip(), item_line(row), number)
+    """The part for one item; `name`: the name of its group, if it is the only item."""
+    label = name or (row.who if row.seq is None else f"#{row.seq} {row.who}")
+    return Part(printable(label), row.tokens, row.state, SIGNS[row.state].strip(), item_line(row), number)
 
 
 def token_groups(
     plan: ContextPlan, by: Grouping = "", rest: str = "", stop: Callable[[], bool] = lambda: False
 ) -> TokenGroup | None:
-    """All that has tokens in the request, by what it is or as the rows are grouped: one pass over all rows.
+    """Everything with tokens in the request, by kind or by a grouping, in one pass over all rows.
 
-    None where `stop` said that nobody wants it any more.
+    None if `stop` returned True.
     """
     rows = listed(plan, rest)
     found: dict[str, _Gathered] = {}
@@ -113,7 +113,7 @@ _KINDS = {
 
 
 def kind_of(row: Item) -> str:
-    """What tells most about what fills a context: results by their tool, all else by who said it."""
+    """The kind of a row: the tool for results, the speaker for all else."""
     if row.id == REST or row.slot in ("instructions", "memory"):
         return row.who
     if row.slot == "system":

@@ -1,4 +1,4 @@
-"""The treemap: what fills the context, each part as a box whose area stands for its tokens."""
+"""The treemap: the context as boxes whose areas are proportional to their tokens."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PLAIN, HEAVY = ("╭", "─", "╮", "│", "╰", "╯"), ("┏", "━", "┓",
 
 
 class Treemap(Observing, Widget, can_focus=True):
-    """Boxes: arrows go from one to the next, Enter opens one, Escape leaves it."""
+    """Boxes: arrows move between them, Enter opens one, Escape leaves it."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"treemap--cursor", *(f"treemap--{state}" for state in SIGNS)}
     BINDING_GROUP_TITLE = "Treemap of the context"
@@ -49,15 +49,15 @@ class Treemap(Observing, Widget, can_focus=True):
 
     shown = observed(lambda session: session.shown, repaint=False)
     by: var[Grouping] = var("")
-    """As the rows are grouped."""
+    """The grouping of the rows."""
     cursor: var[int] = var(0)
     asking: var[bool] = var(False)
-    """Whether Enter is the answer to a question."""
+    """Whether Enter answers a question."""
     notice: reactive[str | None] = reactive(None)
-    """What is to be told before anything else."""
+    """A notice with priority over the title."""
 
     class Chosen(Message):
-        """The cursor is on an item; `opened`: and it is to be looked at closely."""
+        """The cursor is on an item; `opened`: show its detail."""
 
         def __init__(self, row: int, opened: bool = False) -> None:
             super().__init__()
@@ -67,7 +67,7 @@ class Treemap(Observing, Widget, can_focus=True):
     def __init__(self, session: ObservableSession) -> None:
         super().__init__(session)
         self.levels: list[TokenGroup] = []
-        """What is shown is the last one; the others are what it is in."""
+        """The opened groups; the last one is shown."""
         self._path: list[str] = []
         self._tiling = Tiling(())
         self._made_for: tuple[object, Size] | None = None
@@ -78,16 +78,15 @@ class Treemap(Observing, Widget, can_focus=True):
     # What is shown
 
     def watch_shown(self) -> None:
-        """Another plan: worked out once it is seen."""
+        """Use another plan, once the treemap is visible."""
         self._work_out()
 
     def watch_by(self) -> None:
-        """Other groups."""
         self.levels, self._path = [], []
         self._work_out()
 
     def on_show(self) -> None:
-        """What changed meanwhile is worked out now."""
+        """Catch up with changes made while it was hidden."""
         self._work_out()
 
     def _work_out(self) -> None:
@@ -97,17 +96,17 @@ class Treemap(Observing, Widget, can_focus=True):
 
     @work
     async def _gather(self) -> None:
-        """Until the boxes are those of the latest plan, which may change meanwhile."""
+        """Compute groups until they match the latest plan, which may change meanwhile."""
         seen: tuple[ContextView | None, Grouping] | None = None
         while self.shown is not None and seen != (self.shown, self.by):
             shown, by = seen = (self.shown, self.by)
             found = await wrap_future(background(partial(token_groups, shown.plan, by, shown.rest)))
             if found is not None and seen == (self.shown, self.by):
-                self._take(found)
+                self._show_groups(found)
         self._working = False
 
-    def _take(self, found: TokenGroup) -> None:
-        """Stay in the box that was open, where it is still there."""
+    def _show_groups(self, found: TokenGroup) -> None:
+        """Show groups, and stay in the open box if it still exists."""
         self.levels = [found]
         for name in self._path:
             here = self.levels[-1]
@@ -123,11 +122,11 @@ class Treemap(Observing, Widget, can_focus=True):
         self._made_for = None
         self.cursor = min(self.cursor, max(0, len(self.boxes) - 1))
         self.refresh()
-        self._tell()
+        self._post_chosen()
 
     @property
     def boxes(self) -> tuple[Region, ...]:
-        """For the parts of what is open, in order; the first line says what that is."""
+        """The boxes of the open group's parts, in order; the first line is the title."""
         size = Size(self.size.width, max(0, self.size.height - 1))
         level = self.levels[-1] if self.levels else None
         if level is not None and self._made_for != (level, size):
@@ -138,7 +137,7 @@ class Treemap(Observing, Widget, can_focus=True):
         return self._tiling.boxes if level is not None else ()
 
     def part(self, at: int) -> Part:
-        """What a box stands for."""
+        """The part of a box."""
         level, boxes = self.levels[-1], self.boxes
         if at not in self._parts:
             is_others = self._tiling.others and at == len(boxes) - 1
@@ -149,16 +148,15 @@ class Treemap(Observing, Widget, can_focus=True):
     # The cursor
 
     def watch_cursor(self) -> None:
-        """Another box."""
         self.refresh()
-        self._tell()
+        self._post_chosen()
 
-    def _tell(self, opened: bool = False) -> None:
+    def _post_chosen(self, opened: bool = False) -> None:
         if self.boxes and (row := self.part(self.cursor).row) is not None and (self.has_focus or opened):
             self.post_message(self.Chosen(row, opened))
 
     def action_move(self, across: int, down: int) -> None:
-        """To the nearest box that way."""
+        """Move to the nearest box in a direction."""
         boxes = self.boxes
         if not boxes:
             return
@@ -179,18 +177,18 @@ class Treemap(Observing, Widget, can_focus=True):
             self.cursor = nearest
 
     def action_edge(self, at: int) -> None:
-        """To the first box or the last."""
+        """Move to the first or the last box."""
         self.cursor = range(len(self.boxes))[at] if self.boxes else 0
 
     def action_open(self) -> None:
-        """Into the box; an item is opened in full."""
+        """Open the box; an item is shown in the detail."""
         if self.asking:
             raise SkipAction
         if not self.boxes:
             return
         inside = self.part(self.cursor).inside
         if inside is None:
-            self._tell(opened=True)
+            self._post_chosen(opened=True)
         else:
             self.levels.append(inside)
             self._path.append(inside.title)
@@ -203,7 +201,7 @@ class Treemap(Observing, Widget, can_focus=True):
         return len(self.levels) > 1
 
     def action_leave(self) -> None:
-        """Back to what the box is in, and onto it."""
+        """Go back to the outer group, onto the box that was open."""
         if self.is_inside:
             left = self.levels.pop()
             self._path.pop()
@@ -212,7 +210,7 @@ class Treemap(Observing, Widget, can_focus=True):
             self._lay_out()
 
     def on_click(self, event: events.Click) -> None:
-        """To the box under the mouse; into it where it is the one under the cursor."""
+        """Move to the box under the mouse; open it if the cursor is already there."""
         at = next((at for at, box in enumerate(self.boxes) if box.contains(event.x, event.y - 1)), None)
         if at is not None and at == self.cursor:
             self.action_open()
@@ -220,11 +218,9 @@ class Treemap(Observing, Widget, can_focus=True):
             self.cursor = at
 
     def on_focus(self) -> None:
-        """The rows follow."""
-        self._tell()
+        self._post_chosen()
 
     def on_resize(self) -> None:
-        """Other boxes."""
         self._work_out()
         if self.levels:
             self._lay_out()
@@ -232,11 +228,11 @@ class Treemap(Observing, Widget, can_focus=True):
     # Drawing
 
     def render_line(self, y: int) -> Strip:
-        """What is open, then the boxes that this line goes through."""
+        """The title, or the parts of the boxes on this line."""
         width = self.size.width
         if not self.levels:
-            said = "adding up what fills the context…" if y == 0 and self.shown is not None else ""
-            return Strip([Segment(fit(said, width), self.rich_style)], width)
+            texts = "adding up what fills the context…" if y == 0 and self.shown is not None else ""
+            return Strip([Segment(fit(texts, width), self.rich_style)], width)
         level = self.levels[-1]
         if y == 0 and self.notice is not None:
             return Strip([Segment(fit(f" {self.notice}", width), self.rich_style)], width)
@@ -259,12 +255,12 @@ class Treemap(Observing, Widget, can_focus=True):
 
 
 def picture(part: Part, size: Size, whole: int, chosen: bool) -> list[str]:
-    """The lines of a box: its name, with its states beside it or under it, its tokens, and what it says."""
+    """The lines of a box: name, states, tokens and text."""
     width, height = size
     states = ", ".join(state_words(state) for state, sign in SIGNS.items() if sign in part.signs)
-    name, beside = part.name, f"{part.name} ({states})" if states else part.name
-    if len(beside) <= width - 2:
-        name, states = beside, ""
+    name, with_states = part.name, f"{part.name} ({states})" if states else part.name
+    if len(with_states) <= width - 2:
+        name, states = with_states, ""
     share = percent(part.tokens / max(whole, 1), 0)
     figures = f"{part.tokens:,} · {share}"
     left, bar, right, side, low, end = HEAVY if chosen else PLAIN
@@ -275,6 +271,6 @@ def picture(part: Part, size: Size, whole: int, chosen: bool) -> list[str]:
     inner = width - 2
     title = fit(name, min(len(name), inner)) if inner > 0 else ""
     top = left + title + bar * (inner - len(fit(title, inner).rstrip())) + right
-    said = [f" {figures}", *(f" {text}" for text in (states, part.about) if height > 3 and text)]
-    body = [side + fit(line, inner) + side for line in (*said, *[""] * height)][: height - 2]
+    texts = [f" {figures}", *(f" {text}" for text in (states, part.about) if height > 3 and text)]
+    body = [side + fit(line, inner) + side for line in (*texts, *[""] * height)][: height - 2]
     return [fit(top, width), *body, low + bar * inner + end]

@@ -1,4 +1,4 @@
-"""The first line: what is open and where, and the panes with their keys."""
+"""The first line: the open session and its folder, and the panes with their keys."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from workbench.views.values import FOLLOWING
 
 KEYS = ("F2", "F3", "F4")
 ROOM_FOR_NAMES = 60
-"""Columns from which on the panes have names beside their keys, and the program has one."""
+"""From this width on, the names of the panes and of the program are shown."""
 ROOM_FOR_FOLDER = 90
 
 
 def held_key(screen: Screen[Any]) -> str:
-    """What opens a request that is held: the key that the user has for it."""
+    """The user's key that opens a held request."""
     bound = (key for key, each in screen.active_bindings.items() if each.binding.id == "held")
     return next((key_name(key) for key in bound), "/held")
 
 
 class Header(Observing, Widget):
-    """Folder, branch and title at the left; at the right the panes, the one with the focus marked."""
+    """Folder, branch and title on the left; on the right the panes, with the focused one marked."""
 
     session_title = observed(lambda session: session.title)
     folder = observed(lambda session: session.folder)
     branch = observed(lambda session: session.branch)
     read_only = observed(lambda session: session.read_only)
     following = observed(lambda session: session.following)
-    """What is known of the file that is followed; such a file is read-only as well."""
+    """The state of the followed file."""
 
     arrangement: reactive[PaneLayout] = reactive(PaneLayout())
     held: reactive[int] = reactive(0)
-    """Requests of other agents that wait at a breakpoint."""
+    """The number of other agents' requests that wait at a breakpoint."""
 
     class PaneClicked(Message):
         """A pane's name was clicked."""
@@ -54,13 +54,13 @@ class Header(Observing, Widget):
             self.pane = pane
 
     class HeldClicked(Message):
-        """What is held, please."""
+        """The number of held requests was clicked."""
 
     class SplitClicked(Message):
-        """All panes, or one at a time."""
+        """The split sign was clicked."""
 
     def render(self) -> Content:
-        """The title gets what the rest leaves."""
+        """The title gets the room that the rest leaves."""
         width = self.size.width
         tabs = self._tabs(width)
         fixed = f"  {self.following or 'read-only'}" if self.following or self.read_only else ""
@@ -70,9 +70,9 @@ class Header(Observing, Widget):
         where = self._where(room // 2) if width >= ROOM_FOR_FOLDER else ""
         room -= len(where) + 3 if where else 0
         title = self._title(room)
-        said = [(name, "bold $primary"), (f"  {where}" if where else "", "$quiet")]
         left = Content.assemble(
-            *said,
+            (name, "bold $primary"),
+            (f"  {where}" if where else "", "$quiet"),
             (f"  {title}" if title else "", "bold"),
             (fixed, "$success" if self.following == FOLLOWING else "$warning"),
         )
@@ -97,14 +97,14 @@ class Header(Observing, Widget):
         return fit_end(printable(self.folder) + branch, room) if self.folder and room > 8 else ""
 
     def _title(self, room: int) -> str:
-        """Of a file's path the end says more."""
+        """The title; of a path the end is shown."""
         title = printable(self.session_title)
         if room <= 8:
             return ""
         return fit_end(title, room) if title.startswith(("/", "~/")) else fit(title, room).rstrip()
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the pane under the mouse."""
+        """Post the message for the part under the mouse."""
         name = event.style.meta.get("pane")
         if name == "split":
             self.post_message(self.SplitClicked())

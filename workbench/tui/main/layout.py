@@ -1,4 +1,4 @@
-"""How the panes share the screen. Pure: the main screen asks, and sets what it is told."""
+"""How the panes share the screen, as pure values that the main screen applies."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ from dataclasses import dataclass, replace
 from workbench.tui.widgets.host import PANES, PaneName
 
 SPLIT_COLUMNS = 100
-"""Columns that the panes need side by side."""
+"""The least width for panes side by side."""
 SPLIT_LINES = 28
-"""Lines from which on all panes are shown, where the user has not chosen."""
+"""From this height on, all panes are shown by default."""
 SMALLEST, LARGEST = 20, 80
-"""What a pane gets of the room at least and at most, in per cent."""
+"""The least and the largest share of a pane, in per cent."""
 STEP = 5
 
 
 @dataclass(frozen=True, slots=True)
 class PaneLayout:
-    """What the user chose, and what the terminal allows."""
+    """The user's choice, and what fits on the terminal."""
 
     active: PaneName = "chat"
-    """The pane with the focus; the one that is seen where one is shown at a time."""
+    """The focused pane; the only visible one if they are not split."""
     hidden: frozenset[PaneName] = frozenset()
     split: bool | None = None
-    """Whether all panes are shown; None: as the terminal has room."""
+    """Whether all panes are shown; None: if the terminal is large enough."""
     chat_share: int = 45
-    """Per cent of the columns."""
+    """The chat's share of the columns, in per cent."""
     context_share: int = 68
-    """Per cent of the lines beside the chat."""
+    """The context's share of the lines next to the chat, in per cent."""
     narrow: bool = False
-    """Whether there is room for one pane at a time only."""
+    """Whether there is room for only one pane."""
 
     @property
     def is_split(self) -> bool:
-        """Whether more than one pane can be seen."""
+        """Whether more than one pane is visible."""
         return bool(self.split) and not self.narrow
 
     @property
     def visible(self) -> frozenset[PaneName]:
-        """The panes that are seen."""
+        """The visible panes."""
         return frozenset(PANES) - self.hidden if self.is_split else frozenset({self.active})
 
     def fitted(self, width: int, height: int) -> PaneLayout:
-        """For a terminal of this size; a low one has no room for two panes over each other."""
+        """The layout for a terminal of this size; a low one has no room for two panes one above the other."""
         split = height >= SPLIT_LINES if self.split is None else self.split
         low = height < 24 and self.active != "compaction"
         return replace(
@@ -50,11 +50,11 @@ class PaneLayout:
         )
 
     def with_active(self, name: PaneName) -> PaneLayout:
-        """Go to a pane; a hidden one comes back."""
+        """The layout with another active pane, which is shown if it was hidden."""
         return replace(self, active=name, hidden=self.hidden - {name})
 
     def toggled(self, name: PaneName) -> PaneLayout:
-        """Hide a pane, or bring it back. One always stays."""
+        """The layout with a pane hidden or shown. One pane always stays."""
         if name in self.hidden:
             return replace(self, hidden=self.hidden - {name})
         hidden = self.hidden | {name}
@@ -64,18 +64,18 @@ class PaneLayout:
         return replace(self, hidden=hidden, active=self.active if self.active in left else left[0])
 
     def toggled_side(self) -> PaneLayout:
-        """Hide everything beside the chat, or bring it back."""
+        """The layout with everything next to the chat hidden or shown."""
         side: frozenset[PaneName] = frozenset({"context", "compaction"})
         if side <= self.hidden:
             return replace(self, hidden=self.hidden - side)
         return replace(self, hidden=side, active="chat")
 
     def resized(self, columns: int, lines: int) -> PaneLayout:
-        """Move the borders by so many steps: to the right, and down."""
+        """The layout with the borders moved by a number of steps to the right and down."""
         return self.shared(self.chat_share + columns * STEP, self.context_share + lines * STEP)
 
     def shared(self, chat: int, context: int) -> PaneLayout:
-        """With the borders at these places, in per cent."""
+        """The layout with these shares, in per cent."""
         return replace(self, chat_share=_within(chat), context_share=_within(context))
 
 

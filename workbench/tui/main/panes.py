@@ -1,4 +1,4 @@
-"""The panes of the main screen: which are seen, how they share the room, and which has the focus."""
+"""The panes of the main screen: which are visible, how they share the room, and which has the focus."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from workbench.tui.inspector.pane import InspectorPane
 from workbench.tui.main.header import Header
 from workbench.tui.main.layout import SPLIT_COLUMNS, PaneLayout
 from workbench.tui.main.timeline import HINTS, Timeline
-from workbench.tui.messages import HintsChanged, Jump, ShowBeside
+from workbench.tui.messages import HintsChanged, Jump, MarkEvent
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.help import Keys
 from workbench.tui.widgets.hints import Hints, chosen, chosen_names, key_hints
 from workbench.tui.widgets.host import PaneName
 
 LOW = 28
-"""Lines under which the legend of the bar makes room, unless the context is what is looked at."""
+"""Below this height, the legend of the bar is hidden, unless the context is the active pane."""
 
 
-BESIDE_SECONDS = 0.06
-"""How long a pane waits before it shows what is looked at in another."""
+MARK_SECONDS = 0.06
+"""The delay before a pane marks the event that is selected in another."""
 
 
 def _bindings(pane: Widget) -> list[Binding]:
-    """The keys of a pane and of all that is in it."""
+    """The bindings of a pane and of its widgets."""
     widgets = (pane, *pane.walk_children(Widget))
     found = (binding for widget in widgets for binding in type(widget).BINDINGS)
     ours = (each for each in found if isinstance(each, Binding) and each.id and each.description)
@@ -43,12 +43,12 @@ def _bindings(pane: Widget) -> list[Binding]:
 
 
 class PaneScreen(Screen[None]):
-    """One at a time or side by side; the focus comes back to where it was in each."""
+    """Panes one at a time or side by side; each pane remembers where its focus was."""
 
     arrangement: var[PaneLayout] = var(PaneLayout())
-    """As the user chose."""
+    """The layout that the user chose."""
     fitted: var[PaneLayout] = var(PaneLayout())
-    """As it is in a terminal of this size."""
+    """The layout for the current terminal size."""
 
     chat = query_one(ChatPane)
     inspector = query_one(InspectorPane)
@@ -58,14 +58,14 @@ class PaneScreen(Screen[None]):
     def __init__(self) -> None:
         super().__init__()
         self.own_keys: Mapping[str, str] = {}
-        """The keys that the user chose, by the ids of their bindings."""
+        """The user's own keys, by binding id."""
         self._focused: dict[PaneName, Widget] = {}
         self._dragged: Literal["", "columns", "lines"] = ""
-        self._beside: ShowBeside | None = None
-        """What the other pane is to show next."""
+        self._to_mark: MarkEvent | None = None
+        """The event that the other pane will mark."""
 
     def on_mount(self) -> None:
-        """To where one types."""
+        """Focus the composer."""
         for name, pane in self.panes():
             pane.border_title = one_line(name.capitalize())
         self.focus_pane("chat")
@@ -78,18 +78,18 @@ class PaneScreen(Screen[None]):
 
     @property
     def active_pane(self) -> PaneName:
-        """The pane that has the focus, or had it last."""
+        """The pane that has or last had the focus."""
         return self.arrangement.active
 
     def active_keys(self) -> list[Keys]:
-        """The keys of the panes, of whoever has them, for the help."""
+        """The keys of all panes, for the help."""
         named = (*self.panes(), ("timeline", self.timeline))
         return [Keys(name, found) for name, pane in named if (found := _bindings(pane))]
 
     # What is shown
 
     def toggle_split(self) -> bool:
-        """All panes, or the one with the focus; the result is whether all are shown."""
+        """Show all panes, or only the focused one; returns whether all are shown."""
         if self.fitted.narrow:
             raise Refused(
                 f"all panes side by side need {SPLIT_COLUMNS} columns; F2, F3 and F4 go from one to the other"
@@ -98,12 +98,12 @@ class PaneScreen(Screen[None]):
         return self.fitted.is_split
 
     def hide(self, name: PaneName | None) -> None:
-        """Hide a pane of the split or bring it back; None: all beside the chat."""
+        """Hide or show a pane; None: all panes next to the chat."""
         shown = replace(self.arrangement, split=True)
         self.arrangement = shown.toggled_side() if name is None else shown.toggled(name)
 
     def resize(self, columns: int, lines: int) -> None:
-        """Move the borders by so many steps: to the right, and down."""
+        """Move the borders by a number of steps to the right and down."""
         self.arrangement = self.arrangement.resized(columns, lines)
 
     @on(Header.PaneClicked)
@@ -121,17 +121,17 @@ class PaneScreen(Screen[None]):
         pane = self.chat if message.pane == "chat" else self.inspector
         pane.show_event(message.seq)
 
-    @on(ShowBeside)
-    def _follow(self, message: ShowBeside) -> None:
-        """The other pane follows a little later: who holds a key down is not kept waiting by it."""
-        if self._beside is None:
-            self.set_timer(BESIDE_SECONDS, self._show_beside)
-        self._beside = message
+    @on(MarkEvent)
+    def _follow(self, message: MarkEvent) -> None:
+        """Mark the event in the other pane a little later, so that a held key stays fast."""
+        if self._to_mark is None:
+            self.set_timer(MARK_SECONDS, self._mark_in_other_pane)
+        self._to_mark = message
 
-    def _show_beside(self) -> None:
-        message, self._beside = self._beside, None
+    def _mark_in_other_pane(self) -> None:
+        message, self._to_mark = self._to_mark, None
         if message is not None:
-            (self.chat if message.pane == "chat" else self.inspector).show_beside(message.seq)
+            (self.chat if message.pane == "chat" else self.inspector).mark_event(message.seq)
 
     def watch_arrangement(self, arrangement: PaneLayout) -> None:
         """Show, hide and size the panes."""
@@ -139,7 +139,6 @@ class PaneScreen(Screen[None]):
             self._lay_out()
 
     def on_resize(self) -> None:
-        """A narrow terminal has room for one pane at a time."""
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -162,7 +161,7 @@ class PaneScreen(Screen[None]):
     # Dragging the borders between the panes
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Take hold of a border between two panes."""
+        """Start to drag a border."""
         side = self.query_one("#side").region
         x, y = event.screen_x, event.screen_y
         if not self.fitted.is_split or not side.contains(side.x, y):
@@ -176,7 +175,6 @@ class PaneScreen(Screen[None]):
             self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """The border follows the mouse."""
         if not self._dragged:
             return
         panes, side = self.query_one("#panes").region, self.query_one("#side").region
@@ -188,7 +186,6 @@ class PaneScreen(Screen[None]):
         self.arrangement = self.arrangement.shared(*shares)
 
     def on_mouse_up(self) -> None:
-        """Let go of it."""
         if self._dragged:
             self._dragged = ""
             self.release_mouse()
@@ -203,7 +200,7 @@ class PaneScreen(Screen[None]):
         return None
 
     def on_descendant_focus(self) -> None:
-        """Remember where the focus was in each pane; the header follows it, and the keys do."""
+        """Remember the focus of each pane, and update header and hints."""
         name = self._pane_of(self.focused)
         if name is not None and self.focused is not None:
             self._focused[name] = self.focused
@@ -213,7 +210,7 @@ class PaneScreen(Screen[None]):
 
     @on(HintsChanged)
     def show_hints(self) -> None:
-        """The pane with the focus says which keys it has, in its lower border; those of the timeline too."""
+        """Show the keys of the focused pane, or of the timeline, in its lower border."""
         on_timeline = self.focused is self.timeline
         active = self.arrangement.active if on_timeline else self._pane_of(self.focused)
         for name, pane in self.panes():
@@ -224,12 +221,12 @@ class PaneScreen(Screen[None]):
         return chosen_names((*type(self).BINDINGS, *_bindings(pane)), self.own_keys) if self.own_keys else {}
 
     def hints_here(self) -> Hints:
-        """The few keys of the pane with the focus, as the user has them."""
+        """The most important keys of the focused pane, with the user's own keys."""
         pane = dict(self.panes())[self.active_pane]
         return chosen(pane.hints(), self._renamed(pane))
 
     def focus_pane(self, name: PaneName) -> None:
-        """Show a pane and go there; in the chat, always to where one types."""
+        """Show and focus a pane; in the chat, always the composer."""
         self.arrangement = self.arrangement.with_active(name)
         if name == "chat":
             self.chat.take_focus()

@@ -35,36 +35,36 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HELD_SECONDS = 1.0
-"""Between two looks for requests that are held."""
+"""Seconds between two checks for held requests."""
 SHEETS = [str(path) for path in sorted(Path(__file__).parents[1].rglob("*.tcss"))]
-"""Each lies beside its pane."""
+"""The style sheets of all widgets."""
 
 
 class MainScreen(SessionPanes):
-    """What the panes ask for goes to the session model, or is a command.
+    """Passes the panes' messages to the session model, and runs commands.
 
-    To commands, dialogs and other screens it is a `Host`.
+    Commands, dialogs and other screens use it as a `Host`.
     """
 
     CSS_PATH = [*SHEETS]  # noqa: RUF012 - Textual types it as an instance's own
     AUTO_FOCUS = None
 
     def on_mount(self) -> None:
-        """Requests are held without us."""
-        self.set_interval(HELD_SECONDS, self._look_for_held)
+        """Check regularly for held requests."""
+        self.set_interval(HELD_SECONDS, self._check_held)
 
-    def _look_for_held(self) -> None:
-        """Proxies run in processes of their own; where there is none this costs nothing."""
+    def _check_held(self) -> None:
+        """Ask the proxies, which are other processes. Costs nothing if none runs."""
         if self.held or control.proxy_files():
             self.run_worker(self._count_held(), group="held", exclusive=True)
 
     async def _count_held(self) -> None:
         held = sum(len(state.held) for _, state in await self.in_background(control.states))
-        if held > self.held and self.is_current:  # over the panes one mostly looks at them already
-            self.tell(f"{counted(held, 'request')} held: {held_key(self)}, or a click on it, opens it")
+        if held > self.held and self.is_current:  # with a screen over the panes, the user probably sees them already
+            self.show_notice(f"{counted(held, 'request')} held: {held_key(self)}, or a click on it, opens it")
         self.held = held
 
-    # What the panes ask for
+    # Messages from the panes
 
     @on(Header.HeldClicked)
     def _held(self) -> None:
@@ -79,11 +79,11 @@ class MainScreen(SessionPanes):
         self.say(message.text)
 
     def say(self, text: str) -> None:
-        """A slash command is run, all else is said."""
+        """Run a slash command, or send a message."""
         try:
             found = self.REGISTRY.parse(text)
         except WorkbenchError as error:
-            self.tell(str(error), "error")
+            self.show_notice(str(error), "error")
             self.chat.give_back(text)
             return
         if found is None:
@@ -97,12 +97,12 @@ class MainScreen(SessionPanes):
         self.run_worker(self._find_past(message), group="past", exclusive=True)
 
     async def _find_past(self, message: Composer.PastWanted) -> None:
-        """What was said in this folder, in whichever session."""
+        """Find earlier inputs of all sessions in this folder."""
         here = work_folder().path
         try:
             found = await self.in_background(lambda: self.services.store.said(here)) if here else []
         except WorkbenchError as error:
-            self.tell(str(error), "error")
+            self.show_notice(str(error), "error")
         else:
             self.chat.composer.add_past(message.search, [as_written(each.content) for each in found])
 
@@ -152,15 +152,15 @@ class MainScreen(SessionPanes):
     # Commands
 
     def action_command(self, name: str) -> None:
-        """By key."""
+        """Run a command by its key."""
         self.run(name)
 
     def action_letter(self, name: str) -> None:
-        """By a key that would be typed elsewhere."""
+        """Run a command by a letter key."""
         self.run(name)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A bare letter does nothing where the keys are not its own: on the timeline, and in the chat for undo."""
+        """Disable letter keys that do not apply: other commands' on the timeline, and undo in the chat."""
         if action == "letter":
             if self.focused is self.timeline and parameters[0] not in LETTERS:
                 return False
@@ -169,17 +169,17 @@ class MainScreen(SessionPanes):
         return super().check_action(action, parameters)
 
     def run(self, name: str, argument: str = "") -> None:
-        """By name."""
+        """Run a command by its name."""
         self.run_command(self.REGISTRY[name], argument)
 
     def run_command(self, command: Command, argument: str = "") -> None:
-        """By whatever way; one that cannot be done now says why."""
+        """Run a command, or show why it cannot run now."""
         why_not = command.why_not(self) if command.why_not is not None else ""
         if why_not == FILE:
             self.post_message(messages.NeedsSession(lambda: self.run_command(command, argument)))
             return
         if why_not:
-            self.tell(f"{command.title}: {why_not}", "warning")
+            self.show_notice(f"{command.title}: {why_not}", "warning")
             return
         self.run_worker(self._carry_out(command, argument), name=command.name, group="commands")
 
@@ -189,7 +189,7 @@ class MainScreen(SessionPanes):
             if isawaitable(done):
                 await done
         except WorkbenchError as error:
-            self.tell(str(error), "error")
+            self.show_notice(str(error), "error")
 
     @on(messages.NeedsSession)
     def _needs_session(self, message: messages.NeedsSession) -> None:
@@ -200,12 +200,12 @@ class MainScreen(SessionPanes):
             if await self.make_writable():
                 then()
         except WorkbenchError as error:
-            self.tell(str(error), "error")
+            self.show_notice(str(error), "error")
 
-    # What commands, dialogs and other screens ask for
+    # The Host for commands, dialogs and other screens
 
     async def make_writable(self) -> bool:
-        """Under a file, after the question that a message asks as well."""
+        """If a file is open, ask whether to make a session from it; returns whether there is a session."""
         if self.model.state.read_only == FILE:
             shown = self.model.state.shown
             more = f" {AS_RECORDED}" if shown is not None and shown.view == "recorded" else ""
@@ -216,7 +216,7 @@ class MainScreen(SessionPanes):
             await self.model.settled()
         why_not = self.model.state.read_only
         if why_not:
-            self.tell(why_not, "warning")
+            self.show_notice(why_not, "warning")
         return not why_not
 
     def push(self, screen: Screen[Any]) -> None:
@@ -224,15 +224,15 @@ class MainScreen(SessionPanes):
         self.app.push_screen(screen)
 
     async def ask(self, screen: Screen[T]) -> T | None:
-        """Show a screen and wait for what comes of it."""
+        """Show a screen and wait for its result."""
         return await self.app.push_screen_wait(screen)
 
     async def from_session(self, question: Callable[[OpenSession], T]) -> T:
-        """Something worked out by the model from what is open."""
+        """Call a function with the open session, in the session's thread."""
         return await asyncio.wrap_future(self.model.ask(question))
 
     async def in_background(self, work: Callable[[], T]) -> T:
-        """The result of something that must not hold up the screen."""
+        """Run a function in a thread, so that it does not block the screen."""
         return await asyncio.wrap_future(background(work))
 
     def copy(self, text: str) -> None:
@@ -241,7 +241,7 @@ class MainScreen(SessionPanes):
 
     @property
     def theme(self) -> str:
-        """The colours."""
+        """The name of the theme."""
         return self.app.theme
 
     @theme.setter
@@ -249,46 +249,46 @@ class MainScreen(SessionPanes):
         self.app.theme = name
 
     def show_event(self, seq: int, pane: Literal["chat", "inspector"]) -> None:
-        """Once what lies over the panes is gone."""
+        """Show an event in a pane, after other screens are closed."""
         self.post_message(messages.Jump(seq, pane))
 
     def show_request(self) -> None:
-        """Drawn by the inspector, from the plan it shows."""
+        """Show the request in the inspector."""
         self.inspector.action_request()
 
     @property
     def request_shown(self) -> int | None:
-        """As the timeline has it."""
+        """The number of the selected request, if any."""
         shown = self.model.state.shown
         return None if shown is None else shown.at
 
     def go_to_request(self, number: str) -> None:
-        """By the timeline, which knows how many there are."""
+        """Select a request by its number."""
         self.timeline.go_to(number)
 
     def back_to_input(self) -> bool:
-        """What runs is stopped before a pane is left."""
+        """Focus the composer; returns whether it changed anything."""
         if is_working(self.model.state.activity) or self.chat.composer.has_focus:
             return False
         self.focus_pane("chat")
         return True
 
     def walk(self, by: int) -> None:
-        """Along the timeline."""
+        """Step along the timeline."""
         self.timeline.action_step(by)
 
     def toggle_side_requests(self) -> None:
-        """The timeline knows which they are."""
+        """Toggle whether the timeline stops at side requests."""
         self.timeline.toggle_alone()
 
     def focus_timeline(self) -> None:
-        """Where there is one."""
+        """Focus the timeline, if it is shown."""
         if not self.timeline.display:
             raise Refused("no request was made yet: there is no timeline")
         self.timeline.focus()
 
     def show_ledger(self) -> None:
-        """Drawn by the inspector as well."""
+        """Show the ledger in the inspector."""
         self.inspector.action_account()
 
     def show_help(self) -> None:
@@ -296,10 +296,10 @@ class MainScreen(SessionPanes):
         self.push(Help(self.REGISTRY, self.active_keys(), self.own_keys, self.active_pane, self.hints_here()))
 
     def show_palette(self) -> None:
-        """All that can be done."""
+        """Open the command palette."""
         self.app.action_command_palette()
 
     async def leave(self, detour: Detour | None = None) -> None:
-        """What the model is saying is kept as far as it came."""
+        """Quit. A streaming answer is kept so far."""
         await self.model.close()
         self.app.exit(detour)

@@ -1,7 +1,7 @@
 """The main screen's panes over one session.
 
-The screen makes the session model and gives it to the panes. Each pane observes the model itself (`tui/observing.py`):
-no value of the session passes through the screen.
+The screen makes the session model and passes it to the panes. Each pane observes the model (`tui/observing.py`); no
+value of the session passes through the screen.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class SessionPanes(Observing, PaneScreen):
     """The session model, and the panes that observe it."""
 
     REGISTRY: ClassVar[Registry]
-    """The commands. Whoever has them makes a class of this, with their keys."""
+    """The commands. A subclass sets them, with their keys."""
 
     fatal = observed(lambda session: session.fatal, repaint=False)
     held: var[int] = var(0)
-    """Requests of other agents that wait at a breakpoint."""
+    """The number of other agents' requests that wait at a breakpoint."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class SessionPanes(Observing, PaneScreen):
         demo: str | None = None,
         note: str = "",
     ) -> None:
-        """`ref`: what to open first; nothing: this folder's last session, or a new one. `note` is told then."""
+        """`ref`: what to open first; empty: this folder's last session, or a new one. `note`: a notice to show then."""
         self.model = SessionModel(services, options, asyncio.get_running_loop(), warm=warm)
         super().__init__(self.model)
         self.services = services
@@ -64,7 +64,6 @@ class SessionPanes(Observing, PaneScreen):
         self._note = demo or note
 
     def compose(self) -> ComposeResult:
-        """What is open, how full the window is, the requests so far; below, the panes."""
         yield Header(self.model).data_bind(SessionPanes.held, arrangement=SessionPanes.fitted)
         yield ContextOverview(self.model)
         yield Timeline(self.model)
@@ -75,21 +74,21 @@ class SessionPanes(Observing, PaneScreen):
                 yield CompactionPanel(self.model)
 
     def on_mount(self) -> None:
-        """Nothing slow starts before the first frame is out."""
+        """Open the session after the first frame."""
         self.model.listen(self._hear)
         self.call_after_refresh(self.model.start, self._ref)
         if self._note:
-            self.tell(self._note)
+            self.show_notice(self._note)
 
     def watch_fatal(self, error: WorkbenchError | None) -> None:
-        """Nothing could be opened: the program ends."""
+        """End the program if nothing could be opened."""
         if error is not None:
             self.app.exit(error)
 
     def _hear(self, notice: Notice) -> None:
         if self.is_running:
-            self.tell(notice.text, notice.severity, notice.title)
+            self.show_notice(notice.text, notice.severity, notice.title)
 
-    def tell(self, text: str, severity: str = "information", title: str = "") -> None:
-        """Something to read in the corner."""
+    def show_notice(self, text: str, severity: str = "information", title: str = "") -> None:
+        """Show a notice in the corner."""
         self.notify(printable(text), title=title, severity=severity, markup=False)  # type: ignore[arg-type]  # ours are Textual's

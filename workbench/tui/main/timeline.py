@@ -1,4 +1,4 @@
-"""The requests of the session in a line, a column for each; compactions stand between them. One walks along it."""
+"""The timeline: a column for each request of the session, with compactions between them."""
 
 from __future__ import annotations
 
@@ -29,53 +29,53 @@ HINTS: Hints = (
 LETTERS = frozenset(
     ("earlier", "later", "earliest", "newest", "go-to", "side-requests", "request", "ledger", "help", "input")
 )
-"""The commands whose letters work here. No other does: who walks through the past changes nothing by a slip."""
+"""The commands whose letter keys work here. Others do not, so that a slip changes nothing."""
 EIGHTHS = "▁▂▃▄▅▆▇█"
 MADE, UNDONE, CLEARED, NEXT, UNKNOWN, NOT_SENT = "◆", "◇", "▾", "▷", "·", "○"
-"""A compaction, one that was undone, something that was taken out without one (results cleared or masked, messages left
-out), the request that comes next, one of unknown size, and one that was asked and not sent."""
+"""A compaction, an undone one, something removed without one (results cleared or masked, messages left out), the next
+request, a request of unknown size, and one that was not sent."""
 SIGNS = (MADE, UNDONE, CLEARED)
-"""Where there is room for one only, the first of them that is there."""
+"""If there is room for only one sign, the first of these."""
 SMALLER = 0.9
-"""A request of less than this share of the one before has lost something."""
+"""A request smaller than this share of the one before has lost something."""
 FAR = 1_000_000
-"""More requests than there are: to the first, or to the newest."""
+"""A step larger than any number of requests: to the first or the newest."""
 
 
 class TimeColumn(NamedTuple):
     """One column of cells."""
 
     place: int
-    """Of a request, among all; behind the last one: the next."""
+    """The index of a request; after the last one: the next request."""
     mark: str = ""
-    """The sign of a compaction or a clearing, which has a column of its own."""
+    """The sign of a compaction or a clearing, which has its own column."""
     size: int = 0
-    """0: unknown, or of the next one, which is not made yet."""
-    beside: bool = False
-    """Whether only requests beside the conversation are in it."""
+    """0: unknown, or the next request."""
+    side_only: bool = False
+    """Whether it contains only side requests."""
     sent: bool = True
-    """Whether any request in it reached the model."""
+    """Whether any of its requests reached the model."""
 
 
 def time_columns(requests: Sequence[RequestMark], changes: Sequence[tuple[int, str]], width: int) -> list[TimeColumn]:
-    """At most so many columns, from the first request to the next one.
+    """At most `width` columns, from the first request to the next one.
 
-    `changes`: events that changed the requests after them, each with its sign. Where there are more columns than cells,
-    several share one: a compaction is never lost among them, and of sizes the largest counts.
+    `changes`: events that changed the requests after them, each with its sign. If there are more columns than cells,
+    several are merged: a compaction is never lost, and the largest size counts.
     """
     found: list[TimeColumn] = []
     waiting = sorted(changes)
     before: RequestMark | None = None
-    told, unsent = False, not_sent(requests)
+    has_sign, unsent = False, not_sent(requests)
     for place, mark in enumerate(requests):
         while waiting and waiting[0][0] < mark.seq:
             found.append(TimeColumn(place, waiting.pop(0)[1]))
-            told = True
+            has_sign = True
         is_side, is_sent = mark.purpose != "turn", mark.seq not in unsent
         if not is_side and is_sent:
-            if before is not None and not told and _is_smaller(before, mark):
+            if before is not None and not has_sign and _is_smaller(before, mark):
                 found.append(TimeColumn(place, CLEARED))
-            before, told = mark, False
+            before, has_sign = mark, False
         found.append(TimeColumn(place, "", mark.tokens, is_side, is_sent))
     found += [TimeColumn(len(requests), sign) for _, sign in waiting]
     found.append(TimeColumn(len(requests)))
@@ -85,7 +85,7 @@ def time_columns(requests: Sequence[RequestMark], changes: Sequence[tuple[int, s
 
 
 def _is_smaller(before: RequestMark, after: RequestMark) -> bool:
-    """Counts of two models, or of two counters, are not compared."""
+    """Whether a request is smaller than the one before. Counts of different models are not compared."""
     kinds = [(mark.model, mark.reported is None) for mark in (before, after)]
     return kinds[0] == kinds[1] and 0 < after.tokens < SMALLER * before.tokens
 
@@ -95,13 +95,13 @@ def _squeezed(found: Sequence[TimeColumn], width: int) -> Iterator[TimeColumn]:
         several = found[at * len(found) // width : (at + 1) * len(found) // width]
         mark = min((one.mark for one in several if one.mark), key=SIGNS.index, default="")
         sizes = [one for one in several if not one.mark]
-        beside = bool(sizes) and all(one.beside for one in sizes)
+        side_only = bool(sizes) and all(one.side_only for one in sizes)
         sent = not sizes or any(one.sent for one in sizes)
-        yield TimeColumn(several[-1].place, mark, max((one.size for one in sizes), default=0), beside, sent)
+        yield TimeColumn(several[-1].place, mark, max((one.size for one in sizes), default=0), side_only, sent)
 
 
 def column_of(columns: Sequence[TimeColumn], place: int) -> int:
-    """The column that a request is in."""
+    """The column of a request."""
     at = bisect_left([column.place for column in columns], place)
     while at + 1 < len(columns) and columns[at].mark and columns[at + 1].place == place:
         at += 1
@@ -109,14 +109,14 @@ def column_of(columns: Sequence[TimeColumn], place: int) -> int:
 
 
 def all_compactions(history: Sequence[Node]) -> Iterator[tuple[int, str]]:
-    """Every compaction with its sign, those that a later one replaced among them."""
+    """Every compaction with its sign, including replaced ones."""
     for node in history:
         yield node.entry.event.seq, UNDONE if node.entry.status == "reverted" else MADE
         yield from all_compactions(node.inside)
 
 
 class Timeline(Observing, Widget, can_focus=True):
-    """Where one is among the requests. Keys and mouse walk along it; chat, rows and curve follow."""
+    """Selects a request with keys or mouse; chat, rows and curve follow."""
 
     BINDING_GROUP_TITLE = "Timeline"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -132,13 +132,13 @@ class Timeline(Observing, Widget, can_focus=True):
     shown = observed(lambda session: session.shown)
     compaction = observed(lambda session: session.compaction)
     alone: reactive[bool] = reactive(False)
-    """Whether side requests and sub-agents are passed over."""
+    """Whether to skip side requests and sub-agents."""
 
     class SearchWanted(Message):
-        """Search the rows of the request that is looked at."""
+        """Search the rows of the selected request."""
 
     def watch_shown(self, shown: ContextView | None) -> None:
-        """There once there is something to walk along."""
+        """Show the timeline once there are requests."""
         self.display = shown is not None and bool(shown.requests)
 
     # Drawing
@@ -154,11 +154,11 @@ class Timeline(Observing, Widget, can_focus=True):
         assert self.shown is not None
         count = len(self.shown.requests)
         here = place_of(self.shown)
-        said = "next" if here == count else f"{here + 1:,}"
-        return Content.assemble((f"{said:>{max(4, len(f'{count:,}'))}}", "bold"), (f" of {count:,} ", "$quiet"))
+        number = "next" if here == count else f"{here + 1:,}"
+        return Content.assemble((f"{number:>{max(4, len(f'{count:,}'))}}", "bold"), (f" of {count:,} ", "$quiet"))
 
     def render(self) -> Content:
-        """The place in figures, then the columns."""
+        """The number of the request, then the columns."""
         if self.shown is None or not self.shown.requests or not self.content_size.width:
             return Content()
         label = self._label()
@@ -169,21 +169,21 @@ class Timeline(Observing, Widget, can_focus=True):
         for at, column in enumerate(columns):
             height = max(0, min(7, column.size * 8 // top - (column.size == top)))
             sign = column.mark or (NOT_SENT if not column.sent else EIGHTHS[height] if column.size else UNKNOWN)
-            is_quiet = column.beside or not column.sent
+            is_quiet = column.side_only or not column.sent
             style = "bold $slot-summaries" if column.mark else "$quiet" if is_quiet else "$primary"
             if column.place == len(self.shown.requests) and not column.mark:
                 sign = NEXT
             parts.append((sign, f"{style} reverse" if at == here else style))
         return Content.assemble(label, *parts)
 
-    # Walking
+    # Moving
 
     def action_search(self) -> None:
-        """Where the rows are."""
+        """Search in the rows."""
         self.post_message(self.SearchWanted())
 
     def action_step(self, by: int) -> None:
-        """Back through the requests, or forth; behind the last one is the next."""
+        """Step back or forward; after the last request is the next one."""
         shown = self.shown
         if shown is None:
             return
@@ -192,7 +192,7 @@ class Timeline(Observing, Widget, can_focus=True):
         self.post_message(Walk(by, self.alone))
 
     def toggle_alone(self) -> None:
-        """Pass over requests beside the conversation, or stop at them again."""
+        """Skip side requests, or stop at them again."""
         hidden = sum(mark.purpose != "turn" for mark in self.shown.requests) if self.shown is not None else 0
         if not hidden:
             raise Refused("no request is beside the conversation: there is nothing to pass over")
@@ -201,7 +201,7 @@ class Timeline(Observing, Widget, can_focus=True):
         self.notify(f"{passed} {counted(hidden, 'side request')}", markup=False)
 
     def go_to(self, number: str) -> None:
-        """To a request by its number, however it was typed."""
+        """Select a request by its number, as typed."""
         count = len(self.shown.requests) if self.shown is not None else 0
         wanted = whole_number(number) if number.isdecimal() else 0
         if not 1 <= wanted <= count:
@@ -213,17 +213,15 @@ class Timeline(Observing, Widget, can_focus=True):
         self.post_message(Travel(None if place == len(self.shown.requests) else place))
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """To the column under the mouse, and along with it."""
+        """Select the request under the mouse, and start to drag."""
         self.capture_mouse()
         self._to_mouse(event.x)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """While the button is held."""
         if self.app.mouse_captured is self:
             self._to_mouse(event.x)
 
     def on_mouse_up(self) -> None:
-        """There."""
         self.release_mouse()
 
     def _to_mouse(self, x: int) -> None:
@@ -237,5 +235,5 @@ class Timeline(Observing, Widget, can_focus=True):
 
 
 def place_of(shown: ContextView) -> int:
-    """Among the requests; behind the last one is the next."""
+    """The index of the selected request; after the last one is the next."""
     return len(shown.requests) if shown.at is None else shown.at

@@ -1,4 +1,4 @@
-"""How full the window is, in one line: the only place that says it. Then what happens next, and who answers."""
+"""How full the window is, what happens next, and the model, in one line. No other place shows the usage."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ PURPOSES: dict[Purpose, str] = {
     "compaction": "compaction request",
 }
 WHOLE = "the request is in the file"
-"""In place of `exact`, where its size is an estimate all the same."""
+"""Shown instead of `exact` if the size is only an estimate."""
 LEAVING = "P leaves it: choose recorded"
-"""How one comes back from a what-if."""
+"""How to leave a what-if."""
 BETWEEN = " · "
 Part = tuple[int, Content, Content]
-"""Its rank, 0 is what must be seen; what it says, and what where there is little room."""
+"""Rank (0: always shown), text, and a shorter text."""
 
 
 class ContextOverview(Observing, Widget):
-    """The usage line, the bar, and where there is room for it the bar's legend."""
+    """The usage line, the bar, and the bar's legend if there is room."""
 
     shown = observed(lambda session: session.shown)
     compaction = observed(lambda session: session.compaction)
@@ -52,7 +52,6 @@ class ContextOverview(Observing, Widget):
     activity = observed(lambda session: session.activity)
 
     def render(self) -> Content:
-        """As many of the three as there are lines."""
         width, height = self.content_size
         lines = [usage_line(self.shown, self.compaction, self.status, self.activity, width)]
         if self.shown is not None and width:
@@ -66,17 +65,17 @@ class ContextOverview(Observing, Widget):
 def usage_line(
     shown: ContextView | None, compaction: CompactionView | None, status: Status, activity: Activity, width: int
 ) -> Content:
-    """As many parts as there is room for, by their rank; each whole, and in the same order at any width."""
+    """The parts that fit, chosen by rank, always whole and in the same order."""
     if shown is None or status.ready == "loading":
         return Content.styled(printable(activity.text) or "opening…", "$quiet")
     parts = _parts(shown, compaction, status, activity)
     room, kept = width + len(BETWEEN), dict[int, Content]()
     for _, at in sorted((part[0], at) for at, part in enumerate(parts)):
-        for said in parts[at][1:]:
-            needed = said.cell_length + len(BETWEEN)
+        for text in parts[at][1:]:
+            needed = text.cell_length + len(BETWEEN)
             if at not in kept and (needed <= room or not kept):
                 room -= needed
-                kept[at] = said
+                kept[at] = text
     line = Content(BETWEEN).join(kept[at] for at in sorted(kept))
     return line if line.cell_length <= width else line.truncate(max(width, 1), ellipsis=True)
 
@@ -89,48 +88,48 @@ def _parts(shown: ContextView, compaction: CompactionView | None, status: Status
     share = percent(use.share)
     parts: list[Part] = []
 
-    def tell(rank: int, said: Content | str, short: Content | str = "") -> None:
-        whole = said if isinstance(said, Content) else Content(said)
+    def add(rank: int, text: Content | str, short: Content | str = "") -> None:
+        whole = text if isinstance(text, Content) else Content(text)
         parts.append((rank, whole, Content.assemble(short) if short else whole))
 
     for which in _which(shown):
-        tell(1, Content.styled(which, "bold $accent"))
+        add(1, Content.styled(which, "bold $accent"))
     guess = "~" if shown.view and plan.reported is None else ""
-    tell(0, Content.assemble((f"{guess}{use.tokens:,}", "bold"), f" of {use.window:,} tokens"))
-    tell(0, Content.styled(f"{share} {use.word}", f"bold {colour}"))
+    add(0, Content.assemble((f"{guess}{use.tokens:,}", "bold"), f" of {use.window:,} tokens"))
+    add(0, Content.styled(f"{share} {use.word}", f"bold {colour}"))
     if plan.verdict[0] == "waiting" and activity.kind != "waiting":
-        tell(2, Content.styled("a tool call is open", "$warning"))
+        add(2, Content.styled("a tool call is open", "$warning"))
     if status.max_output is not None and shown.at is None:
-        tell(1, Content.styled(f"answer up to {status.max_output:,}", colour))
+        add(1, Content.styled(f"answer up to {status.max_output:,}", colour))
     if shown.view == "what-if" and shown.reported is not None:
-        tell(1, f"recorded {shown.reported:,}")
+        add(1, f"recorded {shown.reported:,}")
     if shown.view == "what-if":
-        tell(1, Content.styled(LEAVING, "$accent"), Content.styled(LEAVING.partition(":")[0], "$accent"))
+        add(1, Content.styled(LEAVING, "$accent"), Content.styled(LEAVING.partition(":")[0], "$accent"))
     if shown.exactness is not None:
-        told = WHOLE if shown.exactness.exact and shown.plan.reported is None else str(shown.exactness)
-        tell(2, Content.styled(told, "$quiet"), Content.styled(told.partition(":")[0], "$quiet"))
+        which = WHOLE if shown.exactness.exact and shown.plan.reported is None else str(shown.exactness)
+        add(2, Content.styled(which, "$quiet"), Content.styled(which.partition(":")[0], "$quiet"))
     if activity.kind in DOING:
-        tell(0 if activity.kind == "waiting" else 3, Content.styled(DOING[activity.kind], "bold $accent"))
+        add(0 if activity.kind == "waiting" else 3, Content.styled(DOING[activity.kind], "bold $accent"))
     if compaction is not None and not shown.view and shown.at is None:
-        tell(1, compaction.next, compaction.next.partition(", ")[0])
+        add(1, compaction.next, compaction.next.partition(", ")[0])
     sign, ready, words = READY[status.ready]
     who = Content.assemble((f"{sign} ", ready), printable(status.model), (f": {words}" if words else "", ready))
-    needs_a_look = status.ready in ("no key", "rehearsal") and not shown.view  # of what was recorded nothing is asked
-    tell(1 if needs_a_look else 3, who, Content.styled(f"{sign} {words}", ready) if needs_a_look else "")
-    tell(7, Content.assemble(("policy ", "$quiet"), printable(shown.policy)))
-    if shown.view != "what-if":  # both are of what was really sent
+    needs_a_look = status.ready in ("no key", "rehearsal") and not shown.view  # a recording needs no model
+    add(1 if needs_a_look else 3, who, Content.styled(f"{sign} {words}", ready) if needs_a_look else "")
+    add(7, Content.assemble(("policy ", "$quiet"), printable(shown.policy)))
+    if shown.view != "what-if":  # both describe what was really sent
         whole = " in all" if shown.at is not None else ""
-        tell(5, "cost unknown" if status.cost is None else f"${status.cost:.4f}{whole}")
+        add(5, "cost unknown" if status.cost is None else f"${status.cost:.4f}{whole}")
         cached = _cached(shown, status)
         if cached is not None:
-            tell(6, f"cached {percent(cached, 0)}")
+            add(6, f"cached {percent(cached, 0)}")
     if status.response and shown.at is None:
-        tell(8, f"last answer {status.response:,}")
+        add(8, f"last answer {status.response:,}")
     return parts
 
 
 def _cached(shown: ContextView, status: Status) -> float | None:
-    """The share that came from the provider's cache: of the request that is looked at, else of the last one."""
+    """The share of the selected request, or of the last one, that came from the provider's cache."""
     if shown.at is None:
         return status.cached
     mark = shown.requests[shown.at]
@@ -138,15 +137,15 @@ def _cached(shown: ContextView, status: Status) -> float | None:
 
 
 def _which(shown: ContextView) -> list[str]:
-    """Which request this is, where it is not the next one of a session of ours."""
+    """Which request this is, unless it is the next one of our session."""
     if shown.at is None:
-        told = "the next request, if it went on" if shown.view and shown.requests else ""
+        which = "the next request, if it went on" if shown.view and shown.requests else ""
     else:
         mark = shown.requests[shown.at]
         recorded = ", recorded" if shown.view == "recorded" else ""
         asked = " ".join(filter(None, (PURPOSES[mark.purpose], printable(mark.who))))
-        told = f"request {shown.at + 1:,}{recorded}" + (f" ({asked})" if asked else "")
+        which = f"request {shown.at + 1:,}{recorded}" + (f" ({asked})" if asked else "")
         if shown.view and mark.reported is None:
-            told += ", estimated"
+            which += ", estimated"
     tried = f"what-if {printable(shown.policy)}" if shown.view == "what-if" else ""
-    return [" ".join(filter(None, (tried, f"for {told}" if tried and told else told)))] if tried or told else []
+    return [" ".join(filter(None, (tried, f"for {which}" if tried and which else which)))] if tried or which else []

@@ -1,4 +1,4 @@
-"""Breakpoints of the proxies that run, and the requests that wait there."""
+"""The breakpoints of running proxies, and the requests that wait there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
 
 LOOKS = 1.0
-"""Seconds between two looks at the proxies."""
+"""Seconds between two queries of the proxies."""
 
 NOTHING = "No breakpoint, and nothing is held."
 NO_MATCH = "No breakpoint and nothing held has this in it."
@@ -33,7 +33,7 @@ States = list[tuple[RunningProxy, ProxyState]]
 
 
 class BreakScreen(Finder[None]):
-    """Enter opens a request that is held or adds the breakpoint that was typed; it never removes one."""
+    """Enter opens a held request or adds the typed breakpoint; it never removes one."""
 
     NAME = "breakpoints"
     PLACEHOLDER = "type a breakpoint to add it, such as tool:Bash"
@@ -49,18 +49,18 @@ class BreakScreen(Finder[None]):
         self._states: States = []
 
     def on_mount(self) -> None:
-        """What is held changes without us."""
-        self.set_interval(LOOKS, self._look)
+        """Query the proxies regularly."""
+        self.set_interval(LOOKS, self._query_proxies)
 
     @work(group="look", exclusive=True)
-    async def _look(self) -> None:
+    async def _query_proxies(self) -> None:
         if await self.host.in_background(control.states) != self._states:
             self.refill()
 
     async def find(self, text: str) -> FinderResult:
-        """What is held first, then breakpoints; a text that is a breakpoint offers to add it.
+        """Held requests first, then breakpoints; a text that is a rule can be added.
 
-        The mark goes to what is newly held, but not from another request.
+        The cursor moves to a newly held request, unless it is on another one.
         """
         before = {held.id for _, state in self._states for held in state.held}
         self._states = await self.host.in_background(control.states)
@@ -85,23 +85,23 @@ class BreakScreen(Finder[None]):
                 found = [Row(f"add {rule}", (Content.styled("add", "$success"), rule, where, "")), *found]
         return FinderResult(found, note, mark)
 
-    async def tell(self, value: str) -> Content:
-        """Why it is held, or what a breakpoint holds."""
+    async def row_details(self, value: str) -> Content:
+        """Why a request is held, or what a breakpoint holds."""
         kind, _, rest = value.partition(" ")
         if kind == "held":
-            return _held_told(self._held(rest)[1], self.wide)
+            return _held_details(self._held(rest)[1], self.wide)
         rule = rest.partition(" ")[2] if kind == "rule" else rest
         form = next((form for form in FORMS if form[:4] == rule[:4]), "")
         does = "Enter adds it to all proxies that run." if kind == "add" else f"{REMOVES}."
         forms = pairs(FORMS.items(), self.wide)
-        told = paragraph(f"Holds a request with this: {FORMS.get(form, '')}. {does}")
-        return blocks(Content.styled(printable(rule), "bold"), told, forms)
+        meaning = paragraph(f"Holds a request with this: {FORMS.get(form, '')}. {does}")
+        return blocks(Content.styled(printable(rule), "bold"), meaning, forms)
 
     def empty(self) -> Content:
-        """What can be typed."""
+        """The rules that can be typed."""
         has_any = any(state.held or state.rules for _, state in self._states)
-        said = f"{NO_MATCH if has_any else NOTHING} {HOW}"
-        return blocks(paragraph(said, "$quiet"), pairs(FORMS.items(), self.wide))
+        hint = f"{NO_MATCH if has_any else NOTHING} {HOW}"
+        return blocks(paragraph(hint, "$quiet"), pairs(FORMS.items(), self.wide))
 
     def _held(self, ident: str) -> tuple[RunningProxy, HeldSummary]:
         found = ((proxy, held) for proxy, state in self._states for held in state.held if held.id == ident)
@@ -112,8 +112,8 @@ class BreakScreen(Finder[None]):
 
     # Changing
 
-    def take(self, value: str) -> None:
-        """Open a request; add a breakpoint."""
+    def choose_row(self, value: str) -> None:
+        """Open a request, or add a breakpoint."""
         kind, _, rest = value.partition(" ")
         if kind == "held":
             self._open(rest)
@@ -121,10 +121,10 @@ class BreakScreen(Finder[None]):
             self.field.value = ""
             self._set({proxy: [*state.rules, rest] for proxy, state in self._states})
         else:
-            self.said = REMOVES
+            self.warning = REMOVES
 
     def action_remove(self) -> None:
-        """By a key of its own: what is held goes, and the mark with it."""
+        """Remove the breakpoint. Enter cannot do this, because the cursor moves when a request is released."""
         kind, _, rest = (self.marked or "").partition(" ")
         if kind == "rule":
             pid, _, rule = rest.partition(" ")
@@ -137,7 +137,7 @@ class BreakScreen(Finder[None]):
             for proxy, wanted in rules.items():
                 await self.host.in_background(partial(control.set_rules, proxy, wanted))
         except WorkbenchError as error:
-            self.said = str(error)
+            self.warning = str(error)
         self.refill()
 
     @work(group="open", exclusive=True)
@@ -146,11 +146,11 @@ class BreakScreen(Finder[None]):
             proxy, _ = self._held(ident)
             await open_held(self.host, proxy, ident)
         except WorkbenchError as error:
-            self.said = str(error)
+            self.warning = str(error)
         self.refill()
 
     def action_release(self) -> None:
-        """Without looking at it."""
+        """Release the request without opening it."""
         kind, _, ident = (self.marked or "").partition(" ")
         if kind == "held":
             self._release(ident)
@@ -161,7 +161,7 @@ class BreakScreen(Finder[None]):
             proxy, _ = self._held(ident)
             await self.host.in_background(lambda: control.release(proxy, ident, control.ReleaseOrder("as_it_was")))
         except WorkbenchError as error:
-            self.said = str(error)
+            self.warning = str(error)
         self.refill()
 
 
@@ -170,12 +170,12 @@ def _where(proxy: RunningProxy) -> str:
 
 
 def _held_row(proxy: RunningProxy, held: HeldSummary) -> Row:
-    said = f"{held.why}: {held.last}" if held.last else held.why
-    cells = (Content.styled("held", "bold $warning"), said, held.agent or _where(proxy), f"~{held.tokens:,}")
+    why = f"{held.why}: {held.last}" if held.last else held.why
+    cells = (Content.styled("held", "bold $warning"), why, held.agent or _where(proxy), f"~{held.tokens:,}")
     return Row(f"held {held.id}", cells)
 
 
-def _held_told(held: HeldSummary, width: int) -> Content:
+def _held_details(held: HeldSummary, width: int) -> Content:
     facts = [
         ("breakpoint", held.rule),
         ("why", held.why),

@@ -1,4 +1,4 @@
-"""Going on from an earlier session: its summary, to look at and to change before a new session begins with it."""
+"""Continue from an earlier session: show and edit its summary before a new session starts with it."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ BEGIN = Button("ctrl+s", "begin", "begin the new session")
 
 
 class ContinueScreen(Observing, ModalScreen[bool]):
-    """True once the new session is open; nothing was made of it where this is left."""
+    """Its result is True if a new session was opened."""
 
-    AUTO_FOCUS = ""  # the editor takes the focus with the draft, and the letters not before
+    AUTO_FOCUS = ""  # the editor gets the focus with the draft; before that, letters are keys
     BINDING_GROUP_TITLE = "Continue from a session"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave; nothing is made", id="continue.leave"),
@@ -48,20 +48,19 @@ class ContinueScreen(Observing, ModalScreen[bool]):
     draft: var[ContinuationDraft | None] = var(None)
 
     box = query_one(".continuing--box", Vertical)
-    said = query_one("#continuing-said", Static)
+    status = query_one("#continuing-said", Static)
     editor = query_one(TextArea)
     buttons = query_one(ButtonLine)
 
     def __init__(self, host: Host, ref: str) -> None:
-        """`ref`: which session; empty: this one, or the last where this one is empty."""
+        """`ref`: the earlier session; empty: the open one, or the last one if the open one is empty."""
         super().__init__(host.model)
         self._host = host
         self._ref = ref
         self._first = ""
-        """The summary as it came."""
+        """The summary before any edit."""
 
     def compose(self) -> ComposeResult:
-        """What it is, the summary, and what can be done."""
         with Vertical(classes="continuing--box") as box:
             box.border_title = "continue from a session"
             yield Static("getting ready…", id="continuing-said", markup=False)
@@ -69,18 +68,18 @@ class ContinueScreen(Observing, ModalScreen[bool]):
             yield ButtonLine()
 
     def on_mount(self) -> None:
-        """The summary is written first; where that costs something, the user is asked before."""
+        """Write the summary, after asking if it costs something."""
         self.editor.display = False
         self.buttons.buttons = (LEAVE,)
-        self._look()
+        self._load_offer()
 
     def watch_compaction(self, view: CompactionView | None) -> None:
-        """Say how far the summary is."""
+        """Show the progress of the summary."""
         if self.draft is None and view is not None and view.running is not None:
-            self.said.update(running_line(view.running, time.monotonic()))
+            self.status.update(running_line(view.running, time.monotonic()))
 
     @work(exclusive=True, group="work")
-    async def _look(self) -> None:
+    async def _load_offer(self) -> None:
         ref = self._ref
         try:
             offer = await self._host.model.compacting(lambda work: work.continuing.offer(ref))
@@ -92,16 +91,16 @@ class ContinueScreen(Observing, ModalScreen[bool]):
             self._write(offer)
             return
         self.offer = offer
-        self.said.update(printable(f"{asked_for(offer.asked)}; nothing was sent yet"))
+        self.status.update(printable(f"{asked_for(offer.asked)}; nothing was sent yet"))
         self.buttons.buttons = (*WRITE, LEAVE)
 
     def action_write(self) -> None:
-        """By the model that was named."""
+        """Let the model write the summary."""
         if self.offer is not None:
             self._write(self.offer)
 
     def action_digest(self) -> None:
-        """Nobody is asked."""
+        """Write the summary without a model."""
         if self.offer is not None:
             self._write(self.offer, digest=True)
 
@@ -118,17 +117,17 @@ class ContinueScreen(Observing, ModalScreen[bool]):
         self.draft = draft
         made = draft.made
         facts = f"kept {len(made.audit.kept):,} of {len(made.audit.kept) + len(made.audit.lost):,} facts"
-        self.said.update(printable("; ".join([f"the summary by {made.made_by}, which {facts}", *made.problems])))
+        self.status.update(printable("; ".join([f"the summary by {made.made_by}, which {facts}", *made.problems])))
         self.editor.load_text(self._first)
         self.editor.display = True
         self.editor.focus()
         self.buttons.buttons = (BEGIN, LEAVE)
 
     def _fail(self, problem: str) -> None:
-        self.said.update(Content.styled(printable(problem), "bold $error"))
+        self.status.update(Content.styled(printable(problem), "bold $error"))
 
     def action_begin(self) -> None:
-        """With the text as it stands there."""
+        """Start the new session with the current text."""
         if self.draft is not None:
             self._begin(self.draft, self.editor.text)
 
@@ -144,7 +143,7 @@ class ContinueScreen(Observing, ModalScreen[bool]):
         self.dismiss(True)
 
     def action_leave(self) -> None:
-        """What is being written is stopped."""
+        """Stop writing, and close."""
         self.dismiss(False)
 
     @on(ButtonLine.ButtonPressed)

@@ -19,7 +19,7 @@ from workbench.tui.widgets.cells import one_line
 
 
 class EditDialog(ModalScreen[str | None]):
-    """A text of several lines; Ctrl+S takes it, Escape leaves it as it was."""
+    """Edits a text of several lines; Ctrl+S accepts, Escape cancels."""
 
     BINDING_GROUP_TITLE = "Edit a text"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -31,14 +31,13 @@ class EditDialog(ModalScreen[str | None]):
     wrong = query_one("#asking-wrong", Static)
 
     def __init__(self, title: str, text: str, check: Callable[[str], object] | None = None) -> None:
-        """`check` raises WorkbenchError for a text that will not do."""
+        """`check` raises WorkbenchError for an invalid text."""
         super().__init__()
         self._title = title
         self._text = text
         self._check = check
 
     def compose(self) -> ComposeResult:
-        """The text, and what is wrong with it."""
         with Vertical(classes="asking--box asking--long") as box:
             box.border_title = one_line(self._title)
             box.border_subtitle = "Ctrl+S accept · Esc cancel"
@@ -46,16 +45,16 @@ class EditDialog(ModalScreen[str | None]):
             yield Static(id="asking-wrong", markup=False)
 
     def on_mount(self) -> None:
-        """Nothing is wrong yet."""
+        """Hide the error line."""
         self.wrong.display = False
         self.area.focus()
 
     def action_accept(self) -> None:
-        """Behind what was typed before it, which may still be on its way to the area."""
+        """Accept after pending keys, which may still be on their way to the text area."""
         self.area.call_later(self._accept)
 
     def _accept(self) -> None:
-        """Unless something is wrong with it."""
+        """Accept the text if it is valid."""
         text = edited(self._text, self.area.text)
         try:
             if self._check is not None:

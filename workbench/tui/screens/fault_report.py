@@ -1,4 +1,4 @@
-"""The report of an error that nobody expected."""
+"""The report of an unexpected error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from workbench.tui.widgets.text_view import text_page
 
 
 class FaultReportScreen(TextScreen):
-    """Where it lies, and what is in it: to be searched and copied."""
+    """The file's path and text, to search and copy."""
 
     BINDING_GROUP_TITLE = "The error report"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "close", id="fault.close")]
@@ -27,9 +27,8 @@ class FaultReportScreen(TextScreen):
         self._path = path
 
     def compose(self) -> ComposeResult:
-        """The file's name, then its text."""
         head = FootLine()
-        head.said = Content.styled(printable(str(self._path)), "bold $primary")
+        head.content = Content.styled(printable(str(self._path)), "bold $primary")
         yield head
         yield TextReader()
 

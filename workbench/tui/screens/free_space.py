@@ -1,4 +1,4 @@
-"""Free space: what the request in view could do without, in two orders; the chosen ones are masked with one key."""
+"""Free space: what the selected request could do without, in two orders. One key masks the chosen items."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ from workbench.views.values import FILE
 
 OTHER: dict[FreeOrder, FreeOrder] = {"unneeded": "largest", "largest": "unneeded"}
 KEYS: dict[FreeOrder, str] = {"unneeded": "the largest", "largest": "no longer needed"}
-"""What the other order is called."""
+"""The name of the other order."""
 
 
 class FreeSpaceScreen(ModalScreen[OverridePreview]):
-    """Items that can be masked, of the request in view: these."""
+    """Items of the selected request that can be masked. Its result is the agreed change."""
 
     BINDING_GROUP_TITLE = "Free space"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -62,7 +62,7 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
 
     order: var[FreeOrder] = var("unneeded", init=False)
     made: var[OverridePreview | None] = var(None)
-    """What masking the chosen ones would do; None while that is worked out, and where nothing can be changed."""
+    """The effect of masking the chosen items; None while it is computed, or if nothing can be changed."""
 
     list = query_one(MaskList)
     header = query_one("#mask-header", Static)
@@ -75,30 +75,28 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
         self._shown = shown
         self._asked = asked
         self._before: ContextPlan | None = None
-        """The next request, which is what a change would change."""
+        """The plan of the next request, which a change would affect."""
         self.set_reactive(FreeSpaceScreen.order, order)
 
     @property
     def _why_not(self) -> str:
-        """Why nothing can be masked; a file may be, once a session is made of it."""
+        """Why nothing can be masked, or empty. For a file, a session is made first."""
         shown = self._shown
         if shown.at is not None and not shown.is_newest:
             return "a past request cannot be changed; } goes to the newest"
         return shown.fixed if shown.fixed != FILE else ""
 
     def compose(self) -> ComposeResult:
-        """The items, then what it would free."""
         with Vertical(classes="dialog"):
             yield Static("", id="mask-header", markup=False)
             yield MaskList(line_of)
             yield Static("", id="mask-figures", markup=False)
 
     def on_mount(self) -> None:
-        """Others are looked at meanwhile."""
         self.watch_order(self.order)
 
     def watch_order(self, order: FreeOrder) -> None:
-        """What the list is in this order."""
+        """Show the items of an order."""
         at = self._shown.at
         where = "" if at is None else f" · request {at + 1:,}"
         self.box.border_title = one_line(f"{TITLES[order]}{where}")
@@ -107,10 +105,10 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
         self.header.update(HEADERS[order])
         self.made, self.list.items = None, ()
         self.figures.update("looking…")
-        self._look(order)
+        self._load_items(order)
 
     @work(exclusive=True, group="look")
-    async def _look(self, order: FreeOrder) -> None:
+    async def _load_items(self, order: FreeOrder) -> None:
         try:
             found, proposed = await self._host.in_background(partial(self._find, order))
         except WorkbenchError as error:
@@ -120,12 +118,12 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
         self.list.chosen = proposed
         self.list.focus()
         if self.list.items:
-            self.list.post_message(MaskList.Changed())  # also where none of them is worth it
+            self.list.post_message(MaskList.Changed())  # even if none is proposed
         else:
             self.figures.update(NOTHING[order])
 
     def _find(self, order: FreeOrder) -> tuple[Sequence[Freeable], frozenset[int]]:
-        """The items, and which are proposed, by their places. There may be a hundred thousand rows."""
+        """The items, and the indexes of the proposed ones. There may be a hundred thousand rows."""
         plan = self._shown.plan
         if order == "largest":
             items = largest(plan)
@@ -134,7 +132,7 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
         return waste, frozenset(range(len(waste)))
 
     def on_mask_list_changed(self) -> None:
-        """Work out what the choice would do."""
+        """Compute the effect of the choice."""
         self.made = None
         chosen = [self.list.items[at] for at in sorted(self.list.chosen) if at < len(self.list.items)]
         self.workers.cancel_group(self, "figures")
@@ -166,27 +164,27 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
         return preview(before, choice_of(chosen, shown.queries), shown.queries), before
 
     def action_other(self) -> None:
-        """To and fro."""
+        """Switch to the other order."""
         self.order = OTHER[self.order]
 
     def action_order(self, order: FreeOrder) -> None:
-        """The key that opens the window in this order; once more, it closes."""
+        """Switch to an order, or close if it is shown already."""
         if order == self.order:
             self.dismiss(None)
         self.order = order
 
     def action_agree(self) -> None:
-        """Once it is said what that does."""
+        """Agree, once the effect is shown."""
         if self.made is not None:
             self.dismiss(self.made)
 
     def action_leave(self) -> None:
-        """Nothing is changed."""
+        """Close without a change."""
         self.dismiss(None)
 
 
 async def free_space(host: Host, order: FreeOrder = ORDERS[0]) -> None:
-    """List it, and mask what is chosen. Of a file a session is made then, where the user agrees."""
+    """List the items and mask the chosen ones. For a file, a session is made first if the user agrees."""
     shown = host.model.state.shown
     if shown is None:
         raise Refused("nothing is open yet")
@@ -196,4 +194,4 @@ async def free_space(host: Host, order: FreeOrder = ORDERS[0]) -> None:
     for at, wish in enumerate(made.choice.decisions):
         host.model.decide(*wish, joined=at > 0)
     freed = f"masked {counted(made.choice.rows, 'item')}, which frees {made.effect.freed:,} tokens"
-    host.tell(f"{freed}; u undoes it")
+    host.show_notice(f"{freed}; u undoes it")

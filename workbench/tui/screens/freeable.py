@@ -1,6 +1,6 @@
-"""What a request carries and could do without: the largest items, and those that are no longer needed.
+"""What a request could do without: the largest items, and those that are no longer needed.
 
-Knows no widget. What is done with them is masking, which one key undoes.
+Independent of widgets. The items are masked, which one key undoes.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from workbench.sources.services import Services
 from workbench.sources.source import as_source
 from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides, choose, why_not
 from workbench.tui.widgets.cells import fit
-from workbench.views.context_view import SessionQueries, runs
+from workbench.views.context_view import SessionQueries, merge_overrides
 
 FreeOrder = Literal["unneeded", "largest"]
 Freeable = CarriedWaste | Item
-"""An item of one order or the other."""
+"""An item of either order."""
 ORDERS: tuple[FreeOrder, ...] = ("unneeded", "largest")
 MOST = 10
 LEAST_TOKENS = 50
-"""Of a smaller item the marker would leave little to free."""
+"""Masking a smaller item would free little, because of the marker."""
 WORTH = 0.01
-"""The share of the window from which on a large item is proposed, and not only listed."""
+"""From this share of the window on, a large item is proposed, and not only listed."""
 WHO, KIND = 16, 11
-"""Cells for who said it, and for why it is no longer needed."""
+"""Cells for the speaker, and for why it is no longer needed."""
 TITLES: dict[FreeOrder, str] = {
     "unneeded": "Free space: what is sent and no longer needed",
     "largest": "Free space: the largest items",
@@ -53,7 +53,7 @@ NOTHING: dict[FreeOrder, str] = {
 
 
 class FreeableLog(NamedTuple):
-    """What is open, as it was when somebody asked."""
+    """The open log at the time of the query."""
 
     events: list[Event]
     model: str
@@ -62,7 +62,7 @@ class FreeableLog(NamedTuple):
 
 
 def asked_about(opened: OpenSession) -> FreeableLog:
-    """Taken in the session's thread."""
+    """Make the value; call it in the session's thread."""
     setup = opened.setup
     return FreeableLog(list(opened.events), setup.model, opened.session is None, setup.info)
 
@@ -71,19 +71,19 @@ def asked_about(opened: OpenSession) -> FreeableLog:
 
 
 def largest(plan: ContextPlan, count: int = MOST) -> list[Item]:
-    """The largest items that may be masked, the largest first: one pass over what is sent."""
+    """The largest items that can be masked, the largest first, in one pass."""
     return nlargest(count, _maskable(plan), key=lambda row: row.tokens)
 
 
 def worth(items: Sequence[Freeable], window: int) -> frozenset[int]:
-    """The places of those that are worth it."""
+    """The indexes of the items to propose."""
     return frozenset(at for at, row in enumerate(items) if row.tokens >= window * WORTH)
 
 
 def _maskable(plan: ContextPlan) -> Iterator[Item]:
-    """All but what is pinned or masked already, what cannot be masked, and what the next answer is about.
+    """The items that can be masked, without those that are pinned, masked, or needed for the next answer.
 
-    That is what was said in the current turn, and the results that the model has not answered yet.
+    The last are the messages of the current turn, and results that the model has not answered yet.
     """
     fresh: list[Item] = []
     for row in plan.rows.in_request():
@@ -102,15 +102,15 @@ def _maskable(plan: ContextPlan) -> Iterator[Item]:
 
 
 def report_of(asked: FreeableLog, services: Services) -> WasteReport:
-    """All waste of the log, sent or not. For a thread."""
+    """All waste of the log, sent or not. Call it in a thread."""
     source = as_source("", asked.events, is_file=asked.is_file)
     return LabSource(services, Options(model=asked.model), source).waste
 
 
 def still_sent(report: WasteReport, plan: ContextPlan) -> list[CarriedWaste]:
-    """The waste that a request carries, the largest first; what is pinned was wanted.
+    """The waste in a request, the largest first, without pinned items.
 
-    What took its place has to be sent too: else it is the only copy that is left.
+    The item that replaced it has to be in the request, too: otherwise it is the only copy.
     """
     wanted = {seq for item in report.items for seq in (item.event, item.by)}
     rows = {row.seq: row for row in plan.rows.in_request() if row.seq in wanted and row.state != "masked"}
@@ -123,7 +123,7 @@ def still_sent(report: WasteReport, plan: ContextPlan) -> list[CarriedWaste]:
 
 
 def decisions(items: Sequence[CarriedWaste], event: Callable[[int], Event | None]) -> list[tuple[int, OverrideAction]]:
-    """Results are masked. A call that is waste with its result is left out, and so is what is defined twice."""
+    """Mask results; exclude calls that are waste together with their results, and duplicate definitions."""
     found: list[tuple[int, OverrideAction]] = []
     for item in items:
         known = event(item.event)
@@ -136,7 +136,7 @@ def decisions(items: Sequence[CarriedWaste], event: Callable[[int], Event | None
 
 
 def line_of(item: Freeable, width: int) -> str:
-    """What is told of an item, in so many cells; what is longer is cut."""
+    """An item in one line of `width` cells."""
     if isinstance(item, Item):
         who = fit(printable(item.who), WHO)
         return f"{item.tokens:>8,}  {SIGNS[item.state]} #{item.seq:<5} {who}  {item_line(item)}"
@@ -146,15 +146,15 @@ def line_of(item: Freeable, width: int) -> str:
 
 
 def choice_of(items: Sequence[Freeable], queries: SessionQueries) -> ProposedOverrides:
-    """What is to be done with those that are chosen, in as few overrides as there can be. Raises WorkbenchError."""
+    """The overrides for the chosen items, as few as possible. Raises WorkbenchError."""
     waste = [item for item in items if isinstance(item, CarriedWaste)]
     if not waste:
         return choose("mask", [item for item in items if isinstance(item, Item)], queries)
-    return ProposedOverrides(tuple(runs(queries, decisions(waste, queries.event))), len(waste), "mask")
+    return ProposedOverrides(tuple(merge_overrides(queries, decisions(waste, queries.event))), len(waste), "mask")
 
 
 def figures(made: OverridePreview, plan: ContextPlan, items: Sequence[Freeable], info: ModelInfo) -> str:
-    """What masking would free from now on, and what it costs once."""
+    """What masking would free, and what it costs once."""
     freed, again = made.effect.freed, made.effect.rewritten
     waste = [item for item in items if isinstance(item, CarriedWaste)]
     window, used = (percent(freed / max(whole, 1), 1) for whole in (plan.limits.window, plan.size))
@@ -179,6 +179,6 @@ def _cost(items: Sequence[CarriedWaste]) -> float | None:
 
 
 def held_words(items: Sequence[Freeable], plan: ContextPlan) -> str:
-    """What the chosen ones take of a request that is only looked at."""
+    """The size of the chosen items in a past request."""
     tokens = sum(item.tokens for item in items)
     return f"{counted(len(items), 'item')}, {tokens:,} tokens: {percent(tokens / max(plan.size, 1), 1)} of this request"

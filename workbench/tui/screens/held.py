@@ -1,4 +1,4 @@
-"""A request that waits at a breakpoint: what the model is about to see, to change it and to let it go."""
+"""A request that waits at a breakpoint: show it, change it and release it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LOOKS = 1.0
 
 
 class HeldScreen(RequestItemsScreen[bool]):
-    """Enter lets it go with the changes."""
+    """Enter releases it with the changes."""
 
     NAME = "held"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -45,36 +45,35 @@ class HeldScreen(RequestItemsScreen[bool]):
         self._proxy = proxy
         self._detail = detail
         self._pinned: frozenset[str] = frozenset()
-        """Results that are pinned with the release, beside those that were before."""
+        """Results to pin with the release, in addition to those that are pinned already."""
         self._is_releasing = self._is_gone = False
 
     def on_mount(self) -> None:
-        """It says whose it is."""
         held = self._detail.summary
         self.box.border_title = one_line(" · ".join(filter(None, (f"held {held.id}", held.agent, held.model))))
-        self.set_interval(LOOKS, self._look)
+        self.set_interval(LOOKS, self._check_held)
 
     @work(group="look", exclusive=True)
-    async def _look(self) -> None:
-        """It may be let go elsewhere, or its client gives up."""
+    async def _check_held(self) -> None:
+        """Check whether it is still held: it may be released elsewhere, or its client may give up."""
         try:
             state = await self.host.in_background(lambda: control.state_of(self._proxy))
             is_held = any(held.id == self._detail.summary.id for held in state.held)
         except WorkbenchError:
             is_held = False
         if not is_held and not self._is_releasing:
-            if not self._is_gone:  # said once: a dialog above this screen may stay open for long
+            if not self._is_gone:  # only once: a dialog above this screen may stay open for long
                 self._is_gone = True
-                self.host.tell(f"{self._detail.summary.id} is not held any more", "warning")
+                self.host.show_notice(f"{self._detail.summary.id} is not held any more", "warning")
             self.dismiss(False)
         self._show_note()
 
     def mark_of(self, path: str) -> str:
-        """Pinned, now or before."""
+        """`pinned`, for an item that is pinned now or was before."""
         return "pinned" if path in self._pinned or path in self._detail.pinned else ""
 
     def newness(self) -> str:
-        """Where no earlier request is known, it is what the model has not answered."""
+        """What new means. Without an earlier request: not answered by the model yet."""
         seen = "since the model's last answer; no earlier request of this conversation was seen"
         return seen if self._detail.summary.first else "since the last request"
 
@@ -83,65 +82,65 @@ class HeldScreen(RequestItemsScreen[bool]):
         return [f"{self._detail.summary.rule}: {self._detail.summary.why}"]
 
     def facts_behind(self) -> list[str]:
-        """What becomes of it, and how long it waits yet."""
+        """What happens if the user does nothing, and when."""
         left = max(0, round(self._detail.summary.until - time.time()))
         policy = [f"then under {self._detail.policy.split()[0]}"] if self._detail.policy else []
         pins = [f"pins {counted(len(self._pinned), 'result')}"] if self._pinned else []
         return [*policy, *pins, f"released unchanged in {left // 60}:{left % 60:02}"]
 
     def action_pin(self) -> None:
-        """No policy on the way masks or cuts it from now on; once more: it may."""
+        """Pin or unpin: the proxy's policy does not mask or cut a pinned item."""
         path = self.marked
         if path is None or self._edit is None:
             return
         if self._detail.summary.fixed:
-            self.said = "policies change nothing on a websocket: there is nothing to pin against"
+            self.warning = "policies change nothing on a websocket: there is nothing to pin against"
         elif self._item(path).kind != "result":
-            self.said = "only results of tools are masked or cut on the way: all else is sent as it is without a pin"
+            self.warning = "only results of tools are masked or cut on the way: all else is sent as it is without a pin"
         elif path in self._detail.pinned:
-            self.said = "it is pinned already, for as long as this proxy runs"
+            self.warning = "it is pinned already, for as long as this proxy runs"
         else:
             self._pinned ^= {path}
             self._change(self._changed.rewrite)
             if path in self._pinned and not self._detail.policy:
-                self.said = "pinned with the release; no policy is on the way now: it holds once /policy sets one"
+                self.warning = "pinned with the release; no policy is on the way now: it holds once /policy sets one"
             elif path in self._pinned:
-                self.said = f"pinned with the release: {self._detail.policy} leaves it whole from now on"
+                self.warning = f"pinned with the release: {self._detail.policy} leaves it whole from now on"
 
-    # Letting go
+    # Releasing
 
-    def take(self, value: str) -> None:
-        """With the changes, if there are any."""
+    def choose_row(self, value: str) -> None:
+        """Release it with the changes, if any."""
         self._release(self._changed.order)
 
     def action_as_it_was(self) -> None:
-        """Whatever was changed here."""
+        """Release it unchanged."""
         self._release(ReleaseOrder("as_it_was"))
 
     @work(group="ask", exclusive=True)
     async def action_answer(self) -> None:
-        """The agent takes it for the model's."""
+        """Answer it by hand; the agent treats the text as the model's answer."""
         text = await self.app.push_screen_wait(EditDialog("answer in place of the model", ""))
         if text is not None and text.strip():
             self._release(ReleaseOrder("answered", text=text))
 
     @work(group="release", exclusive=True)
     async def _release(self, order: ReleaseOrder) -> None:
-        """What was pinned is so, however it goes on."""
+        """Release it; pins apply in any case."""
         order = structs.replace(order, pin=tuple(sorted(self._pinned)))
         self._is_releasing = True
         try:
             await self.host.in_background(lambda: control.release(self._proxy, self._detail.summary.id, order))
         except WorkbenchError as error:
-            self.said, self._is_releasing = str(error), False
+            self.warning, self._is_releasing = str(error), False
             return
         done = {"as_it_was": "released unchanged", "changed": "released changed", "answered": "answered"}[order.end]
         pinned = f", {counted(len(order.pin), 'result')} pinned" if order.pin else ""
-        self.host.tell(f"{self._detail.summary.id}: {done}{pinned}")
+        self.host.show_notice(f"{self._detail.summary.id}: {done}{pinned}")
         self.dismiss(True)
 
 
 async def open_held(host: Host, proxy: RunningProxy, ident: str) -> None:
-    """Look at one that is held. Raises WorkbenchError where it is not any more."""
+    """Open a held request. Raises WorkbenchError if it is no longer held."""
     detail = await host.in_background(lambda: control.detail_of(proxy, ident))
     await host.ask(HeldScreen(host, proxy, detail))

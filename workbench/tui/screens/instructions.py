@@ -1,5 +1,4 @@
-"""The instructions and preferences that the model is given: each file, its tokens, what was cut, what could not be
-used."""
+"""The instructions and preferences sent to the model: each file with its tokens and cuts, and files with problems."""
 
 from __future__ import annotations
 
@@ -28,26 +27,26 @@ NONE = (
 
 
 class SlotFile(NamedTuple):
-    """A file in the slot of instructions or of memory."""
+    """A file in the instructions or memory slot."""
 
     path: str
     slot: str
     tokens: int
     text: str
-    """As it is sent."""
+    """The text as it is sent."""
     cut: str
-    """The marker that says what was cut; empty: nothing was."""
+    """The marker of a cut; empty: nothing was cut."""
 
 
 class LoadedInstructions(NamedTuple):
-    """What stands in the slots, and by which rules it got there."""
+    """The contents of the slots, and the policy that chose them."""
 
     files: tuple[SlotFile, ...]
     policy: InstructionsPolicy
 
 
 def loaded(opened: OpenSession) -> LoadedInstructions:
-    """What the plan has of them; asked in the session's thread."""
+    """The instructions in the plan; call it in the session's thread."""
     found = []
     for item in opened.plan.rows:
         if item.slot in ("instructions", "memory"):
@@ -58,7 +57,7 @@ def loaded(opened: OpenSession) -> LoadedInstructions:
 
 
 class InstructionsScreen(Finder[None]):
-    """A row per file, then a row per file that could not be used."""
+    """A row per file, then a row per file with a problem."""
 
     NAME = "instructions"
     PLACEHOLDER = "a part of the path, or words of the text"
@@ -76,7 +75,7 @@ class InstructionsScreen(Finder[None]):
         self._problems: tuple[str, ...] | None = None
 
     async def find(self, text: str) -> FinderResult:
-        """Files by path and text; the problems are looked for on the disk, once."""
+        """Find files by path and text. Problems are read from disk once."""
         if self._problems is None:
             self._problems = await self.host.in_background(partial(_problems, self._policy))
         words = text.lower().split()
@@ -92,11 +91,11 @@ class InstructionsScreen(Finder[None]):
         ]
         total = sum(file.tokens for file in self._files.values())
         cut = sum(bool(file.cut) for file in self._files.values())
-        told = f"{tokens(total)} in every request" + (f", {cut} cut" if cut else "")
-        return FinderResult(rows, told if self._files else "")
+        total_words = f"{tokens(total)} in every request" + (f", {cut} cut" if cut else "")
+        return FinderResult(rows, total_words if self._files else "")
 
-    async def tell(self, value: str) -> Content:
-        """Its figures and its text; of a problem: what is wrong."""
+    async def row_details(self, value: str) -> Content:
+        """The figures and the text of a file, or its problem."""
         file = self._files.get(value)
         if file is None:
             return paragraph(value, "$warning")
@@ -105,18 +104,18 @@ class InstructionsScreen(Finder[None]):
         facts = pairs([("path", file.path), ("slot", slot), ("cut", file.cut)], self.wide)
         return blocks(title, facts, lines(file.text))
 
-    def take(self, value: str) -> None:
-        """The path goes to the clipboard: editing is an editor's work."""
+    def choose_row(self, value: str) -> None:
+        """Copy the path, to open it in an editor."""
         path = value if value in self._files else value.partition(": ")[0]
         self.app.copy_to_clipboard(path)
-        self.said = f"copied {printable(path)}; a change in the file counts from the next turn on"
+        self.warning = f"copied {printable(path)}; a change in the file counts from the next turn on"
 
     def action_copy(self) -> None:
-        """The text as it is sent."""
+        """Copy the text as it is sent."""
         file = self._files.get(self.marked or "")
         if file is not None:
             self.app.copy_to_clipboard(file.text)
-            self.said = f"copied {len(file.text):,} characters"
+            self.warning = f"copied {len(file.text):,} characters"
 
 
 def _problems(policy: InstructionsPolicy) -> tuple[str, ...]:
@@ -125,7 +124,7 @@ def _problems(policy: InstructionsPolicy) -> tuple[str, ...]:
 
 
 def _end(path: str) -> str:
-    """The last parts of a path, which tell more than the first."""
+    """The end of a path, which says more than its beginning."""
     parts = Path(path).parts
     return printable(path if len(parts) <= 3 else "…/" + "/".join(parts[-2:]))
 

@@ -1,4 +1,4 @@
-"""The whole session under every policy: a row and a line for each, replayed one by one while they are looked at."""
+"""The lab: the whole session under every policy, with a row and a line for each, replayed one by one."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
 
 TALL = 28
-"""Lines from which on there is room to say what the bars are made of."""
+"""From this height on, there is room for the legend of the bars."""
 EMPTY = (
     "There are no requests to replay yet. Say something in the chat, or open a session that has some with Ctrl+O or "
     "`workbench open FILE`. t shows what each policy would send next."
@@ -43,7 +43,7 @@ EMPTY = (
 
 
 class LabScreen(Finder[PolicyChange]):
-    """Up and down choose a policy, left and right a request; Enter opens that request under two policies."""
+    """↑ and ↓ choose a policy, ← and → a request; Enter shows that request under two policies."""
 
     NAME = "lab: this session under every policy"
     COLUMNS: ClassVar[Sequence[Column]] = (
@@ -95,42 +95,40 @@ class LabScreen(Finder[PolicyChange]):
         self.add_class("-below", "-lab")
         self._asked = asked
         self._lab: LabSource | None = None
-        """When it is read."""
+        """The session, once it is read."""
         refs = list(dict.fromkeys([RECORDED, *policy_names(asked.policy)]))
         self._known = LabTable(refs, asked.policy, [*refs])
         self._replayed: dict[tuple[str, tuple[str, ...]], PolicyRun] = {}
-        """By policy and knobs: what was turned back is there at once."""
+        """Runs by policy and knobs, so that undoing a change is instant."""
         self._first: str | None = asked.policy if asked.policy != RECORDED else DEFAULT
-        """The policy to begin with, until it is marked."""
+        """The policy to select first, until it is selected."""
         self._at = -1
-        """The place of the request that is looked at; -1: the last one, when it is known."""
+        """The index of the selected request; -1: the last one."""
 
     def between(self) -> ComposeResult:
-        """The lines."""
         yield LabPlot()
 
     def on_mount(self) -> None:
-        """The rows fill one after the other."""
         self.call_after_refresh(self.only_keys)
         self._work_out()
 
     def on_unmount(self) -> None:
-        """However it was left: nobody looks any more."""
+        """Stop replaying."""
         if self._lab is not None:
             self._lab.stopped = True
 
     def on_resize(self) -> None:
-        """The bars are as long as there is room, and numbers written out where there is."""
+        """Adapt the bars and numbers to the width."""
         self.call_after_refresh(self._fit)
 
     def _fit(self) -> None:
         is_wide = self.found.scrollable_content_region.width >= WIDE
-        self.COLUMNS = self.WIDE_COLUMNS if is_wide else type(self).COLUMNS  # type: ignore[misc]  # an instance's own
-        self._rows = self._table()  # those that are there have as many cells as there were columns
+        self.COLUMNS = self.WIDE_COLUMNS if is_wide else type(self).COLUMNS  # type: ignore[misc]  # per instance
+        self._rows = self._table()  # existing rows have the old number of columns
         self.refill()
 
     def action_move(self, by: int) -> None:
-        """Also before the policy to begin with is marked: keys that were pressed early count from there."""
+        """Move the cursor. Keys pressed early count from the policy to select first."""
         if self._first is None:
             super().action_move(by)
         else:
@@ -143,7 +141,7 @@ class LabScreen(Finder[PolicyChange]):
 
     @property
     def is_done(self) -> bool:
-        """Whether every policy is replayed with its knobs."""
+        """Whether all policies are replayed with their current knobs."""
         return self._lab is not None and not self._known.working and not self._known.waiting
 
     @work(group="lab")
@@ -158,7 +156,7 @@ class LabScreen(Finder[PolicyChange]):
             self._known.working = ""
             if knobs == self._known.turned.get(ref, ()):
                 self._known.runs[ref] = made
-                self._tell_effect(ref)
+                self._show_effect(ref)
             self.refill()  # the scale of all bars may have changed
 
     def _read(self) -> LabSource:
@@ -168,7 +166,7 @@ class LabScreen(Finder[PolicyChange]):
         return LabSource(self.host.services, replace(self.host.options, model=asked.model), source)
 
     def _replay(self, ref: str, knobs: tuple[str, ...]) -> PolicyRun:
-        """What was set in the session holds under each of them, as it would if one went on under it."""
+        """Replay a policy. The session's own knobs apply on top, as they would in the session."""
         assert self._lab is not None
         if (ref, knobs) not in self._replayed:
             self._replayed[ref, knobs] = self._lab.run(ref, (*self._asked.knobs, *knobs))
@@ -181,26 +179,25 @@ class LabScreen(Finder[PolicyChange]):
             return error
 
     def _again(self, ref: str) -> None:
-        """With other knobs than before; the old line stays until the new one is there."""
+        """Replay with other knobs; the old line stays until the new one is ready."""
         was_done = self.is_done
         self._known.waiting.insert(0, ref)
         if was_done:
             self._work_out()
         self.refill()
 
-    def _tell_effect(self, ref: str) -> None:
+    def _show_effect(self, ref: str) -> None:
         knobs, made = self._known.turned.get(ref, ()), self._known.runs[ref]
         before = self._replayed.get((ref, ()))
-        said = ""
+        effect_words = ""
         if knobs and isinstance(made, PolicyRun):
-            said = title(ref, knobs) + (f" · {effect(before, made)}" if before is not None else "")
-        self.box.border_subtitle = one_line(said)
+            effect_words = title(ref, knobs) + (f" · {effect(before, made)}" if before is not None else "")
+        self.box.border_subtitle = one_line(effect_words)
 
     # The table
 
     async def find(self, text: str) -> FinderResult:
-        """All policies, in the order of their signs."""
-        self.call_after_refresh(self.retell)
+        self.call_after_refresh(self.reload_details)
         legend = self._known.legend() if self.size.height >= TALL else ""
         return FinderResult(self._table(), legend, self._first)
 
@@ -213,30 +210,30 @@ class LabScreen(Finder[PolicyChange]):
 
     @property
     def requests(self) -> int:
-        """How many there are."""
+        """The number of requests."""
         return len(self._lab.marks) if self._lab is not None else 0
 
     @property
     def at(self) -> int:
-        """The place of the request that is looked at."""
+        """The index of the selected request."""
         return self._at if 0 <= self._at < self.requests else self.requests - 1
 
-    def retell(self) -> None:
-        """The lines with the marked one on top, and the figures below them."""
+    def reload_details(self) -> None:
+        """Update the plot, with the marked line on top, and the figures."""
         if not self.is_mounted:
             return
         if self.marked == self._first:
             self._first = None
         self.plot.picture = self._known.picture(self.marked or "", self.at)
         self.plot.display = bool(self._known.made) and self.requests > 0
-        self.about.update(self._told())
+        self.about.update(self._details())
         model = f" · {self._asked.model}" if self._asked.model else ""
         head = f"{self.NAME} · {counted(self.requests, 'request')}{model}" if self._lab is not None else self.NAME
         if self._lab is not None and self._lab.beside:
             head += f" · {self._lab.beside:,} beside the conversation not counted"
         self.box.border_title = one_line(head)
 
-    def _told(self) -> Content:
+    def _details(self) -> Content:
         if self._lab is None:
             return paragraph("reading…", "$quiet")
         if not self.requests:
@@ -256,19 +253,19 @@ class LabScreen(Finder[PolicyChange]):
 
     def _go(self, at: int) -> None:
         self._at = min(max(at, 0), max(self.requests - 1, 0))
-        self.said = ""
-        self.retell()
+        self.warning = ""
+        self.reload_details()
 
     def action_step(self, by: int) -> None:
-        """Along the requests."""
+        """Step to another request."""
         self._go(self.at + by)
 
     def action_end(self, is_last: bool) -> None:
-        """Of the session."""
+        """Go to the first or the last request."""
         self._go(self.requests - 1 if is_last else 0)
 
     def action_mark(self, by: int) -> None:
-        """To the next request before which the policy compacted, or whose answer missed something."""
+        """Go to the next request that follows a compaction, or whose answer missed something."""
         if self._known.run(self.marked) is None:
             return
         marked = self._known.line(self.marked or "")
@@ -276,25 +273,25 @@ class LabScreen(Finder[PolicyChange]):
         if places:
             self._go(next((at for at in places if (at - self.at) * by > 0), places[0]))
         else:
-            self.said = f"{short_name(self.marked or '')} misses nothing and compacts nothing here"
+            self.warning = f"{short_name(self.marked or '')} misses nothing and compacts nothing here"
 
-    # Looking closer
+    # Details
 
     def _leave_for(self, seq: int | None) -> None:
-        """To an event in the context, if there is one to go to."""
+        """Close, and show an event in the context, if any."""
         if seq:
             self.dismiss(None)
             self.app.call_later(self.host.show_event, seq, "inspector")
 
-    def take(self, value: str) -> None:
-        """The request under the base and the marked policy, item by item."""
+    def choose_row(self, value: str) -> None:
+        """Compare the request under the base policy and the marked one, item by item."""
         if self.requests:
             self._compare(value)
 
     @work(group="ask")
     async def _compare(self, ref: str) -> None:
         if ref == self._known.base:
-            self.said = "choose another policy to compare with this one"
+            self.warning = "choose another policy to compare with this one"
             return
         first, second = (PlanSide(short_name(each), self._planned(each)) for each in (self._known.base, ref))
         screen = PolicyDiffScreen(self.host, first, second, f"request {self.at + 1:,}")
@@ -308,7 +305,7 @@ class LabScreen(Finder[PolicyChange]):
 
     @work(group="ask")
     async def action_misses(self) -> None:
-        """Of the marked policy, by name."""
+        """List the misses of the marked policy."""
         run = self._known.run(self.marked)
         if run is not None and self.marked is not None:
             name = short_name(self.marked)
@@ -317,7 +314,7 @@ class LabScreen(Finder[PolicyChange]):
 
     @work(group="ask")
     async def action_moment(self) -> None:
-        """What each policy would send next."""
+        """Compare what each policy would send next."""
         chosen = await self.app.push_screen_wait(LabMomentScreen(self.host, self._asked))
         if isinstance(chosen, str):
             self.dismiss(PolicyChange(chosen))
@@ -327,19 +324,19 @@ class LabScreen(Finder[PolicyChange]):
     # Knobs
 
     def action_base(self) -> None:
-        """The marked one is what the others are compared with from now on."""
+        """Make the marked policy the base that others are compared with."""
         if self.marked is not None:
             self._known.base = self.marked
             self.refill()
 
     def _has_knobs(self) -> bool:
         if self.marked == RECORDED:
-            self.said = "recorded is what was sent: it has no knobs"
+            self.warning = "recorded is what was sent: it has no knobs"
         return self.marked is not None and self.marked != RECORDED and self._lab is not None
 
     @work(group="ask")
     async def action_knobs(self) -> None:
-        """Turn some: the line follows."""
+        """Change knobs of the marked policy."""
         ref = self.marked
         if ref is None or not self._has_knobs():
             return
@@ -348,7 +345,7 @@ class LabScreen(Finder[PolicyChange]):
         if wanted is not None and wanted.is_used:
             self.dismiss(wanted)
         elif wanted is not None:
-            self._take_saved(wanted.policy)
+            self._add_saved(wanted.policy)
             self._turn(wanted.policy, wanted.knobs)
 
     def _turn(self, ref: str, knobs: Sequence[str]) -> None:
@@ -356,46 +353,46 @@ class LabScreen(Finder[PolicyChange]):
             self._known.turned[ref] = tuple(knobs)
             self._again(ref)
 
-    def _take_saved(self, ref: str) -> None:
-        """A policy that was saved just now has a row and a line of its own."""
+    def _add_saved(self, ref: str) -> None:
+        """Add a row and a line for a saved policy."""
         if ref not in self._known.refs:
             self._known.refs.append(ref)
             self._first = ref
             self._again(ref)
 
     def action_turn(self, by: int) -> None:
-        """The knob that was turned last, a little further."""
+        """Change the last changed knob a bit further."""
         ref = self.marked
         if ref is None or not self._has_knobs():
             return
         if not self._known.turned.get(ref):
-            self.said = "e opens the knobs; what is turned there, + and - turn further here"
+            self.warning = "e opens the knobs; what is turned there, + and - turn further here"
             return
         *others, last = self._known.turned[ref]
         self._turn(ref, (*others, turned_by(last, by)))
 
     def action_reset(self) -> None:
-        """The marked policy without what was turned here."""
+        """Reset the knobs of the marked policy."""
         if self.marked is not None:
             self._turn(self.marked, ())
 
     @work(group="ask")
     async def action_save(self) -> None:
-        """As a policy file, for all sessions."""
+        """Save it as a policy file, for all sessions."""
         ref = self.marked
         if ref is None or not self._has_knobs():
             return
         try:
             path = await save_policy(self, ref, (*self._asked.knobs, *self._known.turned.get(ref, ())))
         except WorkbenchError as error:
-            self.said = str(error)
+            self.warning = str(error)
             return
         if path is not None:
             self._turn(ref, ())
-            self._take_saved(str(path))
-            self.said = f"saved to {path}; u uses it in this session"
+            self._add_saved(str(path))
+            self.warning = f"saved to {path}; u uses it in this session"
 
     def action_use(self) -> None:
-        """From the next turn on, in this session, with what was turned."""
+        """Use the policy with its changed knobs in this session, from the next turn on."""
         if self.marked is not None:
             self.dismiss(PolicyChange(self.marked, self._known.turned.get(self.marked, ())))

@@ -1,4 +1,4 @@
-"""The knobs of a policy in the lab: what turning them does to the whole session, before anything holds."""
+"""The knobs of a policy in the lab: what changing them does to the whole session, before they are used."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from workbench.tui.widgets.cells import number
 from workbench.tui.widgets.host import Host
 
 Replay = Callable[[str, tuple[str, ...]], PolicyRun]
-"""The session under a policy with these knobs; asked in the background."""
+"""Replays the session under a policy with these knobs; called in the background."""
 SMALL = 20
-"""Up to here a whole number is turned by one, above by a tenth."""
+"""Numbers up to this are changed in steps of one, larger ones by a tenth."""
 
 
 class LabKnobs(PolicyEditor):
-    """The policy editor; what it gives back is drawn, and used only where that was asked for."""
+    """The policy editor in the lab. Its result is drawn, and used only if the user asks for it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "draw it", id="lab-knobs.draw"),
@@ -36,12 +36,12 @@ class LabKnobs(PolicyEditor):
         return effect(self._replay(self._ref, ()), self._replay(self._ref, turned))
 
     def action_leave(self) -> None:
-        """Back to the curve, which follows."""
+        """Go back to the plot, with the changes."""
         self.dismiss(self.change._replace(is_used=False))
 
 
 def effect(before: PolicyRun, after: PolicyRun) -> str:
-    """What turned knobs do to a session."""
+    """What changed knobs do to a session, in words."""
     parts = [
         f"{number(before.tokens, 7)} → {number(after.tokens, 7)} tokens",
         f"{len(before.misses):,} → {len(after.misses):,} missed",
@@ -52,7 +52,7 @@ def effect(before: PolicyRun, after: PolicyRun) -> str:
 
 
 def turned_by(knob: str, by: int) -> str:
-    """`masking.keep_last=3` turned a little up or down; the same where it cannot go further, or is text."""
+    """`masking.keep_last=3` a bit higher or lower; unchanged if it is at its limit, or is text."""
     name, _, text = knob.partition("=")
     found, value = find(name), parse_text(text)
     if found.choices or found.kind == "bool":
@@ -70,5 +70,5 @@ def turned_by(knob: str, by: int) -> str:
 
 
 def title(ref: str, turned: Sequence[str]) -> str:
-    """A policy, and the knobs that were turned."""
+    """A policy and its changed knobs."""
     return f"{short_name(ref)} with {', '.join(turned)}" if turned else short_name(ref)

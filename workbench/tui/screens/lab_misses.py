@@ -1,4 +1,4 @@
-"""What a policy's answers would have missed: the facts, where each was used, and where it was held."""
+"""The facts that answers would have missed under a policy, with where each was used and where it was held."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from workbench.tui.widgets.finder import MOST, Finder, FinderResult
 from workbench.tui.widgets.host import Host
 
 AROUND = 160
-"""Characters that are told before and behind a fact."""
+"""Characters to show before and after a fact."""
 
 
 class MissesScreen(Finder[int]):
-    """A row per miss; gives back the event to show."""
+    """A row per miss; its result is the event to show."""
 
     NAME = "missed"
     PLACEHOLDER = "filter: a part of the fact, its kind, or #event"
@@ -40,7 +40,7 @@ class MissesScreen(Finder[int]):
     ]
 
     def __init__(self, host: Host, name: str, run: PolicyRun, events: Sequence[Event], request: int) -> None:
-        """`request`: the number of the one that is looked at; the mark begins there."""
+        """`request`: the number of the selected request; the cursor starts there."""
         super().__init__(host)
         self.add_class("-below")
         self._title = f"{name}: {counted(len(run.misses), 'fact')} needed later and gone"
@@ -50,11 +50,10 @@ class MissesScreen(Finder[int]):
         self.EMPTY = f"{name} took nothing away that an answer used"  # type: ignore[misc]  # the policy's own
 
     def on_mount(self) -> None:
-        """Whose they are."""
         self.box.border_title = one_line(self._title)
 
     async def find(self, text: str) -> FinderResult:
-        """All words must be somewhere in the row."""
+        """Find rows that contain all words."""
         words = text.lower().split()
         rows = [self._row(at, miss) for at, miss in enumerate(self._misses)]
         rows = [row for row in rows if all(word in " ".join(map(str, row.cells)).lower() for word in words)]
@@ -65,24 +64,24 @@ class MissesScreen(Finder[int]):
     def _row(self, at: int, miss: Miss) -> Row:
         return Row(str(at), (f"{miss.request:,}", miss.kind, miss.fact, f"#{miss.used}", f"#{miss.held}"))
 
-    async def tell(self, value: str) -> Content:
-        """Both places in their own words."""
+    async def row_details(self, value: str) -> Content:
+        """The texts of both places."""
         miss = self._misses[int(value)]
         used, held = (self._around(seq, miss.fact) for seq in (miss.used, miss.held))
         facts = [(f"used #{miss.used}", used), (f"held #{miss.held}", held)]
         return blocks(Content.styled(printable(miss.fact), "bold"), pairs(facts, self.wide))
 
     def _around(self, seq: int, fact: str) -> str:
-        said = " ".join(said_by(self._events[seq]).split()) if seq in self._events else ""
-        at = max(0, said.casefold().find(fact.casefold()))
+        text = " ".join(said_by(self._events[seq]).split()) if seq in self._events else ""
+        at = max(0, text.casefold().find(fact.casefold()))
         begin, end = max(0, at - AROUND), at + len(fact) + AROUND
-        return f"{'…' if begin else ''}{said[begin:end]}{'…' if end < len(said) else ''}"
+        return f"{'…' if begin else ''}{text[begin:end]}{'…' if end < len(text) else ''}"
 
-    def take(self, value: str) -> None:
-        """The answer that used it."""
+    def choose_row(self, value: str) -> None:
+        """Show the answer that used it."""
         self.dismiss(self._misses[int(value)].used)
 
     def action_held(self) -> None:
-        """The last item that held it."""
+        """Show the last item that held it."""
         if self.marked is not None:
             self.dismiss(self._misses[int(self.marked)].held)

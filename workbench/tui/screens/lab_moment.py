@@ -1,4 +1,4 @@
-"""The next request under every policy, side by side; worked out one by one while the screen is looked at."""
+"""The next request under every policy, side by side, computed one by one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WAITING = ("…",) * 11
 class LabMomentScreen(Finder[str | int]):
     """A row per policy with its bar; any two can be compared item by item.
 
-    Gives back the policy to use, or the event to show in the context.
+    Its result is the policy to use, or the event to show in the context.
     """
 
     NAME = "lab: the next request under every policy"
@@ -68,10 +68,9 @@ class LabMomentScreen(Finder[str | int]):
         self._asked = asked
         self._made: dict[str, PolicyOutcome | WorkbenchError] = {}
         self._base = asked.policy if asked.recorded is None else RECORDED
-        """The one that all are compared with; of another agent's session, what was recorded."""
+        """The policy that all are compared with; for another agent's session, the recording."""
 
     def on_mount(self) -> None:
-        """The rows fill one after the other."""
         self._work_out()
 
     @work(group="lab")
@@ -81,7 +80,7 @@ class LabMomentScreen(Finder[str | int]):
             self.refill()  # the scale of all bars may have changed
 
     def _outcome(self, ref: str) -> PolicyOutcome | WorkbenchError:
-        # What was set in this session holds under each of them, as it would if one went on under it.
+        # The session's own knobs apply on top, as they would in the session.
         try:
             setup = set_up(self.host.services, self.host.options, self._asked, ref, self._asked.knobs)
             return outcome(setup, self._asked, ref)
@@ -93,14 +92,13 @@ class LabMomentScreen(Finder[str | int]):
         return planned(setup, self._asked)
 
     async def find(self, text: str) -> FinderResult:
-        """All policies whose names have the words in them."""
+        """Find policies by name."""
         words = text.lower().split()
         names = [ref for ref in policy_names(self._asked.policy) if all(word in ref.lower() for word in words)]
         bars = [made.parts for made in self._made.values() if isinstance(made, PolicyOutcome)]
         return FinderResult([Row(ref, self._cells(ref)) for ref in names], bar_legend(bars, short_name(self._base)))
 
     def on_resize(self) -> None:
-        """The bars are as long as there is room."""
         self.call_after_refresh(self.refill)
         super().on_resize()
 
@@ -127,8 +125,7 @@ class LabMomentScreen(Finder[str | int]):
         soon = "never" if made.next == "no automatic compaction" else "?" if made.soon is None else _turns(made.soon)
         return title, self._bar(made), f"{made.tokens:,}", per_cent(made.tokens, made.window), *counts, verdict, soon
 
-    async def tell(self, value: str) -> Content:
-        """The figures in words."""
+    async def row_details(self, value: str) -> Content:
         made = self._made.get(value)
         if made is None:
             return paragraph("working…", "$quiet")
@@ -151,23 +148,22 @@ class LabMomentScreen(Finder[str | int]):
         title = Content.styled(short_name(value), "bold")
         return blocks(title, paragraph(made.about), facts, states)
 
-    def take(self, value: str) -> None:
-        """Use it in this session."""
+    def choose_row(self, value: str) -> None:
         self.dismiss(value)
 
     def action_base(self) -> None:
-        """The marked one is what the others are compared with from now on."""
+        """Make the marked policy the base that others are compared with."""
         if self.marked is not None:
             self._base = self.marked
             self.refill()
 
     @work(group="diff")
     async def action_compare(self) -> None:
-        """The marked one against it, item by item."""
+        """Compare the marked policy with the base, item by item."""
         if self.marked is None:
             return
         if self.marked == self._base:
-            self.said = "choose another policy to compare with this one"
+            self.warning = "choose another policy to compare with this one"
             return
         first, second = (PlanSide(short_name(ref), partial(self._plan, ref)) for ref in (self._base, self.marked))
         seq = await self.app.push_screen_wait(PolicyDiffScreen(self.host, first, second))

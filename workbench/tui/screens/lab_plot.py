@@ -1,7 +1,7 @@
-"""The sizes of all requests under several policies, a line for each, drawn in dots of braille.
+"""The sizes of all requests under several policies, a line for each, drawn with braille dots.
 
-A line has a sign of its own, which stands on it every few columns: without colours it can still be told from the
-others, and where several lie on each other, their signs take turns.
+Each line has its own sign every few columns, so that lines can be told apart without colours. If several lines
+overlap, their signs alternate.
 """
 
 from __future__ import annotations
@@ -33,58 +33,58 @@ CURSOR = "│"
 DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 """The bits of a braille cell, from the top down, left and right."""
 HIGH, WIDE = 4, 2
-"""Dots of a cell."""
+"""The number of dots in a cell, vertically and horizontally."""
 STYLES = (
     *("$foreground", "$slot-history", "$slot-system", "$slot-turn", "$slot-memory", "$slot-instructions"),
     *("$slot-summaries", "$slot-tools", "$slot-unattributed", "$slot-framing"),
 )
 SIGNS = "123456789abcdefghijklmnopqrstuvwxyz"
 APART = 14
-"""Columns between two of the same sign, at least."""
+"""The least number of columns between two equal signs."""
 
 
 class LabLine(NamedTuple):
-    """One policy."""
+    """The line of one policy."""
 
     sign: str
     style: str
     sizes: Sequence[int]
     compacted: frozenset[int] = frozenset()
-    """The places of requests before which it compacted, and of those whose answers missed something."""
+    """The indexes of requests that follow a compaction, and of requests whose answers missed something."""
     missed: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class LabPicture:
-    """What is drawn."""
+    """Everything that is drawn."""
 
     lines: Sequence[LabLine] = ()
     chosen: int = -1
-    """Which of the lines is on top, and has its misses marked."""
+    """The index of the line on top, whose misses are marked."""
     limit: int = 0
     """The window."""
     at: int = 0
-    """The place of the request that is looked at."""
+    """The index of the selected request."""
 
     @property
     def requests(self) -> int:
-        """How many there are."""
+        """The number of requests."""
         return max((len(line.sizes) for line in self.lines), default=0)
 
     def column(self, at: int, width: int) -> int:
-        """In which of so many columns a request is."""
+        """The column of a request."""
         many, dots = self.requests, width * WIDE
         if many >= dots:
             return at * dots // many // WIDE
         return at * (dots - 1) // max(many - 1, 1) // WIDE
 
     def place(self, column: int, width: int) -> int:
-        """Which request is nearest to a column."""
+        """The request nearest to a column."""
         return min(range(self.requests), key=lambda at: abs(self.column(at, width) - column))
 
 
 def heights(sizes: Sequence[int], dots: int) -> list[float]:
-    """A size for each column of dots: between two requests what lies between them, of several the largest."""
+    """A size for each column of dots: interpolated between two requests, or the largest of several."""
     many = len(sizes)
     if many >= dots:
         return [max(sizes[at * many // dots : (at + 1) * many // dots]) for at in range(dots)]
@@ -97,11 +97,11 @@ def heights(sizes: Sequence[int], dots: int) -> list[float]:
 
 
 Cells = dict[tuple[int, int], tuple[str, str]]
-"""By row from below and column: a sign and its style."""
+"""By row from the bottom and column: a sign and its style."""
 
 
 class _Canvas:
-    """Lines on one scale; the later ones are on top."""
+    """Lines on one scale; later lines are on top."""
 
     def __init__(self, width: int, rows: int, top: int) -> None:
         self._width, self._rows, self._top = width, rows, top
@@ -109,19 +109,19 @@ class _Canvas:
         self._over: Cells = {}
 
     def row(self, size: float) -> int:
-        """The row of cells in which a size is."""
+        """The row of a size."""
         return self._height(size) // HIGH
 
     def _height(self, size: float) -> int:
         return min(self._rows * HIGH - 1, int(size * self._rows * HIGH / self._top))
 
     def add(self, line: LabLine, style: str) -> None:
-        """A line from left to right, without gaps where it jumps."""
+        """Add a line, without gaps at jumps."""
         before: int | None = None
         for x, size in enumerate(heights(line.sizes, self._width * WIDE)):
             y = self._height(size)
             low, high = (y, y) if before is None else (min(before, y), max(before, y))
-            # Of a jump the new column has all but the dot where the line was.
+            # At a jump, the new column has all dots except the one where the line was.
             for each in range(low + (before == low < high), high + 1 - (before == high > low)):
                 self._dot(x, each, style)
             before = y
@@ -132,11 +132,11 @@ class _Canvas:
         self._dots[key] = (bits | DOTS[x % WIDE][HIGH - 1 - y % HIGH], style)
 
     def put(self, row: int, column: int, sign: str, style: str) -> None:
-        """A sign over whatever is there."""
+        """Put a sign on top of a cell."""
         self._over[row, column] = (sign, style)
 
     def cell(self, row: int, column: int) -> tuple[str, str] | None:
-        """What is drawn there; None: nothing."""
+        """The content of a cell; None: empty."""
         if (row, column) in self._over:
             return self._over[row, column]
         bits, style = self._dots.get((row, column), (0, ""))
@@ -144,7 +144,7 @@ class _Canvas:
 
 
 def draw(picture: LabPicture, width: int, height: int) -> list[Content]:
-    """The plot, line by line; what its marks mean stands below it where there is room."""
+    """The lines of the plot, with a legend below if there is room."""
     if not picture.requests or width < 8 or height < 2:
         return []
     foot = height > 5
@@ -212,11 +212,10 @@ class LabPlot(Widget):
             self.at = at
 
     def render(self) -> Content:
-        """As wide and as high as there is room."""
         return Content("\n").join(draw(self.picture, self.size.width, self.size.height))
 
     def on_click(self, event: events.Click) -> None:
-        """To the request nearest to it."""
+        """Post the request nearest to the mouse."""
         room = self.size.width - (LABELS if self.size.width >= ROOM_FOR_LABELS else 0)
         if self.picture.requests and room > 0:
             self.post_message(self.Pointed(self.picture.place(event.x - self.size.width + room, room)))

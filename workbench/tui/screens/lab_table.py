@@ -1,4 +1,4 @@
-"""What the lab shows of each policy: its row in the table, its line in the plot, its figures at one request."""
+"""What the lab shows for each policy: its row in the table, its line in the plot, its figures at one request."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from workbench.tui.widgets.cells import number
 from workbench.tui.widgets.columns import Cell, Column, line
 
 WIDE = 90
-"""Columns of the list from which on numbers are written out."""
+"""From this width on, numbers are written in full."""
 WIDE_CELL, NARROW_CELL = 50, 27
-"""Columns of the figures of one request under one policy, at least."""
+"""The least width of the figures of one request under one policy."""
 PARTS = (
     PolicyPart("read from the cache", "▓", "$slot-system"),
     PolicyPart("not in it", "█", "$slot-history"),
@@ -32,39 +32,39 @@ FIGURES = (
     *(Column("", 1), Column("", 10), Column("", 7, right=True), Column("", 7, right=True, least=WIDE_CELL)),
     Column(""),
 )
-"""Of one request under one policy; as often beside each other as there is room."""
+"""The columns for one request under one policy, repeated side by side if there is room."""
 
 
 @dataclass(slots=True)
 class LabTable:
-    """The policies of a lab and what is known of them so far."""
+    """The policies of a lab and their runs so far."""
 
     refs: list[str]
     """In the order of their signs."""
     now: str
     """The policy of the session."""
     waiting: list[str]
-    """Still to be replayed."""
+    """The policies that are not replayed yet."""
     working: str = ""
-    """Being replayed."""
+    """The policy that is being replayed."""
     base: str = RECORDED
-    """What the others are compared with."""
+    """The policy that others are compared with."""
     runs: dict[str, PolicyRun | WorkbenchError] = field(default_factory=dict)
     turned: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """By policy: the knobs that were turned here, the last one last."""
+    """By policy: the knobs changed here, in the order of the changes."""
 
     @property
     def made(self) -> list[PolicyRun]:
-        """Those that were replayed."""
+        """The finished runs."""
         return [run for run in self.runs.values() if isinstance(run, PolicyRun)]
 
     def run(self, ref: str | None) -> PolicyRun | None:
-        """How one did; None: it is not known yet, or broken."""
+        """The run of a policy; None if it is not finished, or failed."""
         made = self.runs.get(ref or "")
         return made if isinstance(made, PolicyRun) else None
 
     def cells(self, ref: str, columns: int, is_wide: bool, bar: int) -> tuple[Cell, ...]:
-        """Its row of so many columns, with room for a bar; `is_wide`: numbers are written out."""
+        """A policy's row of `columns` cells, with `bar` cells for its bar; `is_wide`: write numbers in full."""
         sign, style = signs(self.refs)[ref]
         words = [f"✎{len(self.turned[ref])}"] if self.turned.get(ref) else []
         words += ["base"] if ref == self.base else ["now"] if ref == self.now else []
@@ -73,9 +73,9 @@ class LabTable:
         name = Content.assemble(named, (" ".join(["", *words]), "$quiet"))
         made, figures = self.runs.get(ref), columns - 2
         if ref == self.working or (made is None and ref in self.waiting):
-            said = "replaying…" if ref == self.working else "waiting…"
+            state = "replaying…" if ref == self.working else "waiting…"
             if not isinstance(made, PolicyRun):
-                return name, Content.styled(said, "$quiet"), *("…",) * figures
+                return name, Content.styled(state, "$quiet"), *("…",) * figures
             name = Content.assemble(name, (" …", "$accent"))
         if not isinstance(made, PolicyRun):
             return name, Content.styled(f"✗ broken: {printable(str(made))}", "$error"), *("–",) * figures
@@ -83,7 +83,7 @@ class LabTable:
             return name, "", *("–",) * figures
         overflows: Cell = Content.styled(f"✗ {made.overflows:,}", "bold $error") if made.overflows else "0"
         totals, peaks = [run.tokens for run in self.made], [run.peak for run in self.made]
-        # Where there is no column for what did not fit, the peak says that something did not.
+        # Without a column for requests that do not fit, the peak shows that there are some.
         peak: Cell = Content.assemble(("✗ " if made.overflows else "", "bold $error"), number(made.peak, 5, peaks))
         misses = f"{100 * len(made.misses) / len(made.points):.1f}"
         return (
@@ -100,20 +100,20 @@ class LabTable:
         return policy_bar(_parts(made), base.tokens if base is not None else 0, scale, room, PARTS)
 
     def legend(self) -> str:
-        """What the bars are made of; empty while there are none."""
+        """The meaning of the bars; empty while there are none."""
         bars = [_parts(run) for run in self.made]
         missed = f"  {MISSED} {ABOUT_MISSED}" if any(run.misses for run in self.made) else ""
         return f"{bar_legend(bars, short_name(self.base), PARTS)}{missed}" if bars else ""
 
     def picture(self, marked: str, at: int) -> LabPicture:
-        """All lines; the marked one on top, the cursor at one request."""
+        """The plot, with the marked line on top and the cursor at one request."""
         shown = [ref for ref in self.refs if (run := self.run(ref)) is not None and run.points]
         run = self.run(marked) or self.run(self.base)
         chosen = shown.index(marked) if marked in shown else -1
         return LabPicture([self.line(ref) for ref in shown], chosen, run.window if run is not None else 0, at)
 
     def line(self, ref: str) -> LabLine:
-        """One that was replayed."""
+        """The line of a finished run."""
         run = self.run(ref)
         assert run is not None
         return LabLine(
@@ -124,7 +124,7 @@ class LabTable:
         )
 
     def figures(self, marked: str | None, at: int, width: int) -> list[Content]:
-        """A cell per policy, the marked and the base first: in a small terminal no others are seen."""
+        """A cell per policy; the marked one and the base come first, because a small terminal shows no others."""
         first = [ref for ref in dict.fromkeys([marked, self.base]) if ref is not None]
         refs = [ref for ref in dict.fromkeys([*first, *self.refs]) if (run := self.run(ref)) and run.points]
         is_wide = width >= WIDE
@@ -156,7 +156,7 @@ class LabTable:
 
 
 def _parts(run: PolicyRun) -> tuple[int, ...]:
-    """Of the bar: what of its tokens the cache had, what it had not, and what would not have been sent at all."""
+    """The parts of the bar: tokens from the cache, other tokens, and tokens that would not have been sent."""
     fitting = [point for point in run.points if point.fits]
     read, sent = sum(point.cache_read for point in fitting), sum(point.tokens for point in fitting)
     return read, sent - read, run.tokens - sent, 0

@@ -1,4 +1,4 @@
-"""A list of items to choose from, each with a box."""
+"""A list of items with checkboxes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class MaskList(Widget, Generic[T], can_focus=True):
-    """A line for each item, with a box to choose it; where there are more than lines, those around the cursor."""
+    """A line for each item, with a checkbox; a long list shows the part around the cursor."""
 
     BINDING_GROUP_TITLE = "What can be masked"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -32,51 +32,49 @@ class MaskList(Widget, Generic[T], can_focus=True):
 
     items: reactive[tuple[T, ...]] = reactive((), layout=True)
     chosen: reactive[frozenset[int]] = reactive(frozenset())
-    """Of the items, those to be masked, by their places."""
+    """The indexes of the chosen items."""
     cursor: reactive[int] = reactive(0)
 
     class Changed(Message):
-        """Others are chosen."""
+        """The choice has changed."""
 
     def __init__(self, line: Callable[[T, int], str]) -> None:
-        """`line`: what is told of an item behind its box, in so many cells; what is longer is cut."""
+        """`line`: makes the text of an item, in a number of cells."""
         super().__init__()
         self._line = line
 
     def watch_chosen(self) -> None:
-        """What it frees is another figure."""
+        """Post that the choice has changed."""
         self.post_message(self.Changed())
 
     def validate_cursor(self, cursor: int) -> int:
-        """It stays on the items."""
+        """Keep the cursor on the items."""
         return max(0, min(cursor, len(self.items) - 1))
 
     def action_move(self, by: int) -> None:
-        """To another item."""
         self.cursor += by
 
     def action_edge(self, last: int) -> None:
-        """To the first or the last."""
+        """Move to the first or the last item."""
         self.cursor = len(self.items) * last
 
     def action_choose(self) -> None:
-        """The item under the cursor, or no longer."""
+        """Choose the item under the cursor, or not."""
         if self.items:
             self.chosen ^= {self.cursor}
 
     def action_all(self) -> None:
-        """All, or where all are chosen none."""
+        """Choose all items, or none if all are chosen."""
         every = frozenset(range(len(self.items)))
         self.chosen = frozenset() if self.chosen == every else every
 
     def on_click(self, event: events.Click) -> None:
-        """Choose the item under the mouse, or no longer."""
+        """Choose the item under the mouse, or not."""
         if 0 <= event.y < len(self._seen):
             self.cursor = self._seen[event.y]
             self.action_choose()
 
     def get_content_height(self, *_: object) -> int:
-        """A line for each."""
         return max(1, len(self.items))
 
     @property
@@ -86,7 +84,6 @@ class MaskList(Widget, Generic[T], can_focus=True):
         return range(first, min(first + height, len(self.items)))
 
     def render(self) -> Content:
-        """The box, and what is told of each."""
         lines = []
         for at in self._seen:
             box = "[x]" if at in self.chosen else "[ ]"

@@ -1,4 +1,4 @@
-"""The models: all that are known by name, those of servers on this machine, and any other by its name."""
+"""The models: those of the catalogue, those of servers on this machine, and any other by its name."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ HERE = {
     REHEARSAL: "A stand-in that follows rules: no AI, no network, no key. Good for trying things out.",
     LOCAL: "A small model that runs inside this program; slow, and too weak to call tools.",
 }
-"""The models that the program brings along."""
+"""The built-in models."""
 STORE_LOST = "did not answer"
-"""How a key store that hangs is told; the others are not asked then."""
+"""A part of the problem reported for a key store that hangs; then no other keys are looked up."""
 
 
 class ModelsScreen(Finder[str]):
-    """Windows, prices, and whether a key is set."""
+    """Lists models with windows, prices, and whether a key is set."""
 
     NAME = "models"
     PLACEHOLDER = "a part of the name; or the whole name of a model that is not listed"
@@ -49,30 +49,30 @@ class ModelsScreen(Finder[str]):
         super().__init__(host)
         self._catalogue = host.services.catalogue
         self._offers: dict[str, Offer] = {}
-        self._looking = True
+        self._is_asking = True
         """Whether the servers on this machine are still being asked."""
         self._keys: dict[str, Key] = {}
-        """By provider."""
+        """The keys by provider."""
         self._names: Sequence[str] = ()
         self._known: tuple[str, ...] = ()
-        """Of them, the well-known ones."""
+        """The well-known models."""
 
     def on_mount(self) -> None:
-        """The servers of this machine come when they have answered."""
-        self._look_around()
+        """Ask the servers on this machine in the background."""
+        self._ask_servers()
 
     @work
-    async def _look_around(self) -> None:
+    async def _ask_servers(self) -> None:
         routes = self.host.services.routes
         try:
             found = await self.host.in_background(routes.all_offers)
         finally:
-            self._looking = False
+            self._is_asking = False
         self._offers = {offer.name: offer for offer in found}
         self.refill()
 
     async def find(self, text: str) -> FinderResult:
-        """Those with a key first, then those that need none, then the well-known; the better match before the worse."""
+        """Find models: first those with a key, then without need of one, then well-known ones; best matches first."""
         return await self.host.in_background(partial(self._search, text.strip()))
 
     def _search(self, text: str) -> FinderResult:
@@ -88,7 +88,7 @@ class ModelsScreen(Finder[str]):
         if text and " " not in text and text.lower() not in {name.lower() for name in every}:
             rows.append(self._unknown(text))
         note = f"{len(shown):,} of {len(matching):,}; type to find the others" if len(matching) > MOST else ""
-        return FinderResult(rows, "asking the servers on this machine…" if self._looking else note)
+        return FinderResult(rows, "asking the servers on this machine…" if self._is_asking else note)
 
     def _best(self, names: Iterable[str], text: str) -> list[str]:
         order = {name: place for place, name in enumerate(self._known)}
@@ -103,7 +103,7 @@ class ModelsScreen(Finder[str]):
         return sorted(names, key=rank)
 
     def _group(self, name: str) -> int:
-        """The one that is used now, those with a key, those that need none or are the user's, well-known, the rest."""
+        """The group for sorting: current model, with a key, no key needed or the user's own, well-known, the rest."""
         if name == self.host.model.state.status.model:
             return 0
         if self._key(self._catalogue.find(name)).origin in ("environment", "key store"):
@@ -117,7 +117,7 @@ class ModelsScreen(Finder[str]):
         return corrected(self._catalogue.find(name), None, offer.model.window if offer else None)
 
     def _key(self, info: ModelInfo) -> Key:
-        """Where the key comes from, asked once per provider; a key store that hangs is not asked again."""
+        """Where the key comes from, looked up once per provider; a key store that hangs is not asked again."""
         if is_built_in(info.name):
             return Key("not needed")
         if info.provider not in self._keys:
@@ -140,7 +140,7 @@ class ModelsScreen(Finder[str]):
         return Row(name, (title, f"{about}{info.window:,}", state, *prices(info)))
 
     def _state(self, info: ModelInfo, name: str) -> Content:
-        """Whether it can be used, and what is missing, in words."""
+        """Whether it can be used, or what is missing."""
         key = self._key(info)
         if name.partition("/")[0] == REHEARSAL:
             return Content.styled("no AI", "$warning")
@@ -153,11 +153,11 @@ class ModelsScreen(Finder[str]):
                 return Content.styled("credentials of its own", "$quiet")
         return Content.styled(f"no key: set {key.variables[0]}" if key.variables else "provider unknown", "$quiet")
 
-    async def tell(self, value: str) -> Content:
-        """All that is known of it, and how."""
-        return await self.host.in_background(partial(self._told, value))
+    async def row_details(self, value: str) -> Content:
+        """Everything known about a model, and where it comes from."""
+        return await self.host.in_background(partial(self._details, value))
 
-    def _told(self, name: str) -> Content:
+    def _details(self, name: str) -> Content:
         info, offer = self._info(name), self._offers.get(name)
         kind = "input alone" if info.input_only else "input and output together"
         price_in, price_out = prices(info)
@@ -184,6 +184,5 @@ class ModelsScreen(Finder[str]):
             text = f"Unknown model: its window is a guess. Set it under [models] in config.toml.{near}"
             yield paragraph(text, "$warning")
 
-    def take(self, value: str) -> None:
-        """Use it."""
+    def choose_row(self, value: str) -> None:
         self.dismiss(value)

@@ -1,4 +1,4 @@
-"""The policy that a running agent's requests are sent under: set for the session that is open, and undone."""
+"""The proxy's policy for the open session: set it, and undo it."""
 
 from __future__ import annotations
 
@@ -30,50 +30,51 @@ Answer = Literal["way", "look", "no"]
 
 
 class PassingSession(NamedTuple):
-    """A session whose requests pass a proxy that runs."""
+    """A session whose requests pass a running proxy."""
 
     proxy: RunningProxy
     now: SessionPolicy
     events: Sequence[Event]
 
     def ahead(self, host: Host, policy: WayPolicy | None) -> Foresight:
-        """What a policy would change from the next request on; None: what sending all as it is would. Plans, so it is
-        for a thread."""
+        """What a policy (None: no policy) would change from the next request on. Plans, so call it in a thread."""
         return foresee(host.services, self.events, policy, self.now.policy)
 
 
 def _written_elsewhere(opened: OpenSession) -> tuple[str, Sequence[Event]]:
-    """The session that is open, where another process records it."""
+    """The open session and its events, if another process records it."""
     is_passing = opened.session is not None and opened.recorded is not None and not opened.writable
     return (opened.session.id if is_passing and opened.session is not None else ""), tuple(opened.events)
 
 
 async def passing_session(host: Host) -> PassingSession | None:
-    """None: no proxy that runs writes what is open."""
+    """The open session, if a running proxy records it; None otherwise."""
     session, events = await host.from_session(_written_elsewhere)
     found = await host.in_background(lambda: control.find_session(session)) if session else None
     return None if found is None else PassingSession(*found, events)
 
 
 async def set_on_the_way(host: Host, passing: PassingSession, order: PolicyOrder) -> bool:
-    """Show what it would change, ask, and do it; False: it is only to be looked at here, as a what-if."""
+    """Show the effect, ask, and set the policy; returns False if the user wants it only as a what-if."""
     policy = {"set": order.policy, "default": passing.now.default}.get(order.do)
     name = "as all of this proxy" if order.do == "default" else "off" if policy is None else str(policy)
     answer = await host.ask(WayDialog(name, host, lambda: str(passing.ahead(host, policy)), order.do == "set"))
     if answer == "way":
         await _order(host, passing, order)
-        host.tell(f"policy on the way: {name}, from the next request on")
+        host.show_notice(f"policy on the way: {name}, from the next request on")
     return answer != "look"
 
 
 async def undo_on_the_way(host: Host) -> None:
-    """The last batch, with the next one. Raises Refused."""
+    """Undo the last batch, with the next one. Raises Refused."""
     passing = await passing_session(host)
     if passing is None:
         raise Refused(host.model.state.read_only or NO_PROXY)
-    told = await _order(host, passing, PolicyOrder("undo"))
-    results = counted(told.leaving, "result")
-    host.tell(f"undone: {results} whole again from the next batch on, so that the provider's cache is lost only once")
+    done = await _order(host, passing, PolicyOrder("undo"))
+    results = counted(done.leaving, "result")
+    host.show_notice(
+        f"undone: {results} whole again from the next batch on, so that the provider's cache is lost only once"
+    )
 
 
 async def _order(host: Host, passing: PassingSession, order: PolicyOrder) -> SessionPolicy:
@@ -81,7 +82,7 @@ async def _order(host: Host, passing: PassingSession, order: PolicyOrder) -> Ses
 
 
 class WayDialog(ModalScreen[Answer]):
-    """What a policy would change, and three answers of which the default changes nothing."""
+    """Shows what a policy would change, with three answers; the default changes nothing."""
 
     BINDING_GROUP_TITLE = "A policy on the way"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -91,12 +92,11 @@ class WayDialog(ModalScreen[Answer]):
     ]
 
     def __init__(self, name: str, host: Host, effect: Callable[[], str], is_look: bool) -> None:
-        """`effect` works out what it would change; `is_look`: whether it can also be looked at as a what-if."""
+        """`effect` computes what it would change; `is_look`: whether a what-if is possible."""
         super().__init__()
         self._title, self._host, self._effect, self._is_look = name, host, effect, is_look
 
     def compose(self) -> ComposeResult:
-        """What it is about, and the answers."""
         with Vertical(classes="dialog") as box:
             box.border_title = one_line(f"policy on the way: {self._title}")
             box.border_subtitle = "Enter and Esc: leave it"
@@ -104,19 +104,18 @@ class WayDialog(ModalScreen[Answer]):
             yield ButtonLine()
 
     def on_mount(self) -> None:
-        """The harmless one first."""
-        look = [Button("l", "look", "only look: a what-if")] if self._is_look else []
+        what_if = [Button("l", "look", "only look: a what-if")] if self._is_look else []
         no, yes = Button("n", "no", "leave it"), Button("y", "way", "send requests so")
-        self.query_one(ButtonLine).buttons = (no, yes, *look)
+        self.query_one(ButtonLine).buttons = (no, yes, *what_if)
         self._work_out()
 
     @work
     async def _work_out(self) -> None:
         try:
-            said = await self._host.in_background(self._effect)
+            effect = await self._host.in_background(self._effect)
         except WorkbenchError as error:
-            said = str(error)
-        self.query_one(".dialog--question", Static).update("\n".join(printable_lines(said)))
+            effect = str(error)
+        self.query_one(".dialog--question", Static).update("\n".join(printable_lines(effect)))
 
     @on(ButtonLine.ButtonPressed)
     def _pressed(self, event: ButtonLine.ButtonPressed) -> None:
@@ -124,6 +123,6 @@ class WayDialog(ModalScreen[Answer]):
         self.action_answer(event.name)
 
     def action_answer(self, answer: str) -> None:
-        """What is done with it."""
+        """Close with an answer."""
         if answer != "look" or self._is_look:
             self.dismiss(answer)  # type: ignore[arg-type]  # as the buttons and bindings say

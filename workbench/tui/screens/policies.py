@@ -1,4 +1,4 @@
-"""The policies: presets and the user's own, each with what it would do to the present session."""
+"""The policies: presets and the user's own, each with its effect on the open session."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from workbench.tui.widgets.host import Host
 
 
 class PolicyChoice(NamedTuple):
-    """A policy, and whether its knobs are to be looked at before it is used."""
+    """A policy, and whether to open its knobs before it is used."""
 
     ref: str
     edit: bool = False
 
 
 class PoliciesScreen(Finder[PolicyChoice]):
-    """Enter uses the marked one."""
+    """Lists policies; Enter uses the marked one."""
 
     NAME = "policies"
     COLUMNS = (Column("policy", 18), Column("what it does"))
@@ -38,13 +38,13 @@ class PoliciesScreen(Finder[PolicyChoice]):
     ]
 
     def __init__(self, host: Host, asked: SessionSnapshot, passing: PassingSession | None = None) -> None:
-        """`passing`: the session's requests pass a proxy, which can be told to send them under a policy."""
+        """`passing`: the session's requests pass a proxy, which can apply a policy."""
         super().__init__(host)
         self._asked = asked
         self._passing = passing
 
     async def find(self, text: str) -> FinderResult:
-        """By name and by what it does; the mark begins on the one that holds."""
+        """Find policies by name and description; the cursor starts on the current one."""
         words = text.lower().split()
         names = policy_names(self._asked.policy, is_recorded=self._asked.recorded is not None)
         rows = await self.host.in_background(lambda: [self._row(ref) for ref in names])
@@ -69,9 +69,9 @@ class PoliciesScreen(Finder[PolicyChoice]):
         except WorkbenchError as error:
             return Row(ref, (title, Content.styled(f"broken: {error}", "$warning")))
 
-    async def tell(self, value: str) -> Content:
-        """What it would do to this session, and which knobs it turns."""
-        return await self.host.in_background(partial(self._told, value))
+    async def row_details(self, value: str) -> Content:
+        """The policy's effect on this session, and its knobs."""
+        return await self.host.in_background(partial(self._details, value))
 
     def _on_the_way(self, ref: str) -> Content:
         if self._passing is None or ref == RECORDED:
@@ -79,7 +79,7 @@ class PoliciesScreen(Finder[PolicyChoice]):
         ahead = self._passing.ahead(self.host, None if ref == OFF else WayPolicy(ref))
         return Content.assemble(("on the way\n", "bold"), lines(str(ahead)))
 
-    def _told(self, ref: str) -> Content:
+    def _details(self, ref: str) -> Content:
         if ref == OFF:
             return self._on_the_way(ref)
         asked = self._asked
@@ -103,17 +103,17 @@ class PoliciesScreen(Finder[PolicyChoice]):
         about, turned = paragraph(setup.loaded.policy.description), _turned(setup.loaded, self.wide)
         return blocks(title, about, self._on_the_way(ref), facts, turned)
 
-    def take(self, value: str) -> None:
-        """Go on under it."""
+    def choose_row(self, value: str) -> None:
+        """Use the policy."""
         self.dismiss(PolicyChoice(value))
 
     def action_edit(self) -> None:
-        """Look at its knobs, and change some."""
+        """Open the knobs of the policy."""
         if self.marked is not None:
             self.dismiss(PolicyChoice(self.marked, edit=True))
 
 
 def _turned(loaded: LoadedPolicy, width: int) -> Content:
-    """The knobs that are not at their defaults."""
+    """The knobs that differ from their defaults."""
     rows = [(row.name, row.written) for row in describe(loaded) if row.origin != "default"]
     return Content.assemble(("knobs that are set\n", "bold"), pairs(rows, width)) if rows else Content()

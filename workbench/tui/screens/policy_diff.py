@@ -1,4 +1,4 @@
-"""Two policies on the same log: the items that they treat differently, side by side."""
+"""Two policies on the same log: the items that they treat differently."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from workbench.tui.widgets.reader import TextReader
 from workbench.tui.widgets.text_view import TextLine, TextPage
 
 WIDE = 100
-"""Cells from which on names of tools have all the room they need."""
-TOLD = 3
-"""Lines of each text below the list; Enter opens both whole."""
+"""From this width on, tool names are not cut."""
+DETAIL_LINES = 3
+"""Lines of each text below the list; Enter shows both in full."""
 
 
 class PlanSide(NamedTuple):
@@ -36,11 +36,11 @@ class PlanSide(NamedTuple):
 
     name: str
     plan: Callable[[], ContextPlan]
-    """Asked once, in the background."""
+    """Called once, in the background."""
 
 
 class PolicyDiffScreen(Finder[str]):
-    """A row per item; Enter opens what is sent of it under each. Gives back the event to show in the context."""
+    """A row per item; Enter shows what each policy sends. Its result is the event to show in the context."""
 
     NAME = "two policies"
     PLACEHOLDER = "filter: a word of the item, who said it, or a state"
@@ -51,7 +51,7 @@ class PolicyDiffScreen(Finder[str]):
     ]
 
     def __init__(self, host: Host, first: PlanSide, second: PlanSide, where: str = "") -> None:
-        """`where`: which request is planned, as in `request 7`."""
+        """`where`: the planned request, as in `request 7`."""
         super().__init__(host)
         self.add_class("-below")
         self._sides = first, second
@@ -62,18 +62,18 @@ class PolicyDiffScreen(Finder[str]):
         self._head = ""
 
     def on_resize(self) -> None:
-        """On a narrow screen the others make room for what an item says."""
+        """Use narrower columns on a narrow screen."""
         self._set_columns(is_wide=self.size.width >= WIDE)
 
     def _set_columns(self, *, is_wide: bool) -> None:
         seq, who, side = (7, 14, 18) if is_wide else (6, 9, 17)
-        self.COLUMNS = (  # type: ignore[misc]  # the titles are the policies'
+        self.COLUMNS = (  # type: ignore[misc]  # the titles are the names of the policies
             *(Column("#", seq, right=True), Column("who", who), Column("what")),
             *(Column(name, side, right=True) for name in self.names),
         )
 
     async def find(self, text: str) -> FinderResult:
-        """The items that differ, planned once; all words must be somewhere in the row."""
+        """Find items that differ and whose rows contain all words."""
         if self._pairs is None:
             self._pairs = await self.host.in_background(self._compare)
             self.box.border_title = one_line(self._head)
@@ -99,37 +99,37 @@ class PolicyDiffScreen(Finder[str]):
         seq = "" if item.seq is None else f"#{item.seq}"
         return Row(key, (seq, item.who, item.original[:200], treatment(pair.first), treatment(pair.second)))
 
-    async def tell(self, value: str) -> Content:
-        """What is sent of it under each, and why."""
+    async def row_details(self, value: str) -> Content:
+        """What each policy sends, and why."""
         pair = (self._pairs or {})[value]
-        return blocks(*(self._told(name, item) for name, item in zip(self.names, pair, strict=True)))
+        return blocks(*(self._details(name, item) for name, item in zip(self.names, pair, strict=True)))
 
-    def _told(self, name: str, item: Item | None) -> Content:
+    def _details(self, name: str, item: Item | None) -> Content:
         why = item.edits[-1].why if item is not None and item.edits else ""
         head = Content.assemble((f"{name}: ", "bold"), treatment(item), (why and f" · {printable(why)}", "$quiet"))
-        text = "" if item is None or item.text is None else "\n".join(item.text[:MOST_TOLD].splitlines()[:TOLD])
+        text = "" if item is None or item.text is None else "\n".join(item.text[:MOST_TOLD].splitlines()[:DETAIL_LINES])
         return Content.assemble(head, "\n", lines(text)) if text else head
 
-    def take(self, value: str) -> None:
-        """Both texts, whole."""
+    def choose_row(self, value: str) -> None:
+        """Show both texts in full."""
         self.app.push_screen(BothTexts(self.names, (self._pairs or {})[value]))
 
     def action_show(self) -> None:
-        """Leave for the context."""
+        """Close, and show the item in the context."""
         pair = (self._pairs or {}).get(self.marked or "")
         if pair is not None and pair.item.seq is not None:
             self.dismiss(str(pair.item.seq))
 
 
 def treatment(item: Item | None) -> str:
-    """What becomes of an item, and what it costs."""
+    """The state of an item, and its tokens."""
     if item is None:
         return "–"
     return f"{SIGNS[item.state]} {state_words(item.state)} {item.tokens:,}".strip()
 
 
 class BothTexts(ModalScreen[None]):
-    """What two policies send of one item, one after the other."""
+    """The texts that two policies send for one item, one below the other."""
 
     BINDING_GROUP_TITLE = "Two texts"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "close", id="both-texts.close")]
@@ -139,7 +139,6 @@ class BothTexts(ModalScreen[None]):
         self._names, self._pair = names, pair
 
     def compose(self) -> ComposeResult:
-        """The texts, searchable."""
         with Vertical(id="source") as box:
             seq = self._pair.item.seq
             box.border_title = one_line("an item" if seq is None else f"event {seq}")
@@ -147,7 +146,6 @@ class BothTexts(ModalScreen[None]):
             yield TextReader()
 
     def on_mount(self) -> None:
-        """Under a heading each."""
         reader = self.query_one(TextReader)
         weight = sum(len(item.text or "") for item in self._pair if item is not None)
         reader.show(partial(both_texts, self._names, self._pair), weight)
@@ -155,7 +153,7 @@ class BothTexts(ModalScreen[None]):
 
 
 def both_texts(names: tuple[str, ...], pair: ItemPair, most: int = 0) -> TextPage:
-    """Both texts in one page."""
+    """Both texts in one page, each under a heading."""
     made: list[TextLine] = []
     for name, item in zip(names, pair, strict=True):
         text = "" if item is None or item.text is None else item.text

@@ -1,4 +1,4 @@
-"""The policy editor: every knob with its value, where it came from, what it means and what it may be."""
+"""The policy editor: every knob with its value, origin, meaning and range."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.text_dialog import TextDialog
 
 SESSION = "--set"
-"""What the policy calls the origin of a knob that was set for one session."""
+"""The origin of a knob that was set for one session."""
 
 
 class PolicyChange(NamedTuple):
-    """What to go on with."""
+    """The policy and knobs to use."""
 
     policy: str
     knobs: tuple[str, ...] = ()
     """As `masking.keep_last=3`."""
     is_used: bool = True
-    """False: it is only tried, in the lab."""
+    """False: only try it, in the lab."""
 
 
 class PolicyEditor(Finder[PolicyChange]):
-    """A copy of the policy to work on; nothing holds before it is used or saved."""
+    """Edits a copy of a policy; changes apply when it is used or saved."""
 
     NAME = "policy"
     PLACEHOLDER = "a part of a knob's name, or of what it means"
@@ -54,21 +54,20 @@ class PolicyEditor(Finder[PolicyChange]):
     ]
 
     def __init__(self, host: Host, asked: SessionSnapshot, ref: str, turned: Sequence[str] = ()) -> None:
-        """`ref`: the policy to begin with; what was set in the session holds on top of it, and `turned` on top of
-        that."""
+        """`ref`: the policy to start with; the session's knobs apply on top, and `turned` on top of those."""
         super().__init__(host)
         self._asked = asked
         self._ref = ref
         self._changed = dict(_parts(knob) for knob in turned)
-        """By knob: the value as text, not in use yet."""
+        """Changed knobs: the values as text, not in use yet."""
         self._rows_by_name: dict[str, PolicyRow] = {}
 
     def _sets(self, more: Iterable[str] = ()) -> list[str]:
-        """What holds on top of the policy, the later over the earlier."""
+        """The knobs on top of the policy; later ones override earlier ones."""
         return [*self._asked.knobs, *(f"{name}={value}" for name, value in self._changed.items()), *more]
 
     async def find(self, text: str) -> FinderResult:
-        """Knobs by name and meaning."""
+        """Find knobs by name and meaning."""
         setup = await self.host.in_background(
             partial(set_up, self.host.services, self.host.options, self._asked, self._ref, self._sets())
         )
@@ -91,15 +90,15 @@ class PolicyEditor(Finder[PolicyChange]):
 
     @work(group="effect", exclusive=True)
     async def _show_effect(self) -> None:
-        """What this session's request would be; in the border, where it is always seen."""
+        """Show the size of this session's request in the border, where it is always visible."""
         box = self.query_one(".finder--box")
         box.border_title = one_line(f"policy {short_name(self._ref)}{' (changed)' if self._changed else ''}")
         box.border_subtitle = "planning…"
         try:
-            said = await self.host.in_background(partial(self._effect, self._sets()))
+            effect = await self.host.in_background(partial(self._effect, self._sets()))
         except WorkbenchError as error:
-            said = str(error)
-        box.border_subtitle = one_line(said)
+            effect = str(error)
+        box.border_subtitle = one_line(effect)
 
     def _effect(self, sets: list[str]) -> str:
         plan = planned(set_up(self.host.services, self.host.options, self._asked, self._ref, sets), self._asked)
@@ -107,8 +106,7 @@ class PolicyEditor(Finder[PolicyChange]):
         share = per_cent(after, plan.limits.window)
         return f"this session: {before:,} → {after:,} tokens ({share}), {plan.verdict.status.replace('_', ' ')}"
 
-    async def tell(self, value: str) -> Content:
-        """All about a knob."""
+    async def row_details(self, value: str) -> Content:
         row, knob = self._rows_by_name[value], find(value)
         facts = pairs(
             [
@@ -123,8 +121,8 @@ class PolicyEditor(Finder[PolicyChange]):
 
     # Changing
 
-    def take(self, value: str) -> None:
-        """Another value."""
+    def choose_row(self, value: str) -> None:
+        """Change the knob's value."""
         self._change(value)
 
     @work
@@ -144,7 +142,7 @@ class PolicyEditor(Finder[PolicyChange]):
             self.refill()
 
     def _check(self, knob: Knob, name: str, text: str) -> None:
-        """Whether the policy takes the value; the error is told without the name of an option nobody typed."""
+        """Check a value; the error does not mention `--set`, which nobody typed."""
         try:
             knob.check(parse_text(text.strip()))
             load_policy(self._ref, sets=self._sets([f"{name}={text}"]))
@@ -154,7 +152,7 @@ class PolicyEditor(Finder[PolicyChange]):
             raise WrongCall(str(error).removeprefix(f"{SESSION}: ")) from None
 
     def action_tool(self) -> None:
-        """A knob that holds for one tool alone."""
+        """Add a knob for a single tool."""
         self._add()
 
     @work
@@ -178,25 +176,25 @@ class PolicyEditor(Finder[PolicyChange]):
         self._check(knob, name.strip(), value.strip())
 
     def action_back(self) -> None:
-        """The marked knob as it was before this screen changed it."""
+        """Undo the changes to the marked knob."""
         if self.marked is not None and self._changed.pop(self.marked, None) is not None:
             self.refill()
         else:
-            self.said = "This knob was not changed here."
+            self.warning = "This knob was not changed here."
 
     # Using and saving
 
     def action_use(self) -> None:
-        """From the next turn on, in this session."""
+        """Use the policy in this session, from the next turn on."""
         self.dismiss(self.change)
 
     @property
     def change(self) -> PolicyChange:
-        """What was changed so far."""
+        """The changes so far."""
         return PolicyChange(self._ref, tuple(f"{name}={value}" for name, value in self._changed.items()))
 
     def action_save(self) -> None:
-        """As a file in the config folder, for all sessions."""
+        """Save it as a file in the config folder, for all sessions."""
         self._save()
 
     @work
@@ -204,17 +202,17 @@ class PolicyEditor(Finder[PolicyChange]):
         try:
             path = await save_policy(self, self._ref, self._sets())
         except WorkbenchError as error:
-            self.said = str(error)
+            self.warning = str(error)
             return
         if path is not None:
             self._ref = str(path)
             self._changed.clear()
-            self.said = f"saved to {path}; Ctrl+U uses it in this session"
+            self.warning = f"saved to {path}; Ctrl+U uses it in this session"
             self.refill()
 
 
 async def save_policy(screen: Finder[Any], ref: str, knobs: Sequence[str]) -> Path | None:
-    """Ask for a name, and write a policy of the user's own that extends `ref` with these knobs; None where it was left.
+    """Ask for a name, and write a policy file that extends `ref` with these knobs; None if the user cancelled.
 
     Raises WorkbenchError.
     """
@@ -233,7 +231,7 @@ async def save_policy(screen: Finder[Any], ref: str, knobs: Sequence[str]) -> Pa
 
 
 def _parts(knob: str) -> tuple[str, str]:
-    """Of `masking.keep_last=3`: the name, and the value as text."""
+    """Split `masking.keep_last=3` into name and value."""
     name, _, value = knob.partition("=")
     return name.strip(), value.strip()
 

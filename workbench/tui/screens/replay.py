@@ -1,4 +1,4 @@
-"""A recorded request again: what comes back, in a column for each answer, beside the recorded one."""
+"""Sends a recorded request again, and shows each answer in a column next to the recorded one."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ WORDS = (
 )
 _NAMES = ("at=", "model=", "policy=", "set=", "exclude=", "mask=", "to=", "send-key")
 LEAST = 34
-"""Cells that an answer needs to be read."""
+"""The least width of an answer."""
 _MARKS = {"+": "$success", "-": "$error"}
 
 
 def read_wish(words: str) -> tuple[Options, ReplayWish]:
-    """What was typed, in the words of the command line; WrongCall where it is something else."""
+    """Parse options as on the command line; raises WrongCall."""
     try:
         found, rest = getopt.getopt(shlex.split(words), "n:m:", _NAMES)
     except (getopt.GetoptError, ValueError) as error:
@@ -69,12 +69,12 @@ def read_wish(words: str) -> tuple[Options, ReplayWish]:
 
 
 def source_of(opened: OpenSession) -> Source:
-    """What is open, to find a request in."""
+    """The open session as a source of requests."""
     return as_source(opened.name, list(opened.events), is_file=opened.session is None)
 
 
 async def replay_request(host: Host, words: str) -> None:
-    """Show what is sent and ask whether it may cost that, then show the answers. Raises Refused where it cannot be."""
+    """Show the request, ask whether it may cost that, and show the answers. Raises Refused if it cannot be sent."""
     options, wish = read_wish(words)
     if wish.number is None and host.request_shown is not None:
         wish = replace(wish, number=host.request_shown + 1)
@@ -97,15 +97,15 @@ def _sentence(text: str) -> str:
 
 
 class ResendChoice(NamedTuple):
-    """How a request is to be sent again."""
+    """How to send a request again."""
 
     rewrite: Rewrite
     words: str
-    """How often, where to and under which policy, as on the command line."""
+    """Options as on the command line: how often, where to, and under which policy."""
 
 
 class ResendScreen(RequestItemsScreen[ResendChoice]):
-    """Its items as those of a request that is held; Enter sends it."""
+    """The items of a recorded request; Enter sends it."""
 
     NAME = "replay"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -122,62 +122,62 @@ class ResendScreen(RequestItemsScreen[ResendChoice]):
         self._words = "-n 1"
 
     def on_mount(self) -> None:
-        """Which one it is."""
         self.box.border_title = one_line(f"replay request {self._number:,}")
 
     def facts_behind(self) -> list[str]:
-        """How it is sent."""
+        """The options."""
         return [self._words]
 
     @work(group="ask", exclusive=True)
     async def action_options(self) -> None:
-        """In the words of the command line."""
+        """Edit the options, as on the command line."""
         words = await self.app.push_screen_wait(TextDialog("replay", self._words, WORDS, read_wish))
         if words is not None:
             self._words = words.strip() or "-n 1"
             self._show_note()
 
-    def take(self, value: str) -> None:
-        """With the changes, if there are any; what it costs is asked then."""
+    def choose_row(self, value: str) -> None:
+        """Send it with the changes, if any, after asking about the cost."""
         self.dismiss(ResendChoice(self._changed.rewrite, self._words))
 
 
 class AnswerColumn(VerticalScroll):
-    """One answer: what it is told by, and its lines."""
+    """One answer: its figures and its lines."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
         self.border_title = one_line(title)
 
     def compose(self) -> ComposeResult:
-        """Until it comes, that it is waited for."""
+        """Show that the answer is pending."""
         yield Static("waiting…", markup=False)
 
-    def show(self, told: Content) -> None:
-        """The answer as it is told."""
-        self.query_one(Static).update(told)
+    def show(self, text: Content) -> None:
+        self.query_one(Static).update(text)
 
 
-def told_answer(answer: ReplayAnswer, other: ReplayAnswer | None, recorded: ReplayAnswer | None, sign: str) -> Content:
-    """What an answer is told by, and its lines; those that `other` does not have are marked with `sign`.
+def answer_content(
+    answer: ReplayAnswer, other: ReplayAnswer | None, recorded: ReplayAnswer | None, sign: str
+) -> Content:
+    """The figures and the lines of an answer; lines that `other` lacks are marked with `sign`.
 
-    For a thread, where two are compared: that of thousands of words takes seconds.
+    Call it in a thread: comparing thousands of words takes seconds.
     """
-    told = [
+    figures = [
         f"{name} {printable(text)}".strip() for name, text in answer_figures(answer, recorded) if text not in ("", "–")
     ]
-    lines = [Content.styled(" · ".join(told), "$error" if answer.problem else "$quiet"), Content("")]
+    lines = [Content.styled(" · ".join(figures), "$error" if answer.problem else "$quiet"), Content("")]
     lines += [Content.styled(line, _MARKS.get(line[:1], "")) for line in marked_lines(answer, other, sign)]
     return Content("\n").join(lines)
 
 
 class ReplayScreen(ModalScreen[None]):
-    """Columns that fill as the answers come. Leaving it stops what is not answered yet."""
+    """Columns that fill as the answers come in. Closing it stops pending requests."""
 
     BINDING_GROUP_TITLE = "Replay"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "close; what is not answered yet is stopped", id="replay.close"),
-        # before the columns' own, which would scroll by a cell
+        # takes precedence over the columns' own, which would scroll by a cell
         Binding("right,l", "walk(1)", "the next answer", id="replay.next", priority=True),
         Binding("left,h", "walk(-1)", "the answer before", id="replay.previous", priority=True),
     ]
@@ -190,7 +190,6 @@ class ReplayScreen(ModalScreen[None]):
         self._job = job
 
     def compose(self) -> ComposeResult:
-        """The recorded answer first."""
         with Vertical(classes="replay--box") as box:
             box.border_title = one_line(self._job.described)
             box.border_subtitle = "+ not in the recorded answer · ← → other answers · Esc closes"
@@ -201,15 +200,15 @@ class ReplayScreen(ModalScreen[None]):
                     yield AnswerColumn(f"try {number}")
 
     def on_resize(self) -> None:
-        """As many columns side by side as can be read; the others are a key away."""
+        """Show as many columns side by side as are readable."""
         columns = self.query(AnswerColumn)
         room = self.row.content_size.width
-        beside = max(1, min(len(columns), room // LEAST))
+        side_by_side = max(1, min(len(columns), room // LEAST))
         for column in columns:
-            column.styles.width = room // beside
+            column.styles.width = room // side_by_side
 
     def action_walk(self, by: int) -> None:
-        """To another answer, all of which is then in sight; behind the last comes the first."""
+        """Scroll to another answer; wraps around."""
         columns = list(self.query(AnswerColumn))
         now = next((at for at, column in enumerate(columns) if column.has_focus), -by)
         column = columns[(now + by) % len(columns)]
@@ -217,11 +216,11 @@ class ReplayScreen(ModalScreen[None]):
         self.row.scroll_to_widget(column, animate=False)
 
     def on_mount(self) -> None:
-        """What is known is there at once."""
+        """Show the recorded answer, and send the requests."""
         recorded = self._job.recorded
         columns = list(self.query(AnswerColumn))
         if recorded is not None:
-            columns.pop(0).show(told_answer(recorded, None, None, "-"))
+            columns.pop(0).show(answer_content(recorded, None, None, "-"))
         self._send(columns)
 
     @work
@@ -238,9 +237,9 @@ class ReplayScreen(ModalScreen[None]):
                     first = False
         except WorkbenchError as error:
             for column in columns:
-                column.show(told_answer(ReplayAnswer(self._job.model, problem=str(error)), None, None, "+"))
+                column.show(answer_content(ReplayAnswer(self._job.model, problem=str(error)), None, None, "+"))
 
     async def _compared(
         self, answer: ReplayAnswer, other: ReplayAnswer | None, recorded: ReplayAnswer | None, sign: str
     ) -> Content:
-        return await self._host.in_background(partial(told_answer, answer, other, recorded, sign))
+        return await self._host.in_background(partial(answer_content, answer, other, recorded, sign))

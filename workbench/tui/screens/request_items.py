@@ -1,4 +1,4 @@
-"""A request item by item, to change it before it is sent: one that is held, or a recorded one that is sent again."""
+"""A request item by item, to change it before it is sent: a held one, or a recorded one that is sent again."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from workbench.wire.parts import PLACES
 from workbench.wire.rewriting import BodyItem, Rewrite
 
 T = TypeVar("T")
-SAID = 400
-"""Characters of an item that its line is made of."""
+LINE_CHARS = 400
+"""The most characters of an item in its line."""
 
 
 class RequestItemsScreen(Finder[T]):
-    """Its items as in the inspector. A subclass says what Enter does with the changes."""
+    """Shows the items as in the inspector. A subclass decides what Enter does."""
 
     NAME = "request"
     COLUMNS = (Column("", 9), Column("kind", 10), Column("tokens", 7, right=True), Column("text"))
@@ -56,7 +56,7 @@ class RequestItemsScreen(Finder[T]):
     ]
 
     def __init__(self, host: Host, make: Callable[[], RequestEdit], body: dict[str, Any], window: int) -> None:
-        """`make` counts the request, in a thread."""
+        """`make` counts the request; called in a thread."""
         super().__init__(host)
         self._make = make
         self._window = window
@@ -64,31 +64,30 @@ class RequestItemsScreen(Finder[T]):
         self._changed = ChangedRequest(UNCHANGED, body, 0, 0, frozenset())
 
     def on_mount(self) -> None:
-        """Letters are keys here."""
         self.call_after_refresh(self.only_keys)
 
-    # What a subclass may say
+    # For subclasses
 
     def mark_of(self, path: str) -> str:
-        """Something else that is true of an item, in a word."""
+        """One more word about an item."""
         return ""
 
     def facts_before(self) -> list[str]:
-        """What is told before the size."""
+        """Facts to show before the size."""
         return []
 
     def facts_behind(self) -> list[str]:
-        """What is told behind the changes."""
+        """Facts to show after the changes."""
         return []
 
     def newness(self) -> str:
-        """Since when something is new."""
+        """What new means."""
         return "since the last request"
 
     # Drawing
 
     async def find(self, text: str) -> FinderResult:
-        """All items, in the order of the request; the mark begins at the last, with what is new above it."""
+        """All items, in the order of the request; the cursor starts at the last one."""
         begin = None
         if self._edit is None:
             self._edit = await self.host.in_background(self._make)
@@ -100,14 +99,16 @@ class RequestItemsScreen(Finder[T]):
 
     def _cells(self, item: BodyItem) -> tuple[str | Content, ...]:
         assert self._edit is not None
-        said = " ".join(f"{item.tool} {self._now(item)}"[:SAID].split())
+        text_line = " ".join(f"{item.tool} {self._now(item)}"[:LINE_CHARS].split())
         state = self._state(item.path)
         sign = Content.styled(state, "bold $warning") if state else Content.styled("", "")
         if not state and item.path in self._edit.new:
             sign = Content.styled("● new", "$success")
         kind = Content.styled("failed", "$error") if item.is_error else item.kind
         tokens = self._edit.count(self._now(item)) if state in ("masked", "edited") else self._edit.sizes[item.path]
-        text: str | Content = Content.styled(printable(said), "strike $quiet") if state == "excluded" else said
+        text: str | Content = (
+            Content.styled(printable(text_line), "strike $quiet") if state == "excluded" else text_line
+        )
         return sign, kind, f"{tokens:,}", text
 
     def _state(self, path: str) -> str:
@@ -122,8 +123,8 @@ class RequestItemsScreen(Finder[T]):
         rewrite = self._changed.rewrite
         return rewrite.mask.get(item.path) or rewrite.texts.get(item.path, item.text)
 
-    async def tell(self, value: str) -> Content:
-        """The marked item, whole, as it would be sent."""
+    async def row_details(self, value: str) -> Content:
+        """The marked item in full, as it would be sent."""
         item = self._item(value)
         assert self._edit is not None
         facts = [
@@ -139,12 +140,12 @@ class RequestItemsScreen(Finder[T]):
         return next(item for item in self._edit.items if item.path == path)
 
     def _show_note(self) -> None:
-        """Under the list: what is wrong, or what it would be."""
-        if self._edit is not None and not self.said:
-            self._note = self._told()
+        """Show the problem, or the figures, under the list."""
+        if self._edit is not None and not self.warning:
+            self._note = self._figures()
         super()._show_note()
 
-    def _told(self) -> str:
+    def _figures(self) -> str:
         changed = self._changed
         size = f"{changed.after:,} tokens, {per_cent(changed.after, self._window)} of {self._window:,}"
         parts = [*self.facts_before(), size]
@@ -167,39 +168,39 @@ class RequestItemsScreen(Finder[T]):
         try:
             self._changed = self._edit.changed(rewrite)
         except WorkbenchError as error:
-            self.said = str(error)
+            self.warning = str(error)
             return
-        self.said = ""
+        self.warning = ""
         for item in self._edit.items:
             self.redraw(item.path, self._cells(item))
         self._show_note()
-        self.retell()
+        self.reload_details()
 
     def _may_change(self) -> bool:
-        self.said = self._edit.fixed if self._edit is not None else ""
-        return self._edit is not None and not self.said
+        self.warning = self._edit.fixed if self._edit is not None else ""
+        return self._edit is not None and not self.warning
 
     def _on_marked(self, change: Callable[[str], Rewrite]) -> None:
         if self.marked is not None and self._edit is not None:
             self._change(change(self.marked))
 
     def action_exclude(self) -> None:
-        """A call and its result leave together."""
+        """Exclude the item; a call and its result are excluded together."""
         self._on_marked(lambda path: excluding(self._changed.rewrite, path))
 
     def action_mask(self) -> None:
-        """A few words in its place."""
+        """Replace the item by a marker."""
         edit = self._edit
         if edit is not None:
             self._on_marked(lambda path: masking(self._changed.rewrite, path, edit.marker(path)))
 
     def action_restore(self) -> None:
-        """As it was."""
+        """Restore the item."""
         self._on_marked(lambda path: restoring(self._changed.rewrite, path))
 
     @work(group="ask", exclusive=True)
     async def action_edit(self) -> None:
-        """Other words for it."""
+        """Edit the item's text."""
         path = self.marked
         if path is None or self._edit is None:
             return
@@ -207,7 +208,7 @@ class RequestItemsScreen(Finder[T]):
         try:
             self._edit.changed(rewording(self._changed.rewrite, path, self._now(item) or "-"))
         except WorkbenchError as error:
-            self.said = str(error)
+            self.warning = str(error)
             return
         text = await self.app.push_screen_wait(EditDialog(f"edit {path}", self._now(item)))
         if text is not None and text != self._now(item):
@@ -215,7 +216,7 @@ class RequestItemsScreen(Finder[T]):
 
     @work(group="ask", exclusive=True)
     async def action_model(self) -> None:
-        """Of the same provider: the request stays in its dialect."""
+        """Choose another model of the same provider: the dialect stays the same."""
         if not self._may_change() or self._edit is None:
             return
         own = self._edit.model
@@ -227,7 +228,7 @@ class RequestItemsScreen(Finder[T]):
 
     @work(group="ask", exclusive=True)
     async def action_parameters(self) -> None:
-        """Whatever is neither prompt, nor tools, nor messages."""
+        """Edit the parameters: everything except prompt, tools and messages."""
         if not self._may_change() or self._edit is None:
             return
         aside = {*PLACES[self._edit.dialect], "tools", "model"}
@@ -242,7 +243,7 @@ class RequestItemsScreen(Finder[T]):
             self._change(replace(self._changed.rewrite, parameters=changes))
 
     def action_end(self, is_last: bool) -> None:
-        """Of the list."""
+        """Go to the first or the last item."""
         self.found.action_last() if is_last else self.found.action_first()
 
 

@@ -1,4 +1,4 @@
-"""The sessions: found by title or by what was said in them, looked into, opened, renamed, forked and deleted."""
+"""The sessions: find them by title or text, preview, open, rename, fork and delete them."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.text_dialog import TextDialog
 
 LAST = 60
-"""Events from the end that the preview looks at."""
-SAID = 12
-"""Messages that it shows of them."""
+"""The number of events at the end that the preview reads."""
+MESSAGES = 12
+"""The most messages in the preview."""
 LONG, SHORT = 400, 80
-"""Characters of each message, and of what tools were given and gave."""
+"""The most characters of a message, and of a tool call or result."""
 AROUND = 6
-"""Events before and behind one that was found by its words."""
+"""Events to show before and after a match."""
 HITS = 100
 TRANSCRIPT = "A transcript of another agent is shown as it was recorded; the file stays as it is."
 
 
 class SessionChoice(NamedTuple):
-    """What was chosen; an empty id means a new session."""
+    """The chosen session; an empty id means a new one."""
 
     id: str
     seq: int | None = None
-    """The event that was found by its words."""
+    """The event that matched the search."""
 
 
 class SessionsScreen(Finder[SessionChoice]):
-    """All sessions, the last changed first; below them those of other agents on this machine."""
+    """All sessions, the last changed first; below them those of other agents."""
 
     NAME = "sessions"
     PLACEHOLDER = "a part of the title, words that were said, or the path of a file"
@@ -73,36 +73,36 @@ class SessionsScreen(Finder[SessionChoice]):
     ]
 
     def __init__(self, host: Host, opened: str) -> None:
-        """`opened`: the session that is open behind this screen."""
+        """`opened`: the id of the open session."""
         super().__init__(host)
         self._store = host.services.store
         self._open = opened
         self._here = work_folder().path
         self._only_here: bool | None = None
-        """Whether other folders' sessions are left out; None: not where this one has none."""
+        """Whether to hide sessions of other folders; None: hide them if this folder has sessions."""
         self._infos: dict[str, SessionInfo] = {}
         self._hits: dict[str, Hit] = {}
         self._files: list[str] = []
-        """Files and folders that what was typed may mean."""
+        """Files and folders that match the typed path."""
         self._agents: dict[str, AgentSession] | None = None
-        """Other agents' sessions by what opens them; None: they are still looked for."""
+        """Other agents' sessions by reference; None: the search is still running."""
         self._at_work: frozenset[str] = frozenset()
-        """The paths of those that run."""
+        """The paths of running sessions."""
         self._passed: dict[str, str] = {}
-        """By session that was recorded by the proxy: whose it is."""
+        """For sessions recorded by the proxy: the agent."""
 
     def on_mount(self) -> None:
-        """What lies in other agents' homes comes when it was found."""
-        self._look_around()
+        """Search other agents' sessions in the background."""
+        self._find_agents()
 
     @work
-    async def _look_around(self) -> None:
+    async def _find_agents(self) -> None:
         found, self._at_work = await self.host.in_background(partial(_agents, self.host.services, self._here))
         self._agents = {each.ref: each for each in found}
         self.refill()
 
     async def find(self, text: str) -> FinderResult:
-        """By title first, then by what was said."""
+        """Find sessions by title first, then by text."""
         if self._only_here is None:
             self._only_here = bool(self._here and await self.host.in_background(self._any_here))
         folder = self._here if self._only_here else ""
@@ -129,7 +129,7 @@ class SessionsScreen(Finder[SessionChoice]):
         return bool(self._store.list(1, folder=self._here))
 
     def action_scope(self) -> None:
-        """This folder's sessions, or all."""
+        """Switch between this folder's sessions and all."""
         self._only_here = not self._only_here and bool(self._here)
         self.refill()
 
@@ -144,7 +144,7 @@ class SessionsScreen(Finder[SessionChoice]):
         return info.place or "–", age(info.updated), f"{info.events:,}", info.model or "–"
 
     def _agent_rows(self, text: str, folder: str) -> Iterator[Row]:
-        """By words of title, agent and folder."""
+        """Rows of other agents' sessions whose title, agent or folder contain the words."""
         words = text.lower().split()
         for ref, each in (self._agents or {}).items():
             known = f"{each.agent} {each.title} {each.folder}".lower()
@@ -154,16 +154,16 @@ class SessionsScreen(Finder[SessionChoice]):
                 yield Row(ref, (_marked(title, "running" if each.path in self._at_work else ""), *facts))
 
     def _hit_row(self, hit: Hit, info: SessionInfo) -> Row:
-        said = Content.assemble("  ", printable(info.title) or info.id, (f"  {printable(hit.snippet)}", "$quiet"))
-        return Row(info.id, (said, *self._facts(info)))
+        title = Content.assemble("  ", printable(info.title) or info.id, (f"  {printable(hit.snippet)}", "$quiet"))
+        return Row(info.id, (title, *self._facts(info)))
 
-    async def tell(self, value: str) -> Content:
-        """What the log says of it, and the last things said, or those around what was found."""
+    async def row_details(self, value: str) -> Content:
+        """The facts of a session, and its last messages, or those around the match."""
         if value in self._files:
             about = "Enter goes into this folder." if value.endswith(os.sep) else f"Enter opens this file. {TRANSCRIPT}"
             return blocks(Content.styled(printable(value), "bold"), paragraph(about))
         if value not in self._infos:
-            return self._told_of_agent(value)
+            return self._agent_details(value)
         info, hit = self._infos[value], self._hits.get(value)
         events = await self.host.in_background(partial(_events, self._store, info, hit))
         forked = f"{info.forked_from[0]}, event {info.forked_from[1]:,}" if info.forked_from else ""
@@ -181,9 +181,9 @@ class SessionsScreen(Finder[SessionChoice]):
             self.wide,
         )
         title = Content.styled(printable(info.title) or "without a title", "bold")
-        return blocks(title, facts, *_said(events, hit.seq if hit else None))
+        return blocks(title, facts, *_messages(events, hit.seq if hit else None))
 
-    def _told_of_agent(self, value: str) -> Content:
+    def _agent_details(self, value: str) -> Content:
         each = (self._agents or {})[value]
         facts = [
             ("agent", f"{each.agent}, running" if each.path in self._at_work else each.agent),
@@ -196,8 +196,8 @@ class SessionsScreen(Finder[SessionChoice]):
         about = "Enter shows it as it was recorded; the file stays as it is."
         return blocks(Content.styled(printable(each.title), "bold"), pairs(facts, self.wide), paragraph(about))
 
-    def take(self, value: str) -> None:
-        """Open it; of a folder, list what is in it."""
+    def choose_row(self, value: str) -> None:
+        """Open the session or file; for a folder, list its contents."""
         if value in self._files and value.endswith(os.sep):
             self.field.value = value
             self.field.cursor_position = len(value)
@@ -206,19 +206,19 @@ class SessionsScreen(Finder[SessionChoice]):
         self.dismiss(SessionChoice(value, hit.seq if hit else None))
 
     def action_new(self) -> None:
-        """Begin an empty one."""
+        """Start a new session."""
         self.dismiss(SessionChoice(""))
 
-    # Changing one
+    # Changing
 
     def _ours(self, done: str) -> SessionInfo | None:
-        """The marked one, where it is a session of this program; it is told where it is another's."""
+        """The marked session, if it is our own; otherwise None, with a warning."""
         if self.marked is not None and self.marked not in self._infos:
-            self.said = f"Another agent's session cannot be {done} here."
+            self.warning = f"Another agent's session cannot be {done} here."
         return self._infos.get(self.marked or "")
 
     def action_rename(self) -> None:
-        """Give it another title."""
+        """Rename the marked session."""
         if (info := self._ours("renamed")) is not None:
             self._rename(info.id, info.title)
 
@@ -229,14 +229,14 @@ class SessionsScreen(Finder[SessionChoice]):
         if wanted is None or wanted.strip() == title:
             return
         if value == self._open:
-            # Its planner must hear of every event, so the model appends this one.
+            # The open session's planner must see every event, so the model appends this one.
             await self.host.model.compacting(lambda work: work.rename(wanted.strip()))
             self.refill()
         else:
             await self._change(partial(self._store.rename, value, wanted.strip()), "renamed")
 
     def action_fork(self) -> None:
-        """Copy the marked one as a whole."""
+        """Copy the marked session."""
         if (info := self._ours("forked")) is not None:
             self._fork(info.id)
 
@@ -245,9 +245,9 @@ class SessionsScreen(Finder[SessionChoice]):
         await self._change(partial(_fork, self._store, value), "forked: the copy is the first of the list")
 
     def action_delete(self) -> None:
-        """For good, so it is asked first."""
+        """Delete the marked session, after asking."""
         if self.marked == self._open:
-            self.said = "This session is open; open another one before it can be deleted."
+            self.warning = "This session is open; open another one before it can be deleted."
         elif (info := self._ours("deleted")) is not None:
             self._delete(info)
 
@@ -261,25 +261,25 @@ class SessionsScreen(Finder[SessionChoice]):
         try:
             await self.host.in_background(work)
         except WorkbenchError as error:
-            self.said = str(error)
+            self.warning = str(error)
             return
-        self.said = done
+        self.warning = done
         self.refill()
 
 
 def _marked(title: Content, now: str) -> Content:
-    """With what goes on in it now, if anything does."""
+    """A title with the word for its current state, if any."""
     return Content.assemble(("● ", "$success"), title, (f"  {now}", "$quiet")) if now else Content.assemble("  ", title)
 
 
 def _agents(services: Services, here: str) -> tuple[list[AgentSession], frozenset[str]]:
-    """Those in which something was said, and the paths of those that run, our own among them."""
+    """Other agents' sessions with messages, and the paths of running ones, including our own."""
     found = all_agents(services, here)
     return [each for each in found.sessions if each.title and not each.passed], found.running
 
 
 def _reported(session: AgentSession, services: Services) -> str:
-    """How full its window was at the last request."""
+    """How full the window was at the last request."""
     if session.report is None:
         return ""
     window = window_of(session, services.catalogue)
@@ -304,7 +304,7 @@ def _fork(store: Store, ref: str) -> None:
 
 
 def _found(store: Store, text: str, folder: str) -> tuple[dict[str, SessionInfo], dict[str, Hit]]:
-    """The sessions that match by title, and those that do by their words, with the newest such event of each."""
+    """The sessions that match by title, and those that match by text, each with its newest matching event."""
     infos = {info.id: info for info in store.list(MOST, text, folder)}
     hits: dict[str, Hit] = {}
     for hit in store.search(text, limit=HITS) if text else ():
@@ -320,11 +320,11 @@ def _events(store: Store, info: SessionInfo, hit: Hit | None) -> list[Event]:
         return session.events(hit.seq - AROUND, hit.seq + AROUND) if hit else session.last(LAST)
 
 
-def _said(events: Sequence[Event], found: int | None) -> Iterator[Content]:
-    """The messages among some events; the one that was found is marked."""
+def _messages(events: Sequence[Event], found: int | None) -> Iterator[Content]:
+    """The messages among some events; the match is marked."""
     spoken = [(event, *_who(event)) for event in events]
     shown = [each for each in spoken if each[2].strip()]
-    for event, who, text in shown if found else shown[-SAID:]:
+    for event, who, text in shown if found else shown[-MESSAGES:]:
         most = LONG if who in ("you", "ai") else SHORT
         cut = text[:most] + ("…" if len(text) > most else "")
         mark = ("▸ ", "$accent") if event.seq == found else ("", "")
@@ -332,7 +332,7 @@ def _said(events: Sequence[Event], found: int | None) -> Iterator[Content]:
 
 
 def _who(event: Event) -> tuple[str, str]:
-    """Who said it, and what; nothing for what nobody said."""
+    """The speaker and the text of an event; empty for an event without text."""
     match event.body:
         case UserMessage(content=content):
             return "you", text_of(content)

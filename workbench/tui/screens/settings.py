@@ -1,4 +1,4 @@
-"""The settings: what the config file says, where things lie, and what can be changed here."""
+"""The settings: the config file's values, the folders, and what can be changed here."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class SettingRow(NamedTuple):
     name: str
     value: str
     written: str
-    """What the file says; empty: nothing."""
+    """The value in the file; empty: none."""
     about: str
     command: str = ""
-    """The command that changes it; empty: only the file does."""
+    """The command that changes it; empty: edit the file."""
     scope: str = ""
-    """How long such a change holds."""
+    """How long such a change applies."""
 
 
 def lines_of(settings: Settings, model: str, policy: str, theme: str) -> Iterator[SettingRow]:
-    """All settings; the first three with what holds in this run."""
+    """All settings; the first three with their current values."""
     new = "Enter changes it for this session; the file says what a new one begins with"
     first = f"{new}. The first model that you choose is written there."
     yield SettingRow("theme", theme, settings.theme, "The colours. Enter changes them, for good.", "theme", "kept")
@@ -59,12 +59,12 @@ def _table(name: str, table: Mapping[str, Any], about: str) -> Iterator[SettingR
     if not table:
         yield SettingRow(name, "", "", about)
     for key, value in table.items():
-        said = _value(value)
-        yield SettingRow(f"{name}.{key}", said, said, about)
+        text = _value(value)
+        yield SettingRow(f"{name}.{key}", text, text, about)
 
 
 def _value(value: Any, name: str = "") -> str:
-    """A value in a line. What is named like a key is not shown, nor is any environment that a server gets."""
+    """A value in a line. Values named like a key, and environments of servers, are hidden."""
     if name == "env" or is_secret_name(name):
         return "(not shown)"
     if isinstance(value, Mapping):
@@ -75,7 +75,7 @@ def _value(value: Any, name: str = "") -> str:
 
 
 class SettingsScreen(Finder[str]):
-    """The result is the command that changes the chosen setting."""
+    """Its result is the command that changes the chosen setting."""
 
     NAME = "settings"
     COLUMNS = (Column("setting", 18), Column("value"), Column("changes", 12, least=50))
@@ -93,7 +93,7 @@ class SettingsScreen(Finder[str]):
         self._lines = {line.name: line for line in found}
 
     async def find(self, text: str) -> FinderResult:
-        """By name and value."""
+        """Find settings by name and value."""
         words = text.lower().split()
         matching = [
             each for each in self._lines.values() if all(word in f"{each.name} {each.value}".lower() for word in words)
@@ -105,8 +105,8 @@ class SettingsScreen(Finder[str]):
         can = Content.styled(line.scope, "$accent")
         return Row(line.name, (line.name, line.value or Content.styled(DEFAULT, "$quiet"), can))
 
-    async def tell(self, value: str) -> Content:
-        """What it is, and where it is from."""
+    async def row_details(self, value: str) -> Content:
+        """The meaning of a setting, and its origin."""
         line = self._lines[value]
         facts = pairs(
             [
@@ -121,15 +121,15 @@ class SettingsScreen(Finder[str]):
         )
         return blocks(Content.styled(value, "bold"), paragraph(line.about), facts)
 
-    def take(self, value: str) -> None:
-        """Where a command changes it, that one is run next."""
+    def choose_row(self, value: str) -> None:
+        """Run the command that changes the setting, if there is one."""
         command = self._lines[value].command
         if command:
             self.dismiss(command)
         else:
-            self.said = f"{value} is changed in the file, and counts from the next start on: Ctrl+Y copies its path"
+            self.warning = f"{value} is changed in the file, and counts from the next start on: Ctrl+Y copies its path"
 
     def action_copy(self) -> None:
-        """For an editor."""
+        """Copy the path of the config file."""
         self.app.copy_to_clipboard(self._path)
-        self.said = f"copied {self._path}"
+        self.warning = f"copied {self._path}"

@@ -1,4 +1,4 @@
-"""Small pieces that the screens have in common: pairs of a name and a value, and lines of a text."""
+"""Text helpers that the screens share."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.wrapped_lines import hanging
 
 MOST = 4_000
-"""Characters of a text that are told; the rest is in the inspector."""
+"""The most characters of a text to show; the inspector shows all."""
 
 
 def pairs(rows: Iterable[tuple[str, str]], width: int) -> Content:
-    """Names, and beside each its value, all of it to the right of the name; rows without a value are left out."""
+    """Names with their values in a second column; rows without a value are left out."""
     found = [(name, value) for name, value in rows if value]
     wide = max((len(name) for name, _ in found), default=0)
     return Content("\n").join(
@@ -31,20 +31,20 @@ def paragraph(text: str, style: str = "") -> Content:
 
 
 def lines(text: str, most: int = MOST) -> Content:
-    """The lines of a text, cleaned; what is too much is said."""
-    said = Content("\n".join(printable_lines(text[:most])))
+    """The lines of a text without control characters, and how many characters are left out."""
+    shown = Content("\n".join(printable_lines(text[:most])))
     if len(text) <= most:
-        return said
-    return Content.assemble(said, "\n", (f"[{len(text) - most:,} more characters]", "$quiet"))
+        return shown
+    return Content.assemble(shown, "\n", (f"[{len(text) - most:,} more characters]", "$quiet"))
 
 
 def blocks(*parts: Content) -> Content:
-    """Pieces with an empty line between them; empty ones are left out."""
+    """Blocks with an empty line between them; empty blocks are left out."""
     return Content("\n\n").join([part for part in parts if part])
 
 
 def tokens(count: int) -> str:
-    """So many tokens, in words."""
+    """A number of tokens, in words."""
     return f"{count:,} token" if count == 1 else f"{count:,} tokens"
 
 

@@ -1,4 +1,4 @@
-"""The tools: what each does to the world, what telling the model of it takes, and what was allowed for good."""
+"""The tools: what each may change, the tokens of its definition, and saved approvals."""
 
 from __future__ import annotations
 
@@ -42,28 +42,28 @@ class KnownTool(NamedTuple):
     name: str
     kind: str
     origin: str
-    """built in, peek, or the server it is from."""
+    """built in, peek, or the name of its server."""
     tokens: int
     definition: str
 
 
 class SessionTools(NamedTuple):
-    """The tools of a session; taken in its thread, used in any."""
+    """The tools of a session; made in its thread, used in any."""
 
     tools: tuple[KnownTool, ...]
     off: frozenset[str]
     calls: bool
-    """Whether the model is told of tools at all."""
+    """Whether the model gets tools at all."""
     served: bool
     """Whether the servers were asked already."""
     counter: TokenCounter
     provider: str
     fixed: str
-    """Why nothing can be changed; empty: it can."""
+    """Why nothing can be changed; empty if it can."""
 
 
 def session_tools(opened: OpenSession) -> SessionTools:
-    """The tools that there are, switched off or not."""
+    """All tools of a session, on or off."""
     box, setup = toolbox(opened, every=True), opened.setup
     provider = setup.info.provider or "openai"
     found = []
@@ -88,7 +88,7 @@ def _origin(name: str) -> str:
 
 
 class ToolsScreen(Finder[None]):
-    """Tools first, then what was allowed or forbidden for good."""
+    """Tools first, then saved approvals."""
 
     NAME = "tools"
     COLUMNS = (
@@ -110,10 +110,10 @@ class ToolsScreen(Finder[None]):
         self._costs: Sequence[ToolCost] = ()
         self._problems: list[str] = []
         self._approvals: dict[str, tuple[str, str]] = {}
-        """By the row's value: whether always or never, and the pattern."""
+        """By row: always or never, and the pattern."""
 
     def on_mount(self) -> None:
-        """Servers that were not asked yet are asked now."""
+        """Ask the servers, if they were not asked yet."""
         self._ask_servers()
 
     @work
@@ -122,7 +122,7 @@ class ToolsScreen(Finder[None]):
         try:
             servers = check_config(settings.mcp, str(settings.file))
         except WorkbenchError as error:
-            self.said = str(error)
+            self.warning = str(error)
             return
         if servers and not self._offered.served:
             self._problems = ["starting the servers…"]
@@ -131,15 +131,17 @@ class ToolsScreen(Finder[None]):
             self.refill()
 
     async def find(self, text: str) -> FinderResult:
-        """Tools and approvals by name."""
+        """Find tools and approvals by name."""
         words = text.lower().split()
         rows = [self._row(tool) for tool in self._tools.values()]
         rows += [self._cost_row(cost) for cost in self._costs]
         rows += await self.host.in_background(self._saved)
         on = [tool.tokens for tool in self._tools.values() if tool.name not in self._off]
         total = sum(on) + sum(cost.tokens for cost in self._costs if not cost.is_off and cost.name not in self._off)
-        said = f"{tokens(total)} of definitions in every request" if self._offered.calls else "this model gets no tools"
-        note = " · ".join([said, *self._problems])
+        total_words = (
+            f"{tokens(total)} of definitions in every request" if self._offered.calls else "this model gets no tools"
+        )
+        note = " · ".join([total_words, *self._problems])
         return FinderResult([row for row in rows if all(word in row.value.lower() for word in words)], note)
 
     def _row(self, tool: KnownTool) -> Row:
@@ -168,8 +170,8 @@ class ToolsScreen(Finder[None]):
             for value, (choice, pattern) in self._approvals.items()
         ]
 
-    async def tell(self, value: str) -> Content:
-        """What it does, and its definition as the model gets it."""
+    async def row_details(self, value: str) -> Content:
+        """What a tool does, and its definition as the model gets it."""
         if value in self._approvals:
             choice, pattern = self._approvals[value]
             where = pairs([("file", str(config_dir() / FILE_NAME))], self.wide)
@@ -188,14 +190,14 @@ class ToolsScreen(Finder[None]):
 
     # Changing
 
-    def take(self, value: str) -> None:
-        """Switch a tool; ask before an approval goes."""
+    def choose_row(self, value: str) -> None:
+        """Switch a tool on or off; remove an approval after asking."""
         if value in self._approvals:
             self._forget(value)
         elif self._offered.fixed:
-            self.said = self._offered.fixed
+            self.warning = self._offered.fixed
         elif any(cost.name == value and cost.is_off for cost in self._costs):
-            self.said = "the config switches this one off, and only the config switches it on"
+            self.warning = "the config switches this one off, and only the config switches it on"
         else:
             self._flip(value)
 
@@ -205,7 +207,7 @@ class ToolsScreen(Finder[None]):
         try:
             await self.host.model.compacting(lambda work: work.tools.switch(off))
         except WorkbenchError as error:
-            self.said = str(error)
+            self.warning = str(error)
             return
         self._off = off
         self.refill()
@@ -218,12 +220,12 @@ class ToolsScreen(Finder[None]):
             try:
                 await self.host.model.compacting(lambda work: work.tools.forget(pattern))
             except WorkbenchError as error:
-                self.said = str(error)
+                self.warning = str(error)
             self.refill()
 
 
 def _ask(servers: Sequence[McpServer], counter: TokenCounter, provider: str) -> tuple[Sequence[ToolCost], list[str]]:
-    """Start the servers, ask what they have, and end them again."""
+    """Start the servers, ask for their tools, and stop the servers."""
 
     async def ask() -> tuple[Sequence[ToolCost], list[str]]:
         async with McpTools(servers, Path.cwd()) as served:

@@ -1,4 +1,4 @@
-"""The present log under another policy: worked out beside the session, which does not hear of it."""
+"""The current log under another policy, computed without changing the session."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 def policy_names(now: str, *, is_recorded: bool = False) -> list[str]:
-    """The policies to choose from: the one that holds first, then the presets, then the user's own.
+    """The policies to choose from: the current one, then the presets, then the user's own.
 
-    `is_recorded`: another agent's session, so the way back to what was recorded comes before all others.
+    `is_recorded`: for another agent's session, `recorded` comes first.
     """
     own = [str(path) for path in user_policies()]
     back = [RECORDED] if is_recorded else []
@@ -35,12 +35,12 @@ def policy_names(now: str, *, is_recorded: bool = False) -> list[str]:
 
 
 def short_name(ref: str) -> str:
-    """A policy as people call it: a file by its name."""
+    """The name of a policy; for a file, its name without the folder."""
     return ref.rpartition("/")[2].removesuffix(".toml")
 
 
 class SessionSnapshot(NamedTuple):
-    """What is planned again: taken in the session's thread, used in any."""
+    """What is needed to plan again; made in the session's thread, used in any."""
 
     name: str
     events: Sequence[Event]
@@ -50,14 +50,14 @@ class SessionSnapshot(NamedTuple):
     live: bool
     is_file: bool
     tokens: int
-    """Of the request as it would be now."""
+    """Tokens of the next request."""
     growth: float | None
-    """Tokens a turn."""
+    """Growth in tokens per turn."""
     recorded: RecordedSession | None = None
 
 
 def snapshot(opened: OpenSession) -> SessionSnapshot:
-    """What is open now."""
+    """A snapshot of the open session."""
     live = opened.session is not None and opened.session.is_written
     return SessionSnapshot(
         opened.name,
@@ -74,13 +74,13 @@ def snapshot(opened: OpenSession) -> SessionSnapshot:
 
 
 def set_up(services: Services, options: Options, asked: SessionSnapshot, policy: str, knobs: Sequence[str]) -> Setup:
-    """A setup for the same model under a policy; raises WorkbenchError where that cannot be read."""
+    """A setup for the same model under a policy; raises WorkbenchError if the policy cannot be read."""
     source = Source(asked.name, [*asked.events], asked.model, policy, asked.live, asked.is_file)
     return make_setup(services, options, source, policy, knobs, asked.recorded)
 
 
 def planned(setup: Setup, asked: SessionSnapshot) -> ContextPlan:
-    """What the model would see."""
+    """The plan under a setup."""
     return setup.plan(asked.events, live=asked.live)
 
 
@@ -92,21 +92,21 @@ class PolicyOutcome(NamedTuple):
     original: int
     window: int
     states: dict[State, int]
-    """How many items are in each state."""
+    """The number of items in each state."""
     status: str
     why: str
     """The verdict, in a sentence."""
     next: str
     """When it would compact, in words."""
     soon: int | None
-    """In about how many turns."""
+    """The approximate number of turns until then."""
     about: str
     parts: tuple[int, ...]
     """Tokens of each part of its bar."""
 
 
 def outcome(setup: Setup, asked: SessionSnapshot, policy: str) -> PolicyOutcome:
-    """Plan the log, and look at what came of it and what comes next."""
+    """Plan the log under a policy, and forecast its next compaction."""
     plan = planned(setup, asked)
     rules = setup.loaded.policy
     knobs, found = rules.compaction, record(asked.events)
@@ -128,21 +128,21 @@ def outcome(setup: Setup, asked: SessionSnapshot, policy: str) -> PolicyOutcome:
 
 
 class ItemPair(NamedTuple):
-    """One item that two policies treat differently; None: the plan of that one has no such row."""
+    """One item that two policies treat differently; None: that plan has no such row."""
 
     first: Item | None
     second: Item | None
 
     @property
     def item(self) -> Item:
-        """Whichever there is."""
+        """The item in either plan."""
         found = self.first or self.second
         assert found is not None
         return found
 
 
 def differences(first: ContextPlan, second: ContextPlan) -> list[ItemPair]:
-    """The items whose treatment differs, in the order of the log; what only the second has comes last."""
+    """The items whose treatment differs, in the order of the log; items that only the second plan has come last."""
     others = {row.id: row for row in second.rows}
     pairs = [ItemPair(row, others.pop(row.id, None)) for row in first.rows]
     pairs += [ItemPair(None, row) for row in others.values()]
@@ -150,5 +150,5 @@ def differences(first: ContextPlan, second: ContextPlan) -> list[ItemPair]:
 
 
 def _treated(row: Item | None) -> tuple[str, int, str | None] | None:
-    """What becomes of it; what is not sent by either is no difference."""
+    """How an item is treated, for comparison. Two items that are not sent are equal."""
     return None if row is None or row.state == "aside" else (row.state, row.tokens, row.text)

@@ -1,4 +1,4 @@
-"""One policy as a bar: what it sends and what it leaves out, on one scale with the policy it is compared with."""
+"""A policy as a bar: what it sends and what it leaves out, on the same scale as another policy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.tui.widgets.cells import painted
 
 
 class PolicyPart(NamedTuple):
-    """A part of a bar: a sign of its own, because a colour alone says nothing."""
+    """A part of a bar, with its own sign, because colour alone is not enough."""
 
     name: str
     char: str
@@ -31,9 +31,9 @@ PARTS = (
     PolicyPart("framing", "+", "$slot-framing"),
     PolicyPart("left out", "·", "$quiet"),
 )
-"""In the order of the bar; the last one is not sent."""
+"""The parts in order; the last one is not sent."""
 GHOST, MARK = "░", "┃"
-"""What the compared policy sends beyond this one; and where it ends, where this one sends more."""
+"""What the other policy sends in addition; and where it ends, if this one sends more."""
 
 
 def parts_of(plan: ContextPlan) -> tuple[int, ...]:
@@ -63,7 +63,7 @@ def parts_of(plan: ContextPlan) -> tuple[int, ...]:
 def policy_bar(
     parts: Sequence[int], other: int, scale: int, width: int, kinds: Sequence[PolicyPart] = PARTS
 ) -> Content:
-    """The bar in exactly so many cells; `other`: the size of the request it is compared with, `scale`: of the
+    """The bar in exactly `width` cells. `other`: the size of the other policy's request, `scale`: the size of the
     largest bar. The last of the parts is not sent."""
     if width <= 0 or scale <= 0:
         return Content(" " * max(width, 0))
@@ -84,7 +84,7 @@ def policy_bar(
 
 
 def bar_legend(seen: Sequence[Sequence[int]], other: str, kinds: Sequence[PolicyPart] = PARTS) -> str:
-    """What the signs mean, of those that are on the screen."""
+    """The meaning of the visible signs."""
     used = [part for at, part in enumerate(kinds) if any(parts[at] for parts in seen)]
     named = "  ".join(f"{part.char} {part.name}" for part in used)
     return f"{named}  {GHOST} sent under {other} only  {MARK} end of {other}"

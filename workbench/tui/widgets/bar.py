@@ -1,4 +1,4 @@
-"""The budget as one line: who has how much of the window, how much is free, and where the policy compacts."""
+"""The budget as a bar: the parts of the window, the free room, and where the policy compacts."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from workbench.views.values import Level, WindowUse
 
 
 class BarSegment(NamedTuple):
-    """A part of the budget as it is drawn: a character of its own, so that the bar can be read without colour."""
+    """A part of the budget, with its own character, so that the bar is readable without colour."""
 
     name: str
     short: str
     char: str
     words: str = ""
-    """What the legend calls it, where that is not its name."""
+    """Its name in the legend, if that differs."""
     full: str = ""
-    """The same, where there is room to say more."""
+    """A longer name, if there is room."""
 
 
 SEGMENTS = (
@@ -38,16 +38,16 @@ SEGMENTS = (
     BarSegment("margin", "margin", "╱"),
     BarSegment("reserve", "res", "░"),
 )
-"""In the order of the bar: what is sent, what is free, and at the right end what must stay empty."""
+"""In the order of the bar: the sent parts, the free part, and at the right end what must stay empty."""
 
 
 COUNTED = BarSegment("unattributed", "counting", "?", "counted otherwise")
 TOO_MUCH = BarSegment("unattributed", "too high", "−", "counted too high")
-"""In place of what is not in the file, where the provider counted less than the rows have."""
+"""Used instead of `unattributed` if the provider counted less than the rows."""
 
 
 def apportion(amounts: Sequence[int], width: int) -> list[int]:
-    """Widths in proportion, adding up to `width`; what is not nothing gets a cell, as long as there are enough."""
+    """Proportional widths that add up to `width`; every positive amount gets a cell while there are enough."""
     given = [0] * len(amounts)
     total = sum(amounts)
     if total <= 0 or width <= 0:
@@ -69,22 +69,22 @@ def apportion(amounts: Sequence[int], width: int) -> list[int]:
 
 
 def amounts(budget: Budget) -> list[int]:
-    """The parts of a budget in the bar's order; nothing is free when it is overdrawn."""
+    """The parts of a budget in the bar's order; the free part is never negative."""
     return [max(0, getattr(budget, part.name)) for part in SEGMENTS]
 
 
 LEVELS: dict[Level, str] = {"calm": "$success", "warm": "$warning", "hot": "$error"}
-"""The colour of a window that is filled so far; `WindowUse.word` says the same."""
+"""The colour for each level; `WindowUse.word` says the same."""
 MARK = "┊"
-"""Where the policy compacts. It stands on free room only: nothing covers what is sent."""
+"""Where the policy compacts. Drawn only on free room, so that it covers nothing that is sent."""
 SENT = [part.name for part in SEGMENTS].index("free")
-"""So many parts are sent; the rest is empty."""
+"""The number of parts that are sent."""
 
 
 def draw(budget: Budget, window: int, width: int, compact_at: int = 0) -> Content:
-    """The bar: what is sent has its share of the cells, to the cell, and its parts share those.
+    """The bar. The sent parts together get exactly their share of the cells.
 
-    Nearly full it takes the colour of a warning, then of an error; what sticks out of the window is one at any rate.
+    A nearly full bar has the colour of a warning, then of an error; anything beyond the window is an error.
     """
     parts, too_much = amounts(budget), max(0, -budget.unattributed)
     sent, total = sum(parts[:SENT]) - too_much, sum(parts) - too_much
@@ -112,7 +112,7 @@ class LegendForm(NamedTuple):
 
     names: Literal["full", "words", "short"]
     digits: int
-    """Cells for a figure."""
+    """The cells of a figure."""
     gap: str
     between: str
 
@@ -125,15 +125,15 @@ LEGEND_FORMS = (
     LegendForm("short", 4, " ", "  "),
     LegendForm("short", 4, "", " "),
 )
-"""From the fullest to the shortest."""
+"""From the longest to the shortest."""
 
 
 def legend(budget: Budget, width: int, compact_at: int = 0, *, whole: bool = False) -> Content:
-    """What the bar's characters mean, as fully as a line allows: at last with figures for the largest parts alone.
+    """The meaning of the bar's characters, in the longest form that fits; the shortest has figures for few parts only.
 
-    `whole`: what the rows do not have is a difference in counting.
+    `whole`: the request is complete, so tokens in no row are a difference in counting.
 
-    Whoever has room for it behind that is told what the mark is.
+    If there is room left, the legend also explains the compaction mark.
     """
     named = [COUNTED if whole and part.name == COUNTED.name else part for part in SEGMENTS]
     parts = {part: amount for part, amount in zip(named, amounts(budget), strict=True) if amount}

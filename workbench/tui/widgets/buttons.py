@@ -1,4 +1,4 @@
-"""Buttons in a line, each with its key. They flow over as many lines as they need, which Textual's own do not."""
+"""Buttons in a line, each with its key. They wrap over several lines, which Textual's buttons do not."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from workbench.tui.widgets.wrapped_lines import WrappedLines, flowing
 
 
 class Button(NamedTuple):
-    """Something to click, with its key."""
+    """A button with its key."""
 
     key: str
-    """As a binding has it."""
+    """The key, as in a binding."""
     name: str
     label: str
     idle: bool = False
-    """It can do nothing now; whoever tries is told why."""
+    """Whether it is dimmed: it cannot be used now, and pressing it shows why."""
 
 
 class ButtonLine(WrappedLines):
-    """Whoever it stands in has the keys; a click does the same."""
+    """A line of buttons. The containing screen has the key bindings; a click does the same."""
 
     class ButtonPressed(Message):
         """A button was clicked."""
@@ -39,11 +39,10 @@ class ButtonLine(WrappedLines):
     buttons: reactive[tuple[Button, ...]] = reactive((), layout=True)
 
     def lines(self, width: int) -> Sequence[Content]:
-        """As many as they take."""
         return flowing(map(_drawn, self.buttons), width)
 
     def on_click(self, event: Click) -> None:
-        """Do what stands under the mouse."""
+        """Press the button under the mouse."""
         name = event.style.meta.get("button")
         if isinstance(name, str):
             event.stop()

@@ -1,4 +1,4 @@
-"""Text in cells of the terminal. Measured as Textual does, so that what is cut here is not cut again there."""
+"""Text in terminal cells, measured as Textual does."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from workbench.config.text import printable
 
 
 def fit(text: str, width: int) -> str:
-    """Exactly so many cells: padded with blanks, or cut with an ellipsis."""
+    """Exactly `width` cells: padded with blanks, or cut with an ellipsis."""
     if cell_len(text) <= width:
         return set_cell_size(text, width)
     return set_cell_size(text, width - 1) + "…" if width > 0 else ""
 
 
 def fit_start(text: str, width: int) -> str:
-    """At most so many cells: the beginning."""
+    """At most `width` cells: the beginning."""
     return text if cell_len(text) <= width else fit(text, width)
 
 
 def fit_middle(text: str, width: int) -> str:
-    """At most so many cells: both ends, more of the last."""
+    """At most `width` cells: both ends, more of the second."""
     if cell_len(text) <= width:
         return text
     first = (width - 1) // 3
@@ -33,7 +33,7 @@ def fit_middle(text: str, width: int) -> str:
 
 
 def fit_end(text: str, width: int) -> str:
-    """At most so many cells, and what is cut is the beginning: the end of a path says more."""
+    """At most `width` cells: the end, which says more in a path."""
     if cell_len(text) <= width:
         return text
     kept = text[-max(width - 1, 0) :]
@@ -43,8 +43,8 @@ def fit_end(text: str, width: int) -> str:
 
 
 def number(value: int, width: int, column: Iterable[int] = ()) -> str:
-    """A number in at most so many cells: in full, else in thousands or millions. `column`: what it stands among, and is
-    written alike with, as far as something of it is left."""
+    """A number in at most `width` cells: in full, or in thousands or millions. `column`: the other numbers in the
+    column, which get the same form if possible."""
     manner = max((_manner(each, width) for each in column), default=0)
     alike = _forms(value)[max(manner, _manner(value, width))]
     return alike if any(sign in "123456789" for sign in alike) else _forms(value)[_manner(value, width)]
@@ -56,18 +56,18 @@ def _forms(value: int) -> tuple[str, ...]:
 
 
 def _manner(value: int, width: int) -> int:
-    """The first of the forms that there is room for."""
+    """The index of the first form that fits."""
     forms = _forms(value)
     return next((at for at, form in enumerate(forms) if len(form) <= width), len(forms) - 1)
 
 
 def one_line(text: str) -> Content:
-    """A text from anywhere as one line of the screen: nothing in it is markup, its controls show as pictures."""
+    """Any text as one line: no markup, and control characters as visible symbols."""
     return Content(printable(text))
 
 
 def joined(parts: Iterable[Content], width: int, between: str = " · ") -> Content:
-    """As many of the parts, from the first on, as one line holds; of the first at least the beginning."""
+    """As many of the parts as fit into one line; the first one is cut if it does not fit."""
     line = Content()
     for part in parts:
         longer = Content.assemble(line, between, part) if line else part
@@ -78,28 +78,28 @@ def joined(parts: Iterable[Content], width: int, between: str = " · ") -> Conte
 
 
 def painted(cells: Iterable[tuple[str, str]]) -> Content:
-    """Single cells, each with its style, as one line; neighbours of one style are one piece."""
+    """Single cells with styles as one line; neighbours with the same style become one piece."""
     runs = groupby(cells, key=itemgetter(1))
     return Content.assemble(*(("".join(sign for sign, _ in run), style) for style, run in runs))
 
 
 def wrapped(line: str, width: int) -> Iterator[str]:
-    """A line cut into pieces of at most so many cells, at a blank where there is one."""
+    """A line split into pieces of at most `width` cells, at blanks if possible."""
     for start, end in cuts(line, width):
         yield line[start:end]
 
 
 def cuts(line: str, width: int, hang: int = 0) -> Iterator[tuple[int, int]]:
-    """Where the pieces of a wrapped line begin and end; one piece at least. The blank at a cut belongs to neither.
+    """The starts and ends of the pieces of a wrapped line, at least one. The blank at a cut belongs to neither piece.
 
-    `hang`: how much narrower all pieces but the first are.
+    `hang`: how much narrower the pieces after the first are.
     """
     at = 0
     while at < len(line):
         end = _reach(line, at, width - hang if at else width)
         if end < len(line):
             blank = line.rfind(" ", at + 1, end + 1)
-            if line.startswith(" %", blank):  # a figure and its sign stay together
+            if line.startswith(" %", blank):  # keep a number and its per cent sign together
                 blank = line.rfind(" ", at + 1, blank)
             end = blank if blank > at else end
         yield at, end
@@ -109,11 +109,11 @@ def cuts(line: str, width: int, hang: int = 0) -> Iterator[tuple[int, int]]:
 
 
 def _reach(line: str, at: int, width: int) -> int:
-    """How far a piece of so many cells goes, one character at least."""
+    """The end of a piece of `width` cells, at least one character long."""
     piece = line[at : at + width]
     if piece.isascii():
         return at + len(piece)
     while len(piece) > 1 and cell_len(piece) > width:
-        # Each character takes two cells at most, so half of what is over can go at once.
+        # A character has at most two cells, so half of the excess can be removed at once.
         piece = piece[: len(piece) - max(1, (cell_len(piece) - width) // 2)]
     return at + len(piece)

@@ -20,11 +20,11 @@ from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.filter_field import FilterField
 
 MOST = 200
-"""Options that are shown at a time; typing filters them."""
+"""The most options to show; typing filters them."""
 
 
 class Option(NamedTuple):
-    """One of them."""
+    """An option of the list."""
 
     value: str
     label: str
@@ -32,7 +32,7 @@ class Option(NamedTuple):
 
 
 class Chooser(ModalScreen[str]):
-    """Type to filter, Enter takes the marked one."""
+    """Type to filter; Enter chooses the marked option."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "cancel", id="choose.leave"),
@@ -49,7 +49,6 @@ class Chooser(ModalScreen[str]):
         self._options = options
 
     def compose(self) -> ComposeResult:
-        """The line to type in, and what matches."""
         with Vertical() as box:
             box.border_title = one_line(self._title)
             box.border_subtitle = "Enter accept · Esc cancel"
@@ -57,7 +56,6 @@ class Chooser(ModalScreen[str]):
             yield OptionList(markup=False, compact=True)
 
     def on_mount(self) -> None:
-        """All of them at first."""
         self._narrow("")
 
     @on(Input.Changed)
@@ -81,14 +79,14 @@ class Chooser(ModalScreen[str]):
         self.found.highlighted = 0 if matching else None
 
     def action_move(self, by: int) -> None:
-        """The mark moves, the focus stays where one types."""
+        """Move the mark; the focus stays in the input."""
         if by > 0:
             self.found.action_cursor_down()
         else:
             self.found.action_cursor_up()
 
     @on(Input.Submitted)
-    def _take(self) -> None:
+    def _choose(self) -> None:
         at = self.found.highlighted
         if at is not None:
             self.dismiss(self.found.get_option_at_index(at).id or "")
@@ -98,5 +96,5 @@ class Chooser(ModalScreen[str]):
         self.dismiss(event.option.id or "")
 
     def action_leave(self) -> None:
-        """Nothing is chosen."""
+        """Close without a choice."""
         self.dismiss("")

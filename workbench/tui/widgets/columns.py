@@ -1,4 +1,4 @@
-"""Rows of a list in columns, as many as there is room for."""
+"""Rows of a list in columns; columns that do not fit are left out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.config.text import printable
 from workbench.tui.widgets.cells import fit
 
 Cell = str | Content
-"""Plain text is cleaned; content is ours, and taken as it is."""
+"""Plain text is cleaned of control characters; `Content` is used unchanged."""
 GAP = 2
 """Blanks between two columns."""
 
@@ -21,18 +21,18 @@ class Column(NamedTuple):
 
     title: str
     width: int = 0
-    """In cells; 0: what the others leave. One column of a list has that."""
+    """In cells; 0: the rest of the line. Exactly one column of a list has 0."""
     right: bool = False
-    """Numbers stand at the right."""
+    """Whether to align to the right, for numbers."""
     least: int = 0
-    """How wide the whole list must be for this column to be shown."""
+    """The list's least width for this column to be shown."""
 
 
 class Row(NamedTuple):
     """One line of a list."""
 
     value: str
-    """What is taken with it; no two rows have the same."""
+    """The row's id, unique in the list."""
     cells: tuple[Cell, ...]
 
 
@@ -42,7 +42,7 @@ def header(columns: Sequence[Column], width: int) -> Content:
 
 
 def line(columns: Sequence[Column], cells: Sequence[Cell], width: int) -> Content:
-    """One row in exactly so many cells; what is too long is cut with an ellipsis."""
+    """One row in exactly `width` cells; long cells are cut with an ellipsis."""
     shown = [(column, cell) for column, cell in zip(columns, cells, strict=True) if width >= column.least]
     rest = room(columns, width)
     parts = [_cell(cell, column.width or rest, column.right) for column, cell in shown]
@@ -54,12 +54,12 @@ def _cell(cell: Cell, width: int, right: bool) -> Content:
         cut = cell.truncate(width, ellipsis=True)
         blanks = Content(" " * (width - cut.cell_length))
         return Content.assemble(blanks, cut) if right else Content.assemble(cut, blanks)
-    said = fit(printable(cell), width)
-    written = said.rstrip(" ")
-    return Content(" " * (len(said) - len(written)) + written if right else said)
+    padded = fit(printable(cell), width)
+    written = padded.rstrip(" ")
+    return Content(" " * (len(padded) - len(written)) + written if right else padded)
 
 
 def room(columns: Sequence[Column], width: int) -> int:
-    """Cells for the column that takes what the others leave."""
+    """The width of the column that takes the rest of the line."""
     shown = [column for column in columns if width >= column.least]
     return max(1, width - sum(column.width for column in shown) - GAP * (len(shown) - 1))

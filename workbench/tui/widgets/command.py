@@ -1,4 +1,4 @@
-"""One registry of commands: keys, palette, slash commands and the help screen are all made from it."""
+"""The registry of commands. Keys, palette, slash commands and the help are made from it."""
 
 from __future__ import annotations
 
@@ -15,59 +15,58 @@ from workbench.tui.widgets.host import Host
 from workbench.views.values import FILE
 
 Function = Callable[[Host, str], Awaitable[None] | None]
-"""Gets the argument as typed, without blanks around it."""
+"""Called with the argument as typed, without blanks around it."""
 Group = Literal["conversation", "context", "compaction", "session", "view", "program"]
 GROUPS: tuple[Group, ...] = ("conversation", "context", "compaction", "session", "view", "program")
 
 MOST_COMPLETIONS = 50
 _SLASH = re.compile(r"/([a-z][a-z-]*)(?:\s+(.*))?", re.DOTALL)
-"""A slash, a name, perhaps an argument. `/etc/passwd` and `/ a` are no commands, and may begin a message."""
+"""A slash, a name, an optional argument. `/etc/passwd` and `/ a` are not commands, but may begin a message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Something the user can ask for, in any of four ways."""
+    """A command, which the user can run by key, letter, palette or slash."""
 
     name: str
-    """Also the id of its binding, by which the config gives it other keys."""
+    """Also the id of its binding, for own keys in the config."""
     title: str
-    """What the palette shows: a few words."""
+    """A few words, for the palette."""
     help: str
     """A sentence without its full stop."""
     group: Group
     run: Function
     keys: tuple[str, ...] = ()
-    """They work everywhere, also where one types."""
+    """Keys that work everywhere, also in text inputs."""
     letters: tuple[str, ...] = ()
-    """Keys that work in every pane, wherever nothing is typed."""
+    """Keys that work in every pane, except in text inputs."""
     slashes: tuple[str, ...] = ()
-    """Without the slash; the first is the one that is shown. None: no slash command."""
+    """Slash commands without the slash; the first one is shown. Empty: none."""
     argument: str = ""
-    """What may follow the slash command, as in `[NAME]`; required where it is without brackets."""
+    """The argument of the slash command, as in `[NAME]`; required if it has no brackets."""
     arguments: Callable[[], Iterable[str]] | None = None
-    """What an argument may be, for completion."""
+    """The possible arguments, for completion."""
     why_not: Callable[[Host], str] | None = None
-    """Why it cannot be done now; an empty text when it can."""
+    """Why it cannot run now; empty if it can."""
 
     @property
     def needs_argument(self) -> bool:
-        """Whether it can do nothing without one."""
         return bool(self.argument) and not self.argument.startswith("[")
 
 
 class Completion(NamedTuple):
-    """One way to go on with a slash command."""
+    """A completion of a slash command."""
 
     text: str
-    """The whole text of the composer with it."""
+    """The completed text of the composer."""
     label: str
     help: str
     is_whole: bool = False
-    """Whether nothing may follow it, so that it can be run."""
+    """Whether it is complete and can be run."""
 
 
 def read_only(host: Host) -> str:
-    """Why nothing can be changed: the `why_not` of all that changes the session."""
+    """Why nothing can be changed: the `why_not` of commands that change the session."""
     return host.model.state.read_only
 
 
@@ -97,7 +96,7 @@ class Commands:
         arguments: Callable[[], Iterable[str]] | None = None,
         why_not: Callable[[Host], str] | None = None,
     ) -> Callable[[Function], Function]:
-        """Register a function; `text` is its help. Its name is its slash command, unless others are given."""
+        """Register a function; `text` is its help. Its name is also its slash command, unless `slashes` is given."""
         shown = (name,) if slashes is None else slashes
 
         def register(run: Function) -> Function:
@@ -126,16 +125,16 @@ class Registry:
         return self._by_name[name]
 
     def grouped(self) -> Iterator[tuple[Group, list[Command]]]:
-        """The commands group by group, as the help shows them."""
+        """The commands by group, for the help."""
         for group in GROUPS:
             found = [command for command in self.commands if command.group == group]
             if found:
                 yield group, found
 
     def bindings(self) -> list[Binding]:
-        """A binding for each command. They go first: no text area may swallow them. Letters are left to those that do.
+        """A binding for each command. They have priority over text inputs, except for letters.
 
-        A command without a key has one that no keyboard sends, so that the user can give it another.
+        A command without a key gets one that no keyboard sends, so that the user can remap it.
         """
         letters = [
             Binding(
@@ -158,14 +157,14 @@ class Registry:
                 command.title,
                 id=command.name,
                 show=False,
-                # Escape and plain keys mean something to whoever has the focus.
+                # Escape and plain keys belong to the focused widget first.
                 priority="escape" not in command.keys,
             )
             for command in self.commands
         ]
 
     def parse(self, text: str) -> tuple[Command, str] | None:
-        """The command that a text asks for, with its argument; None where it is a message. Raises WrongCall."""
+        """The command in a text, with its argument; None if it is a message. Raises WrongCall."""
         found = _SLASH.fullmatch(text.strip())
         if found is None:
             return None
@@ -182,7 +181,7 @@ class Registry:
         return command, argument
 
     def complete(self, text: str) -> list[Completion]:
-        """How a text that begins with a slash may go on; nothing for any other."""
+        """The completions of a text that starts with a slash; empty for any other."""
         if not text.startswith("/") or "\n" in text:
             return []
         name, blank, rest = text[1:].partition(" ")

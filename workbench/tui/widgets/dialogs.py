@@ -1,4 +1,4 @@
-"""A question before something is lost."""
+"""A dialog to confirm something."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ConfirmDialog(ModalScreen[bool]):
     def __init__(
         self, title: str, text: str, yes: str, no: str, effect: Callable[[], Awaitable[str]] | None = None
     ) -> None:
-        """`effect` works out what yes would do, which is told as soon as it is known."""
+        """`effect` computes what yes would do; the result is shown as soon as it is known."""
         super().__init__()
         self._title = title
         self._text = "\n".join(printable_lines(text))
@@ -38,7 +38,6 @@ class ConfirmDialog(ModalScreen[bool]):
         self._effect = effect
 
     def compose(self) -> ComposeResult:
-        """What it is about, and the two answers."""
         with Vertical(classes="dialog") as box:
             box.border_title = one_line(self._title)
             box.border_subtitle = one_line(f"Enter and Esc: {self._no}")
@@ -46,7 +45,6 @@ class ConfirmDialog(ModalScreen[bool]):
             yield ButtonLine()
 
     def on_mount(self) -> None:
-        """The harmless one first."""
         self.query_one(ButtonLine).buttons = (Button("n", "no", self._no), Button("y", "yes", self._yes))
         if self._effect is not None:
             self._work_out(self._effect)
@@ -63,5 +61,4 @@ class ConfirmDialog(ModalScreen[bool]):
         self.dismiss(event.name == "yes")
 
     def action_answer(self, answer: bool) -> None:
-        """Yes or no."""
         self.dismiss(answer)

@@ -1,4 +1,4 @@
-"""A screen with a line to type in, a list that follows it, and what is known of the marked one."""
+"""A screen with a search input, a list of matches, and details of the marked row."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 MOST = 200
-"""Rows that are shown at a time; typing filters them."""
+"""The most rows to show; typing filters them."""
 
 
 class FinderResult(NamedTuple):
-    """What a text finds."""
+    """The rows that a text finds."""
 
     rows: Sequence[Row]
     note: str = ""
-    """A line below the list: how many more there are, what could not be read."""
+    """A line below the list, such as how many more rows there are."""
     mark: str | None = None
-    """The row to begin with; None: the first, or the one that was marked before."""
+    """The row to mark; None: the first, or the one that was marked before."""
 
 
 class KeyLine(Widget):
@@ -52,7 +52,6 @@ class KeyLine(Widget):
         self._shown = [each for each in bindings if each.show]
 
     def render(self) -> Content:
-        """In the order in which the screen lists them."""
         now = {each.binding.id: key for key, each in reversed(self.screen.active_bindings.items())}
         keys = (
             Content.assemble((key_names(now.get(each.id, each.key)), "bold"), " ", each.description)
@@ -62,26 +61,26 @@ class KeyLine(Widget):
 
 
 class FoundList(OptionList):
-    """Whatever room it is given, the marked row is seen."""
+    """A list that keeps the marked row visible when it is resized."""
 
     class Resized(Message):
-        """It has another size: what is next to it and below it takes its room later than the rows come."""
+        """Its size has changed: the widgets around it are laid out after the rows."""
 
     def on_resize(self) -> None:
-        """Show the marked row again, and say that the columns may have another width."""
+        """Scroll to the marked row, and post `Resized`, because the columns may change."""
         self.call_after_refresh(self.scroll_to_highlight)
         self.post_message(self.Resized())
 
 
 class Finder(ModalScreen[T | None], Generic[T]):
-    """Type to filter; arrows move the mark; Enter takes the marked one.
+    """Type to filter; arrows move the mark; Enter chooses the marked row.
 
-    A subclass says what a text finds, and what is known of a row. Both are asked again and again, and may take their
-    time: only the last answer is shown.
+    A subclass implements `find` and `row_details`. Both are called often and may be slow: only the last result is
+    shown.
     """
 
     NAME: ClassVar[str] = ""
-    """Stands in the border."""
+    """The title in the border."""
     PLACEHOLDER: ClassVar[str] = "type to filter"
     EMPTY: ClassVar[str] = "nothing matches"
     COLUMNS: ClassVar[Sequence[Column]] = (Column(""),)
@@ -97,8 +96,8 @@ class Finder(ModalScreen[T | None], Generic[T]):
         Binding("ctrl+up", "read(-3)", "scroll the description up", id="finder.read-back", show=False, priority=True),
     ]
 
-    said: reactive[str] = reactive("")
-    """Something that went wrong or was done; stays until the next key that changes anything."""
+    warning: reactive[str] = reactive("")
+    """A problem or a result, shown until the next key that changes something."""
 
     box = query_one(".finder--box", Vertical)
     field = query_one("#finder-field", Input)
@@ -114,42 +113,42 @@ class Finder(ModalScreen[T | None], Generic[T]):
         self._rows: Sequence[Row] = ()
         self._note = ""
         self._answered = asyncio.Event()
-        """Whether the list shows what the text finds."""
+        """Set while the list shows the result for the text."""
         self._text = ""
-        """The one that was asked about last."""
+        """The last text that was searched."""
         self._taking = False
-        """Enter was pressed before the answer was there."""
+        """Whether Enter was pressed before the result arrived."""
         self._wanted: str | None = None
-        """The row to mark as soon as there is room to draw."""
+        """The row to mark as soon as the list can be drawn."""
         self._drawn = 0
-        """The columns for which the rows were drawn."""
+        """The width for which the rows were drawn."""
 
-    # What a subclass says
+    # For subclasses
 
     async def find(self, text: str) -> FinderResult:
-        """What a text finds. Raises WorkbenchError."""
+        """Find the rows for a text. Raises WorkbenchError."""
         raise NotImplementedError
 
-    async def tell(self, value: str) -> Content:
-        """What is known of a row. Raises WorkbenchError."""
+    async def row_details(self, value: str) -> Content:
+        """The details of a row. Raises WorkbenchError."""
         return Content()
 
     def empty(self) -> Content:
-        """What is told where there is no row."""
+        """The details if there are no rows."""
         return Content.styled(self.EMPTY, "$quiet")
 
-    def take(self, value: str) -> None:
-        """What Enter does with the marked row."""
+    def choose_row(self, value: str) -> None:
+        """Called when the user presses Enter on a row."""
         raise NotImplementedError
 
     def between(self) -> ComposeResult:
-        """What stands between the list and what is told of the marked row."""
+        """Widgets between the list and the details."""
         yield from ()
 
     # Drawing
 
     def compose(self) -> ComposeResult:
-        """The list and what is told of the marked one, side by side where there is room."""
+        """The list and the details, side by side if there is room."""
         with Vertical(classes="finder--box") as box:
             box.border_title = one_line(self.NAME)
             yield FilterField(placeholder=self.PLACEHOLDER, compact=True, id="finder-field")
@@ -164,15 +163,13 @@ class Finder(ModalScreen[T | None], Generic[T]):
             yield KeyLine(bindings_of(type(self)))
 
     def on_mount(self) -> None:
-        """All there is, at first."""
         self.found.can_focus = False
         self.field.focus()
         self.call_after_refresh(self.refill)
 
     def on_resize(self) -> None:
-        """The columns are as wide as there is room."""
         self.call_after_refresh(self._redraw)
-        self.call_after_refresh(self.retell)
+        self.call_after_refresh(self.reload_details)
 
     @on(FoundList.Resized)
     def _widen(self) -> None:
@@ -180,12 +177,12 @@ class Finder(ModalScreen[T | None], Generic[T]):
             self._redraw()
 
     def refill(self) -> None:
-        """Ask again what the text finds; the mark stays on its row, if that is still there."""
+        """Search again; the mark stays on its row if it still exists."""
         self._ask(keeps_mark=True)
 
     @on(Input.Changed, "#finder-field")
     def _typed(self) -> None:
-        self.said = ""
+        self.warning = ""
         self._ask(keeps_mark=False)
 
     def _ask(self, *, keeps_mark: bool) -> None:
@@ -199,7 +196,7 @@ class Finder(ModalScreen[T | None], Generic[T]):
             found = await self.find(text)
         except WorkbenchError as error:
             found = FinderResult((), str(error))
-        marked = self.marked if keeps_mark else None  # where it is by now: it may have moved meanwhile
+        marked = self.marked if keeps_mark else None  # the current one: it may have moved meanwhile
         self._rows = found.rows
         self._note = found.note
         self._answered.set()
@@ -227,75 +224,74 @@ class Finder(ModalScreen[T | None], Generic[T]):
             self.about.update(self.empty())
         self._show_note()
 
-    def watch_said(self) -> None:
-        """Below the list."""
+    def watch_warning(self) -> None:
         if self.is_mounted:
             self._show_note()
 
     def _show_note(self) -> None:
-        warned = Content.styled(printable(self.said), "bold $warning")
-        self.note.update(warned if self.said else Content.styled(printable(self._note), "$quiet"))
-        self.note.display = bool(self.said or self._note)
+        warned = Content.styled(printable(self.warning), "bold $warning")
+        self.note.update(warned if self.warning else Content.styled(printable(self._note), "$quiet"))
+        self.note.display = bool(self.warning or self._note)
 
     def redraw(self, value: str, cells: tuple[str | Content, ...]) -> None:
-        """Another line for a row, in place."""
+        """Replace the cells of a row."""
         at = next((at for at, row in enumerate(self._rows) if row.value == value), None)
         if at is None:
             return
         self._rows = [*self._rows[:at], Row(value, cells), *self._rows[at + 1 :]]
         width = self.found.scrollable_content_region.width - 1
-        if width > 0 and self.found.option_count:  # else it is drawn when there is room
+        if width > 0 and self.found.option_count:  # otherwise it is drawn later
             self.found.replace_option_prompt(value, line(self.COLUMNS, cells, width))
 
     @property
     def wide(self) -> int:
-        """Cells for what is told of the marked row."""
+        """The width of the details."""
         return max(self.page.scrollable_content_region.width, 1)
 
     async def settled(self) -> None:
-        """Wait until the list shows what the text finds."""
+        """Wait until the list shows the result for the text."""
         await self._answered.wait()
 
     # The marked row
 
     @property
     def marked(self) -> str | None:
-        """The value of the marked row; None where there is none."""
+        """The value of the marked row; None if there is none."""
         at = self.found.highlighted
         return self._rows[at].value if at is not None and at < len(self._rows) else None
 
     @on(OptionList.OptionHighlighted)
     def _moved(self) -> None:
-        self.retell()
+        self.reload_details()
 
-    def retell(self) -> None:
-        """Ask again what is known of the marked row."""
+    def reload_details(self) -> None:
+        """Load the details of the marked row again."""
         marked = self.marked
         if marked is not None:
-            self._tell(marked)
+            self._show_details(marked)
 
-    @work(group="tell", exclusive=True)
-    async def _tell(self, value: str) -> None:
-        if value != self.marked or not self._answered.is_set():  # another answer came before this began, or is to come
+    @work(group="details", exclusive=True)
+    async def _show_details(self, value: str) -> None:
+        if value != self.marked or not self._answered.is_set():  # there is a newer result, or one will come
             return
         try:
-            said = await self.tell(value)
+            details = await self.row_details(value)
         except WorkbenchError as error:
-            said = Content.styled(printable(str(error)), "$warning")
+            details = Content.styled(printable(str(error)), "$warning")
         if value == self.marked:
-            self.about.update(said)
+            self.about.update(details)
             self.page.scroll_home(animate=False)
 
     # Keys
 
     def action_take(self) -> None:
-        """What was typed last counts, also where its answer is still to come."""
+        """Choose the marked row; if the result for the text is pending, wait for it."""
         marked = self.marked
         if not self._answered.is_set() or self._text != self.field.value:
             self._taking = True
         elif marked is not None:
-            self.said = ""
-            self.take(marked)
+            self.warning = ""
+            self.choose_row(marked)
 
     @on(OptionList.OptionSelected)
     def _clicked(self, event: OptionList.OptionSelected) -> None:
@@ -303,32 +299,32 @@ class Finder(ModalScreen[T | None], Generic[T]):
         self.action_take()
 
     def action_leave(self) -> None:
-        """Nothing is taken."""
+        """Close without a choice."""
         self.dismiss(None)
 
     def action_move(self, by: int) -> None:
-        """The mark moves, the focus stays where one types."""
+        """Move the mark; the focus stays in the input."""
         if by > 0:
             self.found.action_cursor_down()
         else:
             self.found.action_cursor_up()
 
     def action_page(self, by: int) -> None:
-        """By as many rows as are seen."""
+        """Move the mark by a page."""
         self.found.action_page_down() if by > 0 else self.found.action_page_up()  # type: ignore[no-untyped-call]  # Textual's
 
     def only_keys(self) -> None:
-        """Letters are keys here: there is nothing to type in."""
+        """Remove the input, so that letters are keys."""
         self.field.display = self.field.can_focus = False
         self.set_focus(None)
 
     def action_read(self, lines: int) -> None:
-        """Scroll what is told of the marked row."""
+        """Scroll the details."""
         self.page.scroll_relative(y=lines, animate=False)
 
 
 def bindings_of(kind: type) -> list[Binding]:
-    """The bindings of a screen, its own before those of what it is made from; the nearer meaning of a key counts."""
+    """The bindings of a screen, its own before those of its bases, which it overrides."""
     found: dict[str, Binding] = {}
     for each in kind.__mro__:
         if each.__module__.startswith("workbench."):

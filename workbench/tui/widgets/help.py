@@ -1,4 +1,4 @@
-"""The help in layers: where to look, the keys of where one is, the commands, then all other keys; searched as one."""
+"""The help: where to look, the keys of the focused pane, the commands, then all other keys, with one search."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ WHERE = (
     ("what an earlier request held", "[ and ] walk along the requests, F6 goes to the timeline, w shows it as sent"),
     ("what it costs", "a has the ledger: tokens, cache and price of each request; /tokens the figures of the session"),
 )
-"""Questions in the words in which they are asked, and where the answer is."""
+"""Frequent questions, and where the answer is."""
 WORDS = (
     ("turn", "one message of yours and all that follows until your next one; the current turn is the last of them"),
     ("framing", "what the format of messages adds around their texts: roles and separators"),
@@ -82,9 +82,9 @@ WORDS = (
     ("reserve, margin", "what stays empty: for the answer, and because counts are estimates"),
     ("policy", "the rules by which results are cut, masked and summarised; recorded: as it really happened"),
 )
-"""What stands in the bar and in the lists."""
+"""The words in the bar and in the lists."""
 WIDE = 24
-"""Columns of what comes before the explanation."""
+"""The width of the keys before the explanation."""
 
 
 PLACES = {
@@ -95,9 +95,9 @@ PLACES = {
     "account": "ledger",
     "text": "texts",
 }
-"""What the parts of a pane are called, where the ids of their keys begin otherwise."""
+"""Names of a pane's parts, by the prefix of their binding ids."""
 EDITING = ("composer.", "text.")
-"""How the ids of keys begin that move and edit in a text; the last layer."""
+"""The prefixes of binding ids for editing text, which come last."""
 
 
 class Keys(NamedTuple):
@@ -108,7 +108,7 @@ class Keys(NamedTuple):
 
 
 def keys_in(title: str, screen: Screen[Any]) -> Keys:
-    """The keys of a screen and of all that is in it, its own first; the nearer meaning of a key counts."""
+    """The keys of a screen and its widgets, its own first."""
     found: dict[str, Binding] = {}
     for widget in (screen, *screen.walk_children(Widget)):
         for kind in type(widget).__mro__:
@@ -137,7 +137,7 @@ class Help(ModalScreen[None]):
     def __init__(
         self, registry: Registry, panes: Sequence[Keys], own: Mapping[str, str], here: str = "", hints: Hints = ()
     ) -> None:
-        """`own`: the keys that the user chose, by the ids of their bindings. `hints`: the few keys of where one is."""
+        """`own`: the user's own keys, by binding id. `hints`: the most important keys of the focused pane."""
         super().__init__()
         self._here = here
         self._hints = hints
@@ -146,7 +146,6 @@ class Help(ModalScreen[None]):
         self._own = own
 
     def compose(self) -> ComposeResult:
-        """The line to search with, and what matches."""
         with Vertical() as box:
             box.border_title = "help"
             box.border_subtitle = "type to search · ↑ ↓ scroll · Esc closes"
@@ -155,7 +154,6 @@ class Help(ModalScreen[None]):
                 yield Static(id="help-text", markup=False)
 
     def on_resize(self) -> None:
-        """As wide as there is room; all of it at first."""
         self.call_after_refresh(self._draw)
 
     def _draw(self) -> None:
@@ -167,15 +165,13 @@ class Help(ModalScreen[None]):
         self.page.scroll_home(animate=False)
 
     def action_scroll(self, lines: int) -> None:
-        """By lines."""
         self.page.scroll_relative(y=lines, animate=False)
 
     def action_page(self, way: int) -> None:
-        """By as many lines as are seen; the last one stays in sight."""
+        """Scroll by a page, with one line of overlap."""
         self.page.scroll_relative(y=way * max(1, self.page.size.height - 1), animate=False)
 
     def action_edge(self, way: int) -> None:
-        """To the beginning or the end."""
         (self.page.scroll_home if way < 0 else self.page.scroll_end)(animate=False)
 
     def _content(self, query: str) -> Content:
@@ -190,7 +186,7 @@ class Help(ModalScreen[None]):
         return Content("\n").join(lines) if lines else Content.styled("nothing matches", "$quiet")
 
     def _in_full(self, hints: Hints) -> list[tuple[str, str]]:
-        """The hints with what the keys do in more than a word, where that is known."""
+        """The hints with longer descriptions, if there are any."""
         known: dict[str, list[str]] = {}
         for pane in self._panes:
             for each in pane.bindings if pane.title == self._here else ():
@@ -202,7 +198,7 @@ class Help(ModalScreen[None]):
         return [(keys, _meant(word, known.get(keys, []))) for keys, word in hints]
 
     def _sections(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-        """Titles, and under each what to press or type with what it does."""
+        """The titles, each with its keys or commands and their explanations."""
         if self._hints:
             yield "where to look", list(WHERE)
             yield f"{self._here}: the keys here", self._in_full(self._hints)
@@ -237,25 +233,25 @@ class Help(ModalScreen[None]):
 
 
 def _meant(word: str, descriptions: Sequence[str]) -> str:
-    """What a key does where one is: in each part of a pane it may do something else."""
+    """The description of a key that matches a hint: a key may have several meanings in a pane."""
     several = len(descriptions) > 1
     return next((each for each in descriptions if word in each or not several), word)
 
 
 def _place(binding: str) -> str:
-    """In which part of a pane a key works, as its id begins: one key may mean something else in each."""
+    """The part of a pane in which a key works, by the prefix of its id."""
     part = binding.partition(".")[0]
     return PLACES.get(part, part)
 
 
 def _lines(what: str, text: str, width: int) -> Iterator[Content]:
-    """What to press or type, and the explanation beside it, in as many lines as it takes."""
+    """A key or command and its explanation, wrapped."""
     for number, piece in enumerate(wrapped(text, max(width, 20))):
         yield Content.assemble((("" if number else what).ljust(WIDE), "bold"), f" {piece}")
 
 
 def keys_of(command: Command, own: Mapping[str, str]) -> str:
-    """The keys of a command as people call them: those that the user chose, else its own."""
+    """The names of a command's keys: the user's own, or the default ones."""
     everywhere = own.get(command.name, ",".join(command.keys))
     in_panes = own.get(f"letter.{command.name}", ",".join(command.letters))
     return key_names(",".join(filter(None, (everywhere, in_panes))))

@@ -1,4 +1,4 @@
-"""The keys of whatever has the focus, in a line."""
+"""The keys of the focused widget, in a line."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.key_names import key_name, key_names
 
 Hints = Sequence[tuple[str, str]]
-"""Keys by their names, and what they do, the important first."""
+"""Names of keys with what they do, the most important first."""
 
 
 def key_hints(hints: Hints, width: int, renamed: Mapping[str, str]) -> Content:
-    """As many as the line holds, each whole, and always the last one, which leads to all others.
+    """The hints that fit, and always the last one, which shows all others.
 
-    `renamed`: names of keys for which the user has chosen others.
+    `renamed`: names of keys that the user has remapped.
     """
     parts = [
         Content.assemble((keys, "bold $primary"), (f" {word}", "$foreground")) for keys, word in chosen(hints, renamed)
@@ -29,12 +29,12 @@ def key_hints(hints: Hints, width: int, renamed: Mapping[str, str]) -> Content:
 
 
 def chosen(hints: Hints, renamed: Mapping[str, str]) -> Hints:
-    """The hints with the keys that the user has chosen."""
+    """The hints with the user's own keys."""
     return [(" ".join(renamed.get(key, key) for key in keys.split(" ")), word) for keys, word in hints]
 
 
 def chosen_names(bindings: Iterable[BindingType], own_keys: Mapping[str, str]) -> dict[str, str]:
-    """By the name of each key that no longer works: that of the one which does in its place."""
+    """By the name of each remapped key: the name of its replacement."""
     return {
         key_name(key): key_names(own_keys[binding.id].partition(",")[0])
         for binding in bindings

@@ -1,4 +1,4 @@
-"""What commands, dialogs and screens may ask of the main screen. Its panes are not their business."""
+"""What commands, dialogs and screens may use of the main screen."""
 
 from __future__ import annotations
 
@@ -26,86 +26,86 @@ class Host(Protocol):
     services: Services
     options: Options
     model: SessionModel
-    """The session: `model.state` is what is shown of it now."""
+    """The session; `model.state` is its current state."""
     own_keys: Mapping[str, str]
-    """The keys that the user chose, by the ids of their bindings."""
+    """The user's own keys, by binding id."""
     theme: str
     demo: str | None
-    """What to say of the demo that this is; None: it is none."""
+    """A note about the demo; None: this is not the demo."""
 
     @property
     def active_pane(self) -> PaneName:
-        """The pane that has the focus, or had it last."""
+        """The pane that has or last had the focus."""
 
     def push(self, screen: Screen[Any]) -> None:
         """Show a screen over the panes."""
 
     async def ask(self, screen: Screen[T]) -> T | None:
-        """Show a screen and wait for what comes of it; None where it was left."""
+        """Show a screen and wait for its result; None if the user left it."""
 
-    def tell(self, text: str, severity: str = "information", title: str = "") -> None:
-        """Something to read in the corner."""
+    def show_notice(self, text: str, severity: str = "information", title: str = "") -> None:
+        """Show a notice in the corner."""
 
     async def make_writable(self) -> bool:
-        """Whether something can be changed: of a file a session is made first, where the user agrees."""
+        """If a file is open, ask whether to make a session from it; returns whether there is a session."""
 
     def run(self, name: str, argument: str = "") -> None:
         """Run a command by its name."""
 
     async def from_session(self, question: Callable[[OpenSession], T]) -> T:
-        """Something worked out in the session's thread, from what is open."""
+        """Call a function with the open session, in the session's thread."""
 
     async def in_background(self, work: Callable[[], T]) -> T:
-        """The result of something that must not hold up the screen."""
+        """Run a function in a thread, so that it does not block the screen."""
 
     def copy(self, text: str) -> None:
         """Put a text on the clipboard."""
 
     def show_event(self, seq: int, pane: Literal["chat", "inspector"]) -> None:
-        """Go to an event in a pane."""
+        """Show an event in a pane."""
 
     def show_request(self) -> None:
-        """The request as it will be sent."""
+        """Show the request as it will be sent."""
 
     @property
     def request_shown(self) -> int | None:
-        """The request that is looked at, by its place; None: the one that comes next."""
+        """The index of the selected request; None: the next one."""
 
     def go_to_request(self, number: str) -> None:
-        """The context of the N-th request."""
+        """Show the context of the N-th request."""
 
     def show_ledger(self) -> None:
-        """The account of all requests."""
+        """Show the account of all requests."""
 
     def show_help(self) -> None:
-        """All commands and keys."""
+        """Show all commands and keys."""
 
     def show_palette(self) -> None:
-        """All commands, to find one."""
+        """Open the command palette."""
 
     def focus_pane(self, name: PaneName) -> None:
-        """Show a pane and go there."""
+        """Show and focus a pane."""
 
     def back_to_input(self) -> bool:
-        """Out of a pane to the input; whether there was one to leave, and nothing runs that should be stopped first."""
+        """Focus the composer; False if it has the focus, or if something runs that Escape should stop first."""
 
     def walk(self, by: int) -> None:
-        """So many requests back or on; behind the last one is the next."""
+        """Step a number of requests back or forward; after the last one is the next."""
 
     def toggle_side_requests(self) -> None:
-        """Pass over what the conversation itself did not ask, or stop at it again."""
+        """Skip side requests, or stop at them again."""
 
     def focus_timeline(self) -> None:
-        """To the line of requests."""
+        """Focus the timeline."""
 
     def toggle_split(self) -> bool:
-        """Show all panes, or the active one alone; the result is whether all are shown."""
+        """Show all panes, or only the active one; returns whether all are shown."""
 
     def hide(self, name: PaneName | None) -> None:
-        """Hide a pane or bring it back; None: all beside the chat."""
+        """Hide or show a pane; None: all panes next to the chat."""
 
     def resize(self, columns: int, lines: int) -> None:
-        """Move the borders between the panes by so many steps: to the right, and down."""
+        """Move the borders by a number of steps to the right and down."""
 
     async def leave(self, detour: Detour | None = None) -> None:
-        """End the program, or come back after a detour; what came is kept."""
+        """End the program, or take a detour and come back. A streaming answer is kept so far."""

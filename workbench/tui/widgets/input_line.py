@@ -1,4 +1,4 @@
-"""A line to type in, which is there only while it is needed."""
+"""An input line that is shown only while it is needed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from textual.message import Message
 from textual.widgets import Input
 
 
-class _Told(Message):
-    """What stands in the line, and what it was asked for."""
+class _LineMessage(Message):
+    """The text of the line, and its topic."""
 
     def __init__(self, topic: str, text: str) -> None:
         super().__init__()
@@ -20,18 +20,18 @@ class _Told(Message):
 
 
 class InputLine(Input):
-    """One line: what is asked for stands in its border, Enter says it and Escape leaves."""
+    """One line with its topic in the border; Enter submits and Escape cancels."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "leave the line", id="ask.leave", show=False)]
 
-    class Entered(_Told):
+    class Entered(_LineMessage):
         """The user typed this and pressed Enter."""
 
-    class Edited(_Told):
+    class Edited(_LineMessage):
         """The text changed."""
 
-    class Cancelled(_Told):
-        """The user does not want to after all; `text` is what stood there before."""
+    class Cancelled(_LineMessage):
+        """The user cancelled; `text` is the text before."""
 
     def __init__(self) -> None:
         super().__init__(compact=True, select_on_focus=False)
@@ -40,15 +40,15 @@ class InputLine(Input):
         self.display = False
 
     def open(self, topic: str, text: str, hint: str = "") -> None:
-        """Ask for something; `text` stands there already."""
+        """Ask for something; `text` is the initial text."""
         self.topic = topic
         self._before = text
         self.placeholder = hint or topic
         self.value = text
         self.cursor_position = len(text)
         self.display = True
-        self.screen.set_focus(self)  # at once: what is typed next belongs here
-        self.focus()  # and again, behind whatever was asked to take the focus just before
+        self.screen.set_focus(self)  # at once: the next key belongs here
+        self.focus()  # and again, after any pending change of focus
 
     @on(Input.Changed)
     def _changed(self, message: Input.Changed) -> None:
@@ -63,7 +63,7 @@ class InputLine(Input):
         self.post_message(self.Entered(self.topic, self.value))
 
     def action_leave(self) -> None:
-        """Close the line; what stood in it before holds."""
+        """Close the line and keep the text before."""
         self.display = False
         self.value = self._before
         self.post_message(self.Cancelled(self.topic, self._before))

@@ -1,4 +1,4 @@
-"""Keys by the names that stand on a keyboard: `Ctrl+R`, `Page Up`, `Shift+F9`, `?`."""
+"""Names of keys as on a keyboard: `Ctrl+R`, `Page Up`, `Shift+F9`, `?`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ NAMES = {
 
 
 def key_name(key: str) -> str:
-    """One key, with what is held down beside it."""
+    """The name of a key with its modifiers."""
     *held, last = key.split("+") if key != "+" else [key]
     return "+".join([*(each.capitalize() for each in held), _name(last, bool(held))])
 
 
 def key_names(keys: str, between: str = " ") -> str:
-    """Several keys, as a binding has them: with commas between them."""
+    """The names of several keys, separated by commas as in a binding."""
     return between.join(key_name(key.strip()) for key in keys.split(",") if key.strip()) if keys != "," else ","
 
 

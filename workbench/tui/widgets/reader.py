@@ -1,4 +1,4 @@
-"""A text with a line to search it by, and the keys to copy it."""
+"""A text view with a search line and a key to copy."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ from workbench.tui.widgets.input_line import InputLine
 from workbench.tui.widgets.text_view import Make, TextView
 
 COPIED_MOST = 1_000_000
-"""Characters that are handed to the terminal's clipboard; many terminals take no more."""
+"""The most characters to copy to the clipboard; many terminals accept no more."""
 
 
 class FootLine(Widget):
-    """One line about what stands above it."""
+    """One line about the widget above it."""
 
-    said: reactive[Content] = reactive(Content())
+    content: reactive[Content] = reactive(Content())
 
     def render(self) -> Content:
-        """As much as fits."""
-        return self.said.truncate(self.size.width, ellipsis=True) if self.size.width else self.said
+        return self.content.truncate(self.size.width, ellipsis=True) if self.size.width else self.content
 
 
 class TextReader(Vertical):
-    """A text view, what was found in it, and the line where one types what to look for."""
+    """A text view, a line about the matches, and the search line."""
 
     BINDING_GROUP_TITLE = "A text"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -48,25 +47,24 @@ class TextReader(Vertical):
     foot = query_one(FootLine)
 
     def compose(self) -> ComposeResult:
-        """The line to type in stands there only while it is needed."""
         yield TextView()
         yield InputLine()
         yield FootLine()
 
     def show(self, make: Make, weight: int) -> None:
-        """Show a text of about so many characters."""
+        """Show a text of about `weight` characters."""
         self.view.show(make, weight)
 
     @on(TextView.Laid)
     def _laid(self, message: TextView.Laid) -> None:
         message.stop()
-        self._tell()
+        self._update_foot()
 
     def on_resize(self) -> None:
-        """The line below has its width only then."""
-        self.call_after_refresh(self._tell)
+        """Update the line below, whose width is known now."""
+        self.call_after_refresh(self._update_foot)
 
-    def _tell(self) -> None:
+    def _update_foot(self) -> None:
         view = self.view
         length = len(view.page.lines)
         parts = [Content.styled("1 line" if length == 1 else f"{length:,} lines", "$quiet")]
@@ -76,14 +74,14 @@ class TextReader(Vertical):
             found = f"match {view.at + 1:,} of {len(view.matches):,}" if view.matches else "no match"
             parts.insert(0, Content(f"{found} for “{view.wanted}”"))
         parts.append(Content.styled("/ search · n next · y copy", "$quiet"))
-        self.foot.said = joined(parts, max(1, self.foot.size.width))
+        self.foot.content = joined(parts, max(1, self.foot.size.width))
 
     def action_find(self) -> None:
-        """Open the line to type in."""
+        """Open the search line."""
         self.ask.open("search", "")
 
     @on(InputLine.Entered)
-    def _said(self, message: InputLine.Entered) -> None:
+    def _entered(self, message: InputLine.Entered) -> None:
         message.stop()
         self.view.focus()
         self.view.find(message.text)
@@ -95,19 +93,19 @@ class TextReader(Vertical):
 
     @on(InputLine.Edited)
     def _typed(self, message: InputLine.Edited) -> None:
-        message.stop()  # a search begins with Enter
+        message.stop()  # the search starts with Enter
 
     def action_step(self, by: int) -> None:
         """Go to another match."""
         self.view.step(by)
 
     def action_copy(self) -> None:
-        """Hand the text to the terminal's clipboard."""
+        """Copy the text to the clipboard."""
         copy(self, self.view.page.copy)
 
 
 def copy(widget: Widget, text: str) -> None:
-    """Copy a text and say so, and what was left out."""
+    """Copy a text, and show how much was copied and left out."""
     if not text:
         widget.notify("there is nothing to copy here", severity="warning", markup=False)
         return
@@ -117,14 +115,13 @@ def copy(widget: Widget, text: str) -> None:
 
 
 class TextScreen(ModalScreen[None]):
-    """A head, and below it a text that has the keys."""
+    """A head, and below it a focused text."""
 
     reader = query_one(TextReader)
 
     def on_mount(self) -> None:
-        """Something to read at once."""
         self._fill()
         self.reader.view.focus()
 
     def _fill(self) -> None:
-        """Show the text as it is wanted now."""
+        """Show the text in the current form."""

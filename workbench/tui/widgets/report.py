@@ -1,4 +1,4 @@
-"""A report: a few lines to read, over the panes."""
+"""A report over the panes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Rows = Sequence[tuple[str, str]]
 
 
 class Report(ModalScreen[None]):
-    """What, and how much."""
+    """Names and values."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,enter,q", "dismiss", "close", id="report.close"),
@@ -32,13 +32,12 @@ class Report(ModalScreen[None]):
         self._table.rows = rows
 
     def compose(self) -> ComposeResult:
-        """One text that scrolls where the terminal is low."""
         with VerticalScroll() as page:
             page.border_title = one_line(self._title)
             page.border_subtitle = "y copies · Esc closes"
             yield self._table
 
     def action_copy(self) -> None:
-        """A line for each row, however long."""
+        """Copy the report, with one line for each row."""
         self.app.copy_to_clipboard("\n".join(line.plain.rstrip() for line in self._table.lines(sys.maxsize)))
         self.notify("copied", markup=False)

@@ -1,4 +1,4 @@
-"""Lines that were broken for the screen know it, so that what is copied from them is the text as it was."""
+"""Wrapped lines that remember where they were wrapped, so that a copy is the original text."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from textual.style import Style
 from workbench.tui.widgets.cells import cuts
 
 SOFT = "soft"
-"""What a line that goes on has in its style: what stood between it and the line before, blanks or nothing."""
+"""The key in a continuation line's style: the characters between it and the line before."""
 BARE = Style.from_meta({"bare": True})
-"""For what stands on the screen beside a text and is no part of it."""
+"""The style of characters on the screen that are not part of the text."""
 
 
 def soft_lines(line: Content, width: int) -> Iterator[Content]:
-    """A text wrapped at blanks, where there are some; its own line ends stay."""
+    """A text wrapped at blanks if possible; its own line ends stay."""
     for part in line.split("\n", allow_blank=True) or [line]:
         text, end = part.plain, 0
         for number, piece in enumerate(part.wrap(width)):
@@ -29,7 +29,7 @@ def soft_lines(line: Content, width: int) -> Iterator[Content]:
 
 
 def soft_pieces(line: str, width: int, style: str = "", between: str | None = None) -> Iterator[Content]:
-    """A line of plain text, cut as `cells.wrapped` does; `between`: what stands before it, where it goes on itself."""
+    """A line of plain text, wrapped like `cells.wrapped`; `between`: the characters before it in a continuation."""
     end = 0
     for start, stop in cuts(line, width):
         piece = Content.styled(line[start:stop], style)
@@ -39,7 +39,7 @@ def soft_pieces(line: str, width: int, style: str = "", between: str | None = No
 
 
 def soft_folds(line: Content, width: int) -> Iterator[Content]:
-    """A line cut wherever it is too wide."""
+    """A line split wherever it is too wide."""
     for number, piece in enumerate(line.fold(width)):
         yield _after("", piece) if number else piece
 
@@ -54,20 +54,20 @@ def _style(between: str) -> Style:
 
 
 def copied(lines: Iterable[tuple[Content, int, int | None]], gutter: int) -> str:
-    """The text of lines, each from one character to another; of each, so many at its beginning are no part of it."""
+    """The text of lines, each from one character to another; the first `gutter` characters are not part of the text."""
     text = ""
     for number, (line, start, end) in enumerate(lines):
         begin, between, bare = _what(line, gutter)
         first, last = max(start, begin), len(line) if end is None else end
-        said = "".join(char for at, char in enumerate(line.plain[:last]) if at >= first and at not in bare)
+        text_part = "".join(char for at, char in enumerate(line.plain[:last]) if at >= first and at not in bare)
         if number:
             text = f"{text.rstrip(' ')}\n" if between is None else text + between
-        text += said
+        text += text_part
     return text.rstrip(" ")
 
 
 def _what(line: Content, gutter: int) -> tuple[int, str | None, frozenset[int]]:
-    """Where a line's text begins, what stands before it where it goes on, and which characters are no part of it."""
+    """Where a line's text starts, the characters before it in a continuation, and which characters are not text."""
     begin, between = min(gutter, len(line)), None
     bare: set[int] = set()
     for span in line.spans:

@@ -1,4 +1,4 @@
-"""A line to type in, over whatever lies below; what is wrong with it is told in place."""
+"""A dialog with an input line that shows errors."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from workbench.tui.widgets.cells import one_line
 
 
 def _anything(text: str) -> None:
-    """Nothing is wrong with any text."""
+    """Accept any text."""
 
 
 class TextDialog(ModalScreen[str | None]):
-    """Enter takes the text, unless something is wrong with it; Escape leaves things as they are."""
+    """Enter accepts a valid text; Escape cancels."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel", id="asking.leave")]
 
@@ -32,7 +32,7 @@ class TextDialog(ModalScreen[str | None]):
     wrong = query_one("#asking-wrong", Static)
 
     def __init__(self, title: str, text: str, about: str = "", check: Callable[[str], object] = _anything) -> None:
-        """`text` stands there at first; `about` says what is expected; `check` raises WorkbenchError."""
+        """`text`: the initial text; `about`: what is expected; `check` raises WorkbenchError."""
         super().__init__()
         self._title = title
         self._text = text
@@ -40,7 +40,6 @@ class TextDialog(ModalScreen[str | None]):
         self._check = check
 
     def compose(self) -> ComposeResult:
-        """What is expected, the line, and what is wrong with it."""
         with Vertical(classes="asking--box") as box:
             box.border_title = one_line(self._title)
             box.border_subtitle = "Enter accept · Esc cancel"
@@ -50,7 +49,7 @@ class TextDialog(ModalScreen[str | None]):
             yield Static(id="asking-wrong", markup=False)
 
     def on_mount(self) -> None:
-        """The whole text is marked, so that typing replaces it."""
+        """Select the whole text, so that typing replaces it."""
         self.wrong.display = False
         self.field.select_all()
 
@@ -59,7 +58,7 @@ class TextDialog(ModalScreen[str | None]):
         self.wrong.display = False
 
     @on(Input.Submitted)
-    def _take(self, event: Input.Submitted) -> None:
+    def _accept(self, event: Input.Submitted) -> None:
         event.stop()
         try:
             self._check(event.value)

@@ -1,4 +1,4 @@
-"""A long text: wrapped, searchable, and drawn line by line as it is looked at."""
+"""A long text: wrapped, searchable, and drawn line by line."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ from workbench.config.text import printable_lines
 from workbench.tui.widgets.cells import cuts
 
 AT_ONCE = 40_000
-"""Characters that are laid out before the next frame. What is longer shows its beginning first."""
+"""The most characters to lay out before the next frame. A longer text shows its beginning first."""
 MOST_SELECTED = 5_000
-"""Lines that the mouse can select at once."""
+"""The most lines that the mouse can select."""
 LEAST_ROOM = 24
-"""Cells that a line has beside its indent, or it has none."""
+"""A line is indented only if this many cells are left."""
 TOKENS = ("token-0", "token-1", "token-2", "token-3")
 
 
 class TextLine(NamedTuple):
-    """A line as it was written, clean for a terminal."""
+    """A line of the text, without control characters."""
 
     text: str
     style: str = "text"
     spans: tuple[tuple[int, str], ...] = ()
-    """Where pieces with styles of their own end; none: all of it is in `style`."""
+    """The ends and styles of its pieces; empty: all of it is in `style`."""
     hang: int = 0
-    """Blanks before what does not fit in the first line: it stands under its beginning, where there is room."""
+    """The indent of its continuation lines, if there is room."""
 
     def indent(self, width: int) -> int:
-        """How far its further lines are moved in."""
+        """The indent of its continuation lines at a width."""
         return self.hang if width - self.hang >= LEAST_ROOM else 0
 
 
@@ -52,13 +52,13 @@ class TextPage(NamedTuple):
 
     lines: Sequence[TextLine]
     copy: str = ""
-    """What is copied: the text itself, not how it looks here."""
+    """The text to copy, not as it looks here."""
     note: str = ""
-    """What one should know about it, such as that it is not all of it."""
+    """A note, such as that the text is not complete."""
 
 
 def text_page(text: str, most: int = 0, style: str = "text") -> TextPage:
-    """A text as it is."""
+    """A plain text."""
     if not text:
         return TextPage([TextLine("(empty)", "quiet")])
     shown = text[:most] if most else text
@@ -86,11 +86,11 @@ def lay_out(lines: Sequence[TextLine], width: int) -> TextLayout:
 
 
 Make = Callable[[int], TextPage]
-"""Makes a page of at most so many characters; 0: of all."""
+"""Makes a page of at most this many characters; 0: of all."""
 
 
 class TextView(ScrollView, can_focus=True):
-    """Shows a page. Made and wrapped in a thread where it is long; its beginning is there at once."""
+    """Shows a page. A long one is made and wrapped in a thread; its beginning is shown at once."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *(f"text-view--{name}" for name in ("text", "quiet", "head", "why", "removed", "added", "found", "here")),
@@ -107,15 +107,15 @@ class TextView(ScrollView, can_focus=True):
     ]
 
     class Laid(Message):
-        """All of the page is there, or the search of it is done."""
+        """The whole page is laid out, or a search is done."""
 
     def __init__(self) -> None:
         super().__init__()
         self.page = TextPage(())
         self.matches: list[tuple[int, int]] = []
-        """What was found: lines of the page, and places in them."""
+        """The matches: lines of the page, and positions in them."""
         self.at = -1
-        """The match that is looked at."""
+        """The index of the current match."""
         self.wanted = ""
         self._wrap = lay_out((), 0)
         self._make: Make | None = None
@@ -123,11 +123,11 @@ class TextView(ScrollView, can_focus=True):
     # What is shown
 
     def show(self, make: Make, weight: int) -> None:
-        """Show a page of about so many characters, from its beginning."""
+        """Show a page of about `weight` characters, from its beginning."""
         self._make = make
         self.matches, self.at = [], -1
         whole = weight <= AT_ONCE
-        self._take(make(0 if whole else AT_ONCE))
+        self._show_page(make(0 if whole else AT_ONCE))
         self.scroll_home(animate=False)
         if whole:
             self._done()
@@ -139,10 +139,10 @@ class TextView(ScrollView, can_focus=True):
         width = self._width
         page, layout = await wrap_future(background(partial(_made, make, width)))
         if make is self._make:
-            self._take(page, layout if width == self._width else None)
+            self._show_page(page, layout if width == self._width else None)
             self._done()
 
-    def _take(self, page: TextPage, layout: TextLayout | None = None) -> None:
+    def _show_page(self, page: TextPage, layout: TextLayout | None = None) -> None:
         self.page = page
         self._wrap = layout or lay_out(page.lines, self._width)
         self.virtual_size = Size(0, len(self._wrap.line))
@@ -158,30 +158,30 @@ class TextView(ScrollView, can_focus=True):
         return self.scrollable_content_region.width
 
     def on_resize(self) -> None:
-        """Lines are cut to the width; the place stays about where it was."""
+        """Wrap again; the scroll position stays about the same."""
         top = self.scroll_offset.y
         line = self._wrap.line[top] if top < len(self._wrap.line) else 0
-        self._take(self.page)
+        self._show_page(self.page)
         self.scroll_to(y=bisect_left(self._wrap.line, line), animate=False)
 
-    # Scrolling, at once: who reads does not want to wait for a movement
+    # Scrolling, without animation
 
     def action_line(self, by: int) -> None:
         """Scroll by a line."""
         self.scroll_to(y=self.scroll_offset.y + by, animate=False)
 
     def action_page(self, by: int) -> None:
-        """Scroll by what is in view, but for a line."""
+        """Scroll by a page, with one line of overlap."""
         self.action_line(by * max(1, self.scrollable_content_region.height - 1))
 
     def action_edge(self, side: int) -> None:
-        """To the beginning or the end."""
+        """Scroll to the beginning or the end."""
         self.scroll_to(y=0 if side < 0 else self.max_scroll_y, animate=False)
 
     # Searching
 
     def find(self, wanted: str) -> None:
-        """Look for a text, in any case of letters; an empty one finds nothing."""
+        """Search for a text, ignoring case; an empty text clears the search."""
         self.wanted = wanted
         self._find(wanted)
 
@@ -198,7 +198,7 @@ class TextView(ScrollView, can_focus=True):
         self.post_message(self.Laid())
 
     def step(self, by: int) -> None:
-        """Go to the next match or the one before, around the end."""
+        """Go to the next or previous match; wraps around."""
         if self.matches:
             self._go((self.at + by) % len(self.matches))
             self.post_message(self.Laid())
@@ -217,7 +217,6 @@ class TextView(ScrollView, can_focus=True):
     # Drawing
 
     def render_line(self, y: int) -> Strip:
-        """One line of what is in view."""
         width = self._width
         at = y + self.scroll_offset.y
         if at >= len(self._wrap.line):
@@ -230,7 +229,7 @@ class TextView(ScrollView, can_focus=True):
         segments += [
             Segment(line.text[first:last], style) for first, last, style in self._pieces(number, line, start, end)
         ]
-        # By its place in the text, not on the screen: what is selected with the mouse is copied as the lines it was.
+        # Offsets are positions in the text, not on the screen, so that a selection copies whole lines.
         return Strip(segments).adjust_cell_length(width, self.rich_style).apply_offsets(max(0, start - indent), number)
 
     @property
@@ -239,11 +238,9 @@ class TextView(ScrollView, can_focus=True):
         return True
 
     def selection_updated(self, selection: Selection | None) -> None:
-        """Draw what is selected."""
         self.refresh()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """The text under the selection."""
         first = 0 if selection.start is None else selection.start.y
         last = len(self.page.lines) - 1 if selection.end is None else min(selection.end.y, len(self.page.lines) - 1)
         pieces = []
@@ -253,7 +250,7 @@ class TextView(ScrollView, can_focus=True):
         return "\n".join(pieces), "\n"
 
     def _pieces(self, number: int, line: TextLine, start: int, end: int) -> list[tuple[int, int, Style]]:
-        """The styles of a part of a line: its own, and upon it those of what was found."""
+        """The styles of a part of a line: its own, and those of matches on top."""
         found: list[tuple[int, int, Style]] = []
         at = start
         for stop, name in line.spans or ((len(line.text), line.style),):
@@ -284,7 +281,7 @@ def _made(make: Make, width: int) -> tuple[TextPage, TextLayout]:
 
 
 def _over(pieces: list[tuple[int, int, Style]], first: int, last: int, style: Style) -> list[tuple[int, int, Style]]:
-    """The pieces with another style from one place to another."""
+    """The pieces with another style on a range."""
     found = []
     for start, end, own in pieces:
         for low, high, kept in ((start, min(end, first), own), (max(start, first), min(end, last), style)):
@@ -296,7 +293,7 @@ def _over(pieces: list[tuple[int, int, Style]], first: int, last: int, style: St
 
 
 def matches(lines: Sequence[TextLine], wanted: str) -> list[tuple[int, int]]:
-    """Where a text stands in the lines of a page, in any case of letters."""
+    """The positions of a text in the lines of a page, ignoring case."""
     sought = wanted.lower()
     found = []
     for number, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""The base of long lists: lines are made when they are looked at, so that a hundred thousand cost what fifty do."""
+"""The base of long lists: only lines in view are made, so a hundred thousand cost no more than fifty."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from textual.strip import Strip
 from workbench.tui.textual_patches import move_thumb
 
 MOST_STRIPS = 1_000
-"""Lines that are kept ready to be shown; more than any screen has."""
+"""The most drawn lines to cache; more than any screen has."""
 
 Look = TypeVar("Look")
-"""Everything that a line's picture is made of: as long as it is the same, the picture is."""
+"""Everything that a drawn line depends on; equal values are drawn the same."""
 
 
 class VirtualList(ScrollView, Generic[Look], can_focus=True):
-    """As many lines as there are, of which those in view are drawn, and what was drawn is kept."""
+    """A list that draws the lines in view and caches them."""
 
     DEFAULT_CSS = """
     VirtualList {
@@ -42,36 +42,35 @@ class VirtualList(ScrollView, Generic[Look], can_focus=True):
 
     @property
     def view_height(self) -> int:
-        """Lines in view."""
+        """The number of lines in view."""
         return self.scrollable_content_region.height
 
     @property
     def page_lines(self) -> int:
-        """Lines of a page: what is in view, but for one."""
+        """The number of lines of a page: one less than in view."""
         return max(1, self.view_height - 1)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Another part is in view."""
         move_thumb(self)
         if round(old_value) != round(new_value):
             self.refresh(self.size.region)
 
     def notify_style_update(self) -> None:
-        """Colours may be others now."""
+        """Clear the cache: the colours may have changed."""
         super().notify_style_update()
         self._strips.clear()
 
-    def strip(self, key: Hashable, look: Look) -> Strip:
-        """A line as it was drawn before, or anew where it looks otherwise."""
+    def strip(self, key: Hashable, line: Look) -> Strip:
+        """A line from the cache, or drawn again if it has changed."""
         known = self._strips.get(key)
-        if known is not None and known[0] == look:
+        if known is not None and known[0] == line:
             return known[1]
         if len(self._strips) > MOST_STRIPS:
             self._strips.clear()
-        made = self.draw_line(look)
-        self._strips[key] = (look, made)
+        made = self.draw_line(line)
+        self._strips[key] = (line, made)
         return made
 
-    def draw_line(self, look: Look) -> Strip:
-        """A line of the view's width."""
+    def draw_line(self, line: Look) -> Strip:
+        """Draw a line of the view's width."""
         raise NotImplementedError

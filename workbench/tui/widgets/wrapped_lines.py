@@ -1,4 +1,4 @@
-"""Text that breaks where it should: between buttons, and under the beginning of what it belongs to."""
+"""Text with its own wrapping: between buttons, and with a hanging indent."""
 
 from __future__ import annotations
 
@@ -14,29 +14,27 @@ from workbench.tui.widgets.cells import wrapped
 
 
 class WrappedLines(Widget):
-    """A widget of lines that it breaks itself; as high as they are many."""
+    """A widget that wraps its lines itself; its height is their number."""
 
     def lines(self, width: int) -> Sequence[Content]:
-        """What it shows in so many columns."""
+        """The lines for a width."""
         raise NotImplementedError
 
     def render(self) -> Content:
-        """All of it."""
         return Content("\n").join(self.lines(self.content_size.width)) if self.content_size.width else Content()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """One line at least."""
         return max(1, len(self.lines(width)))
 
 
 class FigureTable(WrappedLines):
-    """Names in one column, figures in the other; or a line that says why there are none."""
+    """Names in one column, figures in the other; or a line that explains why there are none."""
 
     rows: reactive[Sequence[tuple[str, str]]] = reactive((), layout=True)
     note: reactive[Content] = reactive(Content(), layout=True)
 
     def lines(self, width: int) -> Sequence[Content]:
-        """Long figures stand under their beginning."""
+        """Long figures have a hanging indent."""
         wide = max((len(name) for name, _ in self.rows), default=0)
         found = [
             line
@@ -48,7 +46,7 @@ class FigureTable(WrappedLines):
 
 
 def flowing(pieces: Iterable[Content], width: int, between: str = " ") -> list[Content]:
-    """Pieces side by side; one that does not fit begins another line."""
+    """Pieces side by side; one that does not fit starts another line."""
     lines: list[Content] = []
     for piece in pieces:
         longer = Content.assemble(lines[-1], between, piece) if lines else piece
@@ -60,7 +58,7 @@ def flowing(pieces: Iterable[Content], width: int, between: str = " ") -> list[C
 
 
 def hanging(head: Content, text: str, width: int) -> Iterator[Content]:
-    """A text behind a head, broken so that all of it stands to the head's right."""
+    """A text after a head, wrapped so that all of it is to the right of the head."""
     indent = head.cell_length
     room = width - indent
     if room < 12:
