@@ -40,9 +40,9 @@ def export(events: Sequence[Event], path: Path) -> int:
 def write_new(path: Path, text: str) -> int:
     """Write JSON to a new file, which only this user can read; the result is its size in bytes."""
     data = utf8_json(text)
-    if not path.parent.is_dir():
-        raise WrongCall(f"{path}: there is no folder {path.parent}")
     try:
+        if not path.parent.is_dir():
+            raise WrongCall(f"{path}: there is no folder {path.parent}")
         replace_file(path, data, new=True)
     except FileExistsError:
         raise Refused(f"{path}: already exists; expected the name of a new file") from None
