@@ -179,7 +179,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
     async def _work_out(self) -> None:
         digest = self._by_digest
         try:
-            made = await self._host.model.compacting(lambda work: work.drafts.preview(digest))
+            made = await self._host.model.preview_compaction(digest)
         except WorkbenchError as error:
             self.stage = "refused"
             self._tell(Content(printable(str(error))))
@@ -199,7 +199,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
     async def _foresee(self, preview: CompactionPreview) -> None:
         """What would be lost, as far as it can be told before a model is asked."""
         try:
-            audit = await self._host.model.compacting(lambda work: work.drafts.loss(preview))
+            audit = await self._host.model.preview_loss(preview)
         except WorkbenchError:
             return  # the session has changed: the draft says so
         if self.stage == "look" and preview is self._preview:
@@ -233,7 +233,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
     @work(exclusive=True, group="work")
     async def _make(self, preview: CompactionPreview, digest: bool) -> None:
         try:
-            made = await self._host.model.compacting(lambda work: work.drafts.draft(preview, digest))
+            made = await self._host.model.draft_summary(preview, digest)
         except WorkbenchError as error:
             self._look(preview)
             self._fail(f"no draft: {error}")
@@ -268,7 +268,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         assert before is not None
         if text == "\n".join(printable_lines(before.summary)):
             return before
-        draft = await self._host.model.compacting(lambda work: work.drafts.edited(before, text))
+        draft = await self._host.model.edit_summary(before, text)
         if text == self.editor.text:
             self._take(draft)
         return draft
@@ -290,7 +290,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
             if not chosen:
                 self.notify("no facts were lost", markup=False)
                 return
-            made = await self._host.model.compacting(lambda work: work.drafts.with_lost(draft, chosen))
+            made = await self._host.model.put_lost_back(draft, chosen)
         except WorkbenchError as error:
             self._fail(str(error))
             return
@@ -328,11 +328,11 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
 
     async def _draft_again(self, text: str) -> None:
         """The same text as the draft of what is open now; nobody is asked for it."""
-        compacting = self._host.model.compacting
-        preview = await compacting(lambda work: work.drafts.preview(True))
-        made = await compacting(lambda work: work.drafts.draft(preview, True))
+        model = self._host.model
+        preview = await model.preview_compaction(True)
+        made = await model.draft_summary(preview, True)
         self._preview = preview
-        self._take(await compacting(lambda work: work.drafts.edited(made, text)))
+        self._take(await model.edit_summary(made, text))
         self.notify("this is your draft in the new session: Ctrl+S accepts it", markup=False)
 
     @work(exclusive=True, group="accept")
@@ -340,7 +340,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         try:
             async with self._changing:
                 draft = await self._current()
-            outcome = await self._host.model.compacting(lambda work: work.drafts.accept(draft))
+            outcome = await self._host.model.accept_summary(draft)
         except WorkbenchError as error:
             self.stage = "draft"
             self._fail(f"not accepted: {error}")

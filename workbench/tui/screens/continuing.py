@@ -83,7 +83,7 @@ class ContinueScreen(Observing, ModalScreen[bool]):
     async def _look(self) -> None:
         ref = self._ref
         try:
-            offer = await self._host.model.compacting(lambda work: work.continuing.offer(ref))
+            offer = await self._host.model.offer_continuation(ref)
         except WorkbenchError as error:
             self._fail(str(error))
             return
@@ -110,7 +110,7 @@ class ContinueScreen(Observing, ModalScreen[bool]):
         self.offer = None
         self.buttons.buttons = (LEAVE,)
         try:
-            draft = await self._host.model.compacting(lambda work: work.continuing.draft(offer, digest))
+            draft = await self._host.model.draft_continuation(offer, digest)
         except WorkbenchError as error:
             self._fail(str(error))
             return
@@ -136,7 +136,7 @@ class ContinueScreen(Observing, ModalScreen[bool]):
     async def _begin(self, draft: ContinuationDraft, text: str) -> None:
         changed = text if text != self._first else None
         try:
-            await self._host.model.compacting(lambda work: work.continuing.begin(draft, changed))
+            await self._host.model.begin_continuation(draft, changed)
             await self._host.model.settled()
         except WorkbenchError as error:
             self._fail(str(error))
