@@ -1,7 +1,10 @@
 """What Textual does not do as this program needs it: every use of its private parts, and every way around a fault.
 
-Each patch says what is wrong without it, and a test beside it shows that plain Textual still has the fault: when that
-test fails, the patch can go. pyproject.toml holds Textual to the releases that the patches were made for.
+The docstring of each reports the fault as one would report it to Textual: what one does, what happens in Textual 8.2.8,
+and what is expected. A test shows that plain Textual still has the fault; when that test fails, the patch can go. What
+only our own widgets need is a subclass (`CleanTextArea`, `RestingTextArea`, `SteadyApp`). The rest is in `MENDED`,
+because Textual's own widgets, such as the palette's, need it as well; `mend` puts it in place when the screen starts.
+pyproject.toml holds Textual to the releases that the patches were made for.
 """
 
 from __future__ import annotations
@@ -48,21 +51,26 @@ _JOINED = re.compile("[\u200d\ufe0f]")
 """What makes one sign of several characters, or a wide one of a narrow one."""
 
 
-# Long lists. To assign `virtual_size` lays out and repaints the whole screen, for each line that is added.
+# Long lists
 
 
 def set_line_count(view: ScrollView, lines: int) -> None:
-    """Give a list that has a scrollbar in any case so many lines; whoever calls it repaints what changed."""
+    """Give a list that has a scrollbar in any case so many lines; the caller repaints what changed.
+
+    To assign `ScrollView.virtual_size` lays out and repaints the whole screen, for each line that is added. Expected:
+    where `overflow-y` is `scroll`, another height needs no layout.
+    """
     if lines != view.virtual_size.height:
         view.set_reactive(ScrollView.virtual_size, Size(0, lines))
         view.scroll_y = view.validate_scroll_y(view.scroll_y)
 
 
-# Scrollbars. One is repainted with whatever it is told, which costs more than the lines beside it.
-
-
 def move_thumb(view: ScrollView) -> None:
-    """Tell the scrollbar where the view is. It is repainted only where its thumb moves."""
+    """Pass on to the scrollbar where the view is. It is repainted only where its thumb moves.
+
+    Each change of `ScrollBar.window_virtual_size` or `position` repaints the bar, which costs more than the lines next
+    to it. Expected: no repaint where the thumb is drawn in the same eighths of a cell.
+    """
     bar = view.vertical_scrollbar
     before = _thumb(bar)
     bar.set_reactive(ScrollBar.window_virtual_size, max(view.virtual_size.height, 1))
@@ -81,25 +89,28 @@ def _thumb(bar: ScrollBar) -> tuple[int, int]:
     return start, start + ceil(size * 8)
 
 
-# Terminals of a few columns. To wrap a text in no column at all raises, and a list in a dialog may get none.
+# Terminals of a few columns
 
 
 def _wrap(content: Content, width: int, *more: Any, **named: Any) -> list[Any]:
+    """`Content("word").get_height({}, 0)` raises "ValueError: range() arg 3 must not be zero"; a list in a dialog may
+    get no column. Expected: at least one column is used."""
     return Plain.wrap(content, max(width, 1 + 2 * named.get("line_pad", 0)), *more, **named)
 
 
-# A text that is cut to fewer columns than none is not cut, and its line takes more room than the screen has.
-
-
 def _truncate(content: Content, max_width: int, **named: Any) -> Content:
+    """`Content.truncate` with a negative width cuts nothing, and the result claims a negative `cell_length`; the line
+    takes more room than the screen has. Expected: an empty text."""
     return Plain.truncate(content, max(max_width, 0), **named)
 
 
-# Emoji of several parts. Where a dialog's edge falls on one, Rich cuts between its parts; the line then takes more
-# columns than the screen has. Rich's own `split_text` knows what belongs together.
+# Emoji of several parts
 
 
 def _split_cells(segment: Segment, cut: int) -> tuple[Segment, Segment]:
+    """Rich's `Segment.split_cells` cuts an emoji of several parts between them, where a dialog's edge falls on one; the
+    line then takes more columns than the screen has. Expected: as Rich's own `split_text`, which knows what belongs
+    together."""
     text, style, control = segment
     if not _JOINED.search(text) or cut >= segment.cell_length:  # beyond the end, `split_text` raises
         return Plain.split_cells(segment, cut)
@@ -107,67 +118,74 @@ def _split_cells(segment: Segment, cut: int) -> tuple[Segment, Segment]:
     return Segment(before, style, control), Segment(after, style, control)
 
 
-# Lists of options. A page up or down in one that has no lines yet, or no room for any, raises.
+# Lists of options
 
 
 def _move_page(options: OptionList, direction: Literal[-1, 1]) -> None:
+    """Page up or down in an `OptionList` that has no lines yet, or no room for any, raises KeyError. Expected: nothing
+    happens."""
     if (options.highlighted or 0) in options._index_to_line:
         Plain.move_page(options, direction)
 
 
-# Lines and areas to type in. What is pasted, by the terminal or from the app's own clipboard, keeps its controls.
+# Lines and areas to type in
 
 
 def _input_replace(line: Input, text: str, start: int, end: int) -> None:
+    """What is pasted into an `Input`, by the terminal or from the app's own clipboard, keeps its control characters.
+    Expected: they are left out, as they are where a key is typed."""
     Plain.input_replace(line, without_controls(text), start, end)
 
 
-def _area_replace(area: TextArea, insert: str, start: Location, end: Location) -> EditResult | None:
-    lines = insert.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    cleaned = "\n".join("\t".join(map(without_controls, line.split("\t"))) for line in lines)
-    return Plain.area_replace(area, cleaned, start, end)
+class CleanTextArea(TextArea):
+    """A text area that takes no control characters, and can undo a paste of more lines than it shows."""
+
+    def _replace_via_keyboard(self, insert: str, start: Location, end: Location) -> EditResult | None:
+        """What is pasted keeps its control characters. Expected: they are left out, but for lines and tabs."""
+        lines = insert.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        cleaned = "\n".join("\t".join(map(without_controls, line.split("\t"))) for line in lines)
+        return super()._replace_via_keyboard(cleaned, start, end)
+
+    def _recompute_cursor_offset(self) -> None:
+        """Paste more lines than the area has room for, then undo: "ValueError: ... out of bounds".
+
+        The text is measured before the cursor is back in it. Where that takes the scrollbar away, the area is resized,
+        and the cursor is looked for in a line that is gone. Expected: the text from before the paste.
+        """
+        if self.cursor_location[0] < self.document.line_count:
+            super()._recompute_cursor_offset()  # type: ignore[no-untyped-call]  # Textual's
 
 
-# Text areas. To undo a paste of many lines measures the text before the cursor is back in it: where that takes the
-# scrollbar away, the cursor is looked for in a line that is gone.
-
-
-def _recompute_cursor_offset(area: TextArea) -> None:
-    if area.cursor_location[0] < area.document.line_count:
-        Plain.recompute_cursor_offset(area)  # type: ignore[no-untyped-call]  # Textual's
-
-
-# Screens that are left twice, by two keys or by a key and an answer. The second time takes away whatever screen is on
-# top by then, and at last the only one.
+# Screens
 
 
 def _dismiss(screen: Screen[Any], result: Any = None) -> AwaitComplete:
+    """`Screen.dismiss` twice, by two keys or by a key and an answer: the second time pops whatever screen is on top by
+    then, and at last the only one. Expected: a screen that is not on top is not left again."""
     return Plain.dismiss(screen, result) if screen.app.screen is screen else AwaitComplete()
 
 
-# Screens that are seen behind others. Each takes the one behind it from a list, on the assumption that those before it
-# are drawn in the same go; one that is drawn alone, behind a dialog that did not change, finds itself and is blank.
-
-
 def _screen_render(screen: Screen[Any]) -> Any:
+    """A modal screen that is redrawn behind another one that did not change is blank.
+
+    `Screen.render` takes the screen behind it from `visible_screen_stack`, on the assumption that those before it are
+    drawn in the same go; one that is drawn alone finds itself. Expected: what is behind it.
+    """
     stack = screen.app.screen_stack
     if screen in stack:
         visible_screen_stack.set(stack[: stack.index(screen)])
     return Plain.screen_render(screen)
 
 
-# Clicks. Until the next layout, a widget that was taken away is still found where it was; a click there would begin a
-# selection in what it stood in, which is nothing by then.
-
-
 def _widget_and_offset_at(screen: Screen[Any], x: int, y: int) -> tuple[Widget | None, Offset | None]:
+    """A click where a widget was, after `remove` and before the next layout, raises AttributeError: the widget is still
+    found, and a selection begins in its parent, which is None. Expected: no widget is found."""
     widget, offset = Plain.widget_and_offset_at(screen, x, y)
     is_gone = widget is not None and not isinstance(widget, Screen) and widget.parent is None
     return (None, None) if is_gone else (widget, offset)
 
 
-# Widgets that are leaving. A widget's children go before it does, and what it wanted to do when it is drawn would look
-# for them.
+# Widgets that are leaving
 
 
 def is_leaving(pump: MessagePump) -> bool:
@@ -181,7 +199,11 @@ def _is_there(node: DOMNode) -> bool:
 
 
 def _on_invoke_later(pump: MessagePump, message: InvokeLater) -> None:
-    """It is this one that wanted to do it, whoever was at work when it said so."""
+    """What `call_after_refresh` and `call_later` of a widget were given is still called while the widget is removed.
+
+    Its children go first, so that a callback that queries them raises NoMatches; and the error counts as that of the
+    widget which was at work when the call was asked for. Expected: nothing is called for a widget that is leaving.
+    """
 
     async def if_it_stays() -> None:
         if not is_leaving(pump):
@@ -192,14 +214,18 @@ def _on_invoke_later(pump: MessagePump, message: InvokeLater) -> None:
         pump.app.screen._invoke_later(if_it_stays, pump)
 
 
-# Cursors. One blinks for ever, and where blinking is turned off while it is away, it stays away.
+# Cursors
 
 BLINKING = 10.0
 """Seconds after which a cursor that nobody moved stands still: to blink is all that an idle screen does."""
 
 
-class RestingTextArea(TextArea):
-    """Its cursor blinks while one types, and some seconds longer."""
+class RestingTextArea(CleanTextArea):
+    """Its cursor blinks while one types, and some seconds longer.
+
+    In Textual it blinks for ever, and `cursor_blink = False` while it is away leaves the line without a cursor.
+    Expected: a cursor that does not blink is seen.
+    """
 
     def on_mount(self) -> None:
         """From the first moment."""
@@ -222,34 +248,42 @@ class RestingTextArea(TextArea):
         self._resting.pause()
 
 
-# Output. Textual passes text to the terminal as it is, with escape sequences that may set the clipboard. Text is
-# cleaned where it is put on the screen, so that what was taken out shows; this is the wall behind it.
+# Output
 
 
 def render_cleaned(strip: Strip, console: Console) -> str:
-    """What Textual writes for a piece of a line, without anything in its text that a terminal acts on."""
+    """What Textual writes for a piece of a line, without anything in its text that a terminal acts on.
+
+    `Strip.render` passes text to the terminal as it is, with escape sequences that may set the clipboard. Expected:
+    control characters of a text are left out. Our texts are cleaned before; this is the wall behind that.
+    """
     if strip._render_cache is None and any(not text.isprintable() for text, _, _ in strip._segments):
         strip._segments = [Segment(without_controls(text), style) for text, style, _ in strip._segments]
     return Plain.render(strip, console)
 
 
-# Markup. Textual reads most strings as markup, and its own `Content.markup` does not undo that for every text. Names of
-# models, tools and files would become links that run actions, or errors. This program has no markup at all: what it
-# shows is `Content`, which `tests/tui/test_no_markup.py` checks; this is the wall behind it.
+# Markup
 
 
 def text_as_it_is(markup: str, style: str | Style = "", template_variables: object = None) -> Content:
-    """A string as the characters that it has."""
+    """A string as the characters that it has.
+
+    Most strings are read as markup, and `Content.markup` does not undo that for every text: names of models, tools and
+    files become links that run actions, or errors. Expected: an app can switch markup off. This program shows
+    `Content`, which `tests/tui/test_no_markup.py` checks; this is the wall behind it.
+    """
     return Content.styled(markup, style) if style else Content(markup)
 
 
-# Errors. One in a handler, a worker, a timer or while drawing ends the program, and what reads a widget's messages ends
-# with the first that fails. Where a widget is called because another is drawn or has a new value, an error is taken for
-# that other's, and those behind it are not called.
+# Errors
 
 
 class SteadyApp(App[Result]):
-    """An app that is asked what to do about an error; whatever failed goes on with the next message."""
+    """An app that is asked what to do about an error; whatever failed goes on with the next message.
+
+    In Textual an error in a handler, a worker, a timer or while drawing ends the program, and a widget reads no message
+    after the first that fails. Expected: `App._handle_exception` can be overridden, and the app goes on.
+    """
 
     def failed(self, error: BaseException) -> None:
         """An error that nobody expected."""
@@ -320,24 +354,30 @@ _CAUGHT = _Caught()
 
 
 async def _dispatch(pump: MessagePump, message: Message) -> None:
+    """The first message whose handler raises ends the loop that reads a widget's messages. Expected: the error is the
+    app's to handle, and the next message is read."""
     with _CAUGHT:
         await Plain.dispatch(pump, message)
 
 
 def _invoke_watcher(watcher: MessagePump, function: Callable[..., Any], old: object, new: object) -> None:
+    """An error in a watcher counts as that of the widget whose value changed, and the watchers after it are not called.
+    Expected: it is the watcher's own, and the others are called."""
     with watcher._context(), _CAUGHT:
         Plain.invoke_watcher(watcher, function, old, new)  # type: ignore[arg-type]  # it is a widget, or the app
 
 
 def _render_lines(widget: Widget, crop: Region) -> list[Strip]:
-    """A widget that cannot be drawn is blank; the others are there."""
+    """An error in a widget's `render` leaves the whole screen undrawn. Expected: that widget is blank, the others are
+    there."""
     with widget._context(), _CAUGHT:
         return Plain.render_lines(widget, crop)
     return [Strip.blank(crop.width)] * crop.height
 
 
 def _box_model(widget: Widget, container: Size, *more: Any, **named: Any) -> BoxModel:
-    """One whose size cannot be told gets a line."""
+    """An error while a widget is measured leaves the whole screen without a layout. Expected: the others get theirs;
+    that one has a line here."""
     with widget._context(), _CAUGHT:
         return Plain.box_model(widget, container, *more, **named)
     return BoxModel(Fraction(container.width), Fraction(1), widget.styles.margin)
@@ -355,8 +395,6 @@ class Plain:
     split_cells = Segment.split_cells
     move_page = OptionList._move_page
     input_replace = Input.replace
-    area_replace = TextArea._replace_via_keyboard
-    recompute_cursor_offset = TextArea._recompute_cursor_offset
     dismiss = Screen.dismiss
     screen_render = Screen.render
     widget_and_offset_at = Screen.get_widget_and_offset_at
@@ -375,8 +413,6 @@ MENDED: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
     (Segment, "split_cells"): _split_cells,
     (OptionList, "_move_page"): _move_page,
     (Input, "replace"): _input_replace,
-    (TextArea, "_replace_via_keyboard"): _area_replace,
-    (TextArea, "_recompute_cursor_offset"): _recompute_cursor_offset,
     (Screen, "dismiss"): _dismiss,
     (Screen, "render"): _screen_render,
     (Screen, "get_widget_and_offset_at"): _widget_and_offset_at,

@@ -32,6 +32,7 @@ from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.preview_stages import BUTTONS, OF_A_FILE, TITLES, AgreedCompaction, Stage
 from workbench.tui.compaction.source import SourceScreen, page, seqs_of
 from workbench.tui.observing import Observing, observed
+from workbench.tui.textual_patches import CleanTextArea
 from workbench.tui.widgets.buttons import ButtonLine
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.dialogs import ConfirmDialog
@@ -94,7 +95,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         yield FigureTable(id="preview-figures")
         with Container(id="preview-parts"):
             yield TextReader()
-            yield TextArea(soft_wrap=True, show_line_numbers=False)
+            yield CleanTextArea(soft_wrap=True, show_line_numbers=False)
             yield FactList("lost", choosing=True)
         yield ButtonLine()
 

@@ -21,6 +21,7 @@ from workbench.config.text import printable, printable_lines
 from workbench.session.continuing import ContinuationDraft, ContinuationOffer
 from workbench.tui.compaction.descriptions import running_line
 from workbench.tui.observing import Observing, observed
+from workbench.tui.textual_patches import CleanTextArea
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.host import Host
@@ -65,7 +66,7 @@ class ContinueScreen(Observing, ModalScreen[bool]):
         with Vertical(classes="continuing--box") as box:
             box.border_title = "continue from a session"
             yield Static("getting ready…", id="continuing-said", markup=False)
-            yield TextArea(soft_wrap=True, show_line_numbers=False)
+            yield CleanTextArea(soft_wrap=True, show_line_numbers=False)
             yield ButtonLine()
 
     def on_mount(self) -> None:
