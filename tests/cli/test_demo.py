@@ -15,6 +15,7 @@ from workbench.config.paths import data_dir
 from workbench.log.events import UserMessage
 from workbench.sources.services import Services
 from workbench.tui import demo
+from workbench.tui.messages import Send
 
 pytestmark = pytest.mark.xdist_group("litellm")
 
@@ -28,7 +29,7 @@ async def test_it_opens_as_a_session_that_can_go_on_and_its_project_is_where_it_
         assert done.returncode == 0
         async with program(services, (120, 40), ref) as (pilot, screen):
             assert screen.model.state.read_only == ""
-            screen.say("read AGENTS.md")
+            screen.say(Send("read AGENTS.md"))
             await settle(pilot)
             await until(lambda: "That is what the tools gave" in shown(pilot.app))
             assert any(
@@ -96,6 +97,6 @@ async def test_it_is_not_opened_from_itself() -> None:
             await settle(pilot)
             screen = main_screen(app)
             screen.demo = ""
-            screen.say("/demo")
+            screen.say(Send("/demo"))
             await settle(pilot)
             assert "this is the demo; Ctrl+Q leaves it" in told(app)

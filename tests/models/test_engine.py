@@ -28,7 +28,7 @@ async def test_all_things_arrive_in_order_however_fast_they_come(batches: list[l
                 await asyncio.sleep(0)
         pipe.put([None], last=True)
 
-    engine().run(fill())
+    asyncio.run_coroutine_threadsafe(fill(), engine().loop)
     found: list[int | None] = []
     while not found or found[-1] is not None:
         found += await asyncio.wait_for(pipe.take(), 60)
@@ -44,7 +44,7 @@ async def test_what_comes_in_one_go_is_handed_over_with_few_wake_ups() -> None:
             pipe.put([number])
         filled.set()
 
-    engine().run(fill())
+    asyncio.run_coroutine_threadsafe(fill(), engine().loop)
     filled.wait(10)  # the loop stands still: nothing is fetched meanwhile
     assert await pipe.take() == list(range(500))
 
@@ -70,6 +70,7 @@ async def test_warming_up_loads_litellm_and_may_be_asked_for_twice() -> None:
 def test_the_program_ends_when_the_thread_has_finished_its_step() -> None:
     """A thread that was stopped in the middle of an import would keep its locks, and the program might never end."""
     program = """
+import asyncio
 import threading
 from workbench.models.engine import engine
 
@@ -80,7 +81,7 @@ async def step():
     threading.Event().wait(0.3)
     print("finished", flush=True)
 
-engine().run(step())
+asyncio.run_coroutine_threadsafe(step(), engine().loop)
 begun.wait()
 """
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)

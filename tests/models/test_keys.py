@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 from collections.abc import Iterator
@@ -166,6 +167,6 @@ def test_litellm_looks_for_the_same_variables() -> None:
             checked = engine().litellm().validate_environment(model=f"{provider}/x")
             found[provider] = checked["missing_keys"]
 
-    engine().run(ask()).result(120)
+    asyncio.run_coroutine_threadsafe(ask(), engine().loop).result(120)
     for provider, missing in found.items():
         assert set(missing) & set(variables_of(provider)) == set(missing), provider

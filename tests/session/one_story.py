@@ -52,7 +52,7 @@ async def compact_and_undo(on: Watcher, ref: str, capsys: pytest.CaptureFixture[
     await until(lambda: on.compaction is not None and bool(on.compaction.would or on.compaction.nothing))
     pane = on.compaction
     try:
-        preview = await on.model.compacting(lambda work: work.drafts.preview(True))
+        preview = await on.model.preview_compaction(True)
     except CompactionRefused:
         assert pane.nothing
         return False
@@ -60,18 +60,18 @@ async def compact_and_undo(on: Watcher, ref: str, capsys: pytest.CaptureFixture[
     assert pane.tokens == preview.tokens_before
     written = await printed(capsys, "compact", ref, "--dry-run", "--digest", "--json", *more)
     if on.read_only:
-        await on.model.compacting(lambda work: work.make_session())
+        await on.model.make_session()
         await on.settled()
         assert await on.ask(sent) == before, "a copy is the same"
-    again = await on.model.compacting(lambda work: work.drafts.preview(True))
+    again = await on.model.preview_compaction(True)
     assert (again.cache, again.summary_cap) == (preview.cache, preview.summary_cap)
     if written["refused"]:
         with pytest.raises(Refused, match=re.escape(written["refused"])):
-            await on.model.compacting(lambda work: work.drafts.compact(again, True))
+            await on.model.compact_as_previewed(again, True)
         assert await on.ask(sent) == before
         return False
     assert (written["tokens_before"], written["source_tokens"]) == (preview.tokens_before, preview.source_tokens)
-    made = await on.model.compacting(lambda work: work.drafts.compact(again, True))
+    made = await on.model.compact_as_previewed(again, True)
     await on.settled()
     assert (made.before, made.after) == (preview.tokens_before, on.compaction.tokens)
     assert (written["tokens_before"], written["tokens_after"]) == (made.before, made.after)

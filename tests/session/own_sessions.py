@@ -103,8 +103,8 @@ async def act(on: Watcher, action: tuple[str, Any], folder: Path) -> None:
             (folder / "AGENTS.md").write_text(text, "utf-8")
         case "compact", _:
             try:
-                preview = await on.model.compacting(lambda work: work.drafts.preview(True))
-                await on.model.compacting(lambda work: work.drafts.compact(preview, True))
+                preview = await on.model.preview_compaction(True)
+                await on.model.compact_as_previewed(preview, True)
             except (Refused, CompactionRefused):
                 pass
         case "undo" | "redo" as which, _:

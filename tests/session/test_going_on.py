@@ -116,7 +116,7 @@ async def test_it_holds_for_a_session_that_is_made_of_a_file(services: Services,
     on = Watcher(services, as_file(tmp_path, run(5)), window=50_000)
     try:
         await on.settled()
-        await on.model.compacting(lambda work: work.make_session())
+        await on.model.make_session()
         await on.settled()
     finally:
         await on.model.close()

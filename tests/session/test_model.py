@@ -12,7 +12,7 @@ import pytest
 from tui.play import DEADLINE, Script, answer, opened, until
 from workbench.log.errors import NotFound
 from workbench.log.events import Setting, UserMessage
-from workbench.session.model import SessionThread
+from workbench.session.calls import SessionThread
 from workbench.sources.services import Services
 from workbench.sources.source import knobs_of, setting
 from workbench.tui.commands.session import session_id
@@ -242,7 +242,7 @@ def test_what_still_waits_in_the_session_s_thread_is_cancelled_when_it_ends() ->
         finally:
             cleaned_up.set()
 
-    thread.submit(wait())
+    asyncio.run_coroutine_threadsafe(wait(), thread.loop)
     assert waits.wait(DEADLINE)
     thread.stop()
     assert cleaned_up.wait(DEADLINE)

@@ -26,9 +26,10 @@ pytestmark = pytest.mark.usefixtures("project")
 async def test_what_is_asked_before_anything_is_open_is_answered_once_it_is(services: Services) -> None:
     model = SessionModel(services, Options(), asyncio.get_running_loop())
     try:
-        name = asyncio.wrap_future(model.ask(lambda opened: opened.name))
+        name = model.ask(lambda opened: opened.name)
         model.start("")
-        assert await asyncio.wait_for(name, DEADLINE) == "new session"
+        async with asyncio.timeout(DEADLINE):
+            assert await name == "new session"
     finally:
         await model.close()
 
@@ -84,7 +85,7 @@ async def test_the_end_of_a_long_session_is_shown_before_it_is_planned(
         name = watcher.model.ask(lambda opened: opened.name)
         watcher.model.send("one more")
         await until(lambda: watcher.queue == ("one more",))
-        assert not name.done(), "it is answered once there is something to ask"
+        assert not name.work.done(), "it is answered once there is something to ask"
         watcher.model.send("not this one")
         await until(lambda: len(watcher.queue) == 2)
         watcher.model.withdraw(1, "not this one")
@@ -93,7 +94,7 @@ async def test_the_end_of_a_long_session_is_shown_before_it_is_planned(
         await watcher.settled()
         assert watcher.said[49:] == [("you", "message 49"), ("you", "one more"), ("ai", "here")]
         sent = [row for row in watcher.shown.plan.rows.in_request() if row.role == "user"]
-        assert name.result() == "long"
+        assert name.work.result() == "long"
         assert len(sent) == 51  # the plan that was sent had all that came before
     finally:
         gate.set()

@@ -50,8 +50,8 @@ async def test_the_chat_is_of_the_request_that_is_looked_at(services: Services) 
     try:
         await on.settled()
         check(on)
-        preview = await on.model.compacting(lambda work: work.drafts.preview(True))
-        await on.model.compacting(lambda work: work.drafts.compact(preview, True))
+        preview = await on.model.preview_compaction(True)
+        await on.model.compact_as_previewed(preview, True)
         await on.settled()
         check(on)
         assert any(

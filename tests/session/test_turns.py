@@ -313,13 +313,13 @@ async def test_a_turn_that_is_stopped_before_its_first_step_is_over(
 ) -> None:
     Script(answer("one"), answer("two")).play(monkeypatch)
     async with opened(services) as on:
-        turns = on.model._worker()._turns
+        turns = on.model._worker().turns
 
-        def send_and_stop(open_now: OpenSession) -> None:
-            turns.send(open_now, "first")
+        async def send_and_stop() -> None:
+            await turns.send("first")
             turns.interrupt()
 
-        await on.ask(send_and_stop)
+        await on.model.call_session(lambda _: send_and_stop)
         await on.settled()
         assert on.queue == ("first",)
         on.model.send("second")

@@ -14,7 +14,7 @@ from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.widgets import Input, OptionList, TextArea
 
-from workbench.tui.textual_patches import Plain, mend
+from workbench.tui.textual_patches import CleanTextArea, Plain, mend
 
 # Terminals of a few columns
 
@@ -49,19 +49,18 @@ class LowArea(App[None]):
 
     CSS = "TextArea { height: 4; }"
 
+    def __init__(self, area: type[TextArea]) -> None:
+        super().__init__()
+        self._area = area
+
     def compose(self) -> ComposeResult:
         """Nothing else."""
-        yield TextArea()
+        yield self._area()
 
 
 @pytest.mark.parametrize("is_plain", [True, False])
-async def test_plain_textual_cannot_undo_more_lines_than_it_shows_and_ours_can(
-    is_plain: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mend()
-    if is_plain:
-        monkeypatch.setattr(TextArea, "_recompute_cursor_offset", Plain.recompute_cursor_offset)
-    async with LowArea().run_test() as pilot:
+async def test_plain_textual_cannot_undo_more_lines_than_it_shows_and_ours_can(is_plain: bool) -> None:
+    async with LowArea(TextArea if is_plain else CleanTextArea).run_test() as pilot:
         area = pilot.app.query_one(TextArea)
         area.insert("line\n" * 9)
         await pilot.pause()
@@ -112,9 +111,13 @@ PASTED = "\x00\u202eback\x9b31m"
 
 
 class _Lines(App[None]):
+    def __init__(self, area: type[TextArea] = CleanTextArea) -> None:
+        super().__init__()
+        self._area = area
+
     def compose(self) -> ComposeResult:
         yield Input()
-        yield TextArea()
+        yield self._area()
 
 
 @pytest.mark.parametrize("is_own", [True, False], ids=["from the app's own clipboard", "from the terminal"])
@@ -125,8 +128,7 @@ async def test_plain_textual_keeps_the_controls_of_what_is_pasted_and_ours_does_
     mend()
     if is_plain:
         monkeypatch.setattr(Input, "replace", Plain.input_replace)
-        monkeypatch.setattr(TextArea, "_replace_via_keyboard", Plain.area_replace)
-    async with _Lines().run_test() as pilot:
+    async with _Lines(TextArea if is_plain else CleanTextArea).run_test() as pilot:
         line, area = pilot.app.query_one(Input), pilot.app.query_one(TextArea)
         pilot.app._clipboard = PASTED
         for widget in (line, area):

@@ -131,9 +131,20 @@ class Agent:
                 self._session.used_in(work_folder())
             for step in self._append(*changed, *notes, *said):
                 yield step
-            async with aclosing(self._iterate(self._own.setup.loaded.policy.turn.max_iterations)) as iterating:
-                async for step in iterating:
-                    yield step
+            most = self._own.setup.loaded.policy.turn.max_iterations
+            for iteration in range(1, most + 1):  # requests and the calls of their answers, until no more calls come
+                calls: list[ToolCall] = []
+                async with aclosing(self._ask_model(iteration, calls)) as asking:
+                    async for step in asking:
+                        yield step
+                if not calls:
+                    return
+                async with aclosing(self._run(calls)) as running:
+                    async for step in running:
+                        yield step
+            reached = Failure("iterations", f"the turn reached its limit of {most} requests to the model")
+            for step in self._append(reached):
+                yield step
         finally:
             self._ask_own()
 
@@ -142,21 +153,6 @@ class Agent:
         if self._asked.guessed:
             self.compacting.compactor = self._compactor(self._own.setup)
         self._asked = self._own
-
-    async def _iterate(self, most: int) -> Steps:
-        """Requests and the calls of their answers, until there are no more calls."""
-        for iteration in range(1, most + 1):
-            calls: list[ToolCall] = []
-            async with aclosing(self._ask_model(iteration, calls)) as asking:
-                async for step in asking:
-                    yield step
-            if not calls:
-                return
-            async with aclosing(self._run(calls)) as running:
-                async for step in running:
-                    yield step
-        for step in self._append(Failure("iterations", f"the turn reached its limit of {most} requests to the model")):
-            yield step
 
     async def _run(self, calls: Sequence[ToolCall]) -> Steps:
         """Run the calls of one reply. Every call gets its result, also when the turn is interrupted."""

@@ -17,8 +17,7 @@ import socket
 import threading
 import time
 import warnings
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
+from collections.abc import Callable
 from typing import Any
 
 from workbench.config.errors import WorkbenchError
@@ -75,6 +74,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
+        """Work is started in it with `asyncio.run_coroutine_threadsafe`."""
         # litellm leaves tasks behind whose errors nobody asks for; they would be printed on the user's screen.
         self.loop.set_exception_handler(lambda loop, context: None)
         self._litellm: Any = None
@@ -94,10 +94,6 @@ class Engine:
         self._thread.join(LAST_STEP)
         if not self._thread.is_alive():
             self.loop.close()
-
-    def run(self, work: Coroutine[Any, Any, None]) -> Future[None]:
-        """Start a piece of work in the thread; cancelling the future cancels it there."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop)
 
     def provide(self, provider: str, answering: Answering) -> None:
         """From now on, models of this provider are asked here and not through litellm; from any thread."""

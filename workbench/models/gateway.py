@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -49,7 +49,7 @@ class Gateway:
 
     async def warm(self) -> None:
         """Load litellm and make its first call, which takes seconds; best after the first frame is on the screen."""
-        await asyncio.wrap_future(engine().run(engine().warm()))
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(engine().warm(), engine().loop))
 
     async def stream(
         self, request: Mapping[str, Any], *, patience: Patience | None = None
@@ -61,8 +61,8 @@ class Gateway:
         if self._absent:
             raise ModelFailure("unknown_model", self._absent)
         pipe = Pipe(asyncio.get_running_loop())
-        pump = _Pump(engine(), self.endpoint, pipe, patience or self.patience)
-        running = engine().run(self._run(pump, request))
+        pump = _Pump(engine(), self.endpoint, pipe, patience or self.patience, self._live)
+        running = asyncio.run_coroutine_threadsafe(pump.run(request), engine().loop)
         try:
             while True:
                 taken = await pipe.take()
@@ -78,16 +78,7 @@ class Gateway:
 
     async def close(self) -> None:
         """Close every connection of this gateway; whoever still reads is told."""
-        await asyncio.wrap_future(engine().run(self._close()))
-
-    async def _run(self, pump: _Pump, request: Mapping[str, Any]) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._live.add(task)
-        try:
-            await pump.run(request)
-        finally:
-            self._live.discard(task)
+        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._close(), engine().loop))
 
     async def _close(self) -> None:
         live = tuple(self._live)
@@ -100,8 +91,12 @@ class Gateway:
 class _Pump:
     """One request, as it runs in litellm's thread: puts lists of parts in the pipe, and last None or the failure."""
 
-    def __init__(self, engine: Engine, endpoint: Endpoint, pipe: Pipe, patience: Patience) -> None:
+    def __init__(
+        self, engine: Engine, endpoint: Endpoint, pipe: Pipe, patience: Patience, live: set[asyncio.Task[Any]]
+    ) -> None:
+        """`live`: has the task of this request while it runs."""
         self._engine = engine
+        self._live = live
         self._endpoint = endpoint
         self._pipe = pipe
         self._patience = patience
@@ -110,11 +105,21 @@ class _Pump:
     async def run(self, request: Mapping[str, Any]) -> None:
         """All of it. Never raises; cancelled from outside it closes the connection and says so."""
         end: WorkbenchError | None = None
+        task = asyncio.current_task()
+        assert task is not None
+        self._live.add(task)
         try:
-            ask = self._way(request)
+            own = self._own_model(request)
+            litellm: Any = None if own else self._engine.litellm()
+            # The clock does not run before: to import litellm takes seconds.
             clock = Clock(self._patience.first, self._patience.between)
             try:
-                await self._converse(await ask(), clock)
+                stream: AnswerStream
+                if own:
+                    stream = PlainStream(own({**request, **_STREAMED}))
+                else:
+                    stream = LitellmStream(await litellm.acompletion(**call_of(request, self._endpoint, litellm)))
+                await self._converse(stream, clock)
             except asyncio.CancelledError:
                 end = _silence(clock) if clock.silent else ModelFailure("broken_stream", "the connection was closed.")
             finally:
@@ -123,19 +128,15 @@ class _Pump:
             end = failure
         except BaseException as error:
             end = _diagnosed(error, self._endpoint)
+        finally:
+            self._live.discard(task)
         with contextlib.suppress(asyncio.CancelledError):
             self._put([end], last=True)
 
-    def _way(self, request: Mapping[str, Any]) -> Callable[[], Awaitable[AnswerStream]]:
-        """How the model is asked. The clock does not run yet: to import litellm takes seconds."""
+    def _own_model(self, request: Mapping[str, Any]) -> Answering | None:
+        """What answers without litellm; None where litellm is asked."""
         own = self._engine.own(request.get("model", ""))
-        if own is None and self._endpoint.plain:
-            own = partial(ask_server, self._endpoint)
-        return (
-            partial(_plain, own, request)
-            if own
-            else partial(_litellms, self._engine.litellm(), self._endpoint, request)
-        )
+        return partial(ask_server, self._endpoint) if own is None and self._endpoint.plain else own
 
     async def _converse(self, stream: AnswerStream, clock: Clock) -> None:
         """Hand over the answer, and last the usage, if there is one, and why it ended, by the provider's own word."""
@@ -165,14 +166,6 @@ class _Pump:
 
 
 _STREAMED: Mapping[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
-
-
-async def _plain(answering: Answering, request: Mapping[str, Any]) -> AnswerStream:
-    return PlainStream(answering({**request, **_STREAMED}))
-
-
-async def _litellms(litellm: Any, endpoint: Endpoint, request: Mapping[str, Any]) -> AnswerStream:
-    return LitellmStream(await litellm.acompletion(**call_of(request, endpoint, litellm)))
 
 
 def call_of(request: Mapping[str, Any], endpoint: Endpoint, litellm: Any) -> dict[str, Any]:

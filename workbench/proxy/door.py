@@ -11,6 +11,8 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from workbench.rehearsal.repeated_headers import RepeatedHeadersServer
+
 MOST_STRANGERS: Final = 256
 """Connections that have not shown the token; one more ends the oldest of them."""
 STRANGER_SECONDS: Final = 10
@@ -37,7 +39,7 @@ class OncePerMinute(logging.Filter):
         return True
 
 
-class DoorServer(web.Server):
+class DoorServer(RepeatedHeadersServer):
     """aiohttp's server, which keeps few connections of strangers and for a short time."""
 
     def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], **more: Any) -> None:

@@ -28,7 +28,6 @@ from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Route, Upstreams, route_of
 from workbench.proxy.unpacking import LARGEST
 from workbench.proxy.websockets import pump, websocket_client
-from workbench.rehearsal.repeated_headers import take_repeated_headers
 
 MAX_FIELD: Final = 64 * 1024
 CONNECT_SECONDS: Final = 30
@@ -104,7 +103,6 @@ class ProxyServer:
         }
         self._client = aiohttp.ClientSession(connector=connector, **settings)
         self._socket_client = websocket_client(connector, **settings)
-        take_repeated_headers()
         self._door = DoorServer(
             self._handle,
             access_log=None,

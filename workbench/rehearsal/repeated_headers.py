@@ -2,16 +2,18 @@
 
 aiohttp's parser in C refuses them, and nothing of it can be set or overridden from Python. Its parser in Python can be
 subclassed, but takes several times as long. So a connection begins with the parser in C, and the other one takes over
-when that refuses a head for this reason.
+when that refuses a head for this reason. Only the connections of a `RepeatedHeadersServer` have this parser.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from functools import partial
 from secrets import token_hex
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from aiohttp import http_parser, web_protocol
+from aiohttp import web, web_protocol
 from aiohttp.http_exceptions import BadHttpMessage
 from aiohttp.http_parser import HttpRequestParserPy
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -28,9 +30,9 @@ _MARK: Final = token_hex(8)
 class FirstInC:
     """Parses with the parser in C until a request has a header twice."""
 
-    def __init__(self, *given: Any, **more: Any) -> None:
-        self._slower = partial(RepeatedHeaderParser, *given, **more)
-        self._parser: Any = http_parser.HttpRequestParser(*given, **more)
+    def __init__(self, in_c: Any, make_slower: Callable[[], RepeatedHeaderParser]) -> None:
+        self._slower = make_slower
+        self._parser: Any = in_c
         self._is_slow = False
         self._head = b""
         """What came of a request whose head is not whole yet."""
@@ -84,6 +86,45 @@ def _marked(lines: list[bytes]) -> list[bytes]:
     return found
 
 
-def take_repeated_headers() -> None:
-    """From now on, the servers of this process do."""
-    web_protocol.HttpRequestParser = FirstInC  # type: ignore[assignment,attr-defined]  # there is no hook for it
+class _Connection(web_protocol.RequestHandler):
+    """aiohttp's connection with another parser; it has no hook for one, so it is put in place of the first."""
+
+    def __init__(self, server: web.Server, *, loop: asyncio.AbstractEventLoop, **settings: Any) -> None:
+        super().__init__(server, loop=loop, **settings)
+        own = {name: settings[name] for name in _OF_PARSER if name in settings}
+        slower = partial(
+            RepeatedHeaderParser,
+            self,
+            loop,
+            self._read_bufsize,
+            payload_exception=web_protocol.RequestPayloadError,
+            max_msg_queue_size=web_protocol.MAX_MSG_QUEUE_SIZE,
+            **own,
+        )
+        self._parser = cast(Any, FirstInC(self._parser, slower))
+
+
+_OF_PARSER: Final = ("max_line_size", "max_field_size", "max_headers", "auto_decompress")
+"""The settings of a connection that are its parser's."""
+
+
+class RepeatedHeadersServer(web.Server):
+    """A server whose clients may send a header twice."""
+
+    def __call__(self) -> web_protocol.RequestHandler:
+        """A connection."""
+        return _Connection(self, loop=self._loop, **self._kwargs)
+
+
+class RepeatedHeadersRunner(web.AppRunner):
+    """Runs an application on such a server."""
+
+    async def _make_server(self) -> web.Server:
+        made = await super()._make_server()
+        return RepeatedHeadersServer(
+            made.request_handler,
+            request_factory=made.request_factory,
+            handler_cancellation=made.handler_cancellation,
+            loop=made._loop,
+            **made._kwargs,
+        )

@@ -25,7 +25,7 @@ from workbench.rehearsal.faults import HEADER, Fault, Refusal, UnknownFault, ref
 from workbench.rehearsal.gemini_dialect import Gemini
 from workbench.rehearsal.openai_dialect import OpenAI
 from workbench.rehearsal.rehearsal_model import RehearsalModel
-from workbench.rehearsal.repeated_headers import take_repeated_headers
+from workbench.rehearsal.repeated_headers import RepeatedHeadersRunner
 from workbench.rehearsal.replies import JSON, HttpReply, SocketReply, refused
 from workbench.rehearsal.request import BadRequest
 from workbench.rehearsal.responses_dialect import Responses
@@ -88,7 +88,7 @@ class RehearsalServer:
         for path in ("/", "/health"):
             app.router.add_get(path, _health)
         app.router.add_route("*", "/{path:.*}", self._unknown)
-        self._runner = web.AppRunner(
+        self._runner = RepeatedHeadersRunner(
             app,
             access_log=None,
             logger=_log,
@@ -99,7 +99,6 @@ class RehearsalServer:
         )
 
     async def __aenter__(self) -> RehearsalServer:
-        take_repeated_headers()
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, "127.0.0.1", self._port).start()

@@ -200,7 +200,7 @@ class SessionCompactions:
     def not_now(self) -> None:
         """The user does something else: the question whether to compact, where it is open, is answered by that."""
         if self._asked:
-            self._turns.answer(self._asked, "no")
+            self._turns.questions.take_answer(self._asked, "no")
 
     async def finished(self) -> None:
         """Wait for the one that is being made."""
@@ -278,7 +278,7 @@ class SessionCompactions:
     async def ask_first(self, decision: CompactionDecision) -> bool:
         """Ask in place; no where the user turns to something else."""
         try:
-            return await self._turns.ask(lambda number: question(self._note(number), decision)) == "yes"
+            return await self._turns.questions.ask_user(lambda number: question(self._note(number), decision)) == "yes"
         finally:
             self._asked = 0
 

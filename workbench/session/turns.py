@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import aclosing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -14,9 +15,10 @@ from workbench.agent.mentions import with_files
 from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
 from workbench.compaction.values import CompactionDecision
 from workbench.config.background import in_background
-from workbench.config.errors import WorkbenchError
+from workbench.config.errors import Refused, WorkbenchError
 from workbench.log.events import AssistantMessage, Failure, Override, Setting, ToolCall, ToolResult, UserMessage
 from workbench.session import questions
+from workbench.session.asking import OpenQuestions
 from workbench.session.connection import TurnConnection
 from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
@@ -24,7 +26,7 @@ from workbench.session.opening import title_of
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.views.live_turn import LiveTurn
-from workbench.views.values import Activity, UserQuestion
+from workbench.views.values import Activity
 
 
 class TurnWatcher(Protocol):
@@ -47,8 +49,22 @@ class TurnWatcher(Protocol):
         ...
 
 
+class PlaceForMessages(Protocol):
+    """Knows where a message is said."""
+
+    async def session_for(self, text: str) -> OpenSession | None:
+        """The session to say it in, which may take an answer of the user; None: it is not said after all."""
+        ...
+
+    def withdraw_early(self, text: str) -> bool:
+        """Forget a message that waits for a session to open; whether there was one."""
+        ...
+
+
 class Turns:
     """Runs the turns of whatever session is open."""
+
+    place: PlaceForMessages
 
     def __init__(
         self, services: Services, options: Options, updates: ObservableSession, publish: Callable[[], None]
@@ -56,16 +72,15 @@ class Turns:
         """`publish` shows what is in the log by now."""
         self._updates = updates
         self._publish = publish
+        self.questions = OpenQuestions(updates)
         self._connection = TurnConnection(
             services, options, ask=self._approve, report=self._report, ask_first=self._ask_first
         )
         self._live = LiveTurn()
         self._running: asyncio.Task[None] | None = None
         self._waiting: list[str] = []
-        self._asked: dict[int, asyncio.Future[str]] = {}
-        self._open: dict[int, UserQuestion] = {}
-        """The questions that wait for their answer."""
-        self._questions = 0
+        self._next_may_follow = False
+        """Whether the turn that runs, or ran last, leaves room for the next: not after a failure."""
         self.free = asyncio.Lock()
         """Held by a turn, and by whatever must not happen during one."""
         self.watcher: TurnWatcher | None = None
@@ -75,75 +90,48 @@ class Turns:
         """Whether the model is at work."""
         return self._running is not None
 
-    @property
-    def waits_for_answer(self) -> bool:
-        """Whether nothing goes on before the user has answered."""
-        return bool(self._asked)
-
     # What the user does
 
-    def send(self, opened: OpenSession, text: str) -> None:
-        """Say it, or let it wait for its turn."""
-        self._waiting.append(text)
-        if not self.busy:
-            self._start(opened, go_on=False)
-        else:
-            self._updates.put(queue=tuple(self._waiting))
+    async def send(self, text: str, opened: OpenSession | None = None) -> None:
+        """Say it now, or when its turn comes, in this session or the one that is open.
 
-    def withdraw(self, index: int, text: str) -> None:
+        Where it answers a question that is open, it is that answer.
+        """
+        if opened is None and not self.questions.answered_by(text):
+            opened = await self.place.session_for(text)
+        if opened is None:
+            return
+        self._waiting.append(text)
+        if self.busy:
+            self._updates.put(queue=tuple(self._waiting))
+        else:
+            self._watch(opened, asyncio.create_task(self._run(opened)))
+
+    async def withdraw(self, index: int, text: str) -> None:
         """A message that waits is not sent after all."""
+        if self.place.withdraw_early(text):
+            return
         if index < len(self._waiting) and self._waiting[index] == text:
             self._waiting.pop(index)
         self._updates.put(queue=tuple(self._waiting))
 
-    def retry(self, opened: OpenSession) -> str:
-        """Ask again; the result says why not, or nothing. An answer that is there leaves the context."""
+    def retry(self, opened: OpenSession) -> None:
+        """Ask again; an answer that is there leaves the context. Raises Refused where that cannot be."""
         if self.busy:
-            return "the model is still working; Esc stops it"
+            raise Refused("the model is still working; Esc stops it")
         said = (UserMessage, AssistantMessage, ToolCall, ToolResult)
         last = next((event for event in reversed(opened.events) if isinstance(event.body, said)), None)
         if last is None:
-            return "no messages yet"
+            raise Refused("no messages yet")
         if isinstance(last.body, AssistantMessage):
             opened.append(Override("exclude", last.seq, last.seq))
-        self._start(opened, go_on=True)
-        return ""
+        self._watch(opened, asyncio.create_task(self._run(opened, go_on=True)))
 
     def interrupt(self) -> bool:
         """Stop the turn; whether there was one."""
         if self._running is not None:
             self._running.cancel()
         return self.busy
-
-    def answer(self, number: int, answer: str) -> None:
-        """The user answered a question; an answer to one that is gone does nothing."""
-        future = self._asked.pop(number, None)
-        if future is not None and not future.done():
-            future.set_result(answer)
-
-    def answered_by(self, text: str) -> bool:
-        """Whether what was typed as a message answers the question that is open: a `y` is never said to the model."""
-        question = next(reversed(self._open.values()), None)
-        answer = None if question is None else questions.typed_answer(question, text)
-        if question is None or answer is None:
-            return False
-        self.answer(question.number, answer)
-        return True
-
-    async def ask(self, make: Callable[[int], UserQuestion]) -> str:
-        """Ask the user, and wait. Cancelled, the question goes away."""
-        self._questions += 1
-        question = make(self._questions)
-        self._asked[question.number] = asyncio.get_running_loop().create_future()
-        self._open[question.number] = question
-        self._updates.put(question=question)
-        try:
-            return await self._asked[question.number]
-        finally:
-            self._asked.pop(question.number, None)
-            self._open.pop(question.number)
-            # A compaction may ask beside a turn that asks, too: the other question comes back.
-            self._updates.put(question=next(reversed(self._open.values()), None))
 
     def forget_approvals(self) -> None:
         """Ask again what may be done."""
@@ -161,67 +149,79 @@ class Turns:
 
     # A turn
 
-    def _start(self, opened: OpenSession, *, go_on: bool) -> None:
-        """`go_on`: the first turn is one without a new message."""
-        self._running = asyncio.create_task(self._run(opened, go_on))
-        self._running.add_done_callback(self._over)
+    def _watch(self, opened: OpenSession, task: asyncio.Task[None]) -> None:
+        """This is the turn that runs; where messages wait at its end, the next one follows."""
+        self._running, self._next_may_follow = task, False
+        task.add_done_callback(partial(self._over, opened))
 
-    def _over(self, task: asyncio.Task[None]) -> None:
-        """One that is cancelled before its first step says nothing of its end itself; its message still waits."""
-        if task is self._running:
-            self._running = None
-            self._updates.put(queue=tuple(self._waiting), activity=Activity())
+    @property
+    def _next_follows(self) -> bool:
+        return bool(self._waiting) and self._next_may_follow
 
-    async def _run(self, opened: OpenSession, go_on: bool) -> None:
-        """Turns, as long as messages wait. A failure stops them: the next would fail as well."""
+    def _rest(self) -> None:
+        self._running = None
+        self._updates.put(queue=tuple(self._waiting), activity=Activity())
+
+    def _over(self, opened: OpenSession, task: asyncio.Task[None]) -> None:
+        """A turn has ended. One that was cancelled before its first step has sent nothing: its message still waits."""
+        if task is not self._running:
+            return
+        if self._next_follows:
+            self._watch(opened, asyncio.create_task(self._run(opened)))
+        else:
+            self._rest()
+
+    async def _run(self, opened: OpenSession, *, go_on: bool = False) -> None:
+        """One turn, of the first message that waits; `go_on`: one without a new message.
+
+        After an interruption the next turn follows: that is what the message waited for. A failure stops them: the next
+        would fail as well.
+        """
         try:
-            while go_on or self._waiting:
-                async with self.free:
-                    text = None if go_on else self._waiting.pop(0)
-                    go_on = False
-                    self._updates.put(queue=tuple(self._waiting))
-                    if not await self._turn(opened, text):
-                        return
+            async with self.free:
+                text = None if go_on else self._waiting.pop(0)
+                self._updates.put(queue=tuple(self._waiting), activity=Activity("asking"))
+                self._live.end()
+                failed = False
+                try:
+                    agent = await self.agent(opened)
+                    if text is not None and not opened.said:
+                        self._name(opened, text)
+                    content = None if text is None else await in_background(with_files, text, Path.cwd())
+                    async with aclosing(agent.turn(content)) as steps:
+                        async for step in steps:
+                            failed = isinstance(step, Appended) and isinstance(step.event.body, Failure)
+                            self._take(opened, step)
+                except asyncio.CancelledError:
+                    self._next_may_follow = True
+                    raise
+                except Exception as error:
+                    failed = True
+                    self._say_why(error)
+                finally:
+                    self._ended(opened)
+                self._next_may_follow = not failed
+                if not failed and self.watcher is not None:
+                    self.watcher.turn_over(opened)
         finally:
-            self._running = None
-            self._updates.put(activity=Activity())
+            if not self._next_follows:
+                self._rest()
 
-    async def _turn(self, opened: OpenSession, text: str | None) -> bool:
-        """One turn; whether the next may follow. After an interruption it does: that is what was waited for."""
-        self._updates.put(activity=Activity("asking"))
-        self._live.end()
-        failed = False
-        try:
-            agent = await self.agent(opened)
-            if text is not None and not opened.said:
-                self._name(opened, text)
-            content = None if text is None else await in_background(with_files, text, Path.cwd())
-            async with aclosing(agent.turn(content)) as steps:
-                async for step in steps:
-                    failed = isinstance(step, Appended) and isinstance(step.event.body, Failure)
-                    self._take(opened, step)
-        except asyncio.CancelledError:
-            current = asyncio.current_task()
-            if current is not None and self._waiting:
-                current.uncancel()
-                return True
-            raise
-        except WorkbenchError as error:
-            failed = True
+    def _say_why(self, error: Exception) -> None:
+        """Why a turn came to nothing."""
+        if isinstance(error, WorkbenchError):
             self._updates.tell(Notice(str(error), "error", "the turn could not begin"))
-        except Exception as error:
-            failed = True
+        else:
             self._updates.failed(error)
-        finally:
-            self._live.end()
-            opened.catch_up()
-            self._updates.put(live=None)
-            self._publish()
-            if self.watcher is not None:
-                self.watcher.turn_ended()
-        if not failed and self.watcher is not None:
-            self.watcher.turn_over(opened)
-        return not failed
+
+    def _ended(self, opened: OpenSession) -> None:
+        """A turn is over, one way or the other: show what is in the log."""
+        self._live.end()
+        opened.catch_up()
+        self._updates.put(live=None)
+        self._publish()
+        if self.watcher is not None:
+            self.watcher.turn_ended()
 
     async def agent(self, opened: OpenSession, *, to_ask: bool = True) -> Agent:
         """The agent of the session, connected; `to_ask`: a turn, and not only a compaction. Raises WorkbenchError."""
@@ -288,7 +288,7 @@ class Turns:
         self._updates.put(live=self._live.live(), activity=Activity("waiting"))
         arguments = call.arguments if call else ""
         try:
-            answer = await self.ask(lambda number: questions.approval(number, asked, arguments))
+            answer = await self.questions.ask_user(lambda number: questions.approval(number, asked, arguments))
         finally:
             self._live.asking = ""
             self._updates.put(live=self._live.live(), activity=Activity("tools", self._live.doing))

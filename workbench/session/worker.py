@@ -7,23 +7,21 @@ from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
-from workbench.config.background import background, in_background
+from workbench.config.background import background
 from workbench.config.errors import Refused
 from workbench.log.events import Override, OverrideAction, Setting
 from workbench.session import figures, opening
 from workbench.session.continuing import Continuing
 from workbench.session.current import CurrentSession
 from workbench.session.drafting import SummaryDrafts
-from workbench.session.going_on import what_changes
 from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
-from workbench.session.questions import make_session
+from workbench.session.saying import MessagePlace
 from workbench.session.time_travel import place_after
 from workbench.session.tools import ToolSwitches
 from workbench.session.undoing import Which, revert
 from workbench.sources.options import Options
 from workbench.sources.services import Services
-from workbench.views.values import Activity
 
 T = TypeVar("T")
 
@@ -39,21 +37,26 @@ class SessionWorker:
         self._options = options
         self._updates = updates
         self._current = CurrentSession(services, options, updates, self._recount, warm=warm)
-        self._turns, self.compactions = self._current.turns, self._current.compactions
-        self.drafts = SummaryDrafts(services, self._turns, self.compactions, self._current.publish)
+        self.turns, self.compactions = self._current.turns, self._current.compactions
+        self.questions = self.turns.questions
+        self._place = self.turns.place = MessagePlace(services, options, updates, self._current)
+        self.drafts = SummaryDrafts(services, self.turns, self.compactions, self._current.publish)
         self.continuing = Continuing(services, options, self.compactions, self._current.get, self._current.exchange)
-        self.tools = ToolSwitches(self._turns.free, self._turns.forget_approvals, self._current.writable, self._refill)
+        self.tools = ToolSwitches(self.turns.free, self.turns.forget_approvals, self._current.writable, self._refill)
         self._draft = ""
         self._drafting = False
         self._uncounted = False
         """Whether the draft, or what it would be added to, has changed since it was counted."""
-        self.held = 0
-        """Jobs that wait for the user's answer."""
+
+    @property
+    def held(self) -> int:
+        """Calls that wait for the user's answer."""
+        return self._place.held
 
     @property
     def busy(self) -> bool:
         """Whether the model is at work, and not waiting for the user."""
-        return self._turns.busy and not self._turns.waits_for_answer
+        return self.turns.busy and not self.questions.waits_for_answer
 
     async def asked(self, question: Callable[[OpenSession], T]) -> T:
         """Something worked out from what is open; of what is still being read, as soon as it is there."""
@@ -67,95 +70,45 @@ class SessionWorker:
     # Which session
 
     async def begin(self, ref: str) -> None:
-        """The first thing that is opened."""
+        """Open what was named on the command line; nothing: this folder's last session, or a new one."""
         await self._current.begin(ref)
 
     async def open(self, ref: str) -> None:
-        """A session or a file."""
+        """Open another session or a file."""
         await self._current.open(ref)
 
     async def follow(self) -> None:
-        """Switch the following of a file on or off."""
+        """Follow the file that is open while another agent writes it, or no longer."""
         self._current.follow()
 
     async def new(self) -> None:
         """An empty session."""
         await self._current.exchange(lambda: opening.new_session(self._services, self._options.for_any_session))
 
-    async def fork(self, at: int | None, text: str | None = None) -> None:
-        """A copy up to an event, and perhaps the first thing to say in it."""
+    async def fork(self, at: int | None = None) -> None:
+        """Go on in a copy of this session that ends with an event; None: with its last."""
+        await self._go_on_in_a_fork(at)
+        self._updates.tell(Notice(f"now in {self._current.get().name}; the other session is unchanged"))
+
+    async def edit_and_resend(self, seq: int, text: str) -> None:
+        """Say something else in place of a message, in a copy that ends before it."""
+        await self._go_on_in_a_fork(seq - 1)
+        await self.turns.send(text, self._current.writable())
+
+    async def _go_on_in_a_fork(self, at: int | None) -> None:
         opened, options = self._current.get(), self._options.for_any_session
         await self._current.exchange(lambda: opening.fork(self._services, options, opened, at))
-        if text is not None:
-            self._turns.send(self._current.writable(), text)
-        else:
-            self._updates.tell(Notice(f"now in {self._current.get().name}; the other session is unchanged"))
 
-    # Saying and deciding
-
-    async def send(self, text: str) -> None:
-        """Under a file, the user is asked first whether to make a session of it."""
-        if self._turns.answered_by(text):
-            return
-        early = self._current.opening.locked()
-        if early:
-            self._current.early.append(text)
-            self._updates.put(queue=tuple(self._current.early))
-        async with self._current.opening:  # what is said meanwhile is for what is being opened
-            if early and not self._no_longer_early(text):
-                return
-            opened = self._current.get()
-        if opened.session is None:
-            self.held += 1
-            try:
-                if not await self._may_make_session(opened, text):
-                    return
-            finally:
-                self.held -= 1
-            await self._go_on_in_a_copy(opened)
-        if not self._turns.busy:  # a turn that cannot go on without an answer waits for it, and the message with it
-            self.compactions.not_now()
-        self._turns.send(self._current.writable(), text)
-
-    async def _may_make_session(self, opened: OpenSession, text: str) -> bool:
-        changes = ""
-        if opened.recorded is not None:
-            self._updates.put(activity=Activity("loading", "planning…"))
-            try:
-                changes = (await in_background(what_changes, self._services, self._options, opened)).words
-            finally:
-                self._updates.put(activity=Activity())
-        asked = partial(make_session, name=opened.name, changes=changes, message=text)
-        return await self._turns.ask(asked) == "yes"
+    # Deciding
 
     async def make_session(self) -> None:
         """Go on in a session that starts as a copy of the file that is open, at its next request."""
-        await self._go_on_in_a_copy(self._current.get())
+        await self._place.make_session(self._current.get())
         self._current.come_home()
 
-    async def _go_on_in_a_copy(self, opened: OpenSession) -> None:
-        await self._current.exchange(lambda: opening.session_of(self._services, opened))
-
-    async def withdraw(self, index: int, text: str) -> None:
-        """A message that waits is not sent after all."""
-        if not self._no_longer_early(text):
-            self._turns.withdraw(index, text)
-
-    def _no_longer_early(self, text: str) -> bool:
-        """A message that waited for a plan no longer does; whether it did."""
-        if text not in self._current.early:
-            return False
-        self._current.early.remove(text)
-        self._updates.put(queue=tuple(self._current.early))
-        return True
-
-    async def answer(self, number: int, answer: str) -> None:
-        """The answer to a question."""
-        self._turns.answer(number, answer)
-
     async def interrupt(self) -> None:
-        """Stop the turn, or else the compaction; where there is neither, come back from the past."""
-        if not self._turns.interrupt() and not self.compactions.stop():
+        """Stop the turn and keep what came, or else the compaction; where there is neither, come back from the past."""
+        if not self.turns.interrupt() and not self.compactions.stop():
             self._current.come_home()
 
     async def stop_compacting(self) -> None:
@@ -164,13 +117,11 @@ class SessionWorker:
             raise Refused("no compaction is running")
 
     async def retry(self) -> None:
-        """Ask again."""
-        why_not = self._turns.retry(self._current.writable())
-        if why_not:
-            raise Refused(why_not)
+        """Ask the model again."""
+        self.turns.retry(self._current.writable())
 
     async def decide(self, action: OverrideAction, first: int, last: int, joined: bool = False) -> None:
-        """An override."""
+        """An override by the user; `joined`: one decision with the override before it."""
         opened = self._current.writable()
         if not 1 <= first <= last <= len(opened.events):
             raise Refused(f"{first} to {last}: expected numbers from 1 to {len(opened.events)}, the smaller first")
@@ -178,24 +129,36 @@ class SessionWorker:
         self._current.publish()
 
     async def revert(self, which: Which, seq: int | None = None) -> None:
-        """Undo or redo."""
+        """Undo or redo: the last change, the one of an event, or what the word says."""
         said = revert(self._current.writable(), which, seq)
         self._current.come_home()
         self._current.publish()
         self._updates.tell(Notice(said))
 
     async def rename(self, title: str) -> None:
-        """Another title."""
+        """Give the session another title."""
         opened = self._current.writable()
         opened.append(Setting("title", title))
         opened.name = title
         self._current.publish()
 
-    async def switch(self, *, model: str = "", policy: str = "", knob: str = "") -> None:
+    async def switch_model(self, name: str) -> None:
+        """Another model, from the next turn on."""
+        await self._switch(model=name)
+
+    async def switch_policy(self, ref: str) -> None:
+        """Another policy, from the next turn on."""
+        await self._switch(policy=ref)
+
+    async def set_knob(self, knob: str) -> None:
+        """One knob of the policy, as in `masking.keep_last=3`, for this session."""
+        await self._switch(knob=knob)
+
+    async def _switch(self, *, model: str = "", policy: str = "", knob: str = "") -> None:
         """Plan the same log under another setup; a turn that runs goes on under its own."""
-        if self._turns.busy:
+        if self.turns.busy:
             self._updates.tell(Notice("from the next turn on"))
-        async with self._turns.free:
+        async with self.turns.free:
             await self.compactions.finished()
             opened = self._current.get()
             asked = partial(opening.replan, self._services, self._options, opened, model, policy, knob)
@@ -224,7 +187,7 @@ class SessionWorker:
     # Looking
 
     async def count_draft(self, text: str) -> None:
-        """Only the last of many drafts is counted, after a pause."""
+        """The text in the composer is this now; only the last of many is counted, after a pause."""
         self._draft = text
         self._uncounted = True
         if self._drafting or self._current.opened is None:
@@ -253,8 +216,11 @@ class SessionWorker:
     async def _go(self, opened: OpenSession, place: int) -> None:
         await self._current.travel.go(opened, place, self._current.show_past)
 
-    async def walk(self, by: int, alone: bool) -> None:
-        """From the request that was asked for last, whether or not it is shown yet: no step is lost."""
+    async def walk(self, by: int, alone: bool = False) -> None:
+        """Show a request so many places away; `alone`: of the conversation itself only.
+
+        Counted from the request that was asked for last, whether or not it is shown yet: no step is lost.
+        """
         opened = self._current.get()
         marks = opened.requests.marks
         here = self._current.travel.place(opened)

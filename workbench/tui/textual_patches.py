@@ -1,7 +1,10 @@
-"""Fixes for Textual: every use of its private parts, and every workaround for a bug.
+"""What Textual does not do as this program needs it: every use of its private parts, and every way around a fault.
 
-Each patch says what is wrong without it, and a test shows that plain Textual still has the bug: when that test fails,
-the patch can be removed. pyproject.toml pins the releases of Textual that the patches were made for.
+The docstring of each reports the fault as one would report it to Textual: what one does, what happens in Textual 8.2.8,
+and what is expected. A test shows that plain Textual still has the fault; when that test fails, the patch can go. What
+only our own widgets need is a subclass (`CleanTextArea`, `RestingTextArea`, `SteadyApp`). The rest is in `MENDED`,
+because Textual's own widgets, such as the palette's, need it as well; `mend` puts it in place when the screen starts.
+pyproject.toml holds Textual to the releases that the patches were made for.
 """
 
 from __future__ import annotations
@@ -48,24 +51,29 @@ from workbench.config.text import without_controls
 
 Result = TypeVar("Result")
 _JOINED = re.compile("[\u200d\ufe0f]")
-"""Characters that join others into one sign, or make a sign wide."""
+"""What makes one sign of several characters, or a wide one of a narrow one."""
 
 
-# Long lists. Assigning `virtual_size` lays out and repaints the whole screen, for each added line.
+# Long lists
 
 
 def set_line_count(view: ScrollView, lines: int) -> None:
-    """Set the number of lines of a list that always has a scrollbar; the caller repaints what changed."""
+    """Give a list that has a scrollbar in any case so many lines; the caller repaints what changed.
+
+    To assign `ScrollView.virtual_size` lays out and repaints the whole screen, for each line that is added. Expected:
+    where `overflow-y` is `scroll`, another height needs no layout.
+    """
     if lines != view.virtual_size.height:
         view.set_reactive(ScrollView.virtual_size, Size(0, lines))
         view.scroll_y = view.validate_scroll_y(view.scroll_y)
 
 
-# Scrollbars. Every new value repaints a scrollbar, which costs more than the lines next to it.
-
-
 def move_thumb(view: ScrollView) -> None:
-    """Update the scrollbar. It is repainted only if its thumb moves."""
+    """Pass on to the scrollbar where the view is. It is repainted only where its thumb moves.
+
+    Each change of `ScrollBar.window_virtual_size` or `position` repaints the bar, which costs more than the lines next
+    to it. Expected: no repaint where the thumb is drawn in the same eighths of a cell.
+    """
     bar = view.vertical_scrollbar
     before = _thumb(bar)
     bar.set_reactive(ScrollBar.window_virtual_size, max(view.virtual_size.height, 1))
@@ -75,7 +83,7 @@ def move_thumb(view: ScrollView) -> None:
 
 
 def _thumb(bar: ScrollBar) -> tuple[int, int]:
-    """The start and the end of a scrollbar's thumb, in eighths of a cell, as Textual draws it."""
+    """Where a scrollbar's thumb begins and ends, in eighths of a cell; as Textual draws it."""
     window, virtual = bar.window_size, bar.window_virtual_size
     if virtual <= window or not window:
         return 0, 0
@@ -84,93 +92,107 @@ def _thumb(bar: ScrollBar) -> tuple[int, int]:
     return start, start + ceil(size * 8)
 
 
-# Very narrow terminals. Wrapping a text to width 0 raises, and a list in a dialog may have width 0.
+# Terminals of a few columns
 
 
 def _wrap(content: Content, width: int, *more: Any, **named: Any) -> list[Any]:
+    """`Content("word").get_height({}, 0)` raises "ValueError: range() arg 3 must not be zero"; a list in a dialog may
+    get no column. Expected: at least one column is used."""
     return Plain.wrap(content, max(width, 1 + 2 * named.get("line_pad", 0)), *more, **named)
 
 
-# Truncating a text to a negative width does not cut it, so that its line is wider than the screen.
-
-
 def _truncate(content: Content, max_width: int, **named: Any) -> Content:
+    """`Content.truncate` with a negative width cuts nothing, and the result claims a negative `cell_length`; the line
+    takes more room than the screen has. Expected: an empty text."""
     return Plain.truncate(content, max(max_width, 0), **named)
 
 
-# Emoji of several parts. If a dialog's edge falls on one, Rich cuts between its parts; then the line is wider than the
-# screen. Rich's own `split_text` knows which parts belong together.
+# Emoji of several parts
 
 
 def _split_cells(segment: Segment, cut: int) -> tuple[Segment, Segment]:
+    """Rich's `Segment.split_cells` cuts an emoji of several parts between them, where a dialog's edge falls on one; the
+    line then takes more columns than the screen has. Expected: as Rich's own `split_text`, which knows what belongs
+    together."""
     text, style, control = segment
-    if not _JOINED.search(text) or cut >= segment.cell_length:  # `split_text` raises past the end
+    if not _JOINED.search(text) or cut >= segment.cell_length:  # beyond the end, `split_text` raises
         return Plain.split_cells(segment, cut)
     before, after = split_text(text, cut)
     return Segment(before, style, control), Segment(after, style, control)
 
 
-# Option lists. Page up or down raises in a list without lines or without room.
+# Lists of options
 
 
 def _move_page(options: OptionList, direction: Literal[-1, 1]) -> None:
+    """Page up or down in an `OptionList` that has no lines yet, or no room for any, raises KeyError. Expected: nothing
+    happens."""
     if (options.highlighted or 0) in options._index_to_line:
         Plain.move_page(options, direction)
 
 
-# Text inputs. Pasted text, from the terminal or the app's clipboard, keeps its control characters.
+# Lines and areas to type in
 
 
 def _input_replace(line: Input, text: str, start: int, end: int) -> None:
+    """What is pasted into an `Input`, by the terminal or from the app's own clipboard, keeps its control characters.
+    Expected: they are left out, as they are where a key is typed."""
     Plain.input_replace(line, without_controls(text), start, end)
 
 
-def _area_replace(area: TextArea, insert: str, start: Location, end: Location) -> EditResult | None:
-    lines = insert.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    cleaned = "\n".join("\t".join(map(without_controls, line.split("\t"))) for line in lines)
-    return Plain.area_replace(area, cleaned, start, end)
+class CleanTextArea(TextArea):
+    """A text area that takes no control characters, and can undo a paste of more lines than it shows."""
+
+    def _replace_via_keyboard(self, insert: str, start: Location, end: Location) -> EditResult | None:
+        """What is pasted keeps its control characters. Expected: they are left out, but for lines and tabs."""
+        lines = insert.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        cleaned = "\n".join("\t".join(map(without_controls, line.split("\t"))) for line in lines)
+        return super()._replace_via_keyboard(cleaned, start, end)
+
+    def _recompute_cursor_offset(self) -> None:
+        """Paste more lines than the area has room for, then undo: "ValueError: ... out of bounds".
+
+        The text is measured before the cursor is back in it. Where that takes the scrollbar away, the area is resized,
+        and the cursor is looked for in a line that is gone. Expected: the text from before the paste.
+        """
+        if self.cursor_location[0] < self.document.line_count:
+            super()._recompute_cursor_offset()  # type: ignore[no-untyped-call]  # Textual's
 
 
-# Text areas. Undoing a paste of many lines measures the text before the cursor is back in it: if that removes the
-# scrollbar, Textual looks for the cursor in a line that no longer exists.
-
-
-def _recompute_cursor_offset(area: TextArea) -> None:
-    if area.cursor_location[0] < area.document.line_count:
-        Plain.recompute_cursor_offset(area)  # type: ignore[no-untyped-call]  # Textual's
-
-
-# Screens that are dismissed twice, by two keys or by a key and an answer. The second time removes the screen that is on
-# top by then, perhaps the last one.
+# Screens
 
 
 def _dismiss(screen: Screen[Any], result: Any = None) -> AwaitComplete:
+    """`Screen.dismiss` twice, by two keys or by a key and an answer: the second time pops whatever screen is on top by
+    then, and at last the only one. Expected: a screen that is not on top is not left again."""
     return Plain.dismiss(screen, result) if screen.app.screen is screen else AwaitComplete()
 
 
-# Screens behind others. Each takes the screen behind it from a list, assuming that those before it are drawn in the
-# same pass; a screen that is drawn alone, behind an unchanged dialog, finds itself and is blank.
-
-
 def _screen_render(screen: Screen[Any]) -> Any:
+    """A modal screen that is redrawn behind another one that did not change is blank.
+
+    `Screen.render` takes the screen behind it from `visible_screen_stack`, on the assumption that those before it are
+    drawn in the same go; one that is drawn alone finds itself. Expected: what is behind it.
+    """
     stack = screen.app.screen_stack
     if screen in stack:
         visible_screen_stack.set(stack[: stack.index(screen)])
     return Plain.screen_render(screen)
 
 
-# Clicks. Until the next layout, a removed widget is still found at its place; a click there would start a selection in
-# its container, which is None by then.
-
-
 def _widget_and_offset_at(screen: Screen[Any], x: int, y: int) -> tuple[Widget | None, Offset | None]:
+    """A click where a widget was, after `remove` and before the next layout, raises AttributeError: the widget is still
+    found, and a selection begins in its parent, which is None. Expected: no widget is found."""
     widget, offset = Plain.widget_and_offset_at(screen, x, y)
     is_gone = widget is not None and not isinstance(widget, Screen) and widget.parent is None
     return (None, None) if is_gone else (widget, offset)
 
 
 class SteadyPalette(CommandPalette):
-    """A palette that closes when a click comes from outside its screen, as after the terminal was made smaller."""
+    """Open the palette, make the terminal smaller, and let a click arrive that was made before: NoWidget is raised.
+
+    Expected: a click outside the screen closes the palette, as one next to it does.
+    """
 
     def get_widget_at(self, x: int, y: int) -> tuple[Widget, Region]:
         try:
@@ -179,31 +201,39 @@ class SteadyPalette(CommandPalette):
             return self, self.region
 
 
-# Timers. A timer with a negative delay counts backwards for ever, and the event loop does nothing else. Textual starts
-# one for a notification that expires between its check for expiry and its look at the time left.
+# Timers
 
 SHORTEST_DELAY = 0.001
 
 
 def _set_timer(pump: MessagePump, delay: float, *more: Any, **named: Any) -> Timer:
+    """A timer with a negative delay counts backwards for ever, and the event loop does nothing else.
+
+    `Toast` starts one for a notification that expires between the check for expiry and the look at the time left.
+    Expected: a timer that is due already goes off.
+    """
     return Plain.set_timer(pump, max(SHORTEST_DELAY, delay), *more, **named)
 
 
-# Widgets that are being removed. A widget's children are removed first, and its pending callbacks would look for them.
+# Widgets that are being removed
 
 
 def is_leaving(pump: MessagePump) -> bool:
-    """Whether it, or one of its ancestors, is being removed."""
+    """Whether it, or what it is in, is being removed."""
     nodes = pump.ancestors_with_self if isinstance(pump, DOMNode) else [pump]
     return any(each._closing or each._closed or getattr(each, "_pruning", False) for each in nodes)
 
 
-def _exists(node: DOMNode) -> bool:
+def _is_there(node: DOMNode) -> bool:
     return not isinstance(node, Widget) or (node.is_mounted and not is_leaving(node))
 
 
 def _on_invoke_later(pump: MessagePump, message: InvokeLater) -> None:
-    """Run the callback in the context of this pump, whichever was active when it was requested."""
+    """What `call_after_refresh` and `call_later` of a widget were given is still called while the widget is removed.
+
+    Its children go first, so that a callback that queries them raises NoMatches; and the error counts as that of the
+    widget which was at work when the call was asked for. Expected: nothing is called for a widget that is leaving.
+    """
 
     async def if_it_stays() -> None:
         if not is_leaving(pump):
@@ -214,19 +244,25 @@ def _on_invoke_later(pump: MessagePump, message: InvokeLater) -> None:
         pump.app.screen._invoke_later(if_it_stays, pump)
 
 
-# Cursors. A cursor blinks for ever, and if blinking is turned off while it is invisible, it stays invisible.
+# Cursors
 
 BLINKING = 10.0
-"""Seconds without a key after which the cursor stops blinking, so that an idle screen does nothing."""
+"""Seconds after which a cursor that nobody moved stands still: to blink is all that an idle screen does."""
 
 
-class RestingTextArea(TextArea):
-    """A text area whose cursor blinks while the user types, and some seconds longer."""
+class RestingTextArea(CleanTextArea):
+    """Its cursor blinks while one types, and some seconds longer.
+
+    In Textual it blinks for ever, and `cursor_blink = False` while it is away leaves the line without a cursor.
+    Expected: a cursor that does not blink is seen.
+    """
 
     def on_mount(self) -> None:
+        """From the first moment."""
         self._resting = self.set_interval(BLINKING, self.rest)
 
     def on_focus(self) -> None:
+        """Show where one types."""
         self._wake()
 
     @on(TextArea.SelectionChanged)
@@ -236,54 +272,62 @@ class RestingTextArea(TextArea):
         self._resting.resume()
 
     def rest(self) -> None:
-        """Stop blinking, with the cursor visible."""
+        """Stay where it is, to be seen."""
         self.cursor_blink = False
-        self.notify_style_update()  # otherwise Textual shows the line as drawn without the cursor
+        self.notify_style_update()  # else Textual shows the line that it drew while the cursor was away
         self._resting.pause()
 
 
-# Output. Textual passes text to the terminal unchanged, with escape sequences that may set the clipboard. Our widgets
-# replace control characters visibly; this is the second line of defence.
+# Output
 
 
 def render_cleaned(strip: Strip, console: Console) -> str:
-    """Textual's output for a piece of a line, without control characters in its text."""
+    """What Textual writes for a piece of a line, without anything in its text that a terminal acts on.
+
+    `Strip.render` passes text to the terminal as it is, with escape sequences that may set the clipboard. Expected:
+    control characters of a text are left out. Our texts are cleaned before; this is the wall behind that.
+    """
     if strip._render_cache is None and any(not text.isprintable() for text, _, _ in strip._segments):
         strip._segments = [Segment(without_controls(text), style) for text, style, _ in strip._segments]
     return Plain.render(strip, console)
 
 
-# Markup. Textual parses most strings as markup, and `Content.markup` does not escape every text. Names of models, tools
-# and files would become links that run actions, or errors. This program uses no markup: it shows `Content`, which
-# `tests/tui/test_no_markup.py` checks; this is the second line of defence.
+# Markup
 
 
 def text_as_it_is(markup: str, style: str | Style = "", template_variables: object = None) -> Content:
-    """A string as plain text."""
+    """A string as the characters that it has.
+
+    Most strings are read as markup, and `Content.markup` does not undo that for every text: names of models, tools and
+    files become links that run actions, or errors. Expected: an app can switch markup off. This program shows
+    `Content`, which `tests/tui/test_no_markup.py` checks; this is the wall behind it.
+    """
     return Content.styled(markup, style) if style else Content(markup)
 
 
-# Errors. An error in a handler, a worker, a timer or while drawing ends the program, and a widget's message loop ends
-# with its first error. If a widget is called because another is drawn or has a new value, the error is attributed to
-# the other widget, and further watchers are not called.
+# Errors
 
 
 class SteadyApp(App[Result]):
-    """An app with a hook for errors; a widget that failed continues with the next message."""
+    """An app that is asked what to do about an error; whatever failed goes on with the next message.
+
+    In Textual an error in a handler, a worker, a timer or while drawing ends the program, and a widget reads no message
+    after the first that fails. Expected: `App._handle_exception` can be overridden, and the app goes on.
+    """
 
     def failed(self, error: BaseException) -> None:
-        """Handle an unexpected error."""
+        """An error that nobody expected."""
         raise NotImplementedError
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Change the theme in one frame: Textual would paint a part of the screen in the new colours first."""
+        """Another theme is one frame: Textual would paint a part of the screen in the new colours before the rest."""
         if self._screen_stack:
             compositor = self.screen._compositor
             compositor._dirty_regions.add(compositor.size.region)
         super().refresh_css(animate)
 
     def _handle_exception(self, error: Exception) -> None:
-        """Ignore errors of widgets that are being removed: they still get messages, and look for missing children."""
+        """What is on its way out still gets messages and answers, and looks for widgets that it no longer has."""
         is_worker = isinstance(error, WorkerFailed)
         who = active_worker.get().node if is_worker else active_message_pump.get(self)
         ends = self._exit or (self._is_mounted and not self._running)
@@ -296,26 +340,26 @@ class SteadyApp(App[Result]):
         default_namespace: DOMNode | None = None,
         namespaces: Mapping[str, DOMNode] | None = None,
     ) -> bool:
-        """Run no action on a screen before its widgets exist or while they are removed."""
+        """No key reaches a screen before it has its widgets, or while it loses them: it would look for them."""
         target, _, _ = self._parse_action(action, default_namespace or self, namespaces)
-        return _exists(target) and await super().run_action(action, default_namespace, namespaces)
+        return _is_there(target) and await super().run_action(action, default_namespace, namespaces)
 
     def _check_action_state(self, action: str, default_namespace: DOMNode) -> bool | None:
-        """Nor ask such a screen for its enabled keys."""
+        """Nor is it asked before which keys it has."""
         target, _, _ = self._parse_action(action, default_namespace)
-        return _exists(target) and super()._check_action_state(action, default_namespace)
+        return _is_there(target) and super()._check_action_state(action, default_namespace)
 
     def action_command_palette(self) -> None:
-        """Open the palette with an id of its own, so that it can open while the last one is being removed."""
+        """Textual's has an id, so that a second one cannot be shown while the first is leaving."""
         if not CommandPalette.is_open(self):  # type: ignore[arg-type]  # any app will do
             self.push_screen(SteadyPalette())
 
     async def _flush_next_callbacks(self) -> None:
-        """Keep a cancelled worker from cancelling a screen that is being closed.
+        """Cancel a worker that is about to wait for a screen while another one closes: that one is never removed.
 
         `push_screen_wait` runs the app's pending callbacks in the worker's task, such as waiting for a closed screen to
-        be removed. If the worker is cancelled there, Textual cancels the screen's own task with it: its widgets are
-        never removed, and the app ends with CancelledError.
+        be removed. If the worker is cancelled there, the screen's own task is cancelled with it, and the app ends with
+        CancelledError. Expected: only the worker is cancelled.
         """
         if active_worker.get(None) is None:
             await super()._flush_next_callbacks()
@@ -323,10 +367,10 @@ class SteadyApp(App[Result]):
             await asyncio.shield(super()._flush_next_callbacks())
 
     def _prune(self, *nodes: Widget, parent: DOMNode | None = None) -> AwaitRemove:
-        """Stop the workers of removed widgets first.
+        """What leaves works no longer.
 
-        Textual stops a widget's workers after its children are removed: a result that arrives in between would look for
-        missing widgets.
+        Textual stops a widget's workers when it is gone, and that is after its children: an answer that comes in
+        between would look for widgets that are no longer there.
         """
         for node in nodes:
             for each in node.walk_children(with_self=True):
@@ -335,7 +379,7 @@ class SteadyApp(App[Result]):
 
 
 class _Caught:
-    """Passes errors to a `SteadyApp`, attributed to the active widget; in any other app they are raised."""
+    """What goes wrong in it is told to a steady app, in the name of whoever is at work; in any other it is raised."""
 
     def __enter__(self) -> None:
         pass
@@ -352,31 +396,37 @@ _CAUGHT = _Caught()
 
 
 async def _dispatch(pump: MessagePump, message: Message) -> None:
+    """The first message whose handler raises ends the loop that reads a widget's messages. Expected: the error is the
+    app's to handle, and the next message is read."""
     with _CAUGHT:
         await Plain.dispatch(pump, message)
 
 
 def _invoke_watcher(watcher: MessagePump, function: Callable[..., Any], old: object, new: object) -> None:
+    """An error in a watcher counts as that of the widget whose value changed, and the watchers after it are not called.
+    Expected: it is the watcher's own, and the others are called."""
     with watcher._context(), _CAUGHT:
         Plain.invoke_watcher(watcher, function, old, new)  # type: ignore[arg-type]  # it is a widget, or the app
 
 
 def _render_lines(widget: Widget, crop: Region) -> list[Strip]:
-    """Draw a widget that fails as blank."""
+    """An error in a widget's `render` leaves the whole screen undrawn. Expected: that widget is blank, the others are
+    there."""
     with widget._context(), _CAUGHT:
         return Plain.render_lines(widget, crop)
     return [Strip.blank(crop.width)] * crop.height
 
 
 def _box_model(widget: Widget, container: Size, *more: Any, **named: Any) -> BoxModel:
-    """Give a widget whose size cannot be computed one line."""
+    """An error while a widget is measured leaves the whole screen without a layout. Expected: the others get theirs;
+    that one has a line here."""
     with widget._context(), _CAUGHT:
         return Plain.box_model(widget, container, *more, **named)
     return BoxModel(Fraction(container.width), Fraction(1), widget.styles.margin)
 
 
 class Plain:
-    """Textual's own functions, before they are replaced."""
+    """What Textual itself does, where something else is put in its place."""
 
     dispatch = MessagePump._dispatch_message
     render = Strip.render
@@ -387,8 +437,6 @@ class Plain:
     split_cells = Segment.split_cells
     move_page = OptionList._move_page
     input_replace = Input.replace
-    area_replace = TextArea._replace_via_keyboard
-    recompute_cursor_offset = TextArea._recompute_cursor_offset
     dismiss = Screen.dismiss
     screen_render = Screen.render
     widget_and_offset_at = Screen.get_widget_and_offset_at
@@ -408,8 +456,6 @@ MENDED: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
     (Segment, "split_cells"): _split_cells,
     (OptionList, "_move_page"): _move_page,
     (Input, "replace"): _input_replace,
-    (TextArea, "_replace_via_keyboard"): _area_replace,
-    (TextArea, "_recompute_cursor_offset"): _recompute_cursor_offset,
     (Screen, "dismiss"): _dismiss,
     (Screen, "render"): _screen_render,
     (Screen, "get_widget_and_offset_at"): _widget_and_offset_at,
@@ -421,6 +467,6 @@ MENDED: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
 
 
 def mend() -> None:
-    """Replace Textual's functions, for all widgets: most that fail are Textual's own."""
+    """Put these in the place of Textual's own, for all widgets: most that fail are Textual's."""
     for (owner, name), ours in MENDED.items():
         setattr(owner, name, ours)

@@ -16,6 +16,7 @@ from workbench.sources.services import Services
 from workbench.tui.chat.blocks import CLOSED, draw
 from workbench.tui.chat.live import LiveLines
 from workbench.tui.chat.transcript import TranscriptView
+from workbench.tui.messages import Send
 from workbench.views.values import Live
 
 SIZE = (80, 24)
@@ -94,7 +95,7 @@ async def test_it_stays_open_when_a_real_answer_ends(services: Services, monkeyp
     parts: list[Said] = [Thinking(BEGUN), Text("The"), gate, Text(" fixture."), Finished("stop")]
     Script(parts, [Thinking("Nothing to add."), *answer("Yes.")]).play(monkeypatch)
     async with program(services, SMALL) as (pilot, screen):
-        screen.say("why?")
+        screen.say(Send("why?"))
         await until(lambda: "▸ reasoning" in shown(pilot.app) and "The" in shown(pilot.app))
         await pilot.press("shift+tab", "enter")
         await until(lambda: "Then at the fixture." in shown(pilot.app))
@@ -109,7 +110,7 @@ async def test_it_stays_open_when_a_real_answer_ends(services: Services, monkeyp
         ]
         assert "▾ reasoning" in shown(pilot.app)
         assert "Then at the fixture." in shown(pilot.app)
-        screen.say("sure?")
+        screen.say(Send("sure?"))
         await play.settle(pilot)
         assert "Nothing to add." not in shown(pilot.app), "what was said of one answer holds for that one"
 

@@ -203,12 +203,12 @@ async def test_two_questions_at_a_time_are_asked_one_after_the_other(services: S
     async with on_talk(services) as on:
 
         async def ask(work: Any, name: str) -> str:
-            said: str = await work._turns.ask(lambda number: make_session(number, name, "", ""))
+            said: str = await work.questions.ask_user(lambda number: make_session(number, name, "", ""))
             return said
 
-        first = asyncio.ensure_future(on.model.compacting(lambda work: ask(work, "one")))
+        first = asyncio.ensure_future(on.model.call_session(lambda work: partial(ask, work, "one")))
         await until(lambda: on.question is not None)
-        second = asyncio.ensure_future(on.model.compacting(lambda work: ask(work, "two")))
+        second = asyncio.ensure_future(on.model.call_session(lambda work: partial(ask, work, "two")))
         await until(lambda: "two" in on.question.title)
         on.model.answer(on.question.number, "no")
         await until(lambda: on.question is not None and "one" in on.question.title)

@@ -25,11 +25,11 @@ async def test_a_draft_changes_nothing_until_it_is_accepted(services: Services, 
         draft = await drafted(on)
         assert not await bodies(on, Compaction)
         assert draft.audit.lost
-        fuller = await on.model.compacting(lambda work: work.drafts.with_lost(draft, None))
+        fuller = await on.model.put_lost_back(draft, None)
         assert not fuller.audit.lost
-        edited = await on.model.compacting(lambda work: work.drafts.edited(fuller, fuller.summary + "\nAnd this."))
+        edited = await on.model.edit_summary(fuller, fuller.summary + "\nAnd this.")
         assert edited.summary_tokens > fuller.summary_tokens
-        outcome = await on.model.compacting(lambda work: work.drafts.accept(edited))
+        outcome = await on.model.accept_summary(edited)
         await on.settled()
         [body] = await bodies(on, Compaction)
         assert body.summary.endswith("And this.")
@@ -41,10 +41,10 @@ async def test_a_draft_that_must_not_stand_is_refused_and_can_be_mended(services
     script()
     async with on_talk(services) as on:
         draft = await drafted(on, digest=True)
-        empty = await on.model.compacting(lambda work: work.drafts.edited(draft, " "))
+        empty = await on.model.edit_summary(draft, " ")
         with pytest.raises(CompactionRefused, match="empty"):
-            await on.model.compacting(lambda work: work.drafts.accept(empty))
-        assert (await on.model.compacting(lambda work: work.drafts.accept(draft))).seq
+            await on.model.accept_summary(empty)
+        assert (await on.model.accept_summary(draft)).seq
 
 
 async def test_a_draft_of_a_session_that_has_changed_is_refused(services: Services, script: Scripted) -> None:
@@ -54,21 +54,21 @@ async def test_a_draft_of_a_session_that_has_changed_is_refused(services: Servic
         on.model.decide("pin", 5, 5)
         await on.settled()
         with pytest.raises(Refused, match="has changed"):
-            await on.model.compacting(lambda work: work.drafts.accept(draft))
+            await on.model.accept_summary(draft)
         on.model.new_session()
         await on.settled()
         with pytest.raises(Refused, match=CHANGED.partition(":")[0]):
-            await on.model.compacting(lambda work: work.drafts.edited(draft, "x"))
+            await on.model.edit_summary(draft, "x")
 
 
 @pytest.mark.parametrize("digest", [False, True])
 async def test_what_was_agreed_to_is_what_is_in_the_log(services: Services, script: Scripted, digest: bool) -> None:
     script(answer("meanwhile"), answer(SUMMARY))
     async with on_talk(services, "compaction.mode=manual") as on:
-        agreed = await on.model.compacting(lambda work: work.drafts.preview())
+        agreed = await on.model.preview_compaction()
         on.model.send("and something that was said since")
         await on.settled()
-        outcome = await on.model.compacting(lambda work: work.drafts.compact(agreed, digest))
+        outcome = await on.model.compact_as_previewed(agreed, digest)
         [body] = await bodies(on, Compaction)
         [*_, last] = await bodies(on, UserMessage)
         assert last.content == "and something that was said since"
@@ -84,20 +84,17 @@ async def test_what_was_agreed_to_is_not_made_where_the_session_has_changed(
 ) -> None:
     script()
     async with on_talk(services) as on:
-        agreed = await on.model.compacting(lambda work: work.drafts.preview(True))
+        agreed = await on.model.preview_compaction(True)
         on.model.decide("pin", 5, 5)
         await on.settled()
-        for late in (
-            lambda work: work.drafts.compact(agreed, True),
-            lambda work: work.drafts.draft(agreed, True),
-        ):
+        for late in (on.model.compact_as_previewed, on.model.draft_summary):
             with pytest.raises(Refused, match=CHANGED.partition(":")[0]):
-                await on.model.compacting(late)
-        other = await on.model.compacting(lambda work: work.drafts.preview(True))
+                await late(agreed, True)
+        other = await on.model.preview_compaction(True)
         with pytest.raises(Refused, match=CHANGED.partition(":")[0]):
-            await on.model.compacting(lambda work: work.drafts.compact(agreed, True))
+            await on.model.compact_as_previewed(agreed, True)
         assert not await bodies(on, Compaction)
-        await on.model.compacting(lambda work: work.drafts.compact(other, True))
+        await on.model.compact_as_previewed(other, True)
         [body] = await bodies(on, Compaction)
         assert 5 in [each.seq for each in body.kept], "it is what was agreed to last"
 
@@ -118,7 +115,7 @@ async def test_a_draft_can_be_stopped(services: Services, script: Scripted) -> N
 async def test_pane_and_preview_say_alike_what_would_free_too_little(services: Services, script: Scripted) -> None:
     script()
     async with on_talk(services, "compaction.min_freed=0.99") as on:
-        preview = await on.model.compacting(lambda work: work.drafts.preview(True))
+        preview = await on.model.preview_compaction(True)
         await on.settled()
         assert "% < 99 %" in preview.little
         assert view(on).would.endswith(f"; it {preview.little}")

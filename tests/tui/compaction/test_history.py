@@ -19,7 +19,7 @@ from workbench.sources.services import Services
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.main.screen import MainScreen
-from workbench.tui.messages import Run
+from workbench.tui.messages import Run, Send
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -106,7 +106,7 @@ async def test_the_range_is_shown_in_the_inspector(services: Services) -> None:
     with services.store.create(nested()) as session:
         ref = session.id
     async with program(services, (120, 40), ref, window=WINDOW) as (pilot, screen):
-        screen.say("/compactions")
+        screen.say(Send("/compactions"))
         await settle(pilot)
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
         await settle(pilot)

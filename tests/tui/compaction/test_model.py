@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ async def test_what_could_be_compacted_is_tried_once_for_a_log(
     async with on_talk(services) as on:
         assert view(on).would.startswith("summarise ")
         before = view(on)
-        await on.model.compacting(show)
+        await on.model.call_session(lambda work: partial(show, work))
         await until(lambda: view(on) is not before)
         assert (len(tried), view(on).would) == (1, before.would)
         on.model.decide("exclude", 5, 5)
@@ -64,7 +65,7 @@ async def test_by_hand_gives_the_summary_and_the_new_usage(services: Services, s
     script(answer(SUMMARY))
     async with on_talk(services) as on:
         before = view(on).tokens
-        outcome = await on.model.compacting(lambda work: work.compactions.compact())
+        outcome = await on.model.call_session(lambda session: session.compactions.compact)
         await on.settled()
         assert outcome.summary == SUMMARY
         assert (outcome.before, outcome.after) == (before, view(on).tokens)
@@ -79,7 +80,7 @@ async def test_by_hand_gives_the_summary_and_the_new_usage(services: Services, s
 async def test_without_a_model_nobody_is_asked(services: Services, script: Scripted) -> None:
     made = script()
     async with on_talk(services) as on:
-        outcome = await on.model.compacting(lambda work: work.compactions.compact(digest=True))
+        outcome = await on.model.call_session(lambda session: session.compactions.compact, digest=True)
         assert outcome.made_by == "digest"
         assert not made.requests
 
@@ -88,10 +89,10 @@ async def test_one_at_a_time_and_a_stop_by_hand(services: Services, script: Scri
     gate = threading.Event()
     script([gate, *answer(SUMMARY)])
     async with on_talk(services) as on:
-        first = asyncio.ensure_future(on.model.compacting(lambda work: work.compactions.compact()))
+        first = asyncio.ensure_future(on.model.call_session(lambda session: session.compactions.compact))
         await until(lambda: view(on).running is not None)
         with pytest.raises(Refused, match=BUSY.partition(";")[0]):
-            await on.model.compacting(lambda work: work.compactions.compact())
+            await on.model.call_session(lambda session: session.compactions.compact)
         on.model.new_session()
         await until(lambda: "still working" in on.told)
         on.model.stop_compacting()
@@ -111,7 +112,7 @@ async def test_a_refusal_is_told_and_stays_in_the_log(services: Services, script
     keeps_all = ("compaction.selection=last_messages", "compaction.keep_messages=500")
     async with on_talk(services, *keeps_all) as on:
         with pytest.raises(Refused, match="nothing to compact: the policy summarises everything but the last 500"):
-            await on.model.compacting(lambda work: work.compactions.compact(digest=True))
+            await on.model.call_session(lambda session: session.compactions.compact, digest=True)
         await on.settled()
         [failure] = await bodies(on, Failure)
         assert failure.category == "compaction"
@@ -122,7 +123,7 @@ async def test_undo_redo_peel_and_all_say_what_they_did_and_the_tokens(services:
     script()
     async with on_talk(services) as on:
         before = view(on).tokens
-        outcome = await on.model.compacting(lambda work: work.compactions.compact(digest=True))
+        outcome = await on.model.call_session(lambda session: session.compactions.compact, digest=True)
         after = outcome.after
         changes: list[tuple[Which, int | None, int, int]] = [
             ("undo", None, before, after),
@@ -148,7 +149,7 @@ async def test_another_model_summarises_where_the_policy_names_one(
     made = script(answer(SUMMARY))
     monkeypatch.setattr("workbench.agent.serving.serving", made.serving)
     async with on_talk(services, 'compaction.model="other"') as on:
-        await on.model.compacting(lambda work: work.compactions.compact())
+        await on.model.call_session(lambda session: session.compactions.compact)
         assert made.requests[0]["model"] == "other"
 
 
@@ -161,19 +162,20 @@ async def test_a_file_can_be_previewed_but_not_compacted(services: Services, tmp
         assert view(on).fixed
         draft = await drafted(on)
         assert draft.made_by == "digest"
-        for work_on in (lambda work: work.drafts.accept(draft), lambda work: work.compactions.compact()):
-            with pytest.raises(Refused, match="a file is read-only"):
-                await on.model.compacting(work_on)
+        with pytest.raises(Refused, match="a file is read-only"):
+            await on.model.accept_summary(draft)
+        with pytest.raises(Refused, match="a file is read-only"):
+            await on.model.call_session(lambda session: session.compactions.compact)
 
 
 async def test_looking_at_one_closely(services: Services, script: Scripted) -> None:
     script(answer(SUMMARY))
     async with on_talk(services) as on:
-        await on.model.compacting(lambda work: work.compactions.compact())
+        await on.model.call_session(lambda session: session.compactions.compact)
         await on.settled()
         entry = view(on).last
         assert entry is not None
-        looked = await on.model.compacting(lambda work: work.compactions.audit_again(entry))
+        looked = await on.model.audit_compaction(entry)
         assert looked.kept == entry.details.facts_kept
         assert len(looked.lost) == entry.details.facts_lost
 
@@ -185,7 +187,7 @@ async def test_what_nobody_expected_is_told_in_one_line(services: Services, monk
             raise ZeroDivisionError("no")
 
         with pytest.raises(Refused, match="this should not happen: ZeroDivisionError: no"):
-            await on.model.compacting(broken)
+            await on.model.call_session(lambda work: partial(broken, work))
         monkeypatch.setattr("workbench.session.compacting.view", lambda inputs: 1 / 0)
         on.model.decide("pin", 5, 5)
         await on.settled()

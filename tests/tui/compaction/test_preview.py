@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 import pytest
@@ -291,7 +292,7 @@ async def test_a_draft_that_is_edited_after_its_session_is_gone_is_refused_with_
 
     async with panel(services) as (pilot, screen):
         found = await drafted(pilot)
-        await screen.model.compacting(forget)
+        await screen.model.call_session(lambda work: partial(forget, work))
         found.editor.load_text("another text")
         await until(lambda: CHANGED in told(pilot.app))
         assert latest_report() is None

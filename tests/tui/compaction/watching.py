@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tui.compaction.long_talk import WINDOW, stored
@@ -26,7 +27,7 @@ def view(on: Watcher) -> CompactionView:
 
 async def bodies(on: Watcher, kind: type) -> list[Any]:
     """What the log has of one kind."""
-    return await on.model.compacting(lambda work: _bodies(work, kind))
+    return await on.model.call_session(lambda work: partial(_bodies, work, kind))
 
 
 async def _bodies(work: Any, kind: type) -> list[Any]:
@@ -34,5 +35,5 @@ async def _bodies(work: Any, kind: type) -> list[Any]:
 
 
 async def drafted(on: Watcher, *, digest: bool = False) -> SummaryDraft:
-    preview = await on.model.compacting(lambda work: work.drafts.preview(digest))
-    return await on.model.compacting(lambda work: work.drafts.draft(preview, digest))
+    preview = await on.model.preview_compaction(digest)
+    return await on.model.draft_summary(preview, digest)

@@ -14,6 +14,7 @@ from workbench.log.events import UserMessage
 from workbench.sources.services import Services
 from workbench.tui import demo
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.messages import Send
 
 
 async def next_question(screen: MainScreen, last: int) -> int:
@@ -59,17 +60,17 @@ async def test_answers_policies_and_sessions_of_the_demo_are_not_kept(
         copy = config_dir()
         async with program(services, SMALL, ref) as (pilot, screen):
             assert screen.services.settings.theme == "paper", "what the user has set holds"
-            screen.say("run them")
+            screen.say(Send("run them"))
             asked = 0
             for choice in ("always run_command:true", "never"):
                 asked = await next_question(screen, asked)
                 screen.model.answer(asked, choice)
             await until(lambda: screen.model.state.question is None)
             await settle(pilot)
-            await screen.model.compacting(lambda work: work.tools.forget(OURS.never[0]))
+            await screen.model.forget_approval(OURS.never[0])
             policy_files.save("other", "codex", {"masking.keep_last": 4})
             for text in ("/rename other", "/policy other", "/digest", "/theme ink", "/fork", "/new"):
-                screen.say(text)
+                screen.say(Send(text))
                 await settle(pilot)
                 await pilot.press("y")
                 await settle(pilot)

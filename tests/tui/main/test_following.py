@@ -14,6 +14,7 @@ from tui.play import program, settle, shown, typed, until
 from workbench.log.store import Store
 from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.messages import Send
 from workbench.views.context_view import Exactness
 from workbench.views.values import FOLLOWING
 
@@ -75,7 +76,7 @@ async def test_a_key_switches_it_off_and_a_command_on(services: Services, tmp_pa
         await until(lambda: screen.model.state.following == "")
         await settle(pilot)
         assert "1.jsonl  read-only" in shown(pilot.app)
-        screen.say("/follow")
+        screen.say(Send("/follow"))
         await until(lambda: screen.model.state.following == FOLLOWING)
         path.write_bytes(lines(*claude(5, "more", input_tokens=30_000)))
         await until(lambda: screen.model.state.transcript[0].text == "more")

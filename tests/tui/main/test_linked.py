@@ -13,7 +13,7 @@ from tui.play import program, settle, until
 from workbench.log.events import AssistantMessage, ToolCall, ToolResult, UserMessage
 from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
-from workbench.tui.messages import MarkEvent
+from workbench.tui.messages import MarkEvent, Send
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -120,6 +120,6 @@ async def test_who_says_something_sees_it_wherever_the_chat_stood(services: Serv
         screen.chat.mark_event(1)
         await settle(pilot)
         assert not screen.chat.view.following
-        screen.say("and now?")
+        screen.say(Send("and now?"))
         await settle(pilot)
         assert screen.chat.view.following

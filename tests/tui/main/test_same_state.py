@@ -34,8 +34,8 @@ async def append(screen: MainScreen, chance: Random, refs: list[str]) -> None:
 
 async def compact(screen: MainScreen, chance: Random, refs: list[str]) -> None:
     with suppress(WorkbenchError):  # there may be nothing to compact
-        preview = await screen.model.compacting(lambda work: work.drafts.preview(True))
-        await screen.model.compacting(lambda work: work.drafts.compact(preview, True))
+        preview = await screen.model.preview_compaction(True)
+        await screen.model.compact_as_previewed(preview, True)
 
 
 async def undo(screen: MainScreen, chance: Random, refs: list[str]) -> None:

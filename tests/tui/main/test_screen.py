@@ -15,6 +15,7 @@ from workbench.log.events import UserMessage
 from workbench.sources.services import Services
 from workbench.tui import messages
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.messages import Send
 from workbench.tui.widgets.dialogs import ConfirmDialog
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -164,7 +165,7 @@ async def test_a_session_is_not_shown_while_another_one_has_its_say(services: Se
         services.store.create([UserMessage(title)], title=title).close()
     async with program(services) as (pilot, screen):
         assert screen.model.state.title == "second"
-        screen.say("/open first")
+        screen.say(Send("/open first"))
         await pilot.app.workers.wait_for_complete()
         await settle(pilot)
         assert screen.model.state.title == "first"

@@ -12,6 +12,7 @@ from workbench.sources.requests import RequestMark
 from workbench.sources.services import Services
 from workbench.tui.compaction.plot import HERE, TRIED, Plot, draw
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.messages import Send
 from workbench.views.compaction_values import Curve
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -46,7 +47,7 @@ async def test_it_has_every_reported_size_and_marks_the_request_that_is_shown(
 
 async def test_a_policy_that_is_tried_is_a_second_line(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run()), (200, 60)) as (pilot, screen):
-        screen.say("/policy layers")
+        screen.say(Send("/policy layers"))
         await settle(pilot)
         assert screen.model.state.compaction is not None
         curve = screen.model.state.compaction.curve

@@ -13,6 +13,7 @@ from workbench.log.events import Setting, Usage
 from workbench.sources.services import Services
 from workbench.tui.inspector.account import AccountScreen
 from workbench.tui.main.usage import ContextOverview
+from workbench.tui.messages import Send
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -52,7 +53,7 @@ async def test_the_lab_and_the_policies_have_what_was_recorded_as_a_row(services
 async def test_a_policy_that_is_tried_leaves_no_trace(services: Services) -> None:
     session = as_session(services, run(5))
     async with inspector(services, session) as (pilot, screen):
-        screen.say("/policy layers")
+        screen.say(Send("/policy layers"))
         await settle(pilot)
         assert screen.model.state.status.what_if
     with services.store.session(session, write=False) as kept:

@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from tui.play import full_screen, main_screen, settle
 from tui.recorded.long_run import as_session, run
 from workbench.sources.services import Services
+from workbench.tui.messages import Send
 
 if TYPE_CHECKING:
     from tui.snapshots import Pictures
@@ -41,7 +42,7 @@ def test_what_was_recorded(
         main.focus_pane("context")
         await settle(pilot)
         if said:
-            main.say(said)
+            main.say(Send(said))
             await settle(pilot)
         for key in keys:
             await pilot.press(key)

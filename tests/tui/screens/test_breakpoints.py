@@ -25,6 +25,7 @@ from workbench.rehearsal.server import RehearsalServer
 from workbench.sources.services import Services
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.main.screen import MainScreen
+from workbench.tui.messages import Send
 from workbench.tui.screens import held as held_screen
 from workbench.tui.screens.breakpoints import BreakScreen
 from workbench.tui.screens.edit_dialog import EditDialog
@@ -100,7 +101,7 @@ async def test_breakpoints_are_added_and_removed(services: Services) -> None:
         await look(pilot, screen, "break")
         await seen(pilot, "Type one of these and press Enter", "share>80%", "agent:sub-agent")
         await pilot.press("escape")
-        screen.say("/break tool:Bash")
+        screen.say(Send("/break tool:Bash"))
         await until(lambda: [*map(str, proxy.gate.rules)] == ["tool:Bash"])
         finder = await look(pilot, screen, "break")
         await seen(pilot, "tool:Bash", "pi (")
@@ -123,7 +124,7 @@ async def test_breakpoints_are_added_and_removed(services: Services) -> None:
 @pytest.mark.long
 async def test_without_a_proxy_it_says_how_to_start_one(services: Services) -> None:
     async with program(services) as (pilot, screen):
-        screen.say("/break every")
+        screen.say(Send("/break every"))
         await until(lambda: "no proxy runs" in told(pilot.app))
         await look(pilot, screen, "break")
         await seen(pilot, "no proxy runs; start one with workbench proxy")
@@ -160,7 +161,7 @@ async def test_one_that_is_held_is_a_key_and_a_click_away(services: Services, by
             line = shown(pilot.app).splitlines()[0]
             await pilot.click(offset=(line.index("1 held"), 0))
         else:
-            screen.say("/held")
+            screen.say(Send("/held"))
         await until(lambda: isinstance(pilot.app.screen, HeldScreen))
         await listed(pilot)
         await pilot.press("enter")

@@ -16,6 +16,7 @@ from tui.recorded.long_run import as_file, inspector, run
 from tui.screens.looking import narrowed, next_request, seen, values
 from workbench.context.items import Edit
 from workbench.sources.services import Services
+from workbench.tui.messages import Send
 from workbench.tui.screens.policy_diff import BothTexts, PolicyDiffScreen, both_texts, treatment
 from workbench.tui.screens.what_if import ItemPair, differences, planned, set_up, snapshot
 from workbench.tui.screens.what_if_bar import GHOST, MARK, PARTS, parts_of, policy_bar
@@ -135,7 +136,7 @@ async def test_of_an_imported_transcript_all_are_compared_with_what_was_recorded
     many_results: Services, tmp_path: Path
 ) -> None:
     async with inspector(many_results, as_file(tmp_path, run()), (120, 40)) as (pilot, screen):
-        screen.say("/policy layers")
+        screen.say(Send("/policy layers"))
         await until(lambda: screen.model.state.status.policy == "layers")
         lab = await next_request(pilot, screen)
         await narrowed(pilot, "layers")

@@ -63,7 +63,7 @@ async def _make(host: Host, agreed: CompactionPreview, *, digest: bool) -> None:
     dialog = ProgressDialog(host)
     host.push(dialog)
     try:
-        outcome = await host.model.compacting(lambda work: work.drafts.compact(agreed, digest))
+        outcome = await host.model.compact_as_previewed(agreed, digest)
     finally:
         if dialog.is_current:
             dialog.dismiss()

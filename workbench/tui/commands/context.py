@@ -152,7 +152,7 @@ async def use_policy(host: Host, ref: str, knobs: tuple[str, ...] = (), now: str
     if not knobs:
         host.model.switch_policy(ref)
     elif ref != now:
-        await host.model.compacting(lambda work: work.switch(policy=ref))
+        await host.model.switch_policy(ref)
     for knob in knobs:
         host.model.set_knob(knob)
 

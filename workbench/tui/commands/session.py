@@ -46,7 +46,7 @@ async def choose_session(host: Host) -> None:
         host.model.new_session()
         return
     if chosen.id != now:
-        await host.model.compacting(lambda work: work.open(chosen.id))
+        await host.model.open_session(chosen.id)
     if chosen.seq is not None:
         await host.model.settled()
         host.show_event(chosen.seq, "chat")

@@ -151,7 +151,7 @@ class HistoryScreen(Observing, ModalScreen[None]):
         if seq not in self._looked:
             self.facts.waiting()
             try:
-                self._looked[seq] = await self._host.model.compacting(lambda work: work.compactions.audit_again(entry))
+                self._looked[seq] = await self._host.model.audit_compaction(entry)
             except WorkbenchError as error:
                 self.facts.none(str(error))
                 return

@@ -32,6 +32,7 @@ from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.preview_stages import BUTTONS, OF_A_FILE, TITLES, AgreedCompaction, Stage
 from workbench.tui.compaction.source import SourceScreen, page, seqs_of
 from workbench.tui.observing import Observing, observed
+from workbench.tui.textual_patches import CleanTextArea
 from workbench.tui.widgets.buttons import ButtonLine
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.dialogs import ConfirmDialog
@@ -93,7 +94,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         yield FigureTable(id="preview-figures")
         with Container(id="preview-parts"):
             yield TextReader()
-            yield TextArea(soft_wrap=True, show_line_numbers=False)
+            yield CleanTextArea(soft_wrap=True, show_line_numbers=False)
             yield FactList("lost", choosing=True)
         yield ButtonLine()
 
@@ -175,7 +176,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
     async def _work_out(self) -> None:
         digest = self._by_digest
         try:
-            made = await self._host.model.compacting(lambda work: work.drafts.preview(digest))
+            made = await self._host.model.preview_compaction(digest)
         except WorkbenchError as error:
             self.stage = "refused"
             self._show_note(Content(printable(str(error))))
@@ -195,7 +196,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
     async def _foresee(self, preview: CompactionPreview) -> None:
         """Show what would be lost, as far as that is known without asking a model."""
         try:
-            audit = await self._host.model.compacting(lambda work: work.drafts.loss(preview))
+            audit = await self._host.model.preview_loss(preview)
         except WorkbenchError:
             return  # the session has changed: the draft will say so
         if self.stage == "look" and preview is self._preview:
@@ -229,7 +230,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
     @work(exclusive=True, group="work")
     async def _make(self, preview: CompactionPreview, digest: bool) -> None:
         try:
-            made = await self._host.model.compacting(lambda work: work.drafts.draft(preview, digest))
+            made = await self._host.model.draft_summary(preview, digest)
         except WorkbenchError as error:
             self._show_preview(preview)
             self._fail(f"no draft: {error}")
@@ -264,7 +265,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         assert before is not None
         if text == "\n".join(printable_lines(before.summary)):
             return before
-        draft = await self._host.model.compacting(lambda work: work.drafts.edited(before, text))
+        draft = await self._host.model.edit_summary(before, text)
         if text == self.editor.text:
             self._show_draft(draft)
         return draft
@@ -286,7 +287,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
             if not chosen:
                 self.notify("no facts were lost", markup=False)
                 return
-            made = await self._host.model.compacting(lambda work: work.drafts.with_lost(draft, chosen))
+            made = await self._host.model.put_lost_back(draft, chosen)
         except WorkbenchError as error:
             self._fail(str(error))
             return
@@ -324,11 +325,11 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
 
     async def _draft_again(self, text: str) -> None:
         """Use a text as the draft for the open session, without asking a model."""
-        compacting = self._host.model.compacting
-        preview = await compacting(lambda work: work.drafts.preview(True))
-        made = await compacting(lambda work: work.drafts.draft(preview, True))
+        model = self._host.model
+        preview = await model.preview_compaction(True)
+        made = await model.draft_summary(preview, True)
         self._preview = preview
-        self._show_draft(await compacting(lambda work: work.drafts.edited(made, text)))
+        self._show_draft(await model.edit_summary(made, text))
         self.notify("this is your draft in the new session: Ctrl+S accepts it", markup=False)
 
     @work(exclusive=True, group="accept")
@@ -336,7 +337,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         try:
             async with self._changing:
                 draft = await self._current()
-            outcome = await self._host.model.compacting(lambda work: work.drafts.accept(draft))
+            outcome = await self._host.model.accept_summary(draft)
         except WorkbenchError as error:
             self.stage = "draft"
             self._fail(f"not accepted: {error}")

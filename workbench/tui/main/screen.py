@@ -75,11 +75,9 @@ class MainScreen(SessionPanes):
         self.run("split")
 
     @on(messages.Send)
-    def _send(self, message: messages.Send) -> None:
-        self.say(message.text)
-
-    def say(self, text: str) -> None:
+    def say(self, message: messages.Send) -> None:
         """Run a slash command, or send a message."""
+        text = message.text
         try:
             found = self.REGISTRY.parse(text)
         except WorkbenchError as error:
@@ -212,7 +210,7 @@ class MainScreen(SessionPanes):
             text = f"Make a session of {printable(self.model.state.title)}? {A_COPY}{more}"
             if not await self.ask(ConfirmDialog("read-only", text, "make a session", "cancel")):
                 return False
-            await self.model.compacting(lambda work: work.make_session())
+            await self.model.make_session()
             await self.model.settled()
         why_not = self.model.state.read_only
         if why_not:
@@ -229,7 +227,7 @@ class MainScreen(SessionPanes):
 
     async def from_session(self, question: Callable[[OpenSession], T]) -> T:
         """Call a function with the open session, in the session's thread."""
-        return await asyncio.wrap_future(self.model.ask(question))
+        return await self.model.ask(question)
 
     async def in_background(self, work: Callable[[], T]) -> T:
         """Run a function in a thread, so that it does not block the screen."""

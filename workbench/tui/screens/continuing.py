@@ -21,6 +21,7 @@ from workbench.config.text import printable, printable_lines
 from workbench.session.continuing import ContinuationDraft, ContinuationOffer
 from workbench.tui.compaction.descriptions import running_line
 from workbench.tui.observing import Observing, observed
+from workbench.tui.textual_patches import CleanTextArea
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.host import Host
@@ -64,7 +65,7 @@ class ContinueScreen(Observing, ModalScreen[bool]):
         with Vertical(classes="continuing--box") as box:
             box.border_title = "continue from a session"
             yield Static("getting ready…", id="continuing-said", markup=False)
-            yield TextArea(soft_wrap=True, show_line_numbers=False)
+            yield CleanTextArea(soft_wrap=True, show_line_numbers=False)
             yield ButtonLine()
 
     def on_mount(self) -> None:
@@ -82,7 +83,7 @@ class ContinueScreen(Observing, ModalScreen[bool]):
     async def _load_offer(self) -> None:
         ref = self._ref
         try:
-            offer = await self._host.model.compacting(lambda work: work.continuing.offer(ref))
+            offer = await self._host.model.offer_continuation(ref)
         except WorkbenchError as error:
             self._fail(str(error))
             return
@@ -109,7 +110,7 @@ class ContinueScreen(Observing, ModalScreen[bool]):
         self.offer = None
         self.buttons.buttons = (LEAVE,)
         try:
-            draft = await self._host.model.compacting(lambda work: work.continuing.draft(offer, digest))
+            draft = await self._host.model.draft_continuation(offer, digest)
         except WorkbenchError as error:
             self._fail(str(error))
             return
@@ -135,7 +136,7 @@ class ContinueScreen(Observing, ModalScreen[bool]):
     async def _begin(self, draft: ContinuationDraft, text: str) -> None:
         changed = text if text != self._first else None
         try:
-            await self._host.model.compacting(lambda work: work.continuing.begin(draft, changed))
+            await self._host.model.begin_continuation(draft, changed)
             await self._host.model.settled()
         except WorkbenchError as error:
             self._fail(str(error))

@@ -15,6 +15,7 @@ from textual.widgets import Static, TextArea
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import editable, edited, printable
+from workbench.tui.textual_patches import CleanTextArea
 from workbench.tui.widgets.cells import one_line
 
 
@@ -41,7 +42,7 @@ class EditDialog(ModalScreen[str | None]):
         with Vertical(classes="asking--box asking--long") as box:
             box.border_title = one_line(self._title)
             box.border_subtitle = "Ctrl+S accept · Esc cancel"
-            yield TextArea(editable(self._text), soft_wrap=True, show_line_numbers=False)
+            yield CleanTextArea(editable(self._text), soft_wrap=True, show_line_numbers=False)
             yield Static(id="asking-wrong", markup=False)
 
     def on_mount(self) -> None:

@@ -230,7 +230,7 @@ class SessionsScreen(Finder[SessionChoice]):
             return
         if value == self._open:
             # The open session's planner must see every event, so the model appends this one.
-            await self.host.model.compacting(lambda work: work.rename(wanted.strip()))
+            await self.host.model.rename(wanted.strip())
             self.refill()
         else:
             await self._change(partial(self._store.rename, value, wanted.strip()), "renamed")

@@ -205,7 +205,7 @@ class ToolsScreen(Finder[None]):
     async def _flip(self, name: str) -> None:
         off = self._off ^ {name}
         try:
-            await self.host.model.compacting(lambda work: work.tools.switch(off))
+            await self.host.model.switch_tools(off)
         except WorkbenchError as error:
             self.warning = str(error)
             return
@@ -218,7 +218,7 @@ class ToolsScreen(Finder[None]):
         what = f"{pattern} is {'allowed' if choice == 'always' else 'refused'} without asking. Ask again from now on?"
         if await self.app.push_screen_wait(ConfirmDialog("approval", what, "ask again", "cancel")):
             try:
-                await self.host.model.compacting(lambda work: work.tools.forget(pattern))
+                await self.host.model.forget_approval(pattern)
             except WorkbenchError as error:
                 self.warning = str(error)
             self.refill()

@@ -1,0 +1,59 @@
+"""Questions to the user that wait for their answer. Lives in the session's thread."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from workbench.session.observable import ObservableSession
+from workbench.session.questions import typed_answer
+from workbench.views.values import UserQuestion
+
+
+class OpenQuestions:
+    """What was asked and is not answered; the newest question is shown."""
+
+    def __init__(self, updates: ObservableSession) -> None:
+        self._updates = updates
+        self._asked: dict[int, asyncio.Future[str]] = {}
+        self._open: dict[int, UserQuestion] = {}
+        self._count = 0
+
+    @property
+    def waits_for_answer(self) -> bool:
+        """Whether something cannot go on before the user has answered."""
+        return bool(self._asked)
+
+    async def ask_user(self, make: Callable[[int], UserQuestion]) -> str:
+        """Ask the user, and wait. Cancelled, the question goes away."""
+        self._count += 1
+        question = make(self._count)
+        self._asked[question.number] = asyncio.get_running_loop().create_future()
+        self._open[question.number] = question
+        self._updates.put(question=question)
+        try:
+            return await self._asked[question.number]
+        finally:
+            self._asked.pop(question.number, None)
+            self._open.pop(question.number)
+            # A compaction may ask while a turn asks: the other question comes back.
+            self._updates.put(question=next(reversed(self._open.values()), None))
+
+    async def answer(self, number: int, answer: str) -> None:
+        """The user answered a question."""
+        self.take_answer(number, answer)
+
+    def take_answer(self, number: int, answer: str) -> None:
+        """Give a question its answer; an answer to one that is gone does nothing."""
+        future = self._asked.pop(number, None)
+        if future is not None and not future.done():
+            future.set_result(answer)
+
+    def answered_by(self, text: str) -> bool:
+        """Whether what was typed as a message answers the question that is open: a `y` is never said to the model."""
+        question = next(reversed(self._open.values()), None)
+        answer = None if question is None else typed_answer(question, text)
+        if question is None or answer is None:
+            return False
+        self.take_answer(question.number, answer)
+        return True

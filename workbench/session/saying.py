@@ -1,0 +1,76 @@
+"""Where a message is said: in what is open or being opened, or in a session made of a file. In the session's thread."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from workbench.config.background import in_background
+from workbench.session import opening
+from workbench.session.current import CurrentSession
+from workbench.session.going_on import what_changes
+from workbench.session.observable import ObservableSession
+from workbench.session.open_session import OpenSession
+from workbench.session.questions import make_session
+from workbench.sources.options import Options
+from workbench.sources.services import Services
+from workbench.views.values import Activity
+
+
+class MessagePlace:
+    """Finds the session for a message."""
+
+    def __init__(
+        self, services: Services, options: Options, updates: ObservableSession, current: CurrentSession
+    ) -> None:
+        self._services = services
+        self._options = options
+        self._updates = updates
+        self._current = current
+        self.held = 0
+        """Calls that wait for the user's answer."""
+
+    async def session_for(self, text: str) -> OpenSession | None:
+        """Where to say it; None: it was withdrawn, or the user wants no session made of the file that is open."""
+        current = self._current
+        early = current.opening.locked()
+        if early:
+            current.early.append(text)
+            self._updates.put(queue=tuple(current.early))
+        async with current.opening:  # what is said meanwhile is for what is being opened
+            if early and not self.withdraw_early(text):
+                return None
+            opened = current.get()
+        if opened.session is None:
+            self.held += 1
+            try:
+                if not await self._may_make_session(opened, text):
+                    return None
+            finally:
+                self.held -= 1
+            await self.make_session(opened)
+        if not current.turns.busy:  # a turn that cannot go on without an answer waits for it, and the message with it
+            current.compactions.not_now()
+        return current.writable()
+
+    def withdraw_early(self, text: str) -> bool:
+        """A message no longer waits for something to be opened; whether it did."""
+        if text not in self._current.early:
+            return False
+        self._current.early.remove(text)
+        self._updates.put(queue=tuple(self._current.early))
+        return True
+
+    async def _may_make_session(self, opened: OpenSession, text: str) -> bool:
+        changes = ""
+        if opened.recorded is not None:
+            self._updates.put(activity=Activity("loading", "planning…"))
+            try:
+                changes = (await in_background(what_changes, self._services, self._options, opened)).words
+            finally:
+                self._updates.put(activity=Activity())
+        asked = partial(make_session, name=opened.name, changes=changes, message=text)
+        return await self._current.turns.questions.ask_user(asked) == "yes"
+
+    async def make_session(self, opened: OpenSession) -> None:
+        """Go on in a session that starts as a copy of a file."""
+        await self._current.exchange(lambda: opening.session_of(self._services, opened))
