@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from support.calls import Call
-from workbench.cli import replay
+from workbench.cli import asking, replay
 from workbench.sources.replay_answers import ReplayAnswer, difference
 
 
@@ -74,7 +74,7 @@ def test_where_nobody_can_be_asked_money_needs_a_yes(call: Call, recording: Path
 def test_it_asks_before_it_sends(call: Call, recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    monkeypatch.setattr(replay, "agrees", lambda question: bool(asked.append(question)))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(asking, "agrees", lambda question: bool(asked.append(question)))  # type: ignore[func-returns-value]
     assert call("replay", recording, "--to", "http://127.0.0.1:9").err == "workbench: nothing was sent\n"
     assert len(asked) == 1
     assert "about $0.00" in asked[0]

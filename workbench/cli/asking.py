@@ -1,4 +1,4 @@
-"""A question on the terminal, to be answered with yes or no."""
+"""Yes-or-no questions on the terminal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,22 @@ import select
 import signal
 import sys
 from contextlib import suppress
+
+from workbench.config.errors import Refused
+from workbench.config.text import printable
+
+NEEDS_YES = "Say --yes where nobody can be asked"
+
+
+def confirm(question: str, *, declined: str, unasked: str) -> None:
+    """Ask before something costs money or is lost.
+
+    Raises Refused: with `declined` after a no, with `unasked` if there is no terminal to ask on.
+    """
+    if not sys.stdin.isatty():
+        raise Refused(unasked)
+    if not agrees(printable(question)):
+        raise Refused(declined)
 
 
 def agrees(question: str) -> bool:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from typing import Any
 
-from workbench.cli.asking import agrees
+from workbench.cli.asking import NEEDS_YES, confirm
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source
-from workbench.config.errors import Refused
 from workbench.config.text import fit, line_width, print_json, printable, table, width
 from workbench.sources.replay_answers import ReplayAnswer, answer_figures, difference, marked_lines
 from workbench.sources.replaying import ReplayJob, ReplayWish, prepare, replay
@@ -36,22 +34,14 @@ def run(options: argparse.Namespace) -> int:
             print(printable(job.described))
             if options.yes and job.address:
                 print(printable(f"it goes to {job.address}"))
-        _agree(job, options.yes)
+        if not options.yes and not job.is_free:
+            confirm(job.question, declined="nothing was sent", unasked=f"{job.question} {NEEDS_YES}")
         answers = asyncio.run(_answers(services, job))
         if options.json:
             print_json(_as_json(job, answers))
         else:
             _print(job, answers)
     return 1 if all(answer.problem for answer in answers) else 0
-
-
-def _agree(job: ReplayJob, agreed: bool) -> None:
-    if agreed or job.is_free:
-        return
-    if not sys.stdin.isatty():
-        raise Refused(f"{job.question} Say --yes where nobody can be asked")
-    if not agrees(printable(job.question)):
-        raise Refused("nothing was sent")
 
 
 async def _answers(services: Services, job: ReplayJob) -> list[ReplayAnswer]:

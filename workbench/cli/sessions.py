@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from workbench.cli.asking import agrees
-from workbench.config.errors import Refused, WrongCall
+from workbench.cli.asking import confirm
+from workbench.config.errors import WrongCall
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.output_files import STANDARD, OutputFile
 from workbench.config.text import escaped_json, print_json, printable, table, utf8_json, when, whole_number
@@ -162,10 +162,8 @@ def run_delete(options: argparse.Namespace) -> int:
         info = services.store.info(options.session)
         if not options.yes:
             what = f"session {info.id} ({printable(info.title) or 'untitled'}, {info.events:,} events)"
-            if not sys.stdin.isatty():
-                raise Refused(f"{what} was not deleted: confirm with --yes")
-            if not agrees(f"Delete {what} for good?"):
-                raise Refused("nothing was deleted")
+            unasked = f"{what} was not deleted: confirm with --yes"
+            confirm(f"Delete {what} for good?", declined="nothing was deleted", unasked=unasked)
         services.store.delete(info.id)
     return 0
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from workbench.agent import snapshots
 from workbench.agent.snapshots import Difference, Restored
-from workbench.cli.asking import agrees
-from workbench.config.errors import Refused, WrongCall
+from workbench.cli.asking import confirm
+from workbench.config.errors import WrongCall
 from workbench.config.text import print_json, printable, table, when
 from workbench.log.errors import ReadOnly
 from workbench.log.events import Event, Snapshot
@@ -23,22 +22,19 @@ SHOWN = 20
 """The most files to name of each kind; the rest is counted."""
 
 
-class _Taken(NamedTuple):
-    """A snapshot of a session."""
-
-    event: Event
-    snapshot: Snapshot
+Taken = tuple[Event, Snapshot]
+"""The event of a snapshot, and its body."""
 
 
-def _taken(events: Iterable[Event]) -> list[_Taken]:
-    return [_Taken(event, event.body) for event in events if isinstance(event.body, Snapshot)]
+def _taken(events: Iterable[Event]) -> list[Taken]:
+    return [(event, event.body) for event in events if isinstance(event.body, Snapshot)]
 
 
 def run_list(options: argparse.Namespace) -> int:
     """List the snapshots of a session, and which of them git still has; with `--keep`, remove old ones first."""
     with Services() as services, services.store.session(options.session, write=False) as session:
         found = _taken(session.events())
-    roots = sorted({each.snapshot.root for each in found})
+    roots = sorted({snapshot.root for _, snapshot in found})
     let_go = asyncio.run(_prune(roots, options.keep)) if options.keep is not None else 0
     existing = asyncio.run(_kept(roots))
     if options.json:
@@ -71,7 +67,7 @@ async def _kept(roots: Sequence[str]) -> frozenset[str]:
     return frozenset().union(*[await snapshots.kept(Path(root)) for root in roots])
 
 
-def _as_json(taken: _Taken, existing: frozenset[str]) -> dict[str, Any]:
+def _as_json(taken: Taken, existing: frozenset[str]) -> dict[str, Any]:
     event, snapshot = taken
     return {
         "seq": event.seq,
@@ -97,7 +93,9 @@ def run_restore(options: argparse.Namespace) -> int:
             if options.json:
                 print_json(_result(event, snapshot, found))
             return 0
-        _confirm(options.yes)
+        if not options.yes:
+            declined = "nothing was restored"
+            confirm("Restore?", declined=declined, unasked=f"{declined}: confirm with --yes")
         if not session.writable:  # the snapshot to go back to has to be in the log before any file changes
             raise ReadOnly(session.why_read_only)
         done, back = asyncio.run(_restore(session, snapshot, options.remove_created))
@@ -110,16 +108,16 @@ def run_restore(options: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(session: Session, seq: int | None) -> _Taken:
+def _chosen(session: Session, seq: int | None) -> Taken:
     found = _taken(session.events())
     if not found:
         raise WrongCall(f"session {session.id} has no snapshots")
     if seq is None:
         return found[-1]
-    for taken in found:
-        if taken.event.seq == seq:
-            return taken
-    some = ", ".join(str(taken.event.seq) for taken in found[-10:])
+    for event, snapshot in found:
+        if event.seq == seq:
+            return event, snapshot
+    some = ", ".join(str(event.seq) for event, _ in found[-10:])
     raise WrongCall(f"event {seq} of session {session.id} is no snapshot; expected one of {some}")
 
 
@@ -128,15 +126,6 @@ async def _restore(session: Session, snapshot: Snapshot, remove_created: bool) -
     before = await snapshots.present(snapshot, f"before restoring {snapshot.commit[:12]}")
     [event] = session.append(before)
     return await snapshots.restore(snapshot, before, remove_created=remove_created), event.seq
-
-
-def _confirm(yes: bool) -> None:
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise Refused("nothing was restored: confirm with --yes")
-    if not agrees("Restore?"):
-        raise Refused("nothing was restored")
 
 
 def _result(event: Event, snapshot: Snapshot, found: Difference | Restored) -> dict[str, Any]:

@@ -7,10 +7,9 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from workbench.cli.asking import agrees
+from workbench.cli.asking import NEEDS_YES, confirm
 from workbench.compaction.compactor import DIGEST
-from workbench.config.errors import Refused
-from workbench.config.text import counted, printable
+from workbench.config.text import counted
 from workbench.context.load import RECORDED
 from workbench.lab.kept import KeptRuns
 from workbench.lab.progress import ProgressLine
@@ -87,10 +86,7 @@ def _agree(orders: Sequence[_Order], outcomes: Sequence[TaskOutcome], options: a
     price = f"may cost {in_dollars(sum(known), 'about {}')}" if len(known) == len(costs) else "have no known price"
     who = " and ".join(models) if len(models) <= 2 else f"{len(models)} models"
     question = f"{counted(len(costs), 'summary', 'summaries')} by {who} {price}. Go on?"
-    if not sys.stdin.isatty():
-        raise Refused(f"{question} Say --yes where nobody can be asked")
-    if not agrees(printable(question)):
-        raise Refused("nothing was sent")
+    confirm(question, declined="nothing was sent", unasked=f"{question} {NEEDS_YES}")
 
 
 def _with(outcome: TaskOutcome, policy: int, fresh: TaskOutcome) -> TaskOutcome:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from textual import events
 from textual.content import Content
 from textual.message import Message
@@ -67,12 +69,11 @@ class QueuedMessages(Observing, Widget):
 
     queue = observed(lambda session: session.queue, layout=True)
 
+    @dataclass(eq=False)
     class OneWanted(Message):
         """The user wants to edit a queued message."""
 
-        def __init__(self, index: int) -> None:
-            super().__init__()
-            self.index = index
+        index: int
 
     def watch_queue(self, queue: tuple[str, ...]) -> None:
         """Hide the widget if nothing is queued."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from textual import events
@@ -64,27 +64,24 @@ class Composer(HistoryTextArea, inherit_bindings=False):
 
     BINDINGS: ClassVar[list[BindingType]] = [*_OWN, *_editing()]
 
+    @dataclass(eq=False)
     class Wants(Message):
         """The text at the cursor can be completed, or no longer can."""
 
-        def __init__(self, what: CompletionQuery | None) -> None:
-            super().__init__()
-            self.what = what
+        what: CompletionQuery | None
 
+    @dataclass(eq=False)
     class Choose(Message):
         """Choose another completion."""
 
-        def __init__(self, step: int) -> None:
-            super().__init__()
-            self.step = step
+        step: int
 
+    @dataclass(eq=False)
     class Take(Message):
         """Insert the chosen completion."""
 
-        def __init__(self, *, runs: bool = False) -> None:
-            """`runs`: run a command without arguments at once."""
-            super().__init__()
-            self.runs = runs
+        runs: bool = False
+        """Run a command without arguments at once."""
 
     class Leave(Message):
         """Move the focus to the next widget."""
@@ -95,12 +92,11 @@ class Composer(HistoryTextArea, inherit_bindings=False):
     class Back(Message):
         """Bring back the last queued message."""
 
+    @dataclass(eq=False)
     class ScrollPage(Message):
         """Scroll the transcript."""
 
-        def __init__(self, step: int) -> None:
-            super().__init__()
-            self.step = step
+        step: int
 
     draft_cost = observed(lambda session: session.draft_cost, repaint=False)
     refusal = observed(lambda session: session.refusal, repaint=False)

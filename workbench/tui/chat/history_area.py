@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from textual.message import Message
@@ -24,12 +25,11 @@ MOST_SEARCHED = 20_000
 class HistoryTextArea(Observing, RestingTextArea):
     """A text area that keeps the draft while it shows or edits an earlier message."""
 
+    @dataclass(eq=False)
     class PastWanted(Message):
         """A history search has started and needs the messages of other sessions, too."""
 
-        def __init__(self, search: HistorySearch) -> None:
-            super().__init__()
-            self.search = search
+        search: HistorySearch
 
     transcript = observed(lambda session: session.transcript, repaint=False)
     editing: var[ChatEntry | None] = var(None)

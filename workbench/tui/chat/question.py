@@ -8,6 +8,7 @@ before the question was visible, or that answered the previous question, is igno
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import inf
 from time import monotonic
 from typing import ClassVar
@@ -67,19 +68,17 @@ class QuestionBox(Observing, Vertical, can_focus=True):
         Binding("pagedown", "scroll_detail(1)", "scroll the details down", id="question.page-down", show=False),
     ]
 
+    @dataclass(eq=False)
     class StrayTyping(Message):
         """Typed text that was not meant for the question."""
 
-        def __init__(self, text: str) -> None:
-            super().__init__()
-            self.text = text
+        text: str
 
+    @dataclass(eq=False)
     class Done(Message):
         """The question is answered, or gone."""
 
-        def __init__(self, had_focus: bool) -> None:
-            super().__init__()
-            self.had_focus = had_focus
+        had_focus: bool
 
     question = observed(lambda session: session.question, repaint=False)
     draft: var[bool] = var(False)

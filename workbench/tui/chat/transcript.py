@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
@@ -36,12 +37,11 @@ class TranscriptView(Window, inherit_bindings=False):
     context = observed(lambda session: session.shown, repaint=False)
     followed_file = observed(lambda session: session.following, repaint=False)
 
+    @dataclass(eq=False)
     class EditAsked(Message):
         """The user wants to edit a message."""
 
-        def __init__(self, entry: ChatEntry) -> None:
-            super().__init__()
-            self.entry = entry
+        entry: ChatEntry
 
     def watch_context(self, old: ContextView | None, new: ContextView | None) -> None:
         """Scroll to the end of the selected request; a growing file does not scroll."""

@@ -7,6 +7,7 @@ offset follows from that: the lines in view stay where they are while guesses be
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 
 from textual import work
 from textual.content import Content
@@ -36,13 +37,12 @@ MARGIN = 2
 class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=False):
     """Shows part of the lines. Follows the end while it is in view; otherwise stays in place."""
 
+    @dataclass(eq=False)
     class Below(Message):
         """How many entries below the view the user has not seen."""
 
-        def __init__(self, count: int, coming: bool) -> None:
-            super().__init__()
-            self.count = count
-            self.coming = coming
+        count: int
+        coming: bool
 
     transcript = observed(lambda session: session.transcript, repaint=False)
     live = observed(lambda session: session.live, repaint=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from textual.binding import Binding, BindingType
@@ -30,12 +31,11 @@ class FactList(OptionList):
         Binding("o,enter", "look", "show its source in the context", id="facts.look"),
     ]
 
+    @dataclass(eq=False)
     class SourceWanted(Message):
         """Show the event that a fact came from."""
 
-        def __init__(self, seq: int) -> None:
-            super().__init__()
-            self.seq = seq
+        seq: int
 
     def __init__(self, title: str, *, choosing: bool = False) -> None:
         """`choosing`: the user can choose facts to put back into the summary."""

@@ -6,6 +6,7 @@ from array import array
 from asyncio import wrap_future
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -84,12 +85,11 @@ class RowList(Observing, Vertical):
     ask = query_one(InputLine)
     foot = query_one(FootLine)
 
+    @dataclass(eq=False)
     class Regrouped(Message):
         """The grouping has changed."""
 
-        def __init__(self, group: Grouping) -> None:
-            super().__init__()
-            self.group = group
+        group: Grouping
 
     def __init__(self, session: ObservableSession) -> None:
         super().__init__(session)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -62,12 +63,11 @@ class RowsView(Observing, VirtualList[Look]):
     start: var[int | None] = var(None)
     """The other end of the chosen range; None: only the row under the cursor."""
 
+    @dataclass(eq=False)
     class Moved(Message):
         """The cursor or the range has changed; `walked`: while the lines stayed the same."""
 
-        def __init__(self, walked: bool = False) -> None:
-            super().__init__()
-            self.walked = walked
+        walked: bool = False
 
     def __init__(self, session: ObservableSession) -> None:
         super().__init__(session)

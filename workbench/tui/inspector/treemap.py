@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from asyncio import wrap_future
+from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -56,13 +57,12 @@ class Treemap(Observing, Widget, can_focus=True):
     notice: reactive[str | None] = reactive(None)
     """A notice with priority over the title."""
 
+    @dataclass(eq=False)
     class Chosen(Message):
         """The cursor is on an item; `opened`: show its detail."""
 
-        def __init__(self, row: int, opened: bool = False) -> None:
-            super().__init__()
-            self.row = row
-            self.opened = opened
+        row: int
+        opened: bool = False
 
     def __init__(self, session: ObservableSession) -> None:
         super().__init__(session)

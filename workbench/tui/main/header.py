@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from textual import events
@@ -46,12 +47,11 @@ class Header(Observing, Widget):
     held: reactive[int] = reactive(0)
     """The number of other agents' requests that wait at a breakpoint."""
 
+    @dataclass(eq=False)
     class PaneClicked(Message):
         """A pane's name was clicked."""
 
-        def __init__(self, pane: PaneName) -> None:
-            super().__init__()
-            self.pane = pane
+        pane: PaneName
 
     class HeldClicked(Message):
         """The number of held requests was clicked."""

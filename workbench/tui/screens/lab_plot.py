@@ -204,12 +204,11 @@ class LabPlot(Widget):
 
     picture: reactive[LabPicture] = reactive(LabPicture())
 
+    @dataclass(eq=False)
     class Pointed(Message):
         """A request was clicked."""
 
-        def __init__(self, at: int) -> None:
-            super().__init__()
-            self.at = at
+        at: int
 
     def render(self) -> Content:
         return Content("\n").join(draw(self.picture, self.size.width, self.size.height))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from textual.content import Content
@@ -29,12 +30,11 @@ class Button(NamedTuple):
 class ButtonLine(WrappedLines):
     """A line of buttons. The containing screen has the key bindings; a click does the same."""
 
+    @dataclass(eq=False)
     class ButtonPressed(Message):
         """A button was clicked."""
 
-        def __init__(self, name: str) -> None:
-            super().__init__()
-            self.name = name
+        name: str
 
     buttons: reactive[tuple[Button, ...]] = reactive((), layout=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import on
@@ -10,13 +11,12 @@ from textual.message import Message
 from textual.widgets import Input
 
 
+@dataclass(eq=False)
 class _LineMessage(Message):
     """The text of the line, and its topic."""
 
-    def __init__(self, topic: str, text: str) -> None:
-        super().__init__()
-        self.topic = topic
-        self.text = text
+    topic: str
+    text: str
 
 
 class InputLine(Input):
