@@ -18,6 +18,7 @@ from workbench.config.ending import ending_by_signals
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.config.variables import clear_start_block
+from workbench.models.quiet import silence_libraries
 
 
 class _Version(argparse.Action):
@@ -33,6 +34,7 @@ class _Version(argparse.Action):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit code."""
     clear_start_block()
+    silence_libraries()
     _mend_streams()
     try:
         with ending_by_signals():

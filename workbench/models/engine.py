@@ -16,12 +16,12 @@ import os
 import socket
 import threading
 import time
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from workbench.config.errors import WorkbenchError
 from workbench.models.answer_streams import Answering
+from workbench.models.quiet import silence_if_wished
 
 _PACE = 0.004
 """Seconds between two wake-ups of the caller's loop; what comes alone is handed over at once."""
@@ -29,30 +29,27 @@ _IN_TIME = 0.005
 _MOMENT = 0.005
 """Seconds that the caller's loop has to fetch something, and that the engine's thread then waits for it."""
 
-_QUIET = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router", "litellm", "openai", "httpx", "httpcore", "aiohttp.client")
-
 
 def import_litellm() -> Any:
-    """litellm, and the only place that imports it: no network, no `.env` of parent folders, no telemetry, no output."""
-    os.environ.update(LITELLM_LOCAL_MODEL_COST_MAP="True", LITELLM_MODE="PRODUCTION")
-    for name in _QUIET:
-        logger = logging.getLogger(name)
-        logger.addHandler(logging.NullHandler())
-        logger.propagate = False
-        logger.setLevel(logging.CRITICAL + 1)
-    warnings.filterwarnings("ignore", module=r"(litellm|pydantic|openai|httpx|aiohttp)(\.|$)")
-    gc.disable()
-    try:
-        litellm = importlib.import_module("litellm")
-        importlib.import_module("workbench.models.http_guard").guard()
-    except ImportError as error:
-        raise WorkbenchError(f"litellm cannot be imported: expected it beside Workbench ({error})") from None
-    finally:
-        gc.enable()
-    for name in _QUIET:  # it sets levels and handlers of its own while it is imported
-        logger = logging.getLogger(name)
-        logger.handlers = [logging.NullHandler()]
-        logger.setLevel(logging.CRITICAL + 1)
+    """litellm, and the only place that imports it: no network, no `.env` of parent folders, no telemetry, no output.
+
+    Environment, loggers and the garbage collector are afterwards as they were: litellm reads variables while it is
+    imported, and gives handlers, levels and filters to its own loggers and to those of its dependencies. Its own
+    loggers stay silent, because what goes wrong is a `ModelFailure`. Those of its dependencies are the program's;
+    `quiet.silence_libraries` is for one that wants nothing of them on its terminal.
+
+    Two things are litellm's own doing and stay: three filters that hide what pydantic warns of in litellm's types, and,
+    from the first call on, `TIKTOKEN_CACHE_DIR` where it was not set, so that tiktoken finds litellm's files.
+    """
+    with _left_as_it_was(LITELLM_LOCAL_MODEL_COST_MAP="True", LITELLM_MODE="PRODUCTION"):
+        try:
+            litellm = importlib.import_module("litellm")
+            importlib.import_module("workbench.models.http_guard").guard_litellm()
+        except ImportError as error:
+            raise WorkbenchError(f"litellm cannot be imported: expected it next to Workbench ({error})") from None
+    for name in ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router"):
+        logging.getLogger(name).disabled = True
+    silence_if_wished()
     quiet: Any = litellm
     quiet.suppress_debug_info = True
     quiet.telemetry = False
@@ -60,9 +57,41 @@ def import_litellm() -> Any:
     quiet.drop_params = False  # a parameter that is dropped in silence would make the inspector lie
     for name in ("callbacks", "success_callback", "failure_callback", "input_callback", "service_callback"):
         setattr(quiet, name, [])
-    # What it loaded stays. Looking through it for garbage again and again would stop the screen for 0.2 s each time.
-    gc.freeze()
     return litellm
+
+
+@contextlib.contextmanager
+def _left_as_it_was(**variables: str) -> Iterator[None]:
+    """Import something under these variables of the environment, and put back what it changes in the process.
+
+    The garbage collector rests meanwhile: it would look through the growing heap again and again.
+    """
+    environment = dict(os.environ)
+    loggers = {logger: _settings_of(logger) for logger in _all_loggers()}
+    collecting = gc.isenabled()
+    os.environ.update(variables)
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+        for name in os.environ.keys() - environment.keys():
+            del os.environ[name]
+        os.environ.update(environment)
+        for logger in _all_loggers():
+            level, logger.propagate, handlers, filters = loggers.get(logger, (logging.NOTSET, True, [], []))
+            logger.setLevel(level)
+            logger.handlers[:], logger.filters[:] = handlers, filters
+
+
+def _all_loggers() -> list[logging.Logger]:
+    named = logging.Logger.manager.loggerDict.values()
+    return [logging.getLogger(), *(each for each in list(named) if isinstance(each, logging.Logger))]
+
+
+def _settings_of(logger: logging.Logger) -> tuple[int, bool, list[logging.Handler], list[Any]]:
+    return logger.level, logger.propagate, list(logger.handlers), list(logger.filters)
 
 
 LAST_STEP = 15.0
@@ -124,7 +153,6 @@ class Engine:
         with contextlib.suppress(Exception):
             async for _ in await litellm.acompletion(**common, mock_response="warm", api_key="none"):
                 pass
-        gc.freeze()
 
 
 _lock = threading.Lock()

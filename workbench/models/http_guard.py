@@ -1,14 +1,16 @@
-"""What a server may do to us: every answer that comes through httpx, litellm's answers too, passes here.
+"""What a server may do to us: every answer to a client of ours, litellm's among them, passes here.
 
-A request, and the key in it, stays with the server it was meant for; and an answer has an end, in bytes. Imported where
-httpx is needed anyway: it takes a tenth of a second.
+A request, and the key in it, stays with the server it was meant for; and an answer has an end, in bytes. Other clients
+of the process are as httpx made them. Imported where httpx is needed anyway: it takes a tenth of a second.
 """
 
 from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial, wraps
+from importlib import import_module
 from typing import Any
 
 import httpx
@@ -26,27 +28,69 @@ _LINE = 32
 _PIECE = 64 * 2**10
 """Bytes that are unpacked at a time."""
 
-_send = httpx.AsyncClient.send
+
+class GuardedClient(httpx.AsyncClient):
+    """A client that keeps to the rules."""
+
+    async def send(self, request: httpx.Request, **how: Any) -> httpx.Response:
+        """Send a request; the answer stays within its limits."""
+        return await _send_guarded(self, request, **how)
 
 
-def guard() -> None:
-    """Have every client of this process keep to the rules; a second time does nothing."""
-    httpx.AsyncClient.send = _guarded  # type: ignore[method-assign]
+def guard_client(client: httpx.AsyncClient) -> httpx.AsyncClient:
+    """Have a client that another library made keep to the rules; the same client comes back."""
+    if not isinstance(client, GuardedClient):
+        client.send = partial(_send_guarded, client)  # type: ignore[method-assign]  # of this one client
+    return client
 
 
-async def _guarded(
-    self: httpx.AsyncClient,
+def guard_litellm() -> None:
+    """Have the clients that litellm makes from now on keep to the rules.
+
+    litellm takes no client that serves all providers: `aclient_session` is for OpenAI's dialect alone, and the argument
+    `client` is another class for each provider. So the three places where its completions get their clients hand out
+    guarded ones. They are litellm's own; nothing of httpx or openai changes.
+    """
+    handler = import_module("litellm.llms.custom_httpx.http_handler").AsyncHTTPHandler
+    openai_like = import_module("litellm.llms.openai.common_utils").BaseOpenAILLM
+    text_completions: Any = import_module("litellm.llms.openai.completion.handler")
+    if getattr(handler.create_client, "__wrapped__", None) is None:
+        handler.create_client = _making_guarded(handler.create_client)
+        openai_like._get_async_http_client = staticmethod(_making_guarded(openai_like._get_async_http_client))
+        text_completions.AsyncOpenAI = _guarded_openai(text_completions.AsyncOpenAI)
+
+
+def _making_guarded(make: Callable[..., httpx.AsyncClient]) -> Callable[..., httpx.AsyncClient]:
+    @wraps(make)
+    def made(*given: Any, **named: Any) -> httpx.AsyncClient:
+        return guard_client(make(*given, **named))
+
+    return made
+
+
+def _guarded_openai(base: Any) -> Any:
+    """OpenAI's client, for the one place where litellm lets it make its own connections."""
+
+    class GuardedOpenAI(base):  # type: ignore[misc]  # openai is imported late
+        def __init__(self, **named: Any) -> None:
+            super().__init__(**named)
+            guard_client(self._client)
+
+    return GuardedOpenAI
+
+
+async def _send_guarded(
+    client: httpx.AsyncClient,
     request: httpx.Request,
     *,
     stream: bool = False,
     auth: Any = httpx.USE_CLIENT_DEFAULT,
     follow_redirects: Any = httpx.USE_CLIENT_DEFAULT,
 ) -> httpx.Response:
-    """Takes the place of httpx's own `send`."""
-    follow = self.follow_redirects if follow_redirects is httpx.USE_CLIENT_DEFAULT else bool(follow_redirects)
+    follow = client.follow_redirects if follow_redirects is httpx.USE_CLIENT_DEFAULT else bool(follow_redirects)
     for _ in range(MOST_REDIRECTS + 1):
         request.headers["accept-encoding"] = "gzip"
-        response = await _answer(self, request, auth)
+        response = await _answer(client, request, auth)
         if not follow or response.next_request is None:
             break
         await response.aclose()
@@ -62,7 +106,7 @@ async def _guarded(
 async def _answer(client: httpx.AsyncClient, request: httpx.Request, auth: Any) -> httpx.Response:
     """The beginning of an answer; what is no HTTP, or has no end before its body, is refused by name."""
     try:
-        return await _send(client, request, stream=True, auth=auth, follow_redirects=False)
+        return await httpx.AsyncClient.send(client, request, stream=True, auth=auth, follow_redirects=False)
     except httpx.RequestError as error:
         cause, said = error.__cause__, str(error)
         if type(cause).__name__ == "ClientResponseError":  # aiohttp's, under litellm's transport

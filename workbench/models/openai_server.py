@@ -16,8 +16,8 @@ _END = "[DONE]"
 
 async def ask_server(endpoint: Endpoint, call: Json) -> AsyncGenerator[Json, None]:
     """The chunks of its answer. Closing the generator closes the connection."""
-    import_module("workbench.models.http_guard").guard()
     httpx = import_module("httpx")  # late: a tenth of a second, for this model only
+    client_of = import_module("workbench.models.http_guard").GuardedClient
     headers = {"authorization": f"Bearer {endpoint.api_key or NO_KEY}", "content-type": "application/json"}
     body = json.dumps(
         {**call, "model": endpoint.model or call["model"]}
@@ -26,7 +26,7 @@ async def ask_server(endpoint: Endpoint, call: Json) -> AsyncGenerator[Json, Non
     try:
         # Neither proxies from the environment nor certificates nor a clock: this is loopback, and the caller has one.
         async with (
-            httpx.AsyncClient(trust_env=False, verify=False, timeout=None) as client,
+            client_of(trust_env=False, verify=False, timeout=None) as client,
             client.stream("POST", f"{endpoint.api_base}/chat/completions", content=body, headers=headers) as answer,
         ):
             if answer.is_error:

@@ -16,6 +16,7 @@ from typing import Any
 from workbench.config.background import background, in_background
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.config.folders import shown_folder, work_folder
+from workbench.config.garbage import keep_what_is_loaded
 from workbench.log.events import Event
 from workbench.models.catalogue import is_built_in
 from workbench.models.gateway import Gateway
@@ -213,7 +214,11 @@ class CurrentSession:
         """
         self.start_side_task(self._look_for_key(opened))
         if self._warm and opened.session is not None and not is_built_in(opened.setup.model):
-            self.start_side_task(Gateway().warm())
+            self.start_side_task(self._warm_up())
+
+    async def _warm_up(self) -> None:
+        await Gateway().warm()
+        keep_what_is_loaded()
 
     async def _look_for_key(self, opened: OpenSession) -> None:
         """The system's key store may take its time, so nobody waits for it."""

@@ -86,7 +86,7 @@ class SessionModel(ObservableSession):
         """Calls that have not ended; in the screen's thread."""
         self._closed = False
         self._waiting: list[asyncio.Future[None]] = []
-        """Whoever waits until nothing goes on; in the screen's thread."""
+        """Those who wait until nothing goes on; in the screen's thread."""
 
     def call_session(self, method: SessionMethod[P, T], /, *args: P.args, **named: P.kwargs) -> StartedCall[T]:
         """Start a method of the session in its thread. Called in the screen's thread; once closed, nothing starts."""

@@ -56,18 +56,13 @@ Ask = Callable[..., Awaitable[Json]]
 async def discover(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) -> tuple[LocalServer, ...]:
     """The servers that answer, all asked at once; empty as well where httpx, which comes with litellm, is missing."""
     try:
-        http = await in_background(_import_httpx)  # a tenth of a second, kept off the event loop
+        guard = await in_background(import_module, "workbench.models.http_guard")  # a tenth of a second for httpx
     except ImportError:
         return ()
     # Neither proxies from the environment nor certificates: this is loopback.
-    async with http.AsyncClient(trust_env=False, verify=False, timeout=timeout) as client:
+    async with guard.GuardedClient(trust_env=False, verify=False, timeout=timeout) as client:
         found = await asyncio.gather(*(_look(client, kind, port, timeout) for kind, port in ports.items()))
     return tuple(server for server in found if server is not None)
-
-
-def _import_httpx() -> Any:
-    import_module("workbench.models.http_guard").guard()
-    return import_module("httpx")
 
 
 async def _look(client: httpx.AsyncClient, kind: Kind, port: int, timeout: float) -> LocalServer | None:

@@ -15,7 +15,7 @@ UNASKED: tuple[Which, ...] = ("redo", "all")
 async def undo(host: Host, which: Which, seq: int | None = None) -> None:
     """Undo, or redo; raises Refused if there is nothing to undo. A file becomes a session first, after a question."""
     asked = await host.from_session(partial(question_before, which=which, seq=seq))
-    if host.model.state.read_only and not await host.make_writable():
+    if not await host.make_writable():
         return
     if asked is not None and which not in UNASKED:
         title, work = f"undo compaction #{asked.seq}", partial(host.in_background, asked.effect)

@@ -12,6 +12,7 @@ from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.getters import query_one
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
@@ -65,13 +66,19 @@ class RequestHead(Widget):
     """The title, and whether the request can be sent."""
 
     form: reactive[str] = reactive("JSON")
-    shown: reactive[ContextView | None] = reactive(None)
+
+    def __init__(self, shown: ContextView) -> None:
+        super().__init__()
+        self._shown = shown
+
+    def show_request(self, shown: ContextView) -> None:
+        """Show another request."""
+        self._shown = shown
+        self.refresh()
 
     def render(self) -> Content:
         """Two lines: the form with its key, and the verdict."""
-        shown, width = self.shown, self.size.width
-        if shown is None:
-            return Content()
+        shown, width = self._shown, self.size.width
         other = "curl" if self.form == "JSON" else "JSON"
         first = joined(
             [
@@ -122,21 +129,22 @@ class RequestScreen(Observing, TextScreen):
     ]
 
     form: var[str] = var("JSON")
-    shown: var[ContextView | None] = var(None)
-    place = observed(lambda session: session.shown and session.shown.at, repaint=False)
+    shown = observed(lambda session: session.shown, repaint=False)
+    head = query_one(RequestHead)
 
-    def __init__(self, session: ObservableSession, shown: ContextView) -> None:
+    def __init__(self, session: ObservableSession, request: ContextView) -> None:
         super().__init__(session)
-        self.set_reactive(RequestScreen.shown, shown)
+        self._request = request
 
     def compose(self) -> ComposeResult:
-        yield RequestHead().data_bind(RequestScreen.form, RequestScreen.shown)
+        yield RequestHead(self._request).data_bind(RequestScreen.form)
         yield TextReader()
 
-    def watch_place(self, before: int | None, after: int | None) -> None:
-        """The step has arrived."""
-        if before != after:
-            self.shown = self.session.state.shown or self.shown
+    def watch_shown(self, _: ContextView | None, shown: ContextView | None) -> None:
+        """Show the request of a step that was on its way when the screen opened."""
+        if shown is not None and shown.at != self._request.at:
+            self._request = shown
+            self.head.show_request(shown)
             self._fill()
 
     def action_form(self) -> None:
@@ -152,8 +160,7 @@ class RequestScreen(Observing, TextScreen):
     async def _save(self, form: str) -> None:
         from workbench.session.reports import write_new  # late: it imports what a turn needs
 
-        shown = self.shown
-        assert shown is not None
+        shown = self._request
         number = "next" if shown.at is None else str(shown.at + 1)
         name = f"request-{number}.{'sh' if form == 'curl' else 'json'}"
         about = f"A new file for the request as {form}. The key is not in it."
@@ -169,6 +176,5 @@ class RequestScreen(Observing, TextScreen):
                 self.notify(f"{written:,} bytes written to {path}", markup=False)
 
     def _fill(self) -> None:
-        assert self.shown is not None
-        plan = self.shown.plan
+        plan = self._request.plan
         self.reader.show(partial(_page, plan, self.form), plan.totals.tokens * CHARS_PER_TOKEN)
