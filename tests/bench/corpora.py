@@ -17,8 +17,8 @@ import psutil
 
 from bench.harness import Row, Scale, absolute, beside, faster, rounds, wall
 from bench.labs import made_events
-from workbench.lab.running import LabWorkers
-from workbench.lab.tasks import LabPolicy, LabTask, all_policies
+from workbench.lab.running.tasks import LabPolicy, LabTask, all_policies
+from workbench.lab.running.workers import LabWorkers
 from workbench.log.codec import encode
 
 CHARACTERS = 20_000

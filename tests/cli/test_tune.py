@@ -24,7 +24,7 @@ import pytest
 from support.talk import words
 from workbench.cli.main import main
 from workbench.context.load import describe, load_policy
-from workbench.lab.tuning import TuneCorpus, TuneSession
+from workbench.lab.tuning.tune_corpus import TuneCorpus, TuneSession
 
 pytestmark = pytest.mark.xdist_group("optuna")
 
@@ -287,7 +287,7 @@ def test_without_the_extra_one_is_told_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     real = importlib.util.find_spec
-    monkeypatch.setattr("workbench.lab.search.find_spec", lambda name: None if name == "optuna" else real(name))
+    monkeypatch.setattr("workbench.lab.tuning.search.find_spec", lambda name: None if name == "optuna" else real(name))
     assert tune("not-there.json") == 2
     assert "pip install 'workbench[tune]'" in capsys.readouterr().err
 

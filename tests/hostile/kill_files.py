@@ -18,8 +18,8 @@ from workbench.config.paths import config_dir
 from workbench.config.settings import load_settings
 from workbench.context import policy_files
 from workbench.context.load import load_policy
-from workbench.lab.kept import KeptRuns
-from workbench.lab.tasks import LabPolicy, LabTask
+from workbench.lab.running.kept_runs import KeptRuns
+from workbench.lab.running.tasks import LabPolicy, LabTask
 from workbench.log.codec import decode
 from workbench.log.events import UserMessage
 from workbench.log.store import Store

@@ -30,15 +30,15 @@ from workbench.cli.summaries import summarised
 from workbench.config.errors import WrongCall
 from workbench.config.text import counted, line_width, print_json
 from workbench.context.load import RECORDED
-from workbench.lab.corpus import corpus
-from workbench.lab.kept import KeptRuns
 from workbench.lab.pages import page
 from workbench.lab.parquet import write_parquet
-from workbench.lab.progress import ProgressLine, saying
 from workbench.lab.reports import as_csv, as_json, lines
 from workbench.lab.result_files import ResultFile
-from workbench.lab.running import run_all
-from workbench.lab.tasks import LabPolicy, LabTask, TaskOutcome, all_policies
+from workbench.lab.running.corpus import corpus
+from workbench.lab.running.kept_runs import KeptRuns
+from workbench.lab.running.progress import ProgressLine, saying
+from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome, all_policies
+from workbench.lab.running.workers import run_all
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 

@@ -12,12 +12,12 @@ from workbench.compaction.compactor import DIGEST
 from workbench.config.errors import Refused
 from workbench.config.text import counted, printable
 from workbench.context.load import RECORDED
-from workbench.lab.kept import KeptRuns
-from workbench.lab.progress import ProgressLine
-from workbench.lab.running import run_all
-from workbench.lab.tasks import LabTask, TaskOutcome
+from workbench.lab.running.kept_runs import KeptRuns
+from workbench.lab.running.progress import ProgressLine
+from workbench.lab.running.tasks import LabTask, TaskOutcome
+from workbench.lab.running.workers import run_all
 from workbench.lab.values import PolicyRun
-from workbench.lab.waste_reports import in_dollars
+from workbench.lab.waste.output import in_dollars
 from workbench.models.catalogue import REHEARSAL
 from workbench.sources.services import Services
 

@@ -26,16 +26,24 @@ from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.output_files import STANDARD, OutputFile
 from workbench.config.text import counted, line_width, print_json, printable
 from workbench.context.load import DEFAULT, PRESETS, RECORDED, describe, load_policy
-from workbench.lab.corpus import corpus
-from workbench.lab.kept import KeptRuns
-from workbench.lab.knob_ranges import ranges
-from workbench.lab.objective import DEFAULT_OBJECTIVE, Objective, parse_objective
-from workbench.lab.progress import ProgressLine
-from workbench.lab.running import LabWorkers, cores
-from workbench.lab.search import AT_ONCE, Figures, KnobSearch, Tried, best, optuna_is_there
-from workbench.lab.tasks import LabTask
-from workbench.lab.tuning import PRESET_POLICIES, TuneCorpus, TuneParts, TuneResult, TuneSession, result, split
-from workbench.lab.tuning_report import TuningReport
+from workbench.lab.running.corpus import corpus
+from workbench.lab.running.kept_runs import KeptRuns
+from workbench.lab.running.progress import ProgressLine
+from workbench.lab.running.tasks import LabTask
+from workbench.lab.running.workers import LabWorkers, cores
+from workbench.lab.tuning.knob_ranges import ranges
+from workbench.lab.tuning.objective import DEFAULT_OBJECTIVE, Objective, parse_objective
+from workbench.lab.tuning.report import TuningReport
+from workbench.lab.tuning.search import AT_ONCE, Figures, KnobSearch, Tried, best, optuna_is_there
+from workbench.lab.tuning.tune_corpus import (
+    PRESET_POLICIES,
+    TuneCorpus,
+    TuneParts,
+    TuneResult,
+    TuneSession,
+    result,
+    split,
+)
 from workbench.sources.services import Services
 
 

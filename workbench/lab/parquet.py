@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import IO, Any
 
-from workbench.lab.fetching import needed
+from workbench.lab.optional_packages import import_extra
 from workbench.lab.reports import FIGURES, figures
 from workbench.lab.values import LabPoint, SourceRun
 
@@ -15,7 +15,7 @@ _FRACTIONS = frozenset({"misses_per_100", "cost"})
 
 def load_parquet() -> tuple[Any, Any]:
     """The packages of the extra `cluster` that write it; raises WrongCall where they are missing."""
-    return needed("pyarrow", "--parquet"), needed("pyarrow.parquet", "--parquet")
+    return import_extra("pyarrow", "--parquet"), import_extra("pyarrow.parquet", "--parquet")
 
 
 def write_parquet(sources: Sequence[SourceRun], file: IO[bytes]) -> None:

@@ -13,8 +13,8 @@ from workbench.compaction.compactor import DIGEST
 from workbench.config.text import counted, printable, table
 from workbench.context.load import RECORDED
 from workbench.lab.values import ABOUT_MISSED, MISSED_IN_100, WHAT_COSTS, PolicyRun, SourceRun
-from workbench.lab.waste_costs import WasteReport
-from workbench.lab.waste_reports import together, waste_json, waste_lines
+from workbench.lab.waste.costs import WasteReport
+from workbench.lab.waste.output import together, waste_json, waste_lines
 
 FIGURES = (
     "policy",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.compaction.values import FactKind
-from workbench.lab.waste_costs import WasteReport
+from workbench.lab.waste.costs import WasteReport
 
 MISSED_IN_100 = "missed in 100"
 """The heading of a figure, wherever it is shown."""

@@ -13,7 +13,7 @@ from tui.recorded.long_run import as_file, run
 from tui.screens.lab_sample import FACT, READS, choose, lab_of, replay, row, told
 from tui.screens.looking import listed, look, seen, values
 from workbench.context.load import RECORDED
-from workbench.lab.replay import LabSource
+from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.values import PolicyRun
 from workbench.log.events import (
     AssistantMessage,

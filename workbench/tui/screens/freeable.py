@@ -14,9 +14,9 @@ from workbench.context.items import SIGNS, Item
 from workbench.context.plan import ContextPlan
 from workbench.context.tool_lines import item_line
 from workbench.lab.caching import CacheUse, price
-from workbench.lab.replay import LabSource
-from workbench.lab.waste_costs import CarriedWaste, WasteReport
-from workbench.lab.waste_reports import in_dollars, what
+from workbench.lab.replay.lab_source import LabSource
+from workbench.lab.waste.costs import CarriedWaste, WasteReport
+from workbench.lab.waste.output import in_dollars, what
 from workbench.log.events import Event, OverrideAction, SlotContent, SystemMessage
 from workbench.models.catalogue import ModelInfo
 from workbench.session.open_session import OpenSession

@@ -17,7 +17,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.text import counted
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
-from workbench.lab.replay import LabSource
+from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.values import MISSED_IN_100, PolicyRun
 from workbench.sources.source import as_source
 from workbench.tui.screens.lab_knobs import LabKnobs, effect, title, turned_by

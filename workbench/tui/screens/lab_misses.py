@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from workbench.config.text import counted, printable
-from workbench.lab.needs import said_by
+from workbench.lab.replay.needs import said_by
 from workbench.lab.values import Miss, PolicyRun
 from workbench.log.events import Event
 from workbench.tui.screens.text_blocks import blocks, pairs
