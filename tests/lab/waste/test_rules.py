@@ -101,6 +101,7 @@ def test_a_file_that_was_edited_is_still_needed_until_it_is_read_again() -> None
     "later",
     [
         read(EDITED[:300] + "\n[... 20 lines truncated ...]"),
+        read(EDITED + "\n[... 20 lines truncated ...]"),
         read("File unchanged since last read. The content from the earlier result is still current."),
         read(EDITED, offset=1, limit=40),
         call("Write", "added", file_path="/src/app.py", content="more", mode="append"),
@@ -108,10 +109,26 @@ def test_a_file_that_was_edited_is_still_needed_until_it_is_read_again() -> None
         call("Write", "Error: EACCES: permission denied", file_path="/src/app.py", content="new"),
         call("Write", "[Errno 13] Permission denied: '/src/app.py'", file_path="/src/app.py", content="new"),
     ],
-    ids=["cut", "refers back", "only some lines", "appended", "failed", "failed without a mark", "errno"],
+    ids=[
+        "cut",
+        "cut near its end",
+        "refers back",
+        "only some lines",
+        "appended",
+        "failed",
+        "failed without a mark",
+        "errno",
+    ],
 )
 def test_what_does_not_hold_the_whole_file_takes_the_place_of_nothing(later: list[Body]) -> None:
     assert found(read(FILE), later) == []
+
+
+@pytest.mark.parametrize(("same", "is_newer"), [(40, True), (20, True), (19, False), (0, False)])
+def test_a_file_read_again_is_the_same_file_if_half_of_its_lines_are_left(same: int, is_newer: bool) -> None:
+    later = "\n".join([*FILE.splitlines()[:same], *(f"another {at}" for at in range(40 - same)), "one more"])
+    expected = [("repeated" if same == 40 else "overwritten", 3, 5)] if is_newer else []
+    assert told(found(read(FILE), read(later))) == expected
 
 
 def todos(*done: str, **more: Any) -> list[Body]:

@@ -155,7 +155,6 @@ class TuningReport:
     def as_json(self) -> dict[str, Any]:
         """Everything but what was tried and is neither a preset nor on the front."""
         found = self._found
-        shown = [each for each in found.tried if each.is_preset or each in self._front]
         return {
             "objective": self._objective.text,
             "seed": self._seed,
@@ -164,7 +163,7 @@ class TuningReport:
             "training": _part_json(found.parts.training),
             "held_out": _part_json(found.parts.held_out),
             "front": {"spent": found.parts.spent, "policies": [self._tried_json(each) for each in self._front]},
-            "presets": [self._tried_json(each) for each in shown if each.is_preset],
+            "presets": [self._tried_json(each) for each in found.tried if each.is_preset],
             "best": self._tried_json(found.chosen)
             | {"extends": found.extends, "knobs": {name: _plain(value) for name, value in found.knobs.items()}},
             "compared": [
