@@ -50,7 +50,7 @@ def _replayed(tasks: list[LabTask], started: list[float], jobs: int, cluster: st
 
 
 def _done(workers: LabWorkers, tasks: list[LabTask]) -> None:
-    errors = [outcome.error for outcome in workers.run(tasks) if outcome.error]
+    errors = [outcome.error for outcome in workers.run_tasks(tasks) if outcome.error]
     assert not errors, errors[0]
 
 

@@ -65,7 +65,7 @@ def _under_all(events: list[Event]) -> float:
         def work() -> None:
             lab = LabSource(services, Options(), source)
             for policy in all_policies():
-                lab.run(policy)
+                lab.run_policy(policy)
 
         return timed(work)
 

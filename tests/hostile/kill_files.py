@@ -115,7 +115,9 @@ def check_results(place: Place, heard: list[str]) -> None:
         for line in heard:
             _, _, policy, number = line.split()
             talk = str(_talk(place.folder, int(number)))
-            assert kept.missing(LabTask(talk, (LabPolicy(policy),), waste=True)) == 0, "what was found out is not kept"
+            assert kept.policies_left(LabTask(talk, (LabPolicy(policy),), waste=True)) == 0, (
+                "what was found out is not kept"
+            )
 
 
 def tuning(place: Place, say: Say) -> None:

@@ -75,7 +75,7 @@ def test_pieces_of_anthropic_are_the_whole(
 
 def test_the_finished_items_of_openai_responses_are_the_output() -> None:
     one, other = ({"type": "message", "id": name} for name in ("a", "b"))
-    events = [
+    events: list[dict[str, Any]] = [
         {"type": "response.created", "response": {"id": "r", "output": []}},
         {"type": "response.output_item.added", "item": {**one, "status": "in_progress"}},
         {"type": "response.output_item.done", "item": one},

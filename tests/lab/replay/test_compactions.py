@@ -45,14 +45,14 @@ def sessions(draw: st.DrawFn) -> list[Body]:
 
 def _replayed(events: list[Event], policy: str, knobs: tuple[str, ...]) -> PolicyRun:
     with Services() as services:
-        return LabSource(services, Options(window=3_000), as_source("made", events)).run(policy, knobs)
+        return LabSource(services, Options(window=3_000), as_source("made", events)).run_policy(policy, knobs)
 
 
 @given(sessions(), st.sampled_from(COMPACTING), st.sampled_from(KNOBS))
 def test_what_is_forgotten_is_never_needed_again(bodies: list[Body], policy: str, knobs: tuple[str, ...]) -> None:
     events = number(bodies)
     made = _replayed(events, policy, knobs)
-    with patch.object(LabLog, "forget", lambda _: None):
+    with patch.object(LabLog, "forget_summarised", lambda _: None):
         assert made == _replayed(events, policy, knobs)
 
 
@@ -66,13 +66,13 @@ def test_a_long_session_is_forgotten_but_for_its_end(policy: str) -> None:
             AssistantMessage("done", f"d{turn}"),
         ]
     lengths: list[int] = []
-    forget = LabLog.forget
+    forget = LabLog.forget_summarised
 
     def noting(log: LabLog) -> None:
         forget(log)
         lengths.append(len(log.planner.events))
 
-    with patch.object(LabLog, "forget", noting):
+    with patch.object(LabLog, "forget_summarised", noting):
         made = _replayed(number(bodies), policy, ())
     assert len(made.compactions) >= 4
     assert max(lengths) < len(bodies) / 3

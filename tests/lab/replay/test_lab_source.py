@@ -39,7 +39,7 @@ def source(bodies: Sequence[Body], window: int = 0) -> LabSource:
 
 
 def run(bodies: Sequence[Body], policy: str, *knobs: str, window: int = 0) -> PolicyRun:
-    return source(bodies, window).run(policy, knobs)
+    return source(bodies, window).run_policy(policy, knobs)
 
 
 def told(made: PolicyRun) -> list[tuple[str, int, int]]:
@@ -68,7 +68,7 @@ def test_a_replay_is_what_planning_every_prefix_from_scratch_is(
         bodies += [*part, *([UserMessage("more")] if new_turns else [])]
     lab = source(bodies, 4_000)
     knobs = ("masking.keep_first=0", "masking.keep_last=1", "compaction.mode=off")
-    made, setup = lab.run(policy, knobs), lab.setup(policy, knobs)
+    made, setup = lab.run_policy(policy, knobs), lab.setup(policy, knobs)
     events = lab.without_decisions
     scratch = [setup.plan([each for each in events if each.seq <= mark.upto]) for mark in lab.marks]
     assert [point.tokens for point in made.points] == [plan.size for plan in scratch]
@@ -87,16 +87,18 @@ def test_any_request_of_a_replay_can_be_planned_alone(policy: str) -> None:
             AssistantMessage("done", f"d{turn}"),
         ]
     lab = source(bodies, 8_000)
-    made = lab.run(policy)
+    made = lab.run_policy(policy)
     assert policy == RECORDED or policy == "layers" or made.compactions, "some are behind a compaction"
-    assert [lab.plan(point.request, policy).size for point in made.points] == [point.tokens for point in made.points]
+    assert [lab.plan_request(point.request, policy).size for point in made.points] == [
+        point.tokens for point in made.points
+    ]
 
 
 def test_who_does_not_wait_any_more_can_have_it_stopped() -> None:
     lab = source([UserMessage("go"), AssistantMessage("done")])
     lab.stopped = True
     with pytest.raises(Refused):
-        lab.run("workbench")
+        lab.run_policy("workbench")
 
 
 @pytest.mark.parametrize("policy", all_policies())
@@ -205,7 +207,7 @@ def test_what_is_missed_is_what_looking_at_every_row_of_every_request_tells(
         "history.max_tokens=60",
     )
     lab = source(bodies, 3_000)
-    made, setup, events = lab.run(policy, knobs), lab.setup(policy, knobs), lab.without_decisions
+    made, setup, events = lab.run_policy(policy, knobs), lab.setup(policy, knobs), lab.without_decisions
     expected = []
     for nth, (mark, following) in enumerate(pairwise([*lab.marks, None]), 1):
         assert mark is not None

@@ -65,7 +65,7 @@ def test_a_long_request_costs_what_long_ones_cost() -> None:
     bodies: list[Body] = [Setting("model", "gpt-5.4"), UserMessage("go")]
     for at, prompt in enumerate((200_000, 300_000)):
         bodies += [AssistantMessage("done", f"a{at}"), Usage("gpt-5.4", 0, prompt=prompt, completion=100)]
-    made = LabSource(Services(), Options(), as_source("made", number(bodies))).run(RECORDED)
+    made = LabSource(Services(), Options(), as_source("made", number(bodies))).run_policy(RECORDED)
     assert made.cost == pytest.approx(200_000 * 2.5e-6 + 100 * 15e-6 + 300_000 * 5e-6 + 100 * 22.5e-6)
 
 
@@ -83,7 +83,7 @@ def idle(hour: bool) -> list[Event]:
 @pytest.mark.parametrize(("hour", "price"), [(False, 6.25e-6), (True, 10e-6)])
 def test_an_agent_that_has_its_cache_kept_for_an_hour_has_so_under_every_policy(hour: bool, price: float) -> None:
     lab = LabSource(Services(), Options(), as_source("made", idle(hour)))
-    sent, made = lab.run(RECORDED), lab.run("confirm")
+    sent, made = lab.run_policy(RECORDED), lab.run_policy("confirm")
     said = sum(answer.tokens for answer in lab.answers) * 25e-6
     assert sent.cost == pytest.approx(3_000 * 0.5e-6 + 5_000 * price + said)
     first, second = made.points

@@ -26,7 +26,7 @@ SAID: tuple[Body, ...] = (
 
 def run(policy: str, *bodies: Body) -> PolicyRun:
     events = number([*bodies, Setting(RECORDED, "test")])
-    return LabSource(Services(), Options(), as_source("made", events)).run(policy)
+    return LabSource(Services(), Options(), as_source("made", events)).run_policy(policy)
 
 
 def undone(*decisions: Override) -> frozenset[int]:

@@ -30,7 +30,7 @@ def answered(reports: Sequence[tuple[str, int | None]]) -> list[Body]:
 
 
 def tokens(source: LabSource, policy: str) -> list[int]:
-    return [point.tokens for point in source.run(policy).points]
+    return [point.tokens for point in source.run_policy(policy).points]
 
 
 def test_what_is_billed_and_in_no_file_may_grow_and_shrink() -> None:
@@ -46,7 +46,7 @@ def test_where_the_provider_counts_fewer_tokens_than_we_do_so_does_every_policy(
     source = lab(*answered([*(("gpt-4o", size) for size in reported), ("gpt-4o", None)]))
     assert tokens(source, policy)[:3] == reported
     assert source.unattributed[3].share < 0.95
-    assert [source.plan(at, policy).size for at in (1, 2, 3, 4)] == tokens(source, policy)
+    assert [source.plan_request(at, policy).size for at in (1, 2, 3, 4)] == tokens(source, policy)
 
 
 def test_a_request_without_a_report_has_what_the_one_before_had() -> None:
@@ -63,24 +63,24 @@ def test_each_model_of_a_session_has_its_own() -> None:
 
 def test_what_was_planned_at_a_request_has_it_too() -> None:
     source = lab(*answered([("gpt-4o", size) for size in (9_000, 16_000, 12_000)]))
-    assert [source.plan(at, "confirm").size for at in (1, 2, 3)] == [9_000, 16_000, 12_000]
+    assert [source.plan_request(at, "confirm").size for at in (1, 2, 3)] == [9_000, 16_000, 12_000]
 
 
 def test_whether_a_request_fits_is_told_by_what_it_has_at_that_time() -> None:
     source = lab(*answered([("gpt-4o", size) for size in (9_000, 127_900, 9_000)]))
-    assert [point.fits for point in source.run("confirm").points] == [True, False, True]
+    assert [point.fits for point in source.run_policy("confirm").points] == [True, False, True]
 
 
 def test_another_models_cache_has_nothing_of_a_request() -> None:
     reports = [("claude-opus-4-5", 30_000), ("gpt-4o", 30_500), ("gpt-4o", 31_000)]
-    read = [point.cache_read for point in lab(*answered(reports)).run("confirm").points]
+    read = [point.cache_read for point in lab(*answered(reports)).run_policy("confirm").points]
     assert read[1] == 0
     assert read[2] > 29_000
-    assert lab(*answered(reports), options=Options(model="gpt-4o")).run("confirm").points[1].cache_read > 29_000
+    assert lab(*answered(reports), options=Options(model="gpt-4o")).run_policy("confirm").points[1].cache_read > 29_000
 
 
 def test_no_more_is_read_from_the_cache_than_the_request_before_had() -> None:
-    made = lab(*answered([("gpt-4o", 9_000), ("gpt-4o", 30_000)])).run("confirm")
+    made = lab(*answered([("gpt-4o", 9_000), ("gpt-4o", 30_000)])).run_policy("confirm")
     assert 8_000 < made.points[1].cache_read <= 9_000
 
 
@@ -90,5 +90,5 @@ def test_a_request_costs_what_its_own_model_costs(policy: str) -> None:
     for model in ("gpt-4o-mini", "gpt-4o"):
         turns += [UserMessage("go"), AssistantMessage("done", model), Usage(model, 0, prompt=1_000, completion=100)]
     mini, whole = 1_000 * 0.15e-6 + 100 * 0.6e-6, 1_000 * 2.5e-6 + 100 * 10e-6
-    assert lab(*turns).run(policy).cost == pytest.approx(mini + whole)
-    assert lab(*turns, options=Options(model="gpt-4o")).run(policy).cost == pytest.approx(2 * whole)
+    assert lab(*turns).run_policy(policy).cost == pytest.approx(mini + whole)
+    assert lab(*turns, options=Options(model="gpt-4o")).run_policy(policy).cost == pytest.approx(2 * whole)

@@ -21,11 +21,11 @@ from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.lab.optional_packages import EXTRA, import_extra
 from workbench.lab.running import clusters
 from workbench.lab.running.clusters import DaskWorkers, packed_outcome, unpacked
-from workbench.lab.running.corpus import corpus
+from workbench.lab.running.corpus import find_corpus
 from workbench.lab.running.fetching import LOCAL
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome
-from workbench.lab.running.workers import LabWorkers, attempt, run_all
+from workbench.lab.running.workers import LabWorkers, attempt_task, run_all
 from workbench.sources.services import Services
 
 POLICIES = (LabPolicy("recorded"), LabPolicy("layers", ("masking.keep_last=1",), "tight"))
@@ -87,7 +87,7 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing(
         sources = [held.address if number == 3 else f"{number}.json" for number in range(8)]
         tasks = [LabTask(source, POLICIES) for source in sources]
         with LabWorkers(cluster=cluster.address) as workers:
-            outcomes = workers.run(tasks)
+            outcomes = workers.run_tasks(tasks)
             found = [next(outcomes)]
             killed = held.next_reader()
             assert killed.pid in [each.pid for each in cluster.workers]
@@ -153,11 +153,11 @@ def bucket() -> Iterator[str]:
 
 def test_an_address_is_a_file_a_folder_or_a_pattern(bucket: str, services: Services) -> None:
     files = [f"memory:///runs/deep/{number}.json" for number in range(2)]
-    assert [each.ref for each in corpus([f"{bucket}/deep/*.json"], services)] == files
-    assert [each.ref for each in corpus([bucket], services)] == [*files, "memory:///runs/package.json"]
-    assert [each.ref for each in corpus([f"{bucket}/deep/0.json"], services)] == files[:1]
+    assert [each.ref for each in find_corpus([f"{bucket}/deep/*.json"], services)] == files
+    assert [each.ref for each in find_corpus([bucket], services)] == [*files, "memory:///runs/package.json"]
+    assert [each.ref for each in find_corpus([f"{bucket}/deep/0.json"], services)] == files[:1]
     with pytest.raises(WrongCall, match="no file fits"):
-        corpus([f"{bucket}/*.none"], services)
+        find_corpus([f"{bucket}/*.none"], services)
 
 
 def test_files_that_lie_elsewhere_are_replayed_like_those_here(bucket: str, tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_figures_come_back_as_they_were(tmp_path: Path) -> None:
     """Also with half a character in a name, which only JSON can write down."""
     path = tmp_path / "talk.json"
     path.write_text(talk(1))
-    made = attempt(LabTask(str(path), POLICIES, waste=True))
+    made = attempt_task(LabTask(str(path), POLICIES, waste=True))
     assert made.runs
     assert unpacked(packed_outcome(made)).runs == made.runs
     odd = made._replace(runs=tuple(run._replace(source="\ud800") for run in made.runs))
@@ -231,8 +231,8 @@ def test_figures_come_back_as_they_were(tmp_path: Path) -> None:
 def test_results_for_other_policies_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "talk.json"
     path.write_text(talk(1))
-    fewer = attempt(LabTask(str(path), POLICIES[:1]))
-    monkeypatch.setattr("workbench.lab.running.workers.attempt", lambda *_: fewer)
+    fewer = attempt_task(LabTask(str(path), POLICIES[:1]))
+    monkeypatch.setattr("workbench.lab.running.workers.attempt_task", lambda *_: fewer)
     with Services() as services, KeptRuns(services) as kept:
         [outcome] = run_all([LabTask(str(path), POLICIES)], jobs=1, kept=kept)
     assert outcome.error.endswith("the results that came back are for other policies")

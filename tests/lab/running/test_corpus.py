@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from workbench.config.errors import WrongCall
-from workbench.lab.running.corpus import CorpusEntry, corpus
+from workbench.lab.running.corpus import CorpusEntry, find_corpus
 from workbench.log.events import UserMessage
 from workbench.sources.services import Services
 
@@ -19,7 +19,7 @@ TALK = json.dumps([{"role": "user", "content": "hello"}])
 
 def refs(*words: str) -> list[str]:
     with Services() as services:
-        return [entry.ref for entry in corpus(words, services)]
+        return [entry.ref for entry in find_corpus(words, services)]
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def test_a_folder_is_all_that_may_be_a_transcript_in_it_and_below(folder: Path) 
 def test_what_lies_in_a_folder_need_not_be_a_transcript_and_what_is_named_must(folder: Path) -> None:
     path = str(folder / "b.json")
     with Services() as services:
-        assert corpus([path], services) == [CorpusEntry(path, is_guess=False)]
-        assert CorpusEntry(path, is_guess=True) in corpus([str(folder)], services)
+        assert find_corpus([path], services) == [CorpusEntry(path, is_guess=False)]
+        assert CorpusEntry(path, is_guess=True) in find_corpus([str(folder)], services)
 
 
 def test_a_pattern_is_the_files_that_fit_it(folder: Path) -> None:

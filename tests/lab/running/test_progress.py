@@ -32,11 +32,11 @@ def line(stream: io.StringIO, seconds: Iterator[float]) -> ProgressLine:
 def test_time_left_goes_by_size_and_not_by_number_and_counts_nothing_that_was_kept() -> None:
     stream = Terminal()
     shown = line(stream, iter([0.0, 1.0, 10.0, 16.0]))
-    shown.tell(TaskOutcome(TASKS[3], is_kept=True))
+    shown.show_outcome(TaskOutcome(TASKS[3], is_kept=True))
     assert stream.last_line() == "1 of 4 sources, 1 kept from before"
-    shown.tell(TaskOutcome(TASKS[0]))
+    shown.show_outcome(TaskOutcome(TASKS[0]))
     assert stream.last_line() == "2 of 4 sources, 1 kept from before, about 5 s left"
-    shown.tell(TaskOutcome(TASKS[1]))
+    shown.show_outcome(TaskOutcome(TASKS[1]))
     assert stream.last_line() == "3 of 4 sources, 1 kept from before, about 0 s left"
 
 
@@ -45,17 +45,17 @@ def test_it_never_is_longer_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -
     stream = Terminal()
     shown = line(stream, iter([0.0, 10.0]))
     shown.note = ", 120 policies tried, the best has 1,234.56"
-    shown.tell(TaskOutcome(TASKS[0]))
+    shown.show_outcome(TaskOutcome(TASKS[0]))
     assert stream.last_line() == "1 of 4 sources, about 88 s left, 120 policies tr…"
 
 
 def test_it_is_one_line_that_is_gone_at_the_end_and_what_is_said_stays() -> None:
     stream = Terminal()
     with line(stream, iter([0.0, 200.0, 200.01])) as shown:
-        shown.tell(TaskOutcome(TASKS[1]))
+        shown.show_outcome(TaskOutcome(TASKS[1]))
         assert stream.last_line() == "1 of 4 sources, about 62 min left"
-        shown.tell(TaskOutcome(TASKS[2]))
-        shown.say("· left out: \x1b[31mred")
+        shown.show_outcome(TaskOutcome(TASKS[2]))
+        shown.print_line("· left out: \x1b[31mred")
     assert stream.getvalue().count("\n") == 1
     assert "\r\x1b[K· left out: ␛[31mred\n" in stream.getvalue()
     assert stream.last_line() == ""
@@ -64,6 +64,6 @@ def test_it_is_one_line_that_is_gone_at_the_end_and_what_is_said_stays() -> None
 def test_nobody_is_told_where_nobody_looks() -> None:
     stream = io.StringIO()
     with line(stream, iter([0.0, 200.0])) as shown:
-        shown.tell(TaskOutcome(TASKS[0]))
-        shown.say("· left out")
+        shown.show_outcome(TaskOutcome(TASKS[0]))
+        shown.print_line("· left out")
     assert stream.getvalue() == "· left out\n"

@@ -54,7 +54,7 @@ def test_two_processes_find_what_one_finds_in_the_order_of_the_sources(sources: 
 
 def test_workers_stay_for_many_runs(sources: list[Path]) -> None:
     with LabWorkers(2) as workers:
-        first, second = (list(workers.run(tasks(sources))) for _ in range(2))
+        first, second = (list(workers.run_tasks(tasks(sources))) for _ in range(2))
     assert first == second
 
 
@@ -136,10 +136,10 @@ def test_what_was_near_a_process_goes_to_it_again_unless_it_is_busy(tmp_path: Pa
 def test_a_source_that_has_changed_is_read_again(sources: list[Path]) -> None:
     asked = tasks(sources)
     with LabWorkers(2, again=True) as workers:
-        before = list(workers.run(asked))
-        assert list(workers.run(asked)) == before
+        before = list(workers.run_tasks(asked))
+        assert list(workers.run_tasks(asked)) == before
         sources[0].write_text(json.dumps(talk(17)))
-        changed = list(workers.run(asked))
+        changed = list(workers.run_tasks(asked))
     assert changed[0] != before[0]
     assert changed == list(run_all(asked, jobs=1))
 
@@ -155,7 +155,7 @@ def kept(services: Services) -> Iterator[KeptRuns]:
 
 def test_little_work_is_done_without_dask(sources: list[Path], kept: KeptRuns) -> None:
     with LabWorkers(2) as workers:
-        assert all(outcome.runs for outcome in workers.run(tasks(sources), kept=kept))
+        assert all(outcome.runs for outcome in workers.run_tasks(tasks(sources), kept=kept))
         assert not workers.is_dask
 
 
@@ -166,10 +166,10 @@ def test_much_work_is_done_by_dask_with_the_same_result(
     monkeypatch.setattr(running, "START", 0)
     alone = list(run_all(tasks(sources), jobs=1))
     with LabWorkers(2) as workers:
-        assert list(workers.run(tasks(sources), kept=kept)) == alone
+        assert list(workers.run_tasks(tasks(sources), kept=kept)) == alone
         assert workers.is_dask
     with LabWorkers(2) as workers:  # of all that nothing is left to do
-        again = list(workers.run(tasks(sources), kept=kept))
+        again = list(workers.run_tasks(tasks(sources), kept=kept))
         assert [outcome._replace(is_kept=False) for outcome in again] == alone
         assert not workers.is_dask
 
@@ -180,7 +180,7 @@ def test_who_wants_no_dask_gets_none(
 ) -> None:
     monkeypatch.setattr(running, "START", 0)
     with LabWorkers(jobs, cluster) as workers:
-        assert all(outcome.runs for outcome in workers.run(tasks(sources), kept=kept))
+        assert all(outcome.runs for outcome in workers.run_tasks(tasks(sources), kept=kept))
         assert not workers.is_dask
 
 
@@ -190,7 +190,7 @@ def test_where_dask_is_not_installed_processes_do_it(
     monkeypatch.setattr(running, "START", 0)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with LabWorkers(2) as workers:
-        assert all(outcome.runs for outcome in workers.run(tasks(sources), kept=kept))
+        assert all(outcome.runs for outcome in workers.run_tasks(tasks(sources), kept=kept))
         assert not workers.is_dask
 
 

@@ -11,7 +11,7 @@ from workbench.lab.running.tasks import LabPolicy
 from workbench.lab.tuning.objective import NAMES, parse_objective
 from workbench.lab.tuning.report import TuningReport
 from workbench.lab.tuning.search import Tried
-from workbench.lab.tuning.tune_corpus import TuneParts, TuneSession, result
+from workbench.lab.tuning.tune_corpus import TuneParts, TuneSession, tune_result
 from workbench.sources.options import Options
 
 OBJECTIVE = parse_objective("tokens")
@@ -36,7 +36,7 @@ def verdict(own: tuple[int, int] | None, base: tuple[int, int], preset: tuple[in
     if own is not None:
         tried.append(Tried(LabPolicy("workbench", ("masking.keep_last=1",)), figures(own[0]), own[0], 0))
     best_there = own[1] if own is not None else min((base, preset))[1]
-    found = result(tried, "workbench", (), TuneParts((parts[0],), (parts[1],)), figures(best_there))
+    found = tune_result(tried, "workbench", (), TuneParts((parts[0],), (parts[1],)), figures(best_there))
     return TuningReport(found, OBJECTIVE, "workbench", 0, Options()).verdict()
 
 
@@ -66,4 +66,4 @@ def test_a_preset_that_nothing_beats_anywhere_is_all_there_is_to_say() -> None:
 def test_an_objective_without_a_finite_value_finds_nothing() -> None:
     tried = [Tried(LabPolicy("workbench"), figures(1), float("inf"), 0, is_preset=True)]
     with pytest.raises(WrongCall, match="no finite number"):
-        result(tried, "workbench", (), TuneParts((), ()), None)
+        tune_result(tried, "workbench", (), TuneParts((), ()), None)

@@ -14,9 +14,9 @@ from workbench.config.errors import WrongCall
 from workbench.context.knobs import KNOBS, parse_text
 from workbench.context.load import describe, load_policy
 from workbench.lab.running.tasks import LabPolicy
-from workbench.lab.tuning.knob_ranges import DEFAULT_RANGES, matters, parse_range, ranges
+from workbench.lab.tuning.knob_ranges import DEFAULT_RANGES, knob_matters, parse_range, search_ranges
 from workbench.lab.tuning.objective import NAMES, parse_objective
-from workbench.lab.tuning.search import Figures, KnobSearch, Tried, best, front
+from workbench.lab.tuning.search import Figures, KnobSearch, Tried, best_tried, pareto_front
 from workbench.lab.tuning.tune_corpus import PRESET_POLICIES
 
 pytestmark = pytest.mark.xdist_group("optuna")
@@ -78,23 +78,23 @@ def test_every_value_of_a_range_is_allowed_and_its_ends_are_there(knob: Any, dat
 def test_the_usual_ranges_hold_the_values_of_every_preset_where_they_reach_so_far() -> None:
     for preset in PRESET_POLICIES:
         has = {row.name: row.value for row in describe(load_policy(preset, env={}))}
-        for each in ranges((), has.get):
+        for each in search_ranges((), has.get):
             if each.is_ordered and each.values[0] <= has[each.name] <= each.values[-1]:
                 assert has[each.name] in each.values
 
 
 def test_what_is_set_for_all_is_not_searched() -> None:
-    assert "masking.keep_last" not in {each.name for each in ranges((), WORKBENCH.get, ["masking.keep_last"])}
-    assert len(ranges((), WORKBENCH.get)) == len(DEFAULT_RANGES)
+    assert "masking.keep_last" not in {each.name for each in search_ranges((), WORKBENCH.get, ["masking.keep_last"])}
+    assert len(search_ranges((), WORKBENCH.get)) == len(DEFAULT_RANGES)
 
 
 def test_a_knob_that_does_nothing_is_not_turned() -> None:
     off = WORKBENCH | {"compaction.mode": "off", "truncation.strategy": "lines", "masking.keep_first": 0}
-    assert not matters("compaction.threshold", off.get)
-    assert not matters("truncation.max_tokens", off.get)
-    assert matters("truncation.max_bytes", off.get)
-    assert matters("masking.min_tokens", off.get)
-    assert not matters("masking.min_tokens", (off | {"masking.keep_last": 0}).get)
+    assert not knob_matters("compaction.threshold", off.get)
+    assert not knob_matters("truncation.max_tokens", off.get)
+    assert knob_matters("truncation.max_bytes", off.get)
+    assert knob_matters("masking.min_tokens", off.get)
+    assert not knob_matters("masking.min_tokens", (off | {"masking.keep_last": 0}).get)
 
 
 # The front
@@ -109,7 +109,7 @@ points = st.lists(st.builds(tried, st.integers(0, 9), st.integers(0, 9), st.inte
 
 @given(points)
 def test_no_point_of_the_front_is_beaten_and_every_other_one_is(all_tried: list[Tried]) -> None:
-    found = front(all_tried, "cost")
+    found = pareto_front(all_tried, "cost")
     least = min(each.misfits for each in all_tried)
     fitting = [each for each in all_tried if each.misfits == least]
 
@@ -148,14 +148,14 @@ def searched(measure: Any, objective: str = "cost + 10*misses", budget: int = 14
     search = KnobSearch(
         "workbench",
         (),
-        ranges((), WORKBENCH.get),
+        search_ranges((), WORKBENCH.get),
         parse_objective(objective),
         measure,
         presets=PRESET_POLICIES,
         budget=budget,
         seed=seed,
     )
-    return list(search.run())
+    return list(search.try_policies())
 
 
 @given(st.integers(0, 1000), st.booleans())
@@ -163,7 +163,7 @@ def test_the_result_is_never_worse_than_a_preset_and_the_same_again(seed: int, o
     found = searched(made_up(seed, overflowing), seed=seed)
     presets = [each for each in found if each.is_preset]
     assert [each.policy.ref for each in presets] == list(PRESET_POLICIES)
-    assert best(found).rank <= min(each.rank for each in presets)
+    assert best_tried(found).rank <= min(each.rank for each in presets)
     assert len({each.policy for each in found}) == len(found)
     assert found == searched(made_up(seed, overflowing), seed=seed)
     for each in found:
@@ -178,8 +178,8 @@ def test_a_policy_that_fits_is_better_than_any_that_does_not_unless_the_objectiv
         zero = dict.fromkeys(NAMES, 0)
         return [zero | ({"overflows": 1} if each.ref == "confirm" else {"cost": 5}) for each in policies]
 
-    assert best(searched(measure)).policy.ref != "confirm"
-    assert best(searched(measure, "cost + 0*overflows")).policy.ref == "confirm"
+    assert best_tried(searched(measure)).policy.ref != "confirm"
+    assert best_tried(searched(measure, "cost + 0*overflows")).policy.ref == "confirm"
 
 
 def test_a_knob_that_the_best_does_not_need_goes() -> None:
@@ -188,7 +188,7 @@ def test_a_knob_that_the_best_does_not_need_goes() -> None:
         costs = [0 if {"masking.keep_first=0", "masking.keep_last=0"} <= set(each.knobs) else 9 for each in policies]
         return [dict.fromkeys(NAMES, 0) | {"cost": cost} for cost in costs]
 
-    assert set(best(searched(measure)).policy.knobs) == {"masking.keep_first=0", "masking.keep_last=0"}
+    assert set(best_tried(searched(measure)).policy.knobs) == {"masking.keep_first=0", "masking.keep_last=0"}
 
 
 def test_the_search_finds_what_no_preset_has() -> None:
@@ -199,6 +199,6 @@ def test_the_search_finds_what_no_preset_has() -> None:
             found.append(dict.fromkeys(NAMES, 0) | {"cost": abs(has["masking.keep_last"] - 15)})
         return found
 
-    assert best(searched(measure, budget=40)).value < min(
+    assert best_tried(searched(measure, budget=40)).value < min(
         each.value for each in searched(measure, budget=1) if each.is_preset
     )

@@ -69,4 +69,4 @@ def told(lab: LabScreen) -> str:
 
 def replay(services: Services, policy: str, *knobs: str) -> PolicyRun:
     [info] = services.store.list()
-    return LabSource(services, Options(), services.source(info.id)).run(policy, knobs)
+    return LabSource(services, Options(), services.source(info.id)).run_policy(policy, knobs)

@@ -1,4 +1,4 @@
-"""Which needed facts a request has, kept up as items come and go; what an answer uses beyond them is missed."""
+"""Tracks which needed facts are in the current request. A fact that an answer uses and the request lacks is a miss."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from workbench.log.events import Event
 
 
 class AvailableFacts:
-    """The facts of the request that is looked at."""
+    """The facts in one request after the other, updated as items enter and leave."""
 
     def __init__(self, needs: Needs) -> None:
         self._needs = needs
         self._counted: dict[int, tuple[int, ...]] = {}
-        """By event: what of it is in the request."""
-        self._here: defaultdict[int, int] = defaultdict(int)
-        """By fact: how often the request has it."""
+        """By event: which of its facts are in the request."""
+        self._counts: defaultdict[int, int] = defaultdict(int)
+        """By fact: how many items of the request hold it."""
         self._holders: defaultdict[int, set[int]] = defaultdict(set)
-        """By fact: the events of the conversation that hold it, sent or not."""
+        """By fact: the events of the conversation that hold it, whether they are sent or not."""
         self._summaries: tuple[Item, ...] = ()
         self._summarised: tuple[int, ...] = ()
 
-    def always(self, seq: int) -> None:
-        """An event that stands in every request."""
+    def add_fixed_event(self, seq: int) -> None:
+        """Count the facts of an event that is in every request."""
         self._add(self._needs.holds.get(seq, ()), 1)
 
-    def take(self, changes: Iterable[CellChange], summaries: tuple[Item, ...]) -> None:
-        """What became of items, and the summaries that stand now."""
+    def apply_changes(self, changes: Iterable[CellChange], summaries: tuple[Item, ...]) -> None:
+        """Update the facts after items changed their state. `summaries`: those in the request now."""
         holds = self._needs.holds
         for change in changes:
             held = holds.get(change.cell.seq)
@@ -56,7 +56,7 @@ class AvailableFacts:
                 left = set(self._needs.held_in(change.cell.cut.text))
                 return tuple(fact for fact in held if fact in left)
             case "truncated" if change.cell.agent_cut is not None:
-                return held  # the log has what the agent left of it, and nothing more
+                return held  # the agent cut it before it was logged, so the log holds only the rest
         return ()
 
     def _count(self, seq: int, facts: tuple[int, ...]) -> None:
@@ -67,16 +67,16 @@ class AvailableFacts:
             self._counted[seq] = facts
 
     def _add(self, facts: Iterable[int], times: int) -> None:
-        here = self._here
+        counts = self._counts
         for fact in facts:
-            here[fact] += times
+            counts[fact] += times
 
-    def missing(self, answer: Sequence[Event], request: int) -> Iterable[Miss]:
-        """What an answer uses that was there once and is not in its request."""
-        told: set[int] = set()
+    def find_misses(self, answer: Sequence[Event], request: int) -> Iterable[Miss]:
+        """The facts that an answer uses, that an earlier event holds, and that its request lacks."""
+        reported: set[int] = set()
         for event in answer:
             for fact in self._needs.uses.get(event.seq, ()):
-                if fact not in told and self._here[fact] <= 0 and self._holders.get(fact):
-                    told.add(fact)
+                if fact not in reported and self._counts[fact] <= 0 and self._holders.get(fact):
+                    reported.add(fact)
                     needed = self._needs.facts[fact]
                     yield Miss(needed.kind, needed.text, event.seq, max(self._holders[fact]), request)

@@ -1,4 +1,4 @@
-"""Compactions that a policy would have made on the way, with the digest in the model's place or by the model itself."""
+"""Makes the compactions that a policy would have made, with the digest or with the model itself."""
 
 from __future__ import annotations
 
@@ -23,54 +23,55 @@ from workbench.models.catalogue import Catalogue
 from workbench.sources.request_plans import names_of
 
 Connect = Callable[[Setup], AbstractAsyncContextManager[Compactor]]
-"""A compactor that can ask the model of a setup."""
+"""Opens a compactor that can ask the model of a setup."""
 MADE = "lab.compaction"
-"""The id of a compaction that is in no log."""
+"""The id of a compaction that only the lab made."""
 _NO_ANSWER = ("model: ", "timeout: ")
-"""How problems begin that the next summary would have, too."""
+"""How problems begin that the next summary would have as well."""
 
 
 class LabLog:
     """A log under one policy, with the compactions that the policy makes.
 
-    What they cover is forgotten, so that a long session costs no more than the sum of its parts. That this changes no
-    size is checked whenever it is done, and what has to do with the forgotten brings it back.
+    Events that a compaction covers are dropped from the planner, so that a long session costs no more than the sum of
+    its parts. Each time, a check makes sure that this changes no size. A later event that refers to a dropped one
+    brings all of them back.
     """
 
     def __init__(self, setup: Setup) -> None:
         self._setup = setup
         self._events: list[Event] = []
         self._names: set[str] = set()
-        """Calls and replies that were forgotten."""
+        """Calls and replies that were dropped from the planner."""
         self._unattributed = setup.limits.unattributed
         self.planner = setup.planner()
 
     def set_unattributed(self, tokens: int) -> None:
-        """What the requests from here on have beside the log."""
+        """Set how many tokens the requests have from here on that are not in the log."""
         self._unattributed = tokens
         self.planner.set_unattributed(tokens)
 
-    def _planned_anew(self) -> Planner:
+    def _planned_from_scratch(self) -> Planner:
         made = self._setup.planner(self._events)
         made.set_unattributed(self._unattributed)
         return made
 
-    def extend(self, events: Sequence[Event]) -> None:
-        """Take in what was said."""
+    def append_events(self, events: Sequence[Event]) -> None:
+        """Add events to the log."""
         self._events += events
         if self._names and any(not self._names.isdisjoint(names_of(event)) for event in events):
             self._names = set()
-            self.planner = self._planned_anew()
+            self.planner = self._planned_from_scratch()
         else:
             self.planner.extend(events)
 
-    def compact(self, event: Event) -> None:
-        """Take in a compaction."""
+    def append_compaction(self, event: Event) -> None:
+        """Add a compaction to the log."""
         self._events.append(event)
         self.planner.append(event)
 
-    def forget(self) -> None:
-        """What the last compaction covers says no more; what it keeps of it does, and what the next will read again."""
+    def forget_summarised(self) -> None:
+        """Drop the events that the last compaction covers, but not those it keeps or that the next one reads again."""
         events = self.planner.events
         at = max(at for at, event in enumerate(events) if isinstance(event.body, Compaction))
         body = events[at].body
@@ -93,7 +94,7 @@ class LabLog:
             self.planner = shorter
 
     def _read_no_more(self, users: Sequence[int], last: int) -> int:
-        """Before which event no later compaction reads what this one covers, which ends with `last`."""
+        """The event before which no later compaction reads again what this one covers. It covers up to `last`."""
         policy = self._setup.loaded.policy.compaction
         if policy.update:
             return last + 1
@@ -101,8 +102,8 @@ class LabLog:
         return turns[-policy.overlap - 1] if policy.selection == "sliding" and len(turns) > policy.overlap else 0
 
     def whole_plan(self) -> ContextPlan:
-        """The plan with a row for all that was ever said."""
-        return self._planned_anew().plan()
+        """The plan from the whole log, with a row for every event."""
+        return self._planned_from_scratch().plan()
 
 
 def _sizes(planner: Planner) -> tuple[int, int]:
@@ -111,35 +112,35 @@ def _sizes(planner: Planner) -> tuple[int, int]:
 
 
 class LabCompactor:
-    """Decides as a session under the policy would; whoever would be asked says yes."""
+    """Compacts when a session under the policy would. Where the policy would ask the user, the answer is yes."""
 
     def __init__(
         self, setup: Setup, log: LabLog, catalogue: Catalogue, mentions: Mentions, connect: Connect | None = None
     ) -> None:
-        """`mentions`: of this session's texts, for all its policies. `connect` leads to the model that summarises;
-        without it the digest stands in for it."""
+        """`mentions`: the facts in this session's texts, shared by all policies. `connect`: opens a connection to the
+        model that summarises; without it the digest writes the summaries."""
         self._setup = setup
         self._connect = connect
         self._policy = setup.loaded.policy.compaction
         self._compactor = Compactor(setup, None, catalogue=catalogue, mentions=mentions)
         self._log = log
         self._said: list[Event] = []
-        """What triggers look at, and no more: user messages, compactions, and the last answer."""
+        """The events that triggers look at: user messages, compactions, and the last answer."""
         self._count = 0
-        """Compactions that were made."""
+        """How many compactions were made."""
         self._limit_known = -1
         self._turns = 0
-        """User messages behind what is summarised."""
+        """User messages after what is summarised."""
         self._idle = False
-        """There was nothing to compact, and there will not be while the same turn goes on."""
+        """Whether nothing can be compacted until the next turn."""
         self._failed: tuple[str, ...] = ()
-        """Why the model does not answer: then it is not asked again for each of many summaries."""
+        """Why the model did not answer. Then it is not asked again for the other summaries."""
         self._held: tuple[object, ...] = ()
-        """What held when a trigger fired and nothing came of it: while that is the same, nothing will."""
+        """The state in which a trigger fired without effect. While it is the same, the trigger is not tried again."""
 
     @property
     def summariser(self) -> Setup:
-        """The setup of the model that the policy has summarise."""
+        """The setup of the model that the policy asks for summaries."""
         return self._compactor.summariser
 
     @property
@@ -147,8 +148,8 @@ class LabCompactor:
         """Whether the policy compacts at all."""
         return self._policy.automatic
 
-    def take(self, event: Event) -> None:
-        """Take in what was said."""
+    def note_event(self, event: Event) -> None:
+        """Note an event that a trigger may depend on."""
         body = event.body
         if isinstance(body, UserMessage):
             self._turns, self._idle, self._held = self._turns + 1, False, ()
@@ -158,8 +159,8 @@ class LabCompactor:
                 self._said.pop()
             self._said.append(event)
 
-    def made(self, now: Outline, *, turn_over: bool) -> list[SummaryDraft]:
-        """The compactions that are due now; they are in the planner when this returns."""
+    def compact_if_due(self, now: Outline, *, turn_over: bool) -> list[SummaryDraft]:
+        """Make the compactions that are due now and add them to the log."""
         found: list[SummaryDraft] = []
         while len(found) < ATTEMPTS and self._may_be_due(now, turn_over):
             policy, said = self._policy, self._said
@@ -179,7 +180,7 @@ class LabCompactor:
         return found
 
     def _may_be_due(self, now: Outline, turn_over: bool) -> bool:
-        """Cheap, because it is asked for every request."""
+        """A cheap check, because it is made for every request."""
         policy, fits = self._policy, not now.overflows
         if not self.active or (policy.max_compactions and self._count >= policy.max_compactions and fits):
             return False
@@ -190,7 +191,7 @@ class LabCompactor:
         return size >= self._limit(now) > 0 or not fits or now.rows.leaves_out
 
     def _limit(self, now: Outline) -> int:
-        """From which size on a trigger may fire; the same for all requests."""
+        """The size from which on a trigger may fire. It is the same for all requests."""
         if self._limit_known < 0:
             by_new = self._policy.measure == "since_compaction"
             limit = size_limit(self._policy, now.limits.window) if by_new else compacts_at(self._policy, now.plan())
@@ -209,7 +210,7 @@ class LabCompactor:
                 )
             return None
         made = Event(events[-1].seq + 1, f"{MADE}.{len(self._said)}", events[-1].at, body)
-        self._log.compact(made)
+        self._log.append_compaction(made)
         self._said.append(made)
         self._count += 1
         covered = span(made)[1]
@@ -217,7 +218,7 @@ class LabCompactor:
         return draft
 
     def _drafted(self, events: Sequence[Event], trigger: Trigger, why: str) -> tuple[SummaryDraft, Compaction]:
-        """By the model where there is a way to one; what goes wrong with that, the digest does, and says so."""
+        """Ask the model where there is a connection; if that fails, use the digest and note the problem."""
         if self._connect is not None and not self._failed:
             try:
                 made = asyncio.run(self._asked(self._connect, events, trigger, why))

@@ -1,6 +1,6 @@
-"""Identifiers that look like no name of a program: tickets and orders, UUIDs, addresses of mail and of machines.
+"""Finds identifiers that are not names in a program: tickets, orders, UUIDs, addresses of mail and of machines.
 
-An audit does not list them, because a session has too many; that an answer needed one is worth knowing.
+The audit of a summary does not list them, because a session has too many. But if an answer needs one, it counts.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ _COMMON = re.compile(
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}.*|127\.0\.0\.1|0\.0\.0\.0|255\.[0-9.]+|0x[0f]+",
     re.IGNORECASE,
 )
-"""What every model knows without being told; and dates, whose year counts as a number."""
+"""Words that every model knows, and dates, whose year counts as a number."""
 
 
-def ids(word: str) -> Iterator[str]:
-    """Those in a word, which may have more around them, as in `feature/JIRA-48213-fix`."""
+def find_ids(word: str) -> Iterator[str]:
+    """The identifiers in a word, which may have more around them, as in `feature/JIRA-48213-fix`."""
     return (found for found in _ID.findall(word) if not _COMMON.fullmatch(found))
 
 
-def pieces(word: str) -> list[str]:
-    """A word and what it is made of: `load(first_row=last_row)`, `src/a.py:3:load_it`."""
+def word_pieces(word: str) -> list[str]:
+    """A word and its pieces, as in `load(first_row=last_row)` or `src/a.py:3:load_it`."""
     if "://" in word:
         return [word]
     found = [word, *word.split(":")]

@@ -1,8 +1,8 @@
-"""A session replayed under a policy: what each of its requests would have been, request by request.
+"""Replays a session under a policy, request by request.
 
-The log is followed once per policy, and each step costs what it changes (`context/steps`). What the session's own agent
-took away or summarised stands under `recorded` alone; under any other policy the whole past is there for it to decide
-about, and the compactions that it would have made are made on the way.
+The log is followed once per policy, and each step costs only what it changes (`context/steps`). What the session's own
+agent removed or summarised counts only under `recorded`. Any other policy gets the whole past to decide about, and its
+compactions are made where it would have made them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.context.steps import SENT_STATES, CellChange, PlanStep, PlanSteps
-from workbench.lab.caching import CacheUse, minutes_kept, price, rules_for
+from workbench.lab.caching import CacheUse, cache_rules, minutes_kept, request_price
 from workbench.lab.replay.available_facts import AvailableFacts
 from workbench.lab.replay.compactions import Connect, LabCompactor, LabLog
-from workbench.lab.replay.needs import Needs, said_by
+from workbench.lab.replay.needs import Needs, text_for_model
 from workbench.lab.replay.rewinding import undone_by
-from workbench.lab.replay.unattributed import Unattributed, unattributed
+from workbench.lab.replay.unattributed import Unattributed, unattributed_tokens
 from workbench.lab.values import LabCompaction, LabPoint, Miss, PolicyRun
 from workbench.lab.waste.costs import WasteMeter, WasteReport
 from workbench.log.events import (
@@ -53,25 +53,25 @@ from workbench.sources.source import Source
 
 
 class LabAnswer(NamedTuple):
-    """What came of a request, and is the same under every policy."""
+    """The answer to a request. It is the same under every policy."""
 
     events: Sequence[Event]
     at: int
-    """When it began; 0: nothing came."""
+    """When it began; 0: no answer came."""
     report: Usage | None
     tokens: int
-    """As reported, or else as counted."""
+    """Of the answer: as reported, or as counted where there is no report."""
 
 
 LIMIT = "budget.max_input_tokens="
-"""The knob that says how much of the window a session may use."""
+"""The knob that limits how much of the window a session may use."""
 
 
 class LabSource:
     """A session to replay, read once for all policies."""
 
     def __init__(self, services: Services, options: Options, source: Source, *, summarise: bool = False) -> None:
-        """`summarise`: a model is asked for the summaries of compactions, which costs what that costs."""
+        """`summarise`: ask a model for the summaries of compactions, which costs money."""
         self.services = services
         self.options = options
         self.source = source
@@ -79,26 +79,26 @@ class LabSource:
         self.recorded = RecordedSession(services, options, source)
         self.mentions = Mentions(remember=True)
         self._counter: TokenCounter | None = None
-        """One for all policies, so that what is counted and cut for one of them is known for the others."""
+        """Shared by all policies, so that each text is counted and cut once."""
         self.stopped = False
-        """Nobody waits any more: what is being replayed in other threads is given up."""
+        """Set this to stop replays that run in other threads."""
         main = is_main(self.recorded.marks)
         unsent = not_sent(self.recorded.marks)
         self.marks: Sequence[RequestMark] = [
             mark for mark in self.recorded.marks if main(mark) and mark.seq not in unsent
         ]
         """The requests of the conversation itself."""
-        self.beside = sum(not main(mark) for mark in self.recorded.marks)
-        """How many were made beside it, by sub-agents and for titles: a policy decides nothing about them."""
+        self.side_requests = sum(not main(mark) for mark in self.recorded.marks)
+        """How many other requests the session made, for sub-agents and titles. No policy decides about them."""
 
     @cached_property
     def needs(self) -> Needs:
-        """What its answers use."""
+        """The facts that its answers use."""
         return Needs(self.source.events)
 
     @cached_property
     def answers(self) -> Sequence[LabAnswer]:
-        """What came of each request."""
+        """The answer to each request."""
         events, count = self.source.events, self.setup(RECORDED).counter.count
         made: list[LabAnswer] = []
         for mark, following in zip_longest(self.marks, [mark.upto for mark in self.marks[1:]]):
@@ -108,18 +108,18 @@ class LabSource:
             body = events[mark.usage - 1].body if mark.usage else None
             report = body if isinstance(body, Usage) else None
             reported = report.completion if report is not None else 0
-            tokens = reported or sum(count(text).tokens for text in map(said_by, said))
+            tokens = reported or sum(count(text).tokens for text in map(text_for_model, said))
             made.append(LabAnswer(said, said[0].at if said else 0, report, tokens))
         return made
 
     @cached_property
     def cache_minutes(self) -> int:
-        """How long its agent has the provider keep what requests begin with; under every policy it would."""
+        """How many minutes its agent keeps the provider's cache. The same is assumed under every policy."""
         return minutes_kept(answer.report for answer in self.answers if answer.report is not None)
 
     @cached_property
     def without_decisions(self) -> Sequence[Event]:
-        """The log without what its own agent, or its user here, took away to make room."""
+        """The log without the decisions of its agent or its user that made room."""
         events = self.source.events
         undone = undone_by(events) if self.source.recorded else frozenset()
         decisions = (Compaction, Override, Revert)
@@ -127,11 +127,11 @@ class LabSource:
 
     @property
     def calibration(self) -> Calibration | None:
-        """What the reports taught, where another agent made it."""
+        """How the reports correct our counts, if another agent made the session."""
         return self.recorded.calibration(self.source.model) if self.source.recorded else None
 
     def setup(self, policy: str, knobs: Sequence[str] = ()) -> Setup:
-        """For one policy; what the reports taught, and the limit that the session was held in, hold for all of them."""
+        """The setup for one policy. The calibration and the session's own limit apply to every policy."""
         held = [each for each in self.source.knobs if each.startswith(LIMIT)] if self.options.window is None else []
         asked = replace(self.options, policy=policy, knobs=(*held, *knobs))
         made = self.services.set_up(asked, self.source._replace(knobs=()))
@@ -140,13 +140,13 @@ class LabSource:
         learnt = self.calibration
         return made.with_calibration(learnt, learnt.rest) if learnt is not None else made
 
-    def run(self, policy: str, knobs: Sequence[str] = ()) -> PolicyRun:
-        """All requests under one policy; `recorded` is what was sent."""
+    def run_policy(self, policy: str, knobs: Sequence[str] = ()) -> PolicyRun:
+        """Replay all requests under one policy; `recorded` is what was sent."""
         with collector_paused():
             return self._as_recorded[0] if policy == RECORDED else self._replay(policy, knobs).run()
 
-    def plan(self, number: int, policy: str, knobs: Sequence[str] = ()) -> ContextPlan:
-        """One of the requests under a policy, by its number from 1, with all that the policy did before it."""
+    def plan_request(self, number: int, policy: str, knobs: Sequence[str] = ()) -> ContextPlan:
+        """Plan one request (numbered from 1) under a policy, after all that the policy did before it."""
         return self._replay(policy, knobs).plan(number)
 
     def _replay(self, policy: str, knobs: Sequence[str]) -> _Replay:
@@ -156,36 +156,36 @@ class LabSource:
 
     @property
     def connect(self) -> Connect | None:
-        """The way to the model that summarises, where one is to be asked."""
+        """Opens a connection to the model that summarises; None where no model is asked."""
         if not self.summarise:
             return None
-        from workbench.sources.compactors import compactor_for  # late: it brings along what a turn needs
+        from workbench.sources.compactors import compactor_for  # late: it imports everything that a turn needs
 
         return partial(compactor_for, self.services, self.options)
 
     @property
     def waste(self) -> WasteReport:
-        """What its requests carried and was no longer needed."""
+        """What its requests carried without need."""
         return self._as_recorded[1]
 
     @cached_property
     def _as_recorded(self) -> tuple[PolicyRun, WasteReport]:
         setup, meter = self.setup(RECORDED), WasteMeter(self.source.events)
         made = _Replay(self, setup, self.source.events, meter).run()
-        return made, meter.report(setup.info, lambda text: setup.counter.count(text).tokens)
+        return made, meter.waste_report(setup.info, lambda text: setup.counter.count(text).tokens)
 
     @cached_property
     def unattributed(self) -> Sequence[Unattributed]:
-        """What each request has beside the log, under every policy."""
+        """The tokens of each request that are not in the log. They are the same under every policy."""
         setup = self.setup(RECORDED)
         if self.calibration is None:
             return [Unattributed(setup.limits.unattributed)] * len(self.marks)
-        return unattributed(self.recorded, self.marks, setup, self.source.events)
+        return unattributed_tokens(self.recorded, self.marks, setup, self.source.events)
 
 
 class _Replay:
     def __init__(self, lab: LabSource, setup: Setup, events: Sequence[Event], meter: WasteMeter | None = None) -> None:
-        """`meter`: follows the session as it was recorded; without one, it is replayed under another policy."""
+        """`meter`: measures waste while the recorded session is followed; None under any other policy."""
         self._lab = lab
         self._setup = setup
         self._events = events
@@ -200,35 +200,35 @@ class _Replay:
         self._touched: dict[str, set[int]] = {"truncated": set(), "masked": set(), "dropped": set()}
         self._invalid = 0
         self._same = -1
-        """What this request begins with of the one before; steps between them count too. -1: nothing was sent yet."""
+        """How many tokens this request shares with the beginning of the one before. -1: nothing was sent yet."""
         self._points: list[LabPoint] = []
         self._misses: list[Miss] = []
         self._compactions: list[LabCompaction] = []
         self._cost: float | None = 0.0
         self._sent_at = 0
-        self._beside = Unattributed()
+        self._extra = Unattributed()
         self._ahead = 0
-        """What the request before had ahead of the log."""
+        """Tokens that the request before had in front of the log."""
         self._model = ""
-        """That it was for."""
+        """The model of the request before."""
 
     def plan(self, number: int) -> ContextPlan:
         for each in range(1, number + 1):
             self._follow(each)
         plan = self._log.whole_plan()
-        size = self._beside.size(plan.totals.tokens)
+        size = self._extra.request_size(plan.totals.tokens)
         if self._recorded:
             return plan.as_reported(self._lab.marks[number - 1].reported, size - plan.totals.tokens)
         return plan.counted_as(size)
 
     def _follow(self, number: int) -> None:
-        """On to the next request."""
+        """Go on to the next request."""
         if self._lab.stopped:
             raise Refused("the replay was stopped")
         mark = self._lab.marks[number - 1]
-        self._take_upto(mark.upto, number)
-        self._beside = self._lab.unattributed[number - 1]
-        self._log.set_unattributed(self._beside.tokens)
+        self._add_events(mark.upto, number)
+        self._extra = self._lab.unattributed[number - 1]
+        self._log.set_unattributed(self._extra.tokens)
         step = self._stepped()
         if self._compacts:
             step = self._compacted(step, number, turn_over=False)
@@ -238,8 +238,8 @@ class _Replay:
         for number in range(1, len(self._lab.marks) + 1):
             self._follow(number)
         if self._meter is not None:
-            self._log.extend(self._events[self._at :])
-            self._meter.take(self._steps.step(self._log.planner).changes)
+            self._log.append_events(self._events[self._at :])
+            self._meter.note_changes(self._steps.step(self._log.planner).changes)
         self._setup.counter.flush()
         return PolicyRun(
             self._setup.loaded.policy.name,
@@ -258,8 +258,8 @@ class _Replay:
 
     # Up to the next request
 
-    def _take_upto(self, upto: int, number: int) -> None:
-        """The events before a request; where a turn ends, a compaction may be due."""
+    def _add_events(self, upto: int, number: int) -> None:
+        """Add the events before a request. Where a turn ends, a compaction may be due."""
         fresh: list[Event] = []
         while self._at < len(self._events) and self._events[self._at].seq <= upto:
             event = self._events[self._at]
@@ -268,15 +268,15 @@ class _Replay:
             if isinstance(body, Compaction):
                 self._note_recorded(event, number)
             if isinstance(body, SystemMessage | SlotContent):
-                self._available.always(event.seq)
+                self._available.add_fixed_event(event.seq)
             if self._compacts:
                 if isinstance(body, UserMessage) and self._points:
-                    self._log.extend(fresh)
+                    self._log.append_events(fresh)
                     fresh = []
                     self._compacted(self._stepped(), number, turn_over=True)
-                self._compactor.take(event)
+                self._compactor.note_event(event)
             fresh.append(event)
-        self._log.extend(fresh)
+        self._log.append_events(fresh)
 
     def _note_recorded(self, event: Event, number: int) -> None:
         assert isinstance(event.body, Compaction)
@@ -286,12 +286,12 @@ class _Replay:
         self._compactions.append(LabCompaction(number, sizes[0] or 0, sizes[1] or 0, 0, 0.0, made_by))
 
     def _compacted(self, step: PlanStep, number: int, *, turn_over: bool) -> PlanStep:
-        made = self._compactor.made(step.outline, turn_over=turn_over)
+        made = self._compactor.compact_if_due(step.outline, turn_over=turn_over)
         info = self._compactor.summariser.info
         for draft in made:
             source, text = draft.preview.source_tokens, draft.text_tokens
             cost = None if draft.made_by == DIGEST else draft.cost
-            cost = price(info.for_request(source), CacheUse(0, 0, source), text) if cost is None else cost
+            cost = request_price(info.for_request(source), CacheUse(0, 0, source), text) if cost is None else cost
             before, after, lost = draft.preview.tokens_before, draft.tokens_after, len(draft.audit.lost)
             problem = "; ".join(draft.problems)
             self._compactions.append(LabCompaction(number, before, after, lost, cost, draft.made_by, problem))
@@ -299,7 +299,7 @@ class _Replay:
         if not made:
             return step
         step = self._stepped()
-        self._log.forget()
+        self._log.forget_summarised()
         return step
 
     def _stepped(self) -> PlanStep:
@@ -308,9 +308,9 @@ class _Replay:
         for change in step.changes:
             if change.after in self._touched:
                 self._touched[change.after].add(change.cell.seq)
-        self._available.take(step.changes, step.outline.rows.summaries)
+        self._available.apply_changes(step.changes, step.outline.rows.summaries)
         if self._meter is not None:
-            self._meter.take(step.changes)
+            self._meter.note_changes(step.changes)
         self._invalid += any(map(self._breaks_pair, step.changes))
         return step
 
@@ -324,7 +324,7 @@ class _Replay:
 
     def _request(self, number: int, mark: RequestMark, step: PlanStep, answer: LabAnswer) -> None:
         now = step.outline
-        size, fits, rest = self._beside.size(now.tokens), now.fits, self._beside.tokens
+        size, fits, rest = self._extra.request_size(now.tokens), now.fits, self._extra.tokens
         if self._recorded:
             size = mark.reported if mark.reported is not None else size
             fits = size <= now.limits.window
@@ -335,15 +335,15 @@ class _Replay:
         use = self._cache_use(info, mark.cached, answer.report, size, rest, idle if same_model else None)
         self._sent_at, self._ahead, self._model = sent_at, rest, mark.model
         self._same = now.tokens
-        misses = list(self._available.missing(answer.events, number))
+        misses = list(self._available.find_misses(answer.events, number))
         self._misses += misses
         self._points.append(LabPoint(number, mark.upto, size, fits, use.read, use.written, len(misses)))
         if self._meter is not None:
-            self._meter.request(number, mark.upto, size, use)
-        self._spend(price(info.for_request(size), use, answer.tokens))
+            self._meter.note_request(number, mark.upto, size, use)
+        self._spend(request_price(info.for_request(size), use, answer.tokens))
 
     def _info(self, mark: RequestMark) -> ModelInfo:
-        """Of the model that the request was for, where nobody asks for another one; else of the session's."""
+        """The model that the request was for; the session's model where an option names one or no price is known."""
         known = self._lab.services.catalogue.find(mark.model)
         own = not self._lab.options.model and mark.model != self._setup.model and known.input_price is not None
         return known if own else self._setup.info
@@ -351,18 +351,18 @@ class _Replay:
     def _cache_use(
         self, info: ModelInfo, cached: int, report: Usage | None, size: int, ahead: int, idle: int | None
     ) -> CacheUse:
-        """`idle`: milliseconds since the request before; None: that was for another model, whose cache is its own."""
+        """`idle`: milliseconds since the request before; None where that one was for another model."""
         if self._recorded and report is not None:
             read = min(report.cached, size)
             written = min(report.cache_write, size - read)
             return CacheUse(read, written, size - read - written, min(report.cache_hour, written))
-        rules = rules_for(info, self._lab.cache_minutes)
-        if not self._points:  # what another session of the agent left there: its system prompt and its tools
-            return rules.use(size, min(cached, ahead), 0)
+        rules = cache_rules(info, self._lab.cache_minutes)
+        if not self._points:  # another session of the agent may have cached the system prompt and the tools
+            return rules.cache_use(size, min(cached, ahead), 0)
         if idle is None:
-            return rules.use(size, 0, 0)
-        same = Unattributed(min(ahead, self._ahead), self._beside.share).size(max(0, self._same))
-        return rules.use(size, same, idle)
+            return rules.cache_use(size, 0, 0)
+        same = Unattributed(min(ahead, self._ahead), self._extra.share).request_size(max(0, self._same))
+        return rules.cache_use(size, same, idle)
 
     def _spend(self, cost: float | None) -> None:
         self._cost = None if cost is None or self._cost is None else self._cost + cost

@@ -1,9 +1,9 @@
-"""Needed later: what a model's answers use, and which earlier items hold it. A measure of harm that asks no model.
+"""Finds the facts that a model's answers use, and the earlier items that hold them. It needs no model.
 
-An answer uses identifiers, paths, addresses, commits, errors, numbers and quotations. Each of them that an item before
-it holds is a fact that the answer needed. A policy that has taken away every item which holds it has taken it from
-the model: a miss. Facts are told by the rules that audit a summary (`compaction/fact_words`), and plain numbers of
-four digits and more beside them. Names of parameters are not looked at, and neither is what the model only thought.
+An answer uses identifiers, paths, addresses, commits, errors, numbers and quotations. If an earlier item holds one, the
+answer needed that fact. If a policy has removed every item that holds it, the model could not know it: a miss. Facts
+are found by the rules that audit a summary (`compaction/fact_words`); plain numbers of four digits and more count as
+well. Names of parameters and the model's thinking do not count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from workbench.compaction import fact_phrases, fact_words
 from workbench.compaction.facts import argument_values, key_of
 from workbench.compaction.values import FactKind
-from workbench.lab.replay.id_words import ids, pieces
+from workbench.lab.replay.id_words import find_ids, word_pieces
 from workbench.log.events import (
     AssistantMessage,
     Compaction,
@@ -29,27 +29,27 @@ from workbench.log.events import (
 )
 
 LONGEST = 200_000
-"""Characters of one text that are looked at: a longer one is data."""
+"""How many characters of a text are searched. A longer text is data."""
 _NUMBER = re.compile(r"[0-9](?<![\w.,/-][0-9])[0-9,.]{3,30}(?!\w)")
-"""The first digit comes before the look behind it: a pattern that begins with a digit is found quickly."""
+"""The first digit comes before its lookbehind, because a pattern that begins with a digit is faster."""
 _INNER = re.compile(r"[0-9](?<![A-Za-z0-9.,][0-9])[0-9,.]{3,30}(?![A-Za-z0-9])")
-"""The same in a longer word, where it can still be read: `issue-48213`, `job_48213`, `/issues/48213`."""
+"""The same as a part of a longer word: `issue-48213`, `job_48213`, `/issues/48213`."""
 _ROW = re.compile(r"[0-9][0-9,.]{3,}")
-"""Both of them match the beginning of such a row, if anything."""
+"""If one of the two patterns matches, it matches the beginning of such a row."""
 _DIGITS = 4
-"""Fewer digits say nothing: they are met everywhere."""
+"""Numbers with fewer digits are too common to mean anything."""
 _PIECES = re.compile(r"\w+")
 _ROUND = "00"
-"""How a number ends that a model chooses for a parameter: a timeout, a limit."""
+"""A number with this ending is one that a model chooses itself: a timeout, a limit."""
 _COMMON = re.compile(
     r"--|/dev/|__\w+__|(?:README|CHANGELOG|AGENTS|CLAUDE)\.md$|(?:package|tsconfig)\.json$|(?:pyproject|Cargo)\.toml$"
     r"|requirements\.txt$|setup\.py$|go\.mod$|\.gitignore$|node_modules/?$|JSON\.(?:parse|stringify)$"
 )
-"""Facts that every model knows without being told: options of programs, devices, Python's own names, and what files of
-a project are called everywhere."""
+"""Facts that every model knows: options of programs, devices, Python's own names, and usual names of files in a
+project."""
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _ENDING = re.compile(r"\*\.[\w.-]+")
-"""What a pattern such as `*.test.ts` asks for is no file."""
+"""A pattern such as `*.test.ts` is not the name of a file."""
 _SHORT_COMMITS = range(7, 13)
 
 Key = tuple[FactKind, str]
@@ -69,15 +69,15 @@ class Needs:
         self._numbers: dict[Key, int] = {}
         self.facts: list[NeededFact] = []
         self.uses: dict[int, tuple[int, ...]] = {}
-        """By event of the model: what it uses."""
+        """By event of the model: the facts that it uses."""
         self._quotes: dict[str, list[tuple[str, int]]] = {}
-        """By a word of it: quotations, and their numbers."""
+        """By one of their words: quotations, and their numbers."""
         self._pieces: set[str] = set()
-        """Of each fact that is a word: its longest piece. A word without any of them says nothing that is needed."""
+        """The longest piece of each fact that is a word. A word that has none of these pieces holds no needed fact."""
         self._known: dict[str, tuple[int, ...]] = {}
-        """What a word says."""
+        """By word: the facts in it."""
         self._dull: set[str] = set()
-        """Words that were looked at and say nothing that is needed; nearly all do."""
+        """Words that were checked and hold no needed fact, which is nearly all words."""
         for event in events:
             if isinstance(event.body, AssistantMessage | ToolCall):
                 found = tuple(dict.fromkeys(self._used(event.body)))
@@ -88,7 +88,7 @@ class Needs:
         self.holds: Mapping[int, tuple[int, ...]] = {}
         """By event: the needed facts that it holds."""
         if self.facts:
-            said = ((event.seq, said_by(event)) for event in events)
+            said = ((event.seq, text_for_model(event)) for event in events)
             self.holds = {seq: found for seq, text in said if text and (found := self.held_in(text))}
 
     # What an answer uses
@@ -103,7 +103,7 @@ class Needs:
                     yield self._quote(quote)
         for word in sorted(fact_words.odd(text)):
             named = list(_named(word))
-            numbered = (each for each in ids(word) if not any(each in said for _, said in named))
+            numbered = (each for each in find_ids(word) if not any(each in said for _, said in named))
             for kind, said in (*named, *(("identifier", each) for each in numbered)):
                 if not _COMMON.match(said):
                     yield self._number(key_of(kind, said), said)
@@ -145,7 +145,7 @@ class Needs:
         return tuple(sorted(found))
 
     def _may_hold_numbers(self, text: str) -> bool:
-        """Whether a row of digits begins like a needed number: told in a third of the time that finding one takes."""
+        """Whether a row of digits begins like a needed number. Takes a third of the time of a search for numbers."""
         starts = self._starts
         return bool(starts) and any(row.replace(",", "")[:_DIGITS] in starts for row in set(_ROW.findall(text)))
 
@@ -163,7 +163,7 @@ class Needs:
         return not (self._pieces.isdisjoint(pieces) and self._pieces.isdisjoint(starts))
 
     def _said_by_word(self, word: str) -> Iterator[int]:
-        """A path is held by one that it is a part of, a name by a dotted one, a commit by a longer."""
+        """A longer path holds a path, a dotted name holds a name, and a longer commit holds a commit."""
         keys: set[Key] = set()
         for kind, said in _named(word):
             key = key_of(kind, said)
@@ -172,9 +172,9 @@ class Needs:
                 keys.update((kind, part) for part in _parts(key[1], "/"))
             elif kind == "commit":
                 keys.update((kind, key[1][:length]) for length in _SHORT_COMMITS)
-        names = fact_words.parts_of(pieces(word))
+        names = fact_words.parts_of(word_pieces(word))
         dotted = (part for name in names if name.count(".") > 1 for part in _parts(name, "."))
-        for part in (*names, *dotted, *map(str.casefold, ids(word))):
+        for part in (*names, *dotted, *map(str.casefold, find_ids(word))):
             keys.update((("identifier", part), ("error", part)))
         return (self._numbers[key] for key in keys if key in self._numbers)
 
@@ -187,11 +187,11 @@ class Needs:
 
 
 _MOST_PARTS = 20
-"""Of a path or a dotted name; nobody looks for a part of a longer one."""
+"""How many parts of a path or a dotted name are looked at."""
 
 
 def _parts(whole: str, between: str) -> Iterator[str]:
-    """What stands together in a path or a dotted name: `src/app` and `app/main.py` in `src/app/main.py`."""
+    """The parts of a path or a dotted name that are neighbours: `src/app` and `app/main.py` in `src/app/main.py`."""
     parts = whole.split(between)[:_MOST_PARTS]
     for start in range(len(parts)):
         for end in range(start + 1, len(parts) + 1):
@@ -199,12 +199,12 @@ def _parts(whole: str, between: str) -> Iterator[str]:
 
 
 def _named(word: str) -> Iterator[tuple[FactKind, str]]:
-    """The facts that a word and its pieces say."""
-    return (found for piece in pieces(word) for found in fact_words.kinds(piece))
+    """The facts in a word and in its pieces."""
+    return (found for piece in word_pieces(word) for found in fact_words.kinds(piece))
 
 
 def _plain(text: str) -> str:
-    """As much of a text as is looked at, without colours."""
+    """The part of a text that is searched, without colours."""
     text = text[:LONGEST]
     return _COLOURS.sub("", text) if "\x1b" in text else text
 
@@ -220,8 +220,8 @@ def _unseparated(text: str, *patterns: re.Pattern[str]) -> set[str]:
     return {number.rstrip(".,").replace(",", "") for number in found}
 
 
-def said_by(event: Event) -> str:
-    """What an event says to a model, as far as a policy can take it away or leave it."""
+def text_for_model(event: Event) -> str:
+    """The text of an event that a model sees and a policy can remove."""
     match event.body:
         case UserMessage(content) | AssistantMessage(content) | SystemMessage(content):
             return text_of(content)

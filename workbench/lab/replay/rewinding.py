@@ -1,7 +1,7 @@
-"""What was said in another agent and is no part of the conversation any more: undone, cleared, or never sent again.
+"""Finds what the user of another agent undid or cleared, so that it left the conversation.
 
-That is nobody's policy: it is gone under all of them. It is told from what an agent leaves out to make room by where it
-stands: who goes back leaves out all that came last.
+No policy decides about it: it is gone under all of them. An agent may also leave events out to make room. The
+difference is the place: going back removes everything at the end of the conversation.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ _SAID = (UserMessage, AssistantMessage, ToolCall, ToolResult)
 
 
 def undone_by(events: Sequence[Event]) -> frozenset[int]:
-    """The decisions that leave out the end of what was said until then."""
+    """The decisions that exclude the end of the conversation as it was then."""
     found: set[int] = set()
     said: dict[int, None] = {}
-    """What is part of the conversation, in order."""
+    """The events of the conversation, in order."""
     for at, event in enumerate(events):
         if isinstance(event.body, _SAID):
             said[event.seq] = None
@@ -38,7 +38,7 @@ def _excludes(event: Event) -> bool:
 
 
 def _run(events: Sequence[Event], at: int) -> list[Event]:
-    """Decisions that stand one behind the other."""
+    """The decisions that follow one another without a gap."""
     end = at
     while end < len(events) and _excludes(events[end]):
         end += 1

@@ -1,7 +1,7 @@
-"""What requests have beside the log: a system prompt, tools and thinking that are billed and in no file.
+"""Tokens of requests that are not in the log: a system prompt, tools and thinking that are billed and in no file.
 
-It is the same under every policy: what the report of each request has beyond our count of what was sent. So a policy
-that changes nothing sends what was recorded, also where it grew on the way, or the session went to another model.
+They are the same under every policy: the reported tokens of a request minus our count of what was sent. So a policy
+that changes nothing sends what was recorded, even if they grew during the session or the model changed.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from workbench.sources.requests import RequestMark
 from workbench.wire.requests import RequestBodies
 
 LEAST = 0.75
-"""Where a provider counts less than this share of what we do, the agent left something out that no file tells of."""
+"""If the provider counts less than this share of our count, the agent left something out that no file mentions."""
 
 
 class Unattributed(NamedTuple):
     """How our count of one request becomes the provider's."""
 
     tokens: int = 0
-    """Beside the log."""
+    """Tokens that are not in the log."""
     share: float = 1.0
-    """So much of our count the provider counts, where that is less."""
+    """The share of our count that the provider counts, where that is less than 1."""
 
-    def size(self, counted: int) -> int:
-        """Of the request."""
+    def request_size(self, counted: int) -> int:
+        """The size of a request that we count as `counted` tokens."""
         return self.tokens + round(counted * self.share)
 
 
-def unattributed(
+def unattributed_tokens(
     recorded: RecordedSession, marks: Sequence[RequestMark], setup: Setup, events: Sequence[Event]
 ) -> list[Unattributed]:
-    """Of each request; `setup` counts as for all policies. Of one without a report it is what the one before had."""
+    """For each request; one without a report gets the values of the one before. `setup`: counts the tokens."""
     plans = RequestPlans(events, RequestBodies(events), lambda _: setup, sizes=True)
     found, known = [], Unattributed(recorded.calibration(setup.model).fixed)
     for mark in marks:
         if mark.reported is not None:
-            known = _told(plans.plan(mark).totals.tokens, mark.reported)
+            known = _from_report(plans.plan(mark).totals.tokens, mark.reported)
         found.append(known)
     return found
 
 
-def _told(counted: int, reported: int) -> Unattributed:
+def _from_report(counted: int, reported: int) -> Unattributed:
     if reported >= counted:
         return Unattributed(reported - counted)
     share = reported / counted

@@ -1,7 +1,7 @@
-"""The machines of a Dask cluster, asked as the processes of this one are.
+"""Runs tasks on a Dask cluster, with the interface of `ProcessWorkers`.
 
-Dask runs on a worker whatever its scheduler sends there, and trusts what comes back: a scheduler is named by its user
-and has to be his own. What our own workers answer is read as figures, and nothing else.
+A Dask worker runs whatever its scheduler sends, and Dask trusts what comes back. So users name a scheduler, and it has
+to be their own. The answers of workers are read as figures and as nothing else.
 """
 
 from __future__ import annotations
@@ -28,24 +28,24 @@ from workbench.lab.running.tasks import LabTask, TaskOutcome
 from workbench.lab.values import SourceRun
 
 _Answer = tuple[tuple[SourceRun, ...], str, bool]
-"""The sources, the error, and whether it is no transcript."""
+"""The runs, the error, and whether the source is no transcript."""
 _NO_TASK = LabTask("", ())
 PATIENCE: Final = "10s"
-"""For a scheduler to answer."""
+"""How long to wait for a scheduler."""
 PAUSE: Final = 0.02
-"""Seconds in which orders are gathered."""
+"""Seconds in which orders are collected before they are sent."""
 SHARES: Final = 8
-"""Parcels for each worker, at least, where there are orders enough: the last ones must not wait for one of them."""
+"""Each worker gets at least this many parcels, if there are enough orders, so that all finish together."""
 LARGEST: Final = 8
-"""Orders of a parcel: Dask takes some milliseconds for each, as long as a short transcript."""
+"""The most orders in a parcel. Dask needs some milliseconds per parcel, as long as a short transcript takes."""
 
 
 class _Order(NamedTuple):
     future: Future[Any]
-    """Whoever waits for it."""
+    """Gets the result."""
     near: str
     packed: bytes
-    """What is to be done."""
+    """The function and its arguments."""
 
 
 _QUIET: Final = {
@@ -57,12 +57,12 @@ _QUIET: Final = {
     "distributed.admin.system-monitor.interval": "10s",
     "distributed.worker.memory.monitor-interval": "2s",
 }
-"""On one machine: by default Dask looks up to a hundred times a second at what each worker does, for pages that nobody
-has opened."""
+"""Settings for a cluster on this machine. By default Dask samples each worker up to a hundred times a second, for web
+pages that are not open."""
 
 
 class DaskWorkers:
-    """Does what is submitted on a cluster. What a worker did that is gone is done by another, three times at most."""
+    """Runs functions on a cluster. If a worker dies, another one runs its functions again, three times at most."""
 
     def __init__(self, address: str, jobs: int) -> None:
         self._cluster: Any = _local_cluster(jobs) if address == LOCAL else None
@@ -74,12 +74,12 @@ class DaskWorkers:
         self._lock = Lock()
         self._waiting: list[_Order] = []
         self._owners: dict[str, str] = {}
-        """The address of the worker that was the last to be near something."""
+        """By `near`: the address of the worker that had it last."""
 
     def submit_near(self, near: str, function: Callable[..., TaskOutcome], /, *args: Any) -> Future[TaskOutcome]:
-        """A function that every worker has, and what it is called with; by the worker that did something with `near`
-        before, unless it has much to do and another has not. What comes at once goes in parcels."""
-        # As bytes: Dask would look through all that goes and comes for something of its own, value by value.
+        """Run a function that every worker can import. The worker that had `near` before gets it again, unless it is
+        busy and another is free. Orders that come at the same time are sent together."""
+        # As bytes: Dask would search every value for objects of its own.
         ours: Future[TaskOutcome] = Future()
         with self._lock:
             self._waiting.append(_Order(ours, near, pickle.dumps((function, args))))
@@ -91,7 +91,7 @@ class DaskWorkers:
         with self._lock:
             waiting, self._waiting = self._waiting, []
         workers = 1
-        with suppress(Exception):  # whatever Dask says of a connection that is gone: it will say it of each parcel, too
+        with suppress(Exception):  # a lost connection: each parcel fails with the same error
             workers = len(self._client.nthreads()) or 1
         size = min(max(1, len(waiting) // (SHARES * workers)), LARGEST)
         by_owner: dict[str, list[_Order]] = {}
@@ -105,27 +105,27 @@ class DaskWorkers:
         wish: dict[str, Any] = {"workers": owner, "allow_other_workers": True} if owner else {}
         try:
             executor = self._client.get_executor(pure=False, **wish)
-            theirs = executor.submit(_called, [order.packed for order in parcel])
-        except Exception as error:  # whatever Dask says of a connection that is gone
+            theirs = executor.submit(_run_parcel, [order.packed for order in parcel])
+        except Exception as error:  # a lost connection
             for order in parcel:
                 order.future.set_exception(error)
         else:
-            theirs.add_done_callback(partial(self._hand_on, parcel))
+            theirs.add_done_callback(partial(self._set_outcomes, parcel))
 
-    def _hand_on(self, parcel: list[_Order], theirs: Future[tuple[str, list[bytes]]]) -> None:
+    def _set_outcomes(self, parcel: list[_Order], theirs: Future[tuple[str, list[bytes]]]) -> None:
         if theirs.cancelled():
             for order in parcel:
                 order.future.cancel()
         elif (error := theirs.exception()) is None:
             self._answer(parcel, theirs.result())
-        elif len(parcel) > 1:  # one of them may have cost the workers their lives; the others are done without it
+        elif len(parcel) > 1:  # one of them may have killed the workers; the others are tried without it
             for order in parcel:
                 self._send_parcel([order])
         else:
             parcel[0].future.set_exception(error)
 
     def _answer(self, parcel: list[_Order], answer: Any) -> None:
-        """Hand on what a worker sent. Whatever that is, everybody who waits gets a result or an error."""
+        """Set the results that a worker sent. Every future gets a result or an error, whatever came back."""
         try:
             owner, answers = msgspec.convert(answer, tuple[str, list[bytes]])
             if len(answers) != len(parcel):
@@ -133,23 +133,23 @@ class DaskWorkers:
         except msgspec.ValidationError as error:
             owner, answers = "", []
             for order in parcel:
-                order.future.set_exception(_not_understood(error))
+                order.future.set_exception(_bad_answer(error))
         self._owners.update((order.near, owner) for order in parcel if owner)
         for order, packed in zip(parcel, answers, strict=False):
             try:
                 order.future.set_result(unpacked(packed))
-            except (ValueError, RecursionError) as error:  # msgspec's own are ValueErrors, too
-                order.future.set_exception(_not_understood(error))
+            except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors as well
+                order.future.set_exception(_bad_answer(error))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Leave the cluster; a scheduler that was there before goes on."""
+        """Leave the cluster. A scheduler that we did not start keeps running."""
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
 
 
 def _local_cluster(jobs: int) -> Any:
-    """Processes of this machine. They are copies of one that imports everything while this one does the same."""
+    """Start processes on this machine. They are forked from one that imports everything while we do the same."""
     if has_extra("distributed"):
         copied_from("workbench.lab.running.workers", "distributed.nanny")
     distributed = import_extra("distributed", "--cluster")
@@ -160,39 +160,39 @@ def _local_cluster(jobs: int) -> Any:
         return distributed.LocalCluster(
             n_workers=jobs,
             threads_per_worker=1,
-            memory_limit=0,  # that of the machine, as for processes without Dask
-            env=dict(os.environ),  # the process that they are copies of may have been started before it was as it is
-            dashboard_address="127.0.0.1:0",  # Dask listens in any case, by default where another of its kind may be
+            memory_limit=0,  # no limit, as for processes without Dask
+            env=dict(os.environ),  # the process they are forked from may have an older environment
+            dashboard_address="127.0.0.1:0",  # Dask always listens; its default port may be in use
             scheduler_kwargs={"dashboard": False},
-            security=distributed.Security.temporary(),  # else whoever has an account here could have us run anything
-            silence_logs=logging.CRITICAL,  # what goes wrong with a task comes back with it
+            security=distributed.Security.temporary(),  # without it any user of this machine could run code here
+            silence_logs=logging.CRITICAL,  # errors come back with their task
         )
 
 
-def _called(parcel: list[bytes]) -> tuple[str, list[bytes]]:
-    """Where it was done, and what came of it."""
+def _run_parcel(parcel: list[bytes]) -> tuple[str, list[bytes]]:
+    """Runs on a worker: its address, and the results."""
     from distributed import get_worker
 
-    return get_worker().address, [_one(packed) for packed in parcel]
+    return get_worker().address, [_run_order(packed) for packed in parcel]
 
 
-def _one(packed: bytes) -> bytes:
-    function, args = pickle.loads(packed)  # from whoever runs the scheduler, who can run anything here anyway
+def _run_order(packed: bytes) -> bytes:
+    function, args = pickle.loads(packed)  # safe: who runs the scheduler can run anything here
     return packed_outcome(function(*args))
 
 
 def packed_outcome(outcome: TaskOutcome) -> bytes:
-    """What came of a task, without the task."""
+    """An outcome as bytes, without its task."""
     answer: _Answer = (outcome.runs, outcome.error, outcome.is_other)
     try:
         return msgspec.msgpack.encode(answer)
-    except UnicodeEncodeError:  # half a character of a log; JSON has an escape for it
+    except UnicodeEncodeError:  # half a surrogate pair; JSON can escape it
         return json.dumps(msgspec.to_builtins(answer)).encode()
 
 
 def unpacked(packed: bytes) -> TaskOutcome:
-    """The same on the other side; raises ValueError for anything else."""
-    if packed.startswith(b"["):  # JSON; in the other form no list begins so
+    """The outcome from these bytes. Raises ValueError for anything else."""
+    if packed.startswith(b"["):  # JSON: no list in msgpack begins with this byte
         answer = msgspec.convert(json.loads(packed), _Answer)
     else:
         answer = msgspec.msgpack.decode(packed, type=_Answer)
@@ -204,5 +204,5 @@ def unpacked(packed: bytes) -> TaskOutcome:
     return TaskOutcome(_NO_TASK, runs, error, is_other=is_other)
 
 
-def _not_understood(error: Exception) -> WorkbenchError:
+def _bad_answer(error: Exception) -> WorkbenchError:
     return WorkbenchError(f"what the worker answered is no result: {error}")

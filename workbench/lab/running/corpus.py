@@ -1,8 +1,8 @@
-"""What the words on the command line mean: one session, or thousands of files.
+"""Finds the sources that the words on the command line name: one session, or thousands of files.
 
-A word is a session, a file or a conversation of one (`FILE#2`); a folder, for all transcripts in it; a pattern of
-files; an address (`s3://bucket/runs/*.jsonl`); `agents` for the sessions of other agents on this machine, `sessions`
-for all of our own; `-` for a list of such words on standard input, one in a line.
+A word is a session, a file, a conversation in a file (`FILE#2`), a folder with transcripts, a pattern of files, or an
+address (`s3://bucket/runs/*.jsonl`). `agents` means the sessions of other agents on this machine, `sessions` all of our
+own, and `-` a list of such words on standard input, one per line.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ AGENTS = "agents"
 SESSIONS = "sessions"
 _HEAD = 64
 _LONGEST, _MOST_WORDS = 100_000, 1_000_000
-"""Characters of a line, and lines, of a list on standard input."""
+"""Limits of a list on standard input: characters per line, and lines."""
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
-"""Folders of other people's files; hidden ones are not looked into either."""
+"""Folders that are skipped, like hidden ones."""
 
 
 class CorpusEntry(NamedTuple):
@@ -35,11 +35,11 @@ class CorpusEntry(NamedTuple):
 
     ref: str
     is_guess: bool = False
-    """Whether it may be something else than a transcript: it only lay in a folder that was named."""
+    """Whether it may be no transcript: it was found in a folder, and not named itself."""
 
 
-def corpus(words: Sequence[str], services: Services) -> list[CorpusEntry]:
-    """All that is meant, in order, each once: else sums would have it twice. Naming it takes the guess away."""
+def find_corpus(words: Sequence[str], services: Services) -> list[CorpusEntry]:
+    """All sources in order, each once, so that no sum counts one twice. A source that is named itself is no guess."""
     found: dict[str, CorpusEntry] = {}
     for word in words:
         for entry in _meant(word, services):
@@ -91,10 +91,9 @@ def _fitting(pattern: str) -> Iterator[CorpusEntry]:
 
 
 def _transcripts(folder: str) -> Iterator[str]:
-    """The files in a folder and below that may be transcripts, by how they begin.
+    """The files in a folder and below that begin like transcripts.
 
-    A link that lies in the project and leads out of it is left out; other folders may be full of links, as caches of
-    datasets are.
+    Links from inside the project to outside are skipped. Other folders may be full of links, as caches of datasets are.
     """
     here = os.path.realpath(os.getcwd())
     root = project_root(here)
@@ -113,6 +112,6 @@ def _begins_well(path: str) -> bool:
             head = file.read(_HEAD)
     except NotRegularFile:
         return False
-    except OSError:  # whoever reads it will say why it cannot be read
+    except OSError:  # the reader reports why it cannot be read
         return True
     return begins_as_transcript(head)

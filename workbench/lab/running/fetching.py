@@ -1,4 +1,4 @@
-"""Files that lie elsewhere: addresses such as `s3://bucket/talk.jsonl`, which fsspec knows how to read."""
+"""Fetches files from addresses such as `s3://bucket/talk.jsonl`, with fsspec."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from workbench.config.foreign_files import TooLargeFile
 from workbench.lab.optional_packages import import_extra
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+:(?://|:)", re.IGNORECASE)
-"""As `s3://`, or `simplecache::s3://`; a letter alone is a drive."""
+"""As in `s3://` or `simplecache::s3://`. A single letter is a drive."""
 _PART = 1024 * 1024
 LOCAL: Final = "local"
-"""In place of a cluster's address: Dask on this machine, for as long as it is needed."""
+"""In place of a cluster's address: start Dask on this machine for this run."""
 NONE: Final = "none"
-"""No Dask, but processes of this machine."""
+"""In place of a cluster's address: processes without Dask."""
 
 
 def is_url(ref: str) -> bool:
-    """Whether a source is an address and no path."""
+    """Whether a source is an address, not a path."""
     return _URL.match(ref) is not None
 
 
 def remote_files(url: str) -> list[str]:
-    """The files that an address means: itself, all below a folder, or what fits a pattern."""
+    """The files that an address names: one file, all files below a folder, or those that match a pattern."""
     with _as_wrong_call(url):
         system, path = import_extra("fsspec.core", url).url_to_fs(url)
         if any(char in path for char in "*?["):
@@ -41,7 +41,7 @@ def remote_files(url: str) -> list[str]:
 
 
 def remote_stamp(url: str) -> str:
-    """What changes when the file does, as its server tells it: no need to read the file."""
+    """A text that changes when the file does, as reported by its server. Does not read the file."""
     with _as_wrong_call(url):
         system, path = import_extra("fsspec.core", url).url_to_fs(url)
         return str(system.ukey(path))
@@ -49,7 +49,7 @@ def remote_stamp(url: str) -> str:
 
 @contextmanager
 def local_copy(url: str) -> Iterator[str]:
-    """A copy of the file for as long as it is read; of one with conversations, `#2` stays behind the path."""
+    """The path of a temporary copy. A number such as `#2` stays after the path."""
     address, number = _split(url)
     with TemporaryDirectory(prefix="workbench-") as folder:
         copy = Path(folder) / (re.sub(r"[^\w.-]", "_", address.rpartition("/")[2])[-100:] or "file")
@@ -61,7 +61,7 @@ def local_copy(url: str) -> Iterator[str]:
                 _fetch(system, path, copy)
         try:
             yield f"{copy}{number}"
-        except WorkbenchError as error:  # whoever reads it names the copy, of which nobody knows
+        except WorkbenchError as error:  # the message names the copy, which the user does not know
             raise type(error)(str(error).replace(str(copy), address)) from None
 
 
@@ -71,7 +71,7 @@ def _is_local(system: Any) -> bool:
 
 
 def _fetch(system: Any, path: str, target: Path) -> None:
-    """Copy a file to this machine; raises TooLargeFile, whatever size its server told before."""
+    """Copy a file to this machine. Raises TooLargeFile, even if its server reported a smaller size."""
     limit = largest_file()
     size = system.info(path).get("size") or 0
     if size > limit:
@@ -92,7 +92,7 @@ def _split(url: str) -> tuple[str, str]:
 
 @contextmanager
 def _as_wrong_call(url: str) -> Iterator[None]:
-    """Whatever a file system complains of is a file that cannot be read."""
+    """Turn every error of a file system into a WrongCall that names the address."""
     try:
         yield
     except WorkbenchError:

@@ -1,8 +1,8 @@
-"""Replays that are finished are kept, so that a long run goes on where it was interrupted, and a second one is quick.
+"""Keeps finished replays, so that an interrupted run continues where it stopped and a second run is quick.
 
-Each is found again by what it was made from: the contents of the source, the policy's knobs (not its name), the model
-and the window that were asked for, the user's models, and this very code. They lie in the cache folder; those that were
-not used for longest go when there are too many.
+The key of a replay is everything that it depends on: the contents of the source, the policy's knobs (not its name), the
+model and the window that were asked for, the user's models, and the code of this program. Replays are kept in the cache
+folder. When it is full, those that were not used for longest are removed.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from workbench.config.writing import make_private_file
 from workbench.context.load import RECORDED, load_policy
 from workbench.lab.running.fetching import is_url
 from workbench.lab.running.source_reader import source_stamp
-from workbench.lab.running.tasks import LabPolicy, LabTask, numbered
+from workbench.lab.running.tasks import LabPolicy, LabTask, conversation_name
 from workbench.lab.values import SourceRun
 from workbench.sources.services import Services
 from workbench.traces.references import split_ref
 
 FILE = "lab.db"
 MOST = 256 * 1024 * 1024
-"""Bytes that are kept."""
+"""How many bytes are kept."""
 _CHECK = 16
-"""Bytes before each of them that are made from the rest."""
+"""Bytes of the checksum in front of each replay."""
 _SCHEMA = "CREATE TABLE IF NOT EXISTS runs (key BLOB PRIMARY KEY, used INTEGER, data BLOB) WITHOUT ROWID"
 
 Found = tuple[SourceRun, ...]
@@ -47,25 +47,25 @@ Found = tuple[SourceRun, ...]
 
 
 class KnownTask(NamedTuple):
-    """A task, and what was found out for it before."""
+    """A task, and its results that were kept."""
 
     task: LabTask
     keys: tuple[bytes, ...] = ()
-    """By policy; none where nothing can be kept of the source."""
+    """One per policy; empty where the source cannot be kept."""
     names: tuple[str, ...] = ()
-    """What the policies are called in the results."""
+    """The names of the policies in the results."""
     known: tuple[Found | None, ...] = ()
 
     @property
     def rest(self) -> LabTask | None:
-        """What is left to do."""
+        """The task without the policies that are known; None where all are."""
         if not self.keys:
             return self.task
         left = [each for each, known in zip(self.task.policies, self.known, strict=True) if known is None]
         return self.task._replace(policies=tuple(left)) if left else None
 
     def merged(self, runs: Sequence[SourceRun]) -> Found:
-        """With what came of the rest, if there was any: all policies, in order."""
+        """All policies in order: the known runs together with those of the rest."""
         if not self.keys or all(each is None for each in self.known):
             return tuple(runs)
         templates = runs or next(each for each in self.known if each is not None)
@@ -74,22 +74,24 @@ class KnownTask(NamedTuple):
             fresh = iter(runs[at].runs if runs else ())
             made = [next(fresh) if each is None else each[at].runs[0] for each in self.known]
             named = tuple(replace(run, policy=name) for run, name in zip(made, self.names, strict=True))
-            found.append(template._replace(source=numbered(self.task.source, at + 1, len(templates)), runs=named))
+            found.append(
+                template._replace(source=conversation_name(self.task.source, at + 1, len(templates)), runs=named)
+            )
         return tuple(found)
 
 
 class KeptRuns:
-    """What was found out before. Where nothing can be written, nothing is kept, which is no reason to fail."""
+    """The kept replays. Where nothing can be written, nothing is kept, and that is no error."""
 
     def __init__(self, services: Services, *, fresh: bool = False) -> None:
-        """`fresh`: what was kept is not looked at."""
+        """`fresh`: do not use what was kept."""
         self._services = services
         self._fresh = fresh
         self._used: list[bytes] = []
         self._policies: dict[tuple[LabPolicy, tuple[str, ...]], tuple[str, str]] = {}
-        """The knobs and the name of each that was met."""
+        """By policy: its knobs and its name."""
         self._contents: dict[tuple[str, Hashable], str] = {}
-        """What was read of files, in a word."""
+        """By file: a hash of its contents."""
         self._decoder = msgspec.msgpack.Decoder(Found)
         self._db: sqlite3.Connection | None = None
         path = cache_dir() / FILE
@@ -100,7 +102,7 @@ class KeptRuns:
                 code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
                 if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
                     raise
-                path.unlink()  # else nothing would ever be kept again
+                path.unlink()  # a broken file would prevent keeping for ever
                 self._db = _opened(path)
 
     def __enter__(self) -> Self:
@@ -114,24 +116,24 @@ class KeptRuns:
                 self._shrink()
             self._db.close()
 
-    def look(self, task: LabTask) -> KnownTask:
-        """What is known of a task."""
+    def find_known(self, task: LabTask) -> KnownTask:
+        """The task with its results that were kept."""
         names, keys = self._keys(task)
         return KnownTask(task, tuple(keys), tuple(names), tuple(map(self._load, keys)))
 
     def work_left(self, task: LabTask, again: int = 0) -> int:
-        """About how many bytes are still to be replayed, each policy for itself; `again`: so many more of them come."""
-        left = self.missing(task)
+        """About how many bytes are left to replay, counted per policy. `again`: how many more policies will come."""
+        left = self.policies_left(task)
         return self._services.weight(task.source) * (left + again) if left else 0
 
-    def missing(self, task: LabTask) -> int:
-        """How many policies are still to be replayed."""
+    def policies_left(self, task: LabTask) -> int:
+        """How many policies are left to replay."""
         keys = [] if self._fresh else self._keys(task)[1]
         return len(task.policies) - sum(map(self._has, keys))
 
     def _keys(self, task: LabTask) -> tuple[list[str], list[bytes]]:
-        """What the policies are called, and what they are found by; nothing where nothing can be kept."""
-        stamp = self.stamp(task)
+        """The names of the policies and their keys; empty where nothing can be kept."""
+        stamp = self.content_stamp(task)
         if self._db is None or not stamp:
             return [], []
         asked = task.options
@@ -146,26 +148,26 @@ class KeptRuns:
             names.append(each.name or name)
         return names, keys
 
-    def keep(self, task: KnownTask, runs: Sequence[SourceRun]) -> None:
-        """What came of the rest of a task."""
+    def keep_runs(self, task: KnownTask, runs: Sequence[SourceRun]) -> None:
+        """Keep the runs of the policies that were not known."""
         left = [key for key, known in zip(task.keys, task.known, strict=True) if known is None]
         for at, key in enumerate(left):
             found = tuple(each._replace(source="", runs=(each.runs[at],)) for each in runs)
             if any(made.problem for each in found for made in each.runs[0].compactions):
-                continue  # the model may do next time what it could not now
-            with suppress(sqlite3.Error, UnicodeEncodeError):  # half a character in a log is no text
+                continue  # the model may succeed next time
+            with suppress(sqlite3.Error, UnicodeEncodeError):  # half a surrogate pair cannot be encoded
                 assert self._db is not None
                 data = msgspec.msgpack.encode(found)
                 data = _check(data) + data
                 self._db.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", (key, time.time_ns(), data))
 
-    def stamp(self, task: LabTask) -> str:
-        """What changes when the source does; empty where nobody knows."""
+    def content_stamp(self, task: LabTask) -> str:
+        """A text that changes when the contents of the source change; empty where it is not known."""
         quick = source_stamp(task, self._services)
         path, number = split_ref(os.path.join(task.folder, task.source))
         if quick is None or is_url(task.source) or not os.path.isfile(path):
             return "" if quick is None else str(quick)
-        if (path, quick) not in self._contents:  # it may lie in many places, and be written anew with nothing changed
+        if (path, quick) not in self._contents:  # by contents: the same file may be copied, or written again unchanged
             with suppress(OSError):
                 self._contents[path, quick] = _contents(path)
         return f"{number}: {self._contents[path, quick]}" if (path, quick) in self._contents else ""
@@ -202,19 +204,19 @@ class KeptRuns:
             going.append((key,))
         self._db.executemany("DELETE FROM runs WHERE key = ?", going)
 
-    # What a replay is made from
+    # What a replay depends on
 
     def _resolved(self, policy: LabPolicy, knobs: Iterable[str]) -> tuple[str, str]:
         if policy.ref == RECORDED:
             return RECORDED, RECORDED
-        with suppress(WorkbenchError):  # whoever replays it will say what is wrong
+        with suppress(WorkbenchError):  # the replay reports what is wrong
             loaded = load_policy(policy.ref, sets=(*knobs, *policy.knobs)).policy
             return repr(replace(loaded, name="", description="")), loaded.name
         return repr(policy), policy.ref
 
     @cached_property
     def _surroundings(self) -> str:
-        """What holds for all tasks: this code, the table of models, and the user's own."""
+        """The part of the key that is the same for all tasks: the code, the table of models, and the user's models."""
         settings = self._services.settings
         files = sorted(Path(workbench.__file__).parent.rglob("*.py"))
         code = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
@@ -223,7 +225,7 @@ class KeptRuns:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """Raises sqlite3.Error where it is no database or a broken one, and _Foreign where another made it."""
+    """Open the database. Raises sqlite3.Error where it is none or broken, and _Foreign where we did not make it."""
     make_private_file(path)
     db = sqlite3.connect(path, timeout=5, isolation_level=None)
     try:
@@ -231,7 +233,7 @@ def _opened(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA synchronous = OFF")
         db.execute(_SCHEMA)
         made = db.execute("SELECT sql FROM sqlite_master").fetchall()
-        if made != [(_SCHEMA.replace(" IF NOT EXISTS", ""),)]:  # a view or a trigger of another's could do anything
+        if made != [(_SCHEMA.replace(" IF NOT EXISTS", ""),)]:  # a foreign view or trigger could do anything
             raise _Foreign
         db.execute("SELECT MAX(used) FROM runs").fetchone()
     except (_Foreign, sqlite3.Error):
@@ -241,16 +243,16 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 class _Foreign(Exception):
-    """The database is not as we make it."""
+    """The database does not have our tables."""
 
 
 def _check(data: bytes) -> bytes:
-    """What tells that nothing of it has changed: a disk may lose some of it, and figures look like any others."""
+    """A checksum. Without it, figures that a disk has damaged would look like any others."""
     return sha256(data).digest()[:_CHECK]
 
 
 def _contents(path: str) -> str:
-    """A database is what its log says, too."""
+    """A hash of a file. The log of a database belongs to its contents."""
     found = []
     limit = largest_file()
     for each in (path, f"{path}-wal"):

@@ -1,4 +1,4 @@
-"""Processes of this machine that do one thing after the other, each with a thread here that waits for it."""
+"""Runs functions in processes of this machine. Each process has a thread here that waits for it."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 ATTEMPTS = 2
-"""A process may be killed for reasons of its own; what kills two of them is to blame itself."""
+"""A process may be killed from outside once; if two die, the function is to blame."""
 _ANOTHERS = 3
-"""How far an order is that is left to another, who is about to take it."""
+"""The distance of an order that is left to another worker, which is free."""
 
 
 class ProcessDied(Exception):
-    """The process that was to do something is gone."""
+    """The process that ran a function died."""
 
 
 def process_context() -> ForkServerContext | SpawnContext:
-    """No forks of this process, which has threads; copies of one that has none, where there is such."""
+    """How to start processes. This one has threads and must not be forked; a fork server is used where there is one."""
     if "forkserver" in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("forkserver")
     return multiprocessing.get_context("spawn")
 
 
 def copied_from(*modules: str) -> None:
-    """Start the process that all are copies of, with what they need to import; one that is there stays. It and they
-    do not hear ctrl+c, which is for this one."""
+    """Start the fork server, which imports these modules once for all processes. One that runs already stays. The
+    server and its processes ignore ctrl+c, which is for this process."""
     context = process_context()
     if context.get_start_method() == "forkserver":
         from multiprocessing import forkserver  # late: not on every platform
@@ -48,9 +48,9 @@ def copied_from(*modules: str) -> None:
 
 @contextmanager
 def uninterrupted(meanwhile: signal.Handlers | None = None) -> Iterator[None]:
-    """Ctrl+c is heard in the end, or `meanwhile` not at all."""
+    """Delay ctrl+c to the end of the block. `meanwhile`: another handler, which may ignore it."""
     heard: list[int] = []
-    if threading.current_thread() is not threading.main_thread():  # which alone hears it
+    if threading.current_thread() is not threading.main_thread():  # only the main thread gets signals
         yield
         return
     before = signal.signal(signal.SIGINT, meanwhile or (lambda number, _: heard.append(number)))
@@ -69,7 +69,7 @@ class _Order(NamedTuple):
 
 
 class ProcessWorkers(Executor):
-    """Does what is submitted in processes. The death of one is the failure of what it did, and of nothing else."""
+    """Runs functions in processes. If a process dies, only the function that it ran fails."""
 
     def __init__(self, jobs: int) -> None:
         self._context = process_context()
@@ -79,22 +79,22 @@ class ProcessWorkers(Executor):
         self._changed = threading.Condition()
         self._orders: list[_Order] = []
         self._owners: dict[str, int] = {}
-        """Which worker was the last to be near something."""
+        """By `near`: the worker that had it last."""
         self._busy: set[int] = set()
         self._is_closing = False
         self._lock = threading.Lock()
         self._is_over = False
-        """Whether no process is to be started any more."""
+        """Whether no more processes may be started."""
         self._threads = [threading.Thread(target=self._serve, args=(me,), name=f"lab {me}") for me in range(jobs)]
         for thread in self._threads:
             thread.start()
 
     def submit(self, function: Callable[..., T], /, *args: Any, **named: Any) -> Future[T]:
-        """A function that can be sent to another process, and what it is called with."""
+        """Run a function that can be sent to another process."""
         return self._ordered("", function, args, named)
 
     def submit_near(self, near: str, function: Callable[..., T], /, *args: Any) -> Future[T]:
-        """The same, by the process that did something with `near` before, unless it is busy and another is not."""
+        """The same. The process that had `near` before gets it again, unless it is busy and another is free."""
         return self._ordered(near, function, args, {})
 
     def _ordered(
@@ -107,7 +107,7 @@ class ProcessWorkers(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """`wait=False` also ends what the processes are at."""
+        """`wait=False`: stop what the processes are doing."""
         with self._changed:
             self._is_closing = True
             for order in self._orders if cancel_futures else ():
@@ -133,7 +133,7 @@ class ProcessWorkers(Executor):
                 answer = self._in_process(order.call)
             except Exception as error:
                 failed = error
-            with self._changed:  # first: whoever hears of it may have more of the same at once
+            with self._changed:  # first: the caller may submit more for the same worker at once
                 self._busy.remove(me)
             if failed is None:
                 order.future.set_result(answer)
@@ -141,7 +141,7 @@ class ProcessWorkers(Executor):
                 order.future.set_exception(failed)
 
     def _next(self, me: int) -> _Order | None:
-        """Waits for something to do; None when there will be nothing more."""
+        """Wait for the next order; None when there will be no more."""
         with self._changed:
             while True:
                 order = min(self._orders, key=lambda order: self._distance(me, order), default=None)
@@ -178,7 +178,7 @@ class ProcessWorkers(Executor):
         raise ProcessDied
 
     def _pipe(self) -> Connection:
-        """To this thread's own process; a new one where there is none."""
+        """The pipe to this thread's own process. Starts the process where there is none."""
         if getattr(self._mine, "pipe", None) is None:
             ours, theirs = self._context.Pipe()
             process = self._context.Process(target=_work, args=(theirs, os.getcwd(), dict(os.environ)), daemon=True)
@@ -194,9 +194,9 @@ class ProcessWorkers(Executor):
 
 
 def _work(pipe: Connection, folder: str, environ: dict[str, str]) -> None:
-    """Do what comes until nobody sends any more. Ctrl+c is for whoever sends."""
+    """The loop of a process: run what comes until the pipe is closed. Ctrl+c is for the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # The process that this one is a copy of was started when the first one was needed, and things may have changed.
+    # The fork server started earlier, so its folder and its environment may be out of date.
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environ)
@@ -211,5 +211,5 @@ def _work(pipe: Connection, folder: str, environ: dict[str, str]) -> None:
             answer = (False, error)
         try:
             pipe.send(answer)
-        except OSError:  # whoever wanted it is gone
+        except OSError:  # the parent is gone
             return

@@ -1,4 +1,4 @@
-"""How far a long run is, in a line that is written over and over; nothing where nobody looks."""
+"""Shows how far a long run is, in a line that is overwritten. Only on a terminal."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from workbench.config.text import counted, fit, printable
 from workbench.lab.running.tasks import LabTask, TaskOutcome
 
 _PAUSE = 0.1
-"""Seconds between two lines."""
+"""Seconds between two updates."""
 _FIRST = 2
-"""Seconds before which nobody can tell how long it will take."""
+"""Seconds before the time left can be estimated."""
 _WIDE = 80
-"""Columns of a terminal that does not tell."""
+"""Columns of a terminal that does not report its width."""
 _CLEAR = "\r\x1b[K"
 
 
 class ProgressLine:
-    """On standard error where that is a terminal; what else is said there goes through it too."""
+    """A line on standard error, if that is a terminal. Print other lines with it as well, or they get mixed up."""
 
     def __init__(
         self,
@@ -33,21 +33,21 @@ class ProgressLine:
         clock: Callable[[], float] = time.monotonic,
         thing: str = "source",
     ) -> None:
-        """`weigh`: about how many bytes a source has; 0 where nobody knows. `thing`: what a task is called."""
+        """`weigh`: about how many bytes a source has; 0 where it is not known. `thing`: the word for a task."""
         self._weights = {task.source: weigh(task.source) or 1 for task in tasks}
         self._stream = stream or sys.stderr
         self._is_shown = self._stream.isatty()
         self._clock = clock
-        self._began = self._told = clock()
+        self._began = self._shown_at = clock()
         self._all = len(tasks)
         self._thing = thing
         self._left = sum(self._weights[task.source] for task in tasks)
         self._done = 0
         self._replayed = 0
         self.kept = 0
-        """Sources of which nothing had to be replayed."""
+        """How many sources needed no replay."""
         self.note = ""
-        """What else is worth knowing by now."""
+        """Text that is added at the end of the line."""
 
     def __enter__(self) -> Self:
         return self
@@ -56,21 +56,21 @@ class ProgressLine:
         if self._is_shown:
             print(_CLEAR, end="", file=self._stream, flush=True)
 
-    def tell(self, outcome: TaskOutcome) -> None:
-        """One more is finished."""
+    def show_outcome(self, outcome: TaskOutcome) -> None:
+        """Count a finished task and update the line."""
         weight = self._weights[outcome.task.source]
         self._done += 1
         self._left = max(0, self._left - weight)
         self.kept += outcome.is_kept
         self._replayed += 0 if outcome.is_kept else weight
         now = self._clock()
-        if self._is_shown and now - self._told >= _PAUSE:
-            self._told = now
+        if self._is_shown and now - self._shown_at >= _PAUSE:
+            self._shown_at = now
             line = fit(self._line(now - self._began), _columns(self._stream) - 1)
             print(f"{_CLEAR}{line}", end="", file=self._stream, flush=True)
 
-    def say(self, text: str) -> None:
-        """A line of its own, which stays."""
+    def print_line(self, text: str) -> None:
+        """Print a line that stays."""
         print(f"{_CLEAR if self._is_shown else ''}{printable(text)}", file=self._stream, flush=True)
 
     def _line(self, passed: float) -> str:
@@ -82,8 +82,8 @@ class ProgressLine:
 
 
 @contextmanager
-def saying(text: str) -> Iterator[None]:
-    """Say on a terminal what is being done, until it is."""
+def status_line(text: str) -> Iterator[None]:
+    """Show a text on a terminal while the block runs."""
     if not sys.stderr.isatty():
         yield
         return
@@ -95,7 +95,7 @@ def saying(text: str) -> Iterator[None]:
 
 
 def _columns(stream: TextIO) -> int:
-    """Of a terminal. A longer line would go on in the next, and a part of it would stay there each time."""
+    """The width of the terminal. A longer line would wrap, and could not be overwritten."""
     with suppress(OSError, ValueError):
         return os.get_terminal_size(stream.fileno()).columns or _WIDE
     return shutil.get_terminal_size((_WIDE, 24)).columns

@@ -1,4 +1,4 @@
-"""What was read of sources, for whoever replays the same ones many times: each worker keeps what it has read itself."""
+"""Reads sources and keeps them in memory, for runs that replay the same ones many times. Each worker has a reader."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from workbench.sources.source import names_file
 from workbench.traces.references import split_ref
 
 MOST = 256 * 1024 * 1024
-"""Bytes of memory for what a worker keeps."""
+"""The most bytes of memory that a worker uses for this."""
 SHARE = 8
-"""All workers of a machine together keep no more than this part of its memory."""
+"""All workers of a machine together use at most this fraction (1/8) of its memory."""
 _BY_BYTE = 2
 _BY_EVENT = 600
-"""What a source takes in memory, ready to be replayed: so much for each byte of the file, and for each event."""
+"""The memory for a source that is ready to be replayed: per byte of the file, and per event."""
 
 
 class _Read(NamedTuple):
@@ -39,11 +39,11 @@ class SourceReader:
         self._run = ""
         self._kept: dict[Hashable, _Read] = {}
 
-    def read(self, task: LabTask, run: str = "") -> list[LabSource]:
-        """All conversations of a source. `run`: what the task is part of, if its sources will be asked for again.
+    def read_sources(self, task: LabTask, run: str = "") -> list[LabSource]:
+        """All conversations of a source. `run`: an id, if the same run will ask for its sources again.
 
-        Where there is no more room, what came first stays: a run takes its sources in the same order each time, so that
-        of those used last none would be left when it is their turn.
+        When memory is full, the sources that were read first stay. A run takes its sources in the same order each
+        time, so those used last would be dropped just before their turn.
         """
         if run != self._run:
             self._run, self._kept = run, {}
@@ -57,7 +57,7 @@ class SourceReader:
         return known.sources
 
     def close(self) -> None:
-        """Forget all of it."""
+        """Drop all sources and close the services."""
         self._kept.clear()
         self._services.__exit__()
 
@@ -71,20 +71,20 @@ class SourceReader:
         return _Read(stamp, made, size)
 
 
-def room(workers: int) -> int:
-    """Bytes for each of so many workers on this machine."""
-    import psutil  # late: who has no worker to start does not need it
+def memory_share(workers: int) -> int:
+    """How many bytes each of this many workers on this machine may use."""
+    import psutil  # late: only needed to start workers
 
     return min(MOST, psutil.virtual_memory().total // SHARE // workers)
 
 
 def source_stamp(task: LabTask, services: Services) -> Hashable:
-    """What changes when a source does, told without reading it; None where nobody knows."""
+    """A value that changes when a source does, without reading the source; None where it is not known."""
     try:
         if is_url(task.source):
             return task.source, remote_stamp(task.source)
         path, _ = split_ref(os.path.join(task.folder, task.source))
-        if os.path.isfile(path):  # a database is what its log says, too
+        if os.path.isfile(path):  # the log of a database belongs to it
             return tuple(_file_stamp(each) for each in (path, f"{path}-wal") if os.path.isfile(each))
         if not os.path.exists(path):
             info = services.store.info(task.source)

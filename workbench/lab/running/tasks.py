@@ -1,4 +1,4 @@
-"""One source under many policies: the piece of work that one process, or one machine, does at a time."""
+"""One source under many policies: the unit of work for a process or a machine."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ class LabPolicy(NamedTuple):
     knobs: tuple[str, ...] = ()
     """As `masking.keep_last=3`, on top of those of the task."""
     name: str = ""
-    """What it is called in the results; the policy's own name where this is empty."""
+    """Its name in the results; the policy's own name where this is empty."""
 
 
 class LabTask(NamedTuple):
-    """What is to be done with one source."""
+    """The replays of one source."""
 
     source: str
     policies: tuple[LabPolicy, ...]
     options: Options = Options()
     """The model, the window and the knobs that hold under every policy but `recorded`."""
     folder: str = ""
-    """What a path is seen from; empty: the folder of whoever does it."""
+    """The folder that a path is relative to; empty: the current folder of the worker."""
     is_guess: bool = False
-    """Whether it lay in a folder that was named: what is no transcript there is passed over."""
+    """Whether it was found in a folder. Then it is skipped if it is no transcript."""
     waste: bool = False
-    """Whether to look for what is no longer needed, which replays what was recorded."""
+    """Whether to look for waste, which needs a replay of what was recorded."""
     summarise: bool = False
-    """Whether a model is asked for the summaries of compactions."""
+    """Whether to ask a model for the summaries of compactions."""
 
 
 class TaskOutcome(NamedTuple):
-    """What became of a task."""
+    """The result of a task."""
 
     task: LabTask
     runs: tuple[SourceRun, ...] = ()
@@ -49,13 +49,13 @@ class TaskOutcome(NamedTuple):
     error: str = ""
     """Why it failed, in one line that names the source."""
     is_other: bool = False
-    """Whether it is no transcript, and nobody said that it was one: it lay in a folder."""
+    """Whether it is no transcript and was only found in a folder, so that it is no error."""
     is_kept: bool = False
-    """Whether all of it was known from before."""
+    """Whether all runs were kept from before."""
 
 
 def portable_policies(policies: Sequence[LabPolicy], knobs: Sequence[str]) -> tuple[LabPolicy, ...]:
-    """The same for another machine: they say all that this one knows of them, and have the knobs of the task."""
+    """The same policies for another machine: complete, without files of this one, and with the knobs of the task."""
     found = []
     for each in policies:
         preset, own = portable(each.ref)
@@ -65,17 +65,19 @@ def portable_policies(policies: Sequence[LabPolicy], knobs: Sequence[str]) -> tu
 
 
 def all_policies() -> tuple[str, ...]:
-    """What was sent, and every preset."""
+    """`recorded` and every preset."""
     return (RECORDED, *(name for name in preset_names() if name != RECORDED))
 
 
 def run_task(task: LabTask, labs: Sequence[LabSource]) -> tuple[SourceRun, ...]:
     """Replay all conversations of a source."""
-    return tuple(_run(task, lab, numbered(task.source, number, len(labs))) for number, lab in enumerate(labs, 1))
+    return tuple(
+        _run(task, lab, conversation_name(task.source, number, len(labs))) for number, lab in enumerate(labs, 1)
+    )
 
 
-def numbered(source: str, number: int, of: int) -> str:
-    """What a conversation of a source is called."""
+def conversation_name(source: str, number: int, of: int) -> str:
+    """The name of a conversation: the source, with a number where it has several."""
     return f"{source}#{number}" if of > 1 else source
 
 
@@ -84,7 +86,9 @@ def _run(task: LabTask, lab: LabSource, name: str) -> SourceRun:
         name,
         task.options.model or lab.source.model,
         len(lab.marks),
-        tuple(_named(lab.run(each.ref, (*task.options.knobs, *each.knobs)), each.name) for each in task.policies),
+        tuple(
+            _named(lab.run_policy(each.ref, (*task.options.knobs, *each.knobs)), each.name) for each in task.policies
+        ),
         lab.waste if task.waste else None,
     )
 

@@ -1,8 +1,8 @@
-"""Many sources: all cores of this machine, or the machines of a Dask cluster. Everything that the lab replays runs
-through `LabWorkers.run`, and comes back in the order in which it was asked for.
+"""Replays many sources, on all cores of this machine or on a Dask cluster. Everything that the lab replays goes through
+`LabWorkers.run_tasks`, and comes back in the order of the tasks.
 
-A source that cannot be read is an outcome like any other. A process that dies takes its source with it and no other: it
-is tried once more in a new one, and then named.
+A source that cannot be read is an outcome like any other. If a process dies, its source is tried once more in a new
+process; if that dies as well, the outcome is an error. Other sources are not affected.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ from workbench.lab.optional_packages import has_extra
 from workbench.lab.running.fetching import LOCAL, NONE
 from workbench.lab.running.kept_runs import KeptRuns, KnownTask
 from workbench.lab.running.processes import ProcessDied, ProcessWorkers
-from workbench.lab.running.source_reader import SourceReader, room
+from workbench.lab.running.source_reader import SourceReader, memory_share
 from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome, portable_policies, run_task
 from workbench.sources.services import Services
 from workbench.traces.formats import UnknownFormat
 
 Progress = Callable[[TaskOutcome], object]
-"""Told of each outcome as it comes, in any order."""
+"""Called with each outcome as it comes, in any order."""
 T = TypeVar("T")
 _AHEAD = 1_024
-"""Tasks that a cluster has at a time: more than it has workers."""
+"""Tasks that a cluster has at a time, which is more than it has workers."""
 SECONDS = 1e-7
-"""For a byte of a source under one policy, about: few are quicker."""
+"""About how long a replay takes per byte of the source. Few are faster."""
 START = 1.5
-"""Seconds that Dask takes longer to begin."""
+"""How many seconds longer Dask takes to start."""
 WORTH = 10
-"""Work that takes so many times as long is given to Dask."""
+"""Dask is used for work that takes this many times as long as its start."""
 
 
 class LabWorkers:
-    """Whoever does the work: this process, some of this machine, or a cluster. They stay for many runs."""
+    """The workers: this process, several processes of this machine, or a cluster. They stay for many runs."""
 
     def __init__(self, jobs: int = 0, cluster: str = "", *, again: int = 0) -> None:
-        """`jobs`: processes on this machine, 0 for one per core, 1 for none but this. `cluster`: the address of a Dask
-        scheduler, `local` for Dask on this machine, `none` for processes without it; empty: what suits the work that is
-        left when there is some. `again`: so many more policies come for the same sources; each worker keeps what it has
-        read, and gets them again where that can be."""
-        self._jobs = jobs or cores()
+        """`jobs`: processes on this machine; 0: one per core; 1: only this process. `cluster`: the address of a Dask
+        scheduler, `local` for Dask on this machine, `none` for processes without Dask; empty: chosen by how much work
+        is left. `again`: how many more policies will come for the same sources. Then each worker keeps the sources that
+        it has read, and gets the same ones again if possible."""
+        self._jobs = jobs or usable_cores()
         self._again = again
         self._run = uuid4().hex if again else ""
         self._ahead = 1
-        """So many tasks are handed out before the first of them is back."""
+        """How many tasks are given out before the first one is finished."""
         self.is_dask = False
         self._policies: dict[tuple[tuple[LabPolicy, ...], tuple[str, ...]], tuple[LabPolicy, ...]] = {}
         self._executor: _Workers | None = self._started(cluster) if cluster else None
@@ -67,8 +67,8 @@ class LabWorkers:
         self._ahead = 4 * self._jobs if self._jobs > 1 else 1
         return ProcessWorkers(self._jobs) if self._jobs > 1 else _ThisProcess()
 
-    def _suits(self, tasks: Sequence[LabTask], kept: KeptRuns | None) -> str:
-        """Dask, where it is there and the time that it takes to begin does not matter."""
+    def _best_cluster(self, tasks: Sequence[LabTask], kept: KeptRuns | None) -> str:
+        """Dask on this machine, if it is installed and there is enough work for its slower start."""
         if kept is None or self._jobs == 1 or not (has_extra("distributed") and has_extra("cryptography")):
             return NONE
         seconds = 0.0
@@ -82,14 +82,14 @@ class LabWorkers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Whoever is still at work is not waited for."""
+        """Does not wait for tasks that are still running."""
         if self._executor is not None:
             self._executor.shutdown(wait=False, cancel_futures=True)
 
-    def run(
+    def run_tasks(
         self, tasks: Sequence[LabTask], progress: Progress | None = None, kept: KeptRuns | None = None
     ) -> Iterator[TaskOutcome]:
-        """What became of each task, in their order. What is `kept` from before is not done again."""
+        """The outcome of each task, in their order. Runs in `kept` are not replayed again."""
         finished: SimpleQueue[int] = SimpleQueue()
         running: dict[int, tuple[KnownTask, Future[TaskOutcome] | None]] = {}
         outcomes: dict[int, TaskOutcome] = {}
@@ -97,9 +97,9 @@ class LabWorkers:
         for at in range(len(tasks)):
             while at not in outcomes:
                 for number, task in islice(coming, self._ahead - len(running)):
-                    known = kept.look(task) if kept is not None else KnownTask(task)
+                    known = kept.find_known(task) if kept is not None else KnownTask(task)
                     if self._executor is None and known.rest is not None:
-                        self._executor = self._started(self._suits(tasks[number:], kept))
+                        self._executor = self._started(self._best_cluster(tasks[number:], kept))
                     running[number] = known, self._begun(number, known.rest, finished)
                 done = finished.get()
                 outcomes[done] = _outcome(*running.pop(done), kept)
@@ -112,12 +112,12 @@ class LabWorkers:
             finished.put(number)
             return None
         made = self._portable(task) if self.is_dask else task
-        future = self._executor.submit_near(task.source, attempt, made, self._run)
+        future = self._executor.submit_near(task.source, attempt_task, made, self._run)
         future.add_done_callback(lambda _: finished.put(number))
         return future
 
     def _portable(self, task: LabTask) -> LabTask:
-        """The same for another machine. Most tasks have the same policies: these are looked up once."""
+        """The same task for another machine. Most tasks share their policies, so these are converted once."""
         knobs = task.options.knobs
         policies = self._policies.get((task.policies, knobs))
         if policies is None:
@@ -133,9 +133,9 @@ def run_all(
     progress: Progress | None = None,
     kept: KeptRuns | None = None,
 ) -> Iterator[TaskOutcome]:
-    """The same for who has one run to do."""
-    with LabWorkers(min(jobs or cores(), len(tasks) or 1), cluster) as workers:
-        yield from workers.run(tasks, progress, kept)
+    """Run these tasks with workers of their own."""
+    with LabWorkers(min(jobs or usable_cores(), len(tasks) or 1), cluster) as workers:
+        yield from workers.run_tasks(tasks, progress, kept)
 
 
 class _Workers(Protocol):
@@ -145,7 +145,7 @@ class _Workers(Protocol):
 
 
 class _ThisProcess:
-    """Does at once what is submitted, and closes what was opened for it in the end."""
+    """Runs each function at once in this process."""
 
     def submit_near(self, near: str, function: Callable[..., T], /, *args: Any) -> Future[T]:
         future: Future[T] = Future()
@@ -153,13 +153,13 @@ class _ThisProcess:
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        with suppress(AttributeError):  # where nothing was done
+        with suppress(AttributeError):  # no task was run
             _mine.reader.close()
             del _mine.reader
 
 
-def cores() -> int:
-    """Those that this process may use."""
+def usable_cores() -> int:
+    """How many cores this process may use."""
     with suppress(AttributeError):  # not on every platform
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -175,30 +175,30 @@ def _outcome(known: KnownTask, future: Future[TaskOutcome] | None, kept: KeptRun
         return TaskOutcome(task, error=f"{task.source}: the process that replayed it died")
     except CancelledError:
         raise WorkbenchError("the connection to the cluster is lost") from None
-    except Exception as error:  # of Dask: no worker survived it, or what came is no answer
+    except Exception as error:  # from Dask: it killed every worker, or the answer is invalid
         return TaskOutcome(task, error=f"{task.source}: {error}")
     wanted = len(known.rest.policies) if known.rest is not None else 0
     if any(len(run.runs) != wanted for run in outcome.runs):
         return TaskOutcome(task, error=f"{task.source}: the results that came back are for other policies")
     if kept is not None and outcome.runs:
-        kept.keep(known, outcome.runs)
+        kept.keep_runs(known, outcome.runs)
     return outcome._replace(task=task, runs=known.merged(outcome.runs) if outcome.runs else ())
 
 
 _mine = threading.local()
-"""Of each thread that works: its reader. SQLite's connections are not shared, nor opened for each task."""
+"""The reader of each worker's thread: connections of SQLite cannot be shared, and are too slow to open per task."""
 
 
-def attempt(task: LabTask, run: str = "") -> TaskOutcome:
-    """Replay a source wherever this runs; what goes wrong with it is its outcome. `run`: its sources come again."""
+def attempt_task(task: LabTask, run: str = "") -> TaskOutcome:
+    """Replay a source in this process. Errors become part of the outcome. `run`: an id, if its sources come again."""
     reader: SourceReader | None = getattr(_mine, "reader", None)
     if reader is None:
-        reader = _mine.reader = SourceReader(Services(), room(cores()))
+        reader = _mine.reader = SourceReader(Services(), memory_share(usable_cores()))
     try:
-        return TaskOutcome(task, run_task(task, reader.read(task, run)))
+        return TaskOutcome(task, run_task(task, reader.read_sources(task, run)))
     except UnknownFormat as error:
         return TaskOutcome(task, error=str(error), is_other=task.is_guess)
     except WorkbenchError as error:
         return TaskOutcome(task, error=str(error))
-    except Exception as error:  # a fault of ours must not cost the other sources
+    except Exception as error:  # a bug in one replay must not stop the others
         return TaskOutcome(task, error=f"{task.source}: {type(error).__name__}: {error}")

@@ -1,7 +1,7 @@
-"""Which knobs a search turns, and between which values.
+"""The knobs that a search changes, and their values.
 
-Values are round ones, in an order: a policy file with `max_tokens = 7431` would pretend to an exactness that no corpus
-has, and few values are searched sooner.
+Only round values are tried: `max_tokens = 7431` in a policy file would look more exact than any corpus allows. Fewer
+values are also searched faster.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ DEFAULT_RANGES = (
     "compaction.keep_turns=0..5",
     "compaction.summary_tokens=500..8_000",
 )
-"""What is searched where nobody says otherwise: what decides over the past. What makes a request fit when all else
-fails (`compaction.mode`, `history.mode`, `turn.drop_groups`) stays as it is: sessions that happened to be short would
-switch it off, and it would be missing in the first long one."""
+"""The default search: the knobs that decide about the past. Knobs that make a request fit when all else fails
+(`compaction.mode`, `history.mode`, `turn.drop_groups`) are not searched: on short sessions the search would switch them
+off, and the first long session would fail."""
 
 _CUT_BY_TOKENS = ("truncation.strategy", ("head", "tail", "both"))
 _CUT_BY_LINES = ("truncation.strategy", ("lines",))
@@ -48,31 +48,31 @@ _ONLY_WITH: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "compaction.keep_messages": ("compaction.selection", ("last_messages",)),
     "compaction.overlap": ("compaction.selection", ("sliding",)),
 }
-"""Knobs that do nothing unless another one stands so."""
+"""Knobs that have no effect unless another knob has one of these values."""
 _MASKS = ("masking.keep_first", "masking.keep_last")
 _FEW = 10
-"""So many whole numbers are all tried."""
+"""Up to this many whole numbers are all tried."""
 _STEPS = 20
 _ROUND = (1, 1.5, 2, 3, 4, 5, 6, 8)
 
 
 class KnobRange(NamedTuple):
-    """A knob and what it may be set to."""
+    """A knob and the values to try."""
 
     name: str
     values: tuple[Any, ...]
     is_ordered: bool
-    """Whether a value is like its neighbours, so that a search can go up and down."""
+    """Whether neighbours are similar, so that a search can go up and down."""
 
     def nearest(self, value: Any) -> Any:
-        """The value closest to this one, which may be none of them."""
+        """The closest of the values."""
         if value in self.values or not self.is_ordered:
             return value if value in self.values else self.values[0]
         return min(self.values, key=lambda each: abs(each - value))
 
 
-def matters(name: str, value_of: Callable[[str], Any]) -> bool:
-    """Whether a knob does anything, as the others stand."""
+def knob_matters(name: str, value_of: Callable[[str], Any]) -> bool:
+    """Whether a knob has an effect with the values of the other knobs."""
     if name in _ONLY_WITH:
         switch, values = _ONLY_WITH[name]
         if value_of(switch) not in values:
@@ -85,11 +85,11 @@ def matters(name: str, value_of: Callable[[str], Any]) -> bool:
     return True
 
 
-def ranges(texts: Sequence[str], value_of: Callable[[str], Any], fixed: Iterable[str] = ()) -> list[KnobRange]:
-    """The ranges to search, switches first: those that were asked for, or the usual ones without what is `fixed`.
+def search_ranges(texts: Sequence[str], value_of: Callable[[str], Any], fixed: Iterable[str] = ()) -> list[KnobRange]:
+    """The ranges to search, switches first: those in `texts`, or the default ones without the `fixed` knobs.
 
-    `value_of` tells what the policy has that the search begins from; its own value is always among those tried where
-    the range reaches so far.
+    `value_of`: returns the value of a knob in the policy that the search begins from. If it lies in the range, it
+    is one of the values that are tried.
     """
     if texts:
         found = {each.name: each for each in (parse_range(text) for text in texts)}

@@ -1,6 +1,6 @@
-"""What is to be made as small as possible, as somebody wrote it: `cost + 50*misses`.
+"""Parses what a search minimises, such as `cost + 50*misses`.
 
-It is arithmetic over the lab's figures and nothing else: read with `ast`, and never run as Python.
+An objective is only arithmetic over the lab's figures. It is parsed with `ast` and never run as Python.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from workbench.context.knobs import closest
 from workbench.lab.reports import FIGURES
 
 NAMES = tuple(name for name in FIGURES if name != "policy")
-"""What an objective may name."""
+"""The figures that an objective may name."""
 DEFAULT_OBJECTIVE = "cost + 50*misses"
 _LONGEST = 400
 _OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
@@ -36,23 +36,23 @@ class Objective:
 
     text: str
     names: frozenset[str]
-    """The figures it is made of."""
+    """The figures that it names."""
     _tree: ast.expr
 
     def value(self, figures: Mapping[str, Any]) -> float:
-        """Smaller is better; what is no number, as after a division by nothing, is worst of all."""
+        """Smaller is better. A result that is not a number, as after a division by zero, is the worst."""
         found = _value(self._tree, figures)
         return math.inf if math.isnan(found) else found
 
 
 def parse_objective(text: str) -> Objective:
-    """Check an expression; raises WrongCall."""
+    """Parse and check an expression. Raises WrongCall where it is not allowed."""
     text = " ".join(text.split())
     if len(text) > _LONGEST:
         raise WrongCall(f"--objective: expected at most {_LONGEST} characters, got {len(text)}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what it finds odd about Python is refused here anyway
+            warnings.simplefilter("ignore")  # what Python warns about is refused here anyway
             tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise WrongCall(f"--objective {shown(text)}: expected arithmetic, such as {DEFAULT_OBJECTIVE!r}") from None
@@ -63,7 +63,7 @@ def parse_objective(text: str) -> Objective:
 
 
 def _names(node: ast.expr, text: str) -> list[str]:
-    """The figures in an expression, every part of which is checked on the way."""
+    """The figures in an expression. Checks every part."""
     match node:
         case ast.Name(id=name):
             if name not in NAMES:

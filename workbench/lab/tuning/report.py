@@ -1,4 +1,4 @@
-"""What a search found: the front as a table, the chosen policy beside others, JSON, and the policy file."""
+"""Reports a search: the front as a table, the chosen policy compared with others, JSON, and the policy file."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from workbench.config.text import counted, percent, printable, table
 from workbench.context.load import RECORDED
 from workbench.context.policy_text import policy_text
 from workbench.lab.tuning.objective import Objective
-from workbench.lab.tuning.search import Figures, Tried, best, front
+from workbench.lab.tuning.search import Figures, Tried, best_tried, pareto_front
 from workbench.lab.tuning.tune_corpus import Comparison, TuneResult, TuneSession, short_name
 from workbench.lab.values import MISSED_IN_100
 from workbench.sources.options import Options
 
 _WIDE = 120
-"""Where knobs are broken into lines when nobody says how wide a line is."""
+"""The width at which knobs are wrapped where no width is given."""
 
 
 class TuningReport:
-    """Tells of one search, to people and to programs."""
+    """The report of one search, for people and for programs."""
 
     def __init__(self, found: TuneResult, objective: Objective, base: str, seed: int, asked: Options) -> None:
         """`asked`: the model and the window that were named for all sessions."""
@@ -31,15 +31,15 @@ class TuningReport:
         self._objective = objective
         self._base = base
         self._seed = seed
-        self._front = front(found.tried, found.parts.spent)
+        self._front = pareto_front(found.tried, found.parts.spent)
         self._numbers = {id(each): number for number, each in enumerate(found.tried, 1)}
 
     # For people
 
-    def lines(self, width: int) -> list[str]:
-        """The front, the presets that are not on it, and how the chosen policy did elsewhere."""
+    def tuning_lines(self, width: int) -> list[str]:
+        """The front, the presets that are not on it, and the figures of the chosen policy on the held-out sessions."""
         spent = "cost" if self._found.parts.spent == "cost" else "input tokens"
-        told = [
+        lines = [
             f"Searched on {_size(self._found.parts.training)} for the smallest {printable(self._objective.text)}.",
             f"The front: of {self._many()} tried, those that none beats in both {spent} and misses.",
             "",
@@ -47,31 +47,31 @@ class TuningReport:
             "",
         ]
         for part, title in self._titles():
-            told += [f"{title}:", "", *self._compared(part, width), ""]
-        return told + textwrap.wrap(self.verdict(), width or _WIDE)
+            lines += [f"{title}:", "", *self._compared(part, width), ""]
+        return lines + textwrap.wrap(self.verdict(), width or _WIDE)
 
     def _many(self) -> str:
         return counted(len(self._found.tried), "policy", "policies")
 
     def _front_lines(self, width: int) -> list[str]:
-        beside = [each for each in self._found.tried if each.is_preset and each not in self._front]
-        rows = [*self._front, *beside]
-        head, *lines = _table([(self._label(each), each.figures) for each in rows], self._objective, width)
-        told = [head]
-        for at, (each, line) in enumerate(zip(rows, lines, strict=True)):
+        others = [each for each in self._found.tried if each.is_preset and each not in self._front]
+        rows = [*self._front, *others]
+        head, *table_rows = _table([(self._label(each), each.figures) for each in rows], self._objective, width)
+        lines = [head]
+        for at, (each, line) in enumerate(zip(rows, table_rows, strict=True)):
             if at == len(self._front):
-                told += ["not on it:"]
-            told.append(line)
+                lines += ["not on it:"]
+            lines.append(line)
             if each.policy.knobs:
                 knobs = "  ".join(each.policy.knobs)
-                told += textwrap.wrap(
+                lines += textwrap.wrap(
                     printable(knobs),
                     width or _WIDE,
                     initial_indent="    ",
                     subsequent_indent="    ",
                     break_on_hyphens=False,
                 )
-        return told
+        return lines
 
     def _label(self, tried: Tried) -> str:
         name = short_name(tried.policy.ref) if tried.is_preset else f"#{self._numbers[id(tried)]}"
@@ -92,31 +92,31 @@ class TuningReport:
         return f"{comparison.label} (base)" if comparison.label == short_name(self._base) else comparison.label
 
     def verdict(self) -> str:
-        """What to make of it, in a sentence or two."""
+        """What the result is worth, in a sentence or two."""
         found = self._found
         if not found.parts.held_out:
             return (
                 "Nothing was held out, so nobody knows how it does on other sessions: these figures say how well it "
                 "fits the ones it was searched on."
             )
-        told = ""
+        beaten = ""
         if found.chosen.is_preset:
             name = short_name(found.chosen.policy.ref)
             more = f"; --policy {name} begins from it" if found.chosen.policy.ref != self._base else ""
-            told = f"No policy that was tried beats {name}{more}."
+            beaten = f"No policy that was tried beats {name}{more}."
         others = [each for each in found.comparisons[1:] if each.label != RECORDED]
         if not others:
-            return told
+            return beaten
         other = min(others, key=lambda each: self._rank(each.held_out))
         mine, theirs = (self._rank(each.held_out) for each in (found.comparisons[0], other))
-        if told and mine <= theirs:
-            return told
-        preset = best([each for each in found.tried if each.is_preset]).policy.ref
+        if beaten and mine <= theirs:
+            return beaten
+        preset = best_tried([each for each in found.tried if each.is_preset]).policy.ref
         who = "the best preset" if other.label == short_name(preset) else "the policy it began from"
         how = "no better and no worse" if mine == theirs else "better" if mine < theirs else "worse"
         seen = f"On what it never saw it is {how} than {other.label}, {who}{_by(mine, theirs)}."
         fits = "" if mine <= theirs else "It fits what it was searched on, and perhaps nothing else."
-        return " ".join(filter(None, (told, seen, fits)))
+        return " ".join(filter(None, (beaten, seen, fits)))
 
     def _rank(self, figures: Figures | None) -> tuple[int, float]:
         assert figures is not None
@@ -124,17 +124,17 @@ class TuningReport:
 
     # The policy file
 
-    def policy(self, day: date) -> str:
+    def policy_file(self, day: date) -> str:
         """The chosen policy as a file that can be used with `--policy`."""
         parts = self._found.parts
-        told = [
+        about = [
             f"Found by `workbench tune` on {day.isoformat()}: of {self._many()} the one with the smallest "
             f"{printable(self._objective.text)}.",
             f"It began from {short_name(self._base)}, with seed {self._seed}. What is not set here is as in the preset "
             "that it extends.",
             *self._how(),
         ]
-        lines = [line for each in told for line in textwrap.wrap(each, _WIDE - 4)]
+        lines = [line for each in about for line in textwrap.wrap(each, _WIDE - 4)]
         for part, title in self._titles():
             lines += ["", f"{title}:", *(f"  {line}" for line in self._compared(part, 0))]
         lines += ["", *textwrap.wrap(self.verdict(), _WIDE - 4)]
@@ -143,17 +143,17 @@ class TuningReport:
         return policy_text(self._found.extends, self._found.knobs, head=head, description=description)
 
     def _how(self) -> list[str]:
-        """Under what these figures hold, where that is not as each session says."""
+        """The model, window and reserve that were set for all sessions."""
         asked = self._asked
-        told = [f"as {printable(asked.model)}" if asked.model else ""]
-        told += [f"in a window of {asked.window:,} tokens" if asked.window else ""]
-        told += [f"with {asked.reserve:,} tokens for the answer" if asked.reserve is not None else ""]
-        return [f"All sessions are counted {', '.join(filter(None, told))}."] if any(told) else []
+        parts = [f"as {printable(asked.model)}" if asked.model else ""]
+        parts += [f"in a window of {asked.window:,} tokens" if asked.window else ""]
+        parts += [f"with {asked.reserve:,} tokens for the answer" if asked.reserve is not None else ""]
+        return [f"All sessions are counted {', '.join(filter(None, parts))}."] if any(parts) else []
 
     # For programs
 
-    def as_json(self) -> dict[str, Any]:
-        """Everything but what was tried and is neither a preset nor on the front."""
+    def tuning_json(self) -> dict[str, Any]:
+        """Everything except policies that are neither presets nor on the front."""
         found = self._found
         return {
             "objective": self._objective.text,
@@ -207,7 +207,7 @@ def _size(sessions: Sequence[TuneSession]) -> str:
 
 
 def _by(mine: tuple[int, float], theirs: tuple[int, float]) -> str:
-    """How much better, where that is a share of something."""
+    """How much better or worse, where it can be given as a share."""
     if mine[0] != theirs[0]:
         return f": {counted(mine[0], 'request')} did not fit, there {theirs[0]:,}"
     if mine == theirs or theirs[1] == 0 or not (math.isfinite(mine[1]) and math.isfinite(theirs[1])):

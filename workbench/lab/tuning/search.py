@@ -1,6 +1,6 @@
-"""The search for a policy: presets first, then what Optuna proposes, then the best without what it does not need.
+"""Searches for a policy: tries the presets, then what Optuna proposes, then the best without knobs it does not need.
 
-Whoever searches says how a policy is measured; nothing here knows of sessions.
+The caller passes a function that measures policies; this module knows nothing about sessions.
 """
 
 from __future__ import annotations
@@ -13,50 +13,50 @@ from workbench.config.errors import WrongCall
 from workbench.context.knobs import as_toml
 from workbench.context.load import LoadedPolicy, describe, load_policy
 from workbench.lab.running.tasks import LabPolicy
-from workbench.lab.tuning.knob_ranges import KnobRange, matters
+from workbench.lab.tuning.knob_ranges import KnobRange, knob_matters
 from workbench.lab.tuning.objective import Objective
 
 if TYPE_CHECKING:
     import optuna
 
 AT_ONCE = 4
-"""Proposals that are measured together. The same however many processes there are, so that the result is, too."""
+"""How many proposals are measured together. It does not depend on the number of processes, so the result does not."""
 _STALE = 5
-"""So many times in a row with nothing but what was tried before, and the search is at its end."""
+"""The search ends when this many rounds in a row propose nothing new."""
 _NEVER = 1e12
-"""What a request that does not fit weighs for the search, where the objective says nothing of it."""
+"""The penalty for a request that does not fit, where the objective does not name `overflows`."""
 
 Figures = Mapping[str, Any]
 Measure = Callable[[Sequence[LabPolicy]], Sequence[Figures]]
-"""The figures of policies, over all sessions of the training part together."""
+"""Returns the figures of each policy over all sessions that are searched on."""
 
 
 class Tried(NamedTuple):
-    """A policy and how it did."""
+    """A policy and its figures."""
 
     policy: LabPolicy
     figures: Figures
     value: float
-    """The objective."""
+    """The value of the objective."""
     misfits: int
-    """Requests that did not fit, where the objective leaves it to us to avoid them."""
+    """Requests that did not fit; 0 where the objective itself names them."""
     is_preset: bool = False
 
     @property
     def rank(self) -> tuple[int, float, int]:
-        """Smaller is better. Of equals, the one with fewer knobs."""
+        """Smaller is better. Between equals, fewer knobs win."""
         return self.misfits, self.value, len(self.policy.knobs)
 
 
-def best(tried: Sequence[Tried]) -> Tried:
-    """The first of the best."""
+def best_tried(tried: Sequence[Tried]) -> Tried:
+    """The best policy; the first one between equals."""
     return min(tried, key=lambda each: each.rank)
 
 
-def front(tried: Sequence[Tried], spent: str) -> list[Tried]:
-    """The policies that no other beats in both what is spent and misses; the cheapest first, each point once.
+def pareto_front(tried: Sequence[Tried], spent: str) -> list[Tried]:
+    """The policies that no other policy beats in both `spent` and misses, the cheapest first, each point once.
 
-    A request that does not fit is no saving: those under which more requests failed than need be are left out.
+    A request that does not fit saves nothing: policies under which more requests fail than under the best are left out.
     """
     least = min((each.misfits for each in tried), default=0)
     found: list[Tried] = []
@@ -71,7 +71,7 @@ def front(tried: Sequence[Tried], spent: str) -> list[Tried]:
 
 
 class KnobSearch:
-    """One search. Same seed, same measure: same result."""
+    """One search. The same seed and the same figures give the same result."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class KnobSearch:
         budget: int,
         seed: int,
     ) -> None:
-        """`fixed`: knobs that hold in every trial, as `masking.keep_last=3`. `presets` has the base in it or not."""
+        """`fixed`: knobs that are set in every trial, as `masking.keep_last=3`. `presets` may contain the base."""
         self._base = base
         self._fixed = tuple(fixed)
         self._ranges = ranges
@@ -97,8 +97,8 @@ class KnobSearch:
         self._known: dict[LabPolicy, Figures] = {}
         self._study = _study(seed)
 
-    def run(self) -> Iterator[Tried]:
-        """Every policy that is tried, once, as soon as it is measured."""
+    def try_policies(self) -> Iterator[Tried]:
+        """Each policy that is tried, once, as soon as it is measured."""
         tried: dict[LabPolicy, Tried] = {}
         for each in self._all(tried):
             if each.policy not in tried:
@@ -106,7 +106,7 @@ class KnobSearch:
                 yield each
 
     def _all(self, tried: Mapping[LabPolicy, Tried]) -> Iterator[Tried]:
-        """The presets, trials until the budget is used up, and the best with less."""
+        """The presets, trials until the budget is used up, and the best with fewer knobs."""
         yield from self._measured([LabPolicy(name) for name in self._presets], is_preset=True)
         for name in self._presets:
             self._study.enqueue_trial(self._nearest(name), skip_if_exists=True)
@@ -114,13 +114,13 @@ class KnobSearch:
         while done < self._budget and stale < _STALE:
             trials = [self._study.ask() for _ in range(min(AT_ONCE, self._budget - done))]
             known = len(self._known)
-            yield from self._told(trials)
+            yield from self._run_trials(trials)
             done += len(trials)
             stale = 0 if len(self._known) > known else stale + 1
-        yield from self._simpler(best(list(tried.values())))
+        yield from self._simpler(best_tried(list(tried.values())))
 
-    def _told(self, trials: Sequence[optuna.Trial]) -> Iterator[Tried]:
-        """Measure what is proposed, and tell how it did."""
+    def _run_trials(self, trials: Sequence[optuna.Trial]) -> Iterator[Tried]:
+        """Measure proposals and report their values to Optuna."""
         proposed = [(trial, self._proposed(trial)) for trial in trials]
         for trial, policy in proposed:
             if policy is None:
@@ -139,14 +139,14 @@ class KnobSearch:
             misfits = 0 if "overflows" in self._objective.names else figures["overflows"]
             yield Tried(policy, figures, self._objective.value(figures), misfits, is_preset)
 
-    # What is proposed
+    # Proposals
 
     def _proposed(self, trial: optuna.Trial) -> LabPolicy | None:
-        """The knobs that do something and are not as in the base; None where they contradict each other."""
+        """The knobs that have an effect and differ from the base; None where they contradict each other."""
         chosen: dict[str, Any] = {}
         value_of = self._value_of(chosen)
         for each in self._ranges:
-            if not matters(each.name, value_of):
+            if not knob_matters(each.name, value_of):
                 continue
             if each.is_ordered:
                 chosen[each.name] = each.values[trial.suggest_int(each.name, 0, len(each.values) - 1)]
@@ -155,7 +155,7 @@ class KnobSearch:
         return self._policy(chosen)
 
     def _nearest(self, preset: str) -> dict[str, int]:
-        """A preset's values for the knobs that are searched."""
+        """The values of a preset for the knobs that are searched."""
         has = self._values[preset]
         return {each.name: each.values.index(each.nearest(has.get(each.name))) for each in self._ranges}
 
@@ -172,10 +172,10 @@ class KnobSearch:
         own = self._values[self._base]
         return lambda name: chosen[name] if name in chosen else own.get(name)
 
-    # What is left of it
+    # Fewer knobs
 
     def _simpler(self, found: Tried) -> Iterator[Tried]:
-        """The best without each knob that it is no worse without, where the range reaches the base's own value."""
+        """Drop each knob without which the best is no worse, if the base's own value is in the range."""
         own = self._values[self._base]
         may_go = {each.name for each in self._ranges if own.get(each.name) in each.values}
         for knob in found.policy.knobs:
@@ -196,14 +196,14 @@ def _values(loaded: LoadedPolicy) -> dict[str, Any]:
     return {row.name: row.value for row in describe(loaded)}
 
 
-def optuna_is_there() -> None:
-    """Raises WrongCall with what to do where it is not: told before time is spent on anything else."""
+def require_optuna() -> None:
+    """Raise WrongCall where Optuna is not installed. Called before anything that takes time."""
     if find_spec("optuna") is None:
         raise WrongCall("workbench tune: expected the package optuna; pip install 'workbench[tune]' brings it")
 
 
 def _study(seed: int) -> optuna.Study:
-    import optuna  # late: it takes a second, and is there only with the extra
+    import optuna  # late: it takes a second, and only the extra has it
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True)

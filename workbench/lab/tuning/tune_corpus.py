@@ -1,4 +1,4 @@
-"""The search for a policy on real sessions: read, split into what is searched on and what is held out, and compared."""
+"""The sessions of a search: read, split into a training part and a held-out part, and measured under policies."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from typing import Any, NamedTuple
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable
 from workbench.context.load import DEFAULT, RECORDED, LoadedPolicy, describe, load_policy, preset_names
-from workbench.lab.reports import added, figures
+from workbench.lab.reports import policy_figures, sum_figures
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome
 from workbench.lab.running.workers import LabWorkers, Progress
-from workbench.lab.tuning.search import Figures, Tried, best
+from workbench.lab.tuning.search import Figures, Tried, best_tried
 
 PRESET_POLICIES = tuple(name for name in preset_names() if name != RECORDED)
-"""Those that one can go on under."""
+"""All presets except `recorded`, which decides nothing."""
 
 
 class TuneSession(NamedTuple):
-    """A conversation that is searched on, or held out."""
+    """A conversation that is searched on or held out."""
 
     name: str
     digest: str
-    """Of its content: the same session is always in the same part, wherever it lies."""
+    """A hash of its contents, so that a session is always in the same part, wherever its file is."""
     model: str
     requests: int
     by_policy: Mapping[LabPolicy, Figures]
-    """What was sent, the presets, and the policy that the search begins from."""
+    """The figures of `recorded`, of the presets, and of the policy that the search begins from."""
 
 
 class Comparison(NamedTuple):
-    """How one policy did where it was searched, and where it was not."""
+    """The figures of a policy on both parts."""
 
     label: str
     training: Figures
     held_out: Figures | None
-    """None where nothing was held out."""
+    """None where no session was held out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +52,24 @@ class TuneParts:
 
     @property
     def spent(self) -> str:
-        """What the front sets against misses: cost, or tokens where no price is known."""
+        """The figure that the front compares with misses: cost, or tokens where a price is missing."""
         sessions = (*self.training, *self.held_out)
         known = all(row["cost"] is not None for each in sessions for row in each.by_policy.values())
         return "cost" if known else "tokens"
 
 
 class TuneCorpus:
-    """Replays policies over all sessions of a part at a time."""
+    """Replays policies over all sessions of a part."""
 
     def __init__(self, tasks: Sequence[LabTask], kept: KeptRuns) -> None:
         self._tasks = tasks
         self._kept = kept
         self.failed: list[tuple[str, str]] = []
         self.others = 0
-        """Files of a folder that are no transcripts."""
+        """How many files in folders are not transcripts."""
 
-    def read(self, workers: LabWorkers, base: str, progress: Progress | None = None) -> list[TuneSession]:
-        """Every session under `recorded`, the presets and the base."""
+    def read_sessions(self, workers: LabWorkers, base: str, progress: Progress | None = None) -> list[TuneSession]:
+        """Read every session and replay it under `recorded`, the presets and the base."""
         policies = tuple(LabPolicy(name) for name in dict.fromkeys((RECORDED, base, *PRESET_POLICIES)))
         found = []
         for outcome in self._run(workers, self._tasks, policies, progress):
@@ -77,22 +77,22 @@ class TuneCorpus:
                 self.others += 1
             elif outcome.error:
                 self.failed.append((outcome.task.source, outcome.error))
-            stamp = self._kept.stamp(outcome.task) or outcome.task.source
+            stamp = self._kept.content_stamp(outcome.task) or outcome.task.source
             for run in outcome.runs:
                 if run.requests:
                     digest = sha256(f"{stamp}{run.source.removeprefix(outcome.task.source)}".encode()).hexdigest()
-                    rows = dict(zip(policies, (figures([each]) for each in run.runs), strict=True))
+                    rows = dict(zip(policies, (policy_figures([each]) for each in run.runs), strict=True))
                     found.append(TuneSession(run.source, digest, run.model, run.requests, rows))
         return found
 
-    def measure(
+    def measure_policies(
         self,
         workers: LabWorkers,
         sessions: Sequence[TuneSession],
         policies: Sequence[LabPolicy],
         progress: Progress | None = None,
     ) -> list[Figures]:
-        """Figures of each policy over these sessions together; what is known of them already is not replayed."""
+        """The figures of each policy over all these sessions. What is known already is not replayed."""
         fresh = tuple(each for each in policies if each not in sessions[0].by_policy)
         rows: dict[LabPolicy, list[Figures]] = {
             each: [] if each in fresh else [session.by_policy[each] for session in sessions] for each in policies
@@ -103,11 +103,11 @@ class TuneCorpus:
                 raise WrongCall(outcome.error)
             for run in outcome.runs:
                 for policy, each in zip(fresh, run.runs, strict=True) if run.source in names else ():
-                    rows[policy].append(figures([each]))
-        return [added(rows[each]) for each in policies]
+                    rows[policy].append(policy_figures([each]))
+        return [sum_figures(rows[each]) for each in policies]
 
     def tasks_of(self, sessions: Sequence[TuneSession]) -> list[LabTask]:
-        """The sources that these sessions are in."""
+        """The tasks for the sources of these sessions."""
         names = {each.name for each in sessions}
         files = names | {name.rpartition("#")[0] for name in names}
         return [task for task in self._tasks if task.source in files]
@@ -119,12 +119,12 @@ class TuneCorpus:
         policies: tuple[LabPolicy, ...],
         progress: Progress | None,
     ) -> Iterable[TaskOutcome]:
-        return workers.run([task._replace(policies=policies) for task in tasks], progress, self._kept)
+        return workers.run_tasks([task._replace(policies=policies) for task in tasks], progress, self._kept)
 
 
-def split(sessions: Sequence[TuneSession], share: float) -> TuneParts:
-    """About this share is held out: those with the smallest digests, so that a session stays in its part wherever it
-    lies, and the same session twice is in one part. Of two that differ, one is in each."""
+def split_sessions(sessions: Sequence[TuneSession], share: float) -> TuneParts:
+    """Hold out about this share: the sessions with the smallest digests. So a session stays in its part wherever its
+    file is, and copies are in the same part. If there are at least two different sessions, no part is empty."""
     digests = sorted({each.digest for each in sessions})
     held = set(digests[: min(max(1, round(share * len(digests))), len(digests) - 1)] if share > 0 else ())
     return TuneParts(
@@ -134,46 +134,46 @@ def split(sessions: Sequence[TuneSession], share: float) -> TuneParts:
 
 
 def short_name(ref: str) -> str:
-    """What a policy is called: of a path nothing but the file, because it is another one elsewhere."""
+    """The name of a policy; only the name of the file for a path, which would differ on another machine."""
     return printable(re.split(r"[/\\]", ref)[-1].removesuffix(".toml"))
 
 
 @dataclass(frozen=True, slots=True)
 class TuneResult:
-    """What a search found."""
+    """The result of a search."""
 
     tried: tuple[Tried, ...]
     chosen: Tried
     parts: TuneParts
     comparisons: tuple[Comparison, ...]
-    """The chosen one, the policy the search began from, the best preset, and what was sent."""
+    """The chosen policy, the base, the best preset, and what was sent."""
     extends: str
     knobs: Mapping[str, Any]
-    """What the chosen one sets on top of that preset."""
+    """The knobs that the chosen policy sets on top of that preset."""
 
 
-def result(
+def tune_result(
     tried: Sequence[Tried], base: str, fixed: Sequence[str], parts: TuneParts, held_out: Figures | None
 ) -> TuneResult:
-    """`held_out`: how the best did on what it never saw."""
-    chosen = best(tried)
+    """Choose the best policy and compare it with others. `held_out`: its figures on the held-out sessions."""
+    chosen = best_tried(tried)
     if not math.isfinite(chosen.value):
         raise WrongCall("--objective: is no finite number under any policy that was tried")
-    preset = best([each for each in tried if each.is_preset])
-    beside = dict.fromkeys([LabPolicy(base), preset.policy, LabPolicy(RECORDED)])
+    preset = best_tried([each for each in tried if each.is_preset])
+    others = dict.fromkeys([LabPolicy(base), preset.policy, LabPolicy(RECORDED)])
     compared = [Comparison("this policy", chosen.figures, held_out)]
-    compared += [Comparison(short_name(each.ref), *_both(each, parts)) for each in beside if each != chosen.policy]
+    compared += [Comparison(short_name(each.ref), *_both(each, parts)) for each in others if each != chosen.policy]
     extends, knobs = _self_contained(chosen.policy, fixed)
     return TuneResult(tuple(tried), chosen, parts, tuple(compared), extends, knobs)
 
 
 def _both(policy: LabPolicy, parts: TuneParts) -> tuple[Figures, Figures | None]:
     training, held_out = ([each.by_policy[policy] for each in part] for part in (parts.training, parts.held_out))
-    return added(training), added(held_out) if held_out else None
+    return sum_figures(training), sum_figures(held_out) if held_out else None
 
 
 def _self_contained(policy: LabPolicy, fixed: Sequence[str]) -> tuple[str, dict[str, Any]]:
-    """A preset and all that differs from it: a file that extends another of the user's would not travel."""
+    """A preset, and all knobs that differ from it. A file that extends another file would not work elsewhere."""
     loaded = load_policy(policy.ref, sets=(*fixed, *policy.knobs))
     preset = policy.ref if policy.ref in PRESET_POLICIES else _preset_of(loaded)
     before = {row.name: row.value for row in describe(load_policy(preset, env={}))}
@@ -181,6 +181,6 @@ def _self_contained(policy: LabPolicy, fixed: Sequence[str]) -> tuple[str, dict[
 
 
 def _preset_of(loaded: LoadedPolicy) -> str:
-    """The preset at the bottom of a policy."""
+    """The preset that a policy extends in the end."""
     found = (origin.removeprefix("preset ") for origin in loaded.origins.values() if origin.startswith("preset "))
     return next(found, DEFAULT)

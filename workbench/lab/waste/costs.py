@@ -1,4 +1,4 @@
-"""What waste cost: how many requests carried it, and at which price, as the session was recorded."""
+"""Measures what waste cost in the recorded session: how many requests carried it, and at which price."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from workbench.context.steps import CellChange
 from workbench.context.tool_kinds import CallLine
 from workbench.context.tool_lines import call_parts
-from workbench.lab.caching import CacheUse, price
+from workbench.lab.caching import CacheUse, request_price
 from workbench.lab.waste.rules import KINDS, WastedItem, WasteKind, find_waste
 from workbench.log.events import Event, SlotContent, SystemMessage, ToolCall, ToolResult, text_of
 from workbench.models.catalogue import ModelInfo
@@ -23,28 +23,28 @@ class CarriedWaste(NamedTuple):
     event: int
     tool: str
     line: str
-    """What it is, in a line: the call it came from, or how it begins."""
+    """A line that describes it: the call, or the beginning of the text."""
     tokens: int
     since: int
-    """The event from which on it was of no use."""
+    """The event from which on it was waste."""
     by: int
-    """The event that holds it now, or took its place."""
+    """The event that holds it now, or replaced it."""
     pair: int
-    """Where a call is left out with it: its result; else 0."""
+    """The result, if the call is waste as well; else 0."""
     request: int
     """The first request that carried it as waste; 0: none did."""
     requests: int
-    """How many did."""
+    """How many requests carried it."""
     carried: int
-    """Its tokens in all of them."""
+    """Its tokens in all these requests."""
     cost: float | None
-    """Dollars, where it was read from the cache at that price; None where no price is known."""
+    """Dollars, at the cache's price where it was read from the cache; None where no price is known."""
     is_path: bool = False
-    """Whether the line is about a file, whose name is at its end."""
+    """Whether the line ends with a path."""
 
 
 class WasteSum(NamedTuple):
-    """Waste of a kind, or of a tool; of many sessions, the cost is of those whose model has a price."""
+    """The waste of a kind or of a tool. Items without a known price add no cost."""
 
     name: str
     items: int
@@ -61,17 +61,17 @@ class WasteReport:
 
     @property
     def total(self) -> WasteSum:
-        """All together."""
+        """The sum of all items."""
         return _sum("", self.items)
 
     @property
     def kinds(self) -> list[WasteSum]:
-        """By kind, in their order."""
+        """A sum per kind, in their order."""
         return [_sum(kind, found) for kind in KINDS if (found := [each for each in self.items if each.kind == kind])]
 
     @property
     def tools(self) -> list[WasteSum]:
-        """By tool, the worst first; what is no tool's has no name."""
+        """A sum per tool, the worst first. Items without a tool have an empty name."""
         by_tool: dict[str, list[CarriedWaste]] = {}
         for item in self.items:
             by_tool.setdefault(item.tool, []).append(item)
@@ -86,7 +86,7 @@ def _sum(name: str, items: Sequence[CarriedWaste]) -> WasteSum:
 
 
 class _Carried:
-    """What is known of one piece while the session is replayed."""
+    """The counts of one piece during the replay."""
 
     def __init__(self, item: WastedItem) -> None:
         self.item = item
@@ -96,36 +96,36 @@ class _Carried:
 class WasteMeter:
     """Follows a recorded session request by request.
 
-    A piece counts while it is sent, and what took its place is sent too. What is live at a time is never more than a
-    window holds, so that following a session costs what its requests change.
+    A piece counts while it is sent together with the item that replaced it. At any time at most a window of items is
+    live, so following a session costs only what its requests change.
     """
 
     def __init__(self, events: Sequence[Event]) -> None:
         self._events = events
         self._pieces = [_Carried(item) for item in find_waste(events)]
         self._watched: dict[int, list[_Carried]] = {}
-        """By event: the pieces that it is about, or that it took the place of."""
-        self._standing: list[_Carried] = []
-        """Definitions and the first system messages: they are no cells."""
+        """By event: the pieces that it is, or that it replaced."""
+        self._fixed: list[_Carried] = []
+        """Definitions and the first system messages. They are not cells."""
         self._tokens: dict[int, int] = {}
         self._sent: set[int] = set()
         self._live: dict[int, _Carried] = {}
         self._fresh: list[int] = []
         self._ends: dict[int, int] = {}
-        """By event: so many tokens of a request at most are before its end."""
+        """By event: at most this many tokens of a request come before its end."""
         for piece in self._pieces:
             item = piece.item
             self._tokens |= dict.fromkeys(filter(None, (item.event, item.pair)), 0)
             if isinstance(self._body(item.event), SlotContent | SystemMessage):
-                self._standing.append(piece)
+                self._fixed.append(piece)
             for seq in (item.event, item.by):
                 self._watched.setdefault(seq, []).append(piece)
 
     def _body(self, seq: int) -> object:
         return self._events[seq - 1].body
 
-    def take(self, changes: Iterable[CellChange]) -> None:
-        """What became of items before the next request."""
+    def note_changes(self, changes: Iterable[CellChange]) -> None:
+        """Note how items changed before the next request."""
         for change in changes:
             seq = change.cell.seq
             if seq in self._tokens:
@@ -145,29 +145,29 @@ class WasteMeter:
                 else:
                     self._live.pop(item.event, None)
 
-    def request(self, number: int, upto: int, size: int, use: CacheUse) -> None:
-        """One request that was sent."""
+    def note_request(self, number: int, upto: int, size: int, use: CacheUse) -> None:
+        """Note a request that was sent."""
         for seq in self._fresh:
             self._ends[seq] = size
         self._fresh = []
         for event, piece in self._live.items():
             self._ends[event] = min(self._ends[event], size)
             _carry(piece, number, use, self._ends[event])
-        for piece in self._standing:
+        for piece in self._fixed:
             item = piece.item
             if not self._tokens[item.event] and item.since <= upto and not 0 < item.until <= upto:
                 _carry(piece, number, use, 1)
 
-    def report(self, info: ModelInfo, count: Callable[[str], int]) -> WasteReport:
-        """What it cost, at the prices of a model; `count` counts what is no item of the conversation.
+    def waste_report(self, info: ModelInfo, count: Callable[[str], int]) -> WasteReport:
+        """The waste with its cost at the prices of a model. `count`: counts texts outside the conversation.
 
-        What was gone before it became waste never was any.
+        An item that was gone before it became waste is not in it.
         """
-        standing = {piece.item.event for piece in self._standing if not piece.item.until}
-        found = [each for each in self._pieces if each.requests or each.item.event in self._live.keys() | standing]
-        return WasteReport(tuple(self._told(piece, info, count) for piece in found))
+        fixed = {piece.item.event for piece in self._fixed if not piece.item.until}
+        found = [each for each in self._pieces if each.requests or each.item.event in self._live.keys() | fixed]
+        return WasteReport(tuple(self._carried(piece, info, count) for piece in found))
 
-    def _told(self, piece: _Carried, info: ModelInfo, count: Callable[[str], int]) -> CarriedWaste:
+    def _carried(self, piece: _Carried, info: ModelInfo, count: Callable[[str], int]) -> CarriedWaste:
         item, body = piece.item, self._body(piece.item.event)
         tokens = self._tokens[item.event] + (self._tokens[item.pair] if item.pair else 0)
         if not tokens and isinstance(body, SlotContent | SystemMessage):
@@ -186,7 +186,7 @@ class WasteMeter:
             piece.first,
             piece.requests,
             piece.requests * tokens,
-            price(info, use, 0),
+            request_price(info, use, 0),
             line.is_path,
         )
 
@@ -209,7 +209,7 @@ class WasteMeter:
 
 
 def _carry(piece: _Carried, number: int, use: CacheUse, end: int) -> None:
-    """One request more. It begins with what the cache had, then comes what entered it; `end`: where the piece ends."""
+    """Count a request. Its beginning was read from the cache, the next part written. `end`: where the piece ends."""
     piece.first = piece.first or number
     piece.requests += 1
     if end <= use.read:
@@ -222,4 +222,4 @@ def _carry(piece: _Carried, number: int, use: CacheUse, end: int) -> None:
 
 
 _SHOWN = 80
-"""Characters of a text that tell what it is."""
+"""How many characters of a text are shown."""

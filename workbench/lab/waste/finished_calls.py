@@ -1,6 +1,6 @@
-"""Calls with their results, in the terms in which one takes the place of another: which file, which command, what came.
+"""Calls with their results, described so that they can be compared: which file, which command, which result.
 
-Whatever cannot be told for certain is left open: a call that reads an unknown file is no read.
+What is not certain is left open: a call that reads an unknown file does not count as a read.
 """
 
 from __future__ import annotations
@@ -33,30 +33,31 @@ _VERBS: Mapping[str, CallVerb] = {
     "Bash": "run",
     "TodoWrite": "todos",
 }
-_BESIDE = frozenset(
+_DO_NOT_COUNT = frozenset(
     ("description", "explanation", "justification", "timeout", "timeoutms", "yieldtimems", "maxoutputtokens", "reason")
 )
-"""Arguments that say how or why, and nothing of what is done."""
+"""Arguments that say how or why a call is made, but not what it does."""
 _WORD = r"""[^\s;&|<>$`"'*?{}()~-][^\s;&|<>$`"'*?{}()]*"""
 _MOVED = rf"(?:cd (?P<place>{_WORD}) && )?"
 _SOME = r"""sed -n ['"]?(?P<span>\d+,\d+)p['"]?|head -(?:n ?)?(?P<top>\d+)"""
 _SHOWS = re.compile(rf"{_MOVED}(?:cat(?: -n)?|nl -ba|{_SOME}) (?P<path>{_WORD})")
-"""A command that prints one file, or some lines of it, and does nothing else."""
+"""A command that prints one file, or some of its lines, and does nothing else."""
 _WRITES = re.compile(rf"{_MOVED}cat (?:> ?(?P<path>{_WORD}) <<|<<-? ?\S+ > ?(?P<other>{_WORD})\n)")
 """A command that begins with writing a whole file."""
 _CD = re.compile(r"(?:^|[;&|(\n]\s*)(?:cd|pushd|popd)\b")
 _HEAD = re.compile(
     r"\A(?:(?:Chunk ID|Wall time|Process exited|Original token count|Exit code|Total output lines)\b[^\n]*\n)+Output:\n"
 )
-"""What Codex writes before the output, and is another every time."""
+"""The lines that Codex writes before the output. They differ each time."""
 _REMINDER = "\n\n<system-reminder>"
 _EXIT = re.compile(r"(?:exited with code|Exit code:|exit code|<returncode>)\s*(\d+)", re.IGNORECASE)
 _REFUSED = re.compile(
     r"\W*(?:errno \d+\W+)?(?:\w*error|failed|failure|cannot|could not|unable|permission denied)\b", re.IGNORECASE
 )
-"""How tools say that nothing was written, in formats that have no mark for it. What is read may begin so itself."""
+"""How tools say that nothing was written, in formats without a mark for errors. Reads are not checked: a file may begin
+like this."""
 _ENDS = 300
-"""Characters at either end of a command's output in which an exit code is looked for."""
+"""An exit code is searched in this many characters at both ends of a command's output."""
 _SEVERAL = re.compile(r" and \d+ more$")
 
 
@@ -69,15 +70,15 @@ class FinishedCall(NamedTuple):
     tool: str
     verb: CallVerb
     same: str
-    """The arguments that count, in one form: a call of the same tool with the same ones is the same call."""
+    """The arguments that count, in a normal form. Calls of a tool with equal ones are the same call."""
     path: str
-    """The one file that is read or written; empty where it is none, or cannot be told."""
+    """The file that is read or written; empty where there is none, several, or it is not known."""
     span: str
-    """Which lines of it; empty: all."""
+    """Which lines of the file; empty: all."""
     values: Values
     command: str
     text: str | None
-    """What came back, without what is another every time; None where it is more than text."""
+    """The result without the parts that differ each time; None where it is not only text."""
     outcome: Outcome
 
     @property
@@ -87,15 +88,15 @@ class FinishedCall(NamedTuple):
 
     @property
     def lines(self) -> frozenset[str]:
-        """What the arguments say, line by line, without the path."""
+        """The lines of the arguments, without the path."""
         texts = [text for key, value in self.values.items() for text in _texts(value) if text != self.path]
         return frozenset(line.strip() for text in texts for line in text.splitlines() if line.strip())
 
 
 def finished_calls(events: Sequence[Event]) -> Iterator[tuple[Event, FinishedCall | None]]:
-    """Every event, and of a result the call that it ends; a call without a result is in none."""
+    """Every event, and with each result its finished call. A call without a result is never finished."""
     waiting: dict[str, Event] = {}
-    moves = 0  # a shell that keeps its folder may be elsewhere after a `cd`: then the same name is another file
+    moves = 0  # after a `cd` a shell may be in another folder, where the same name is another file
     for event in events:
         done = None
         if isinstance(event.body, ToolCall):
@@ -118,7 +119,7 @@ def _finished(call: Event, result: Event, moves: int) -> FinishedCall:
         command = command_text(values).strip()
         verb, path, span = _shell_file(command, work_folder(values), moves)
     elif known and verb in ("read", "write", "edit"):
-        own = file_named(values) if verb == "edit" else ""  # lines that an edit changes need not be counted
+        own = file_named(values) if verb == "edit" else ""  # an edit needs no line numbers
         line = CallLine("", own) if own else known.describe(values)
         several = _SEVERAL.search(line.subject) or "more" in line.rest
         path = "" if several or not line.subject else posixpath.normpath(line.subject)
@@ -132,12 +133,12 @@ def _finished(call: Event, result: Event, moves: int) -> FinishedCall:
         if refused or (command and _exit_code(text)):
             outcome = "failed"
     shown = None if text is None else _without_frame(text)
-    same = _same({key: value for key, value in values.items() if key not in _BESIDE})
+    same = _same({key: value for key, value in values.items() if key not in _DO_NOT_COUNT})
     return FinishedCall(call.seq, result.seq, body.tool, verb, same, path, span, values, command, shown, outcome)
 
 
 def _shell_file(command: str, folder: str, moves: int) -> tuple[CallVerb, str, str]:
-    """What a command does with one file, if that is all it does."""
+    """What a command does with a file, if it does nothing else."""
     verb: CallVerb = "read"
     found = _SHOWS.fullmatch(command)
     if found is None:

@@ -1,4 +1,4 @@
-"""Waste in words and as JSON."""
+"""Waste as lines, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from workbench.config.text import counted, fit, fit_end, printable, table
 from workbench.lab.waste.costs import CarriedWaste, WasteReport, WasteSum
 
 WORST = 3
-"""So many tools are named."""
+"""How many tools are named."""
 
 
-def together(reports: Sequence[WasteReport]) -> WasteReport:
-    """The waste of many sessions."""
+def merge_waste(reports: Sequence[WasteReport]) -> WasteReport:
+    """The waste of many sessions as one report."""
     return WasteReport(tuple(item for report in reports for item in report.items))
 
 
 def waste_json(report: WasteReport, *, items: bool = True) -> dict[str, Any]:
-    """The sums, and each piece."""
+    """The sums, and each item if asked for."""
     total = report.total
     found: dict[str, Any] = {
         "tokens": total.tokens,
@@ -34,14 +34,14 @@ def waste_json(report: WasteReport, *, items: bool = True) -> dict[str, Any]:
 
 
 def _sum_json(found: WasteSum, of: str) -> dict[str, Any]:
-    told = found._asdict() | {"cost": _rounded(found.cost)}
-    return {of: told.pop("name") or None, **told}
+    figures = found._asdict() | {"cost": _rounded(found.cost)}
+    return {of: figures.pop("name") or None, **figures}
 
 
 def _item_json(item: CarriedWaste) -> dict[str, Any]:
-    told = item._asdict()
-    del told["is_path"]
-    return told | {
+    fields = item._asdict()
+    del fields["is_path"]
+    return fields | {
         "tool": item.tool or None,
         "pair": item.pair or None,
         "request": item.request or None,
@@ -54,7 +54,7 @@ def _rounded(cost: float | None) -> float | None:
 
 
 def waste_lines(report: WasteReport, width: int) -> list[str]:
-    """A line with the sums, and one with the worst tools; nothing where there is none."""
+    """A line with the sums, and one with the worst tools. Empty where there is no waste."""
     total = report.total
     if not total.items:
         return []
@@ -72,7 +72,7 @@ _BELOW = " " * len("waste: ")
 
 
 def in_dollars(cost: float | None, words: str = "{}") -> str:
-    """A cost in words; nothing where it is not known. Below a cent it has more digits."""
+    """A cost as text; empty where it is not known. Below a cent it has more digits."""
     if cost is None:
         return ""
     return words.format(f"${cost:,.2f}" if cost >= 0.01 or not cost else f"${cost:.4f}")
@@ -80,13 +80,13 @@ def in_dollars(cost: float | None, words: str = "{}") -> str:
 
 _COLUMNS = ("kind", "event", "tokens", "since", "requests", "carried", "cost")
 _GIVE_WAY = ("since", "requests", "tokens")
-"""Columns that are left out, in this order, where a terminal is too narrow."""
+"""The columns to leave out, in this order, where a terminal is too narrow."""
 _WHAT = 24
-"""Columns of text that a path or a command needs to be known by."""
+"""The width that a path or a command needs to be recognised."""
 
 
 def waste_table(report: WasteReport, width: int) -> list[str]:
-    """A row for each piece, the worst first."""
+    """A row per item, the worst first."""
     ordered = sorted(report.items, key=lambda item: (-item.carried, -item.tokens, item.event))
     rows = [
         (
@@ -109,12 +109,12 @@ def waste_table(report: WasteReport, width: int) -> list[str]:
         if narrower is None:
             break
         columns.remove(_COLUMNS.index(narrower))
-    told = (what(item, max(1, room) if width else 0) for item in ordered)
-    return [f"{line}  {text}" for line, text in zip(made, ("what", *told), strict=True)]
+    names = (waste_name(item, max(1, room) if width else 0) for item in ordered)
+    return [f"{line}  {text}" for line, text in zip(made, ("what", *names), strict=True)]
 
 
-def what(item: CarriedWaste, room: int) -> str:
-    """What a piece is, in so many columns (0: in any number): of a path the end stays."""
+def waste_name(item: CarriedWaste, room: int) -> str:
+    """The line of an item, cut to `room` columns (0: not cut). A path is cut at its beginning."""
     line = printable(item.line)
     if not room:
         return line

@@ -1,13 +1,13 @@
-"""Waste: what a session holds and is no longer needed, by rules that ask no model. One pass over the log.
+"""Finds waste: items of a session that are no longer needed. The rules need no model, and one pass over the log.
 
-- repeated: the same call gave the same again, or a later read of the file has it all; the earlier copy is of no use.
-- overwritten: a file that was read was then written anew as a whole, or read again as a whole after a change; a list of
-  tasks that was written anew.
-- retried: a call failed, and one to the same purpose went well after it.
-- duplicate: a definition of a tool, or a text of the system or of instructions, that stands there twice.
+- repeated: the same call returned the same again, or a later read of the file includes it; the earlier copy is waste.
+- overwritten: after a file was read, it was written as a whole, or changed and read again as a whole; or a list of
+  tasks was written again.
+- retried: a call failed, and a later call with the same purpose succeeded.
+- duplicate: a definition of a tool, a system message or instructions that the session has twice.
 
-Only what is held elsewhere later, or is not true any more, is called waste. In doubt it is none: a file that was read
-and edited since is still needed, because the edits say only what changed. What the user said never is.
+Only what a later item holds, or what is no longer true, is waste. In doubt it is not: a file that was read and then
+edited is still needed, because the edits show only what changed. What the user said is never waste.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ WasteKind = Literal["repeated", "overwritten", "retried", "duplicate"]
 KINDS: Final[tuple[WasteKind, ...]] = ("repeated", "overwritten", "retried", "duplicate")
 
 MOST_OPEN: Final = 20
-"""So many reads of a file, or failures of a kind, wait for something to take their place; older ones are forgotten."""
+"""How many reads of a file, or failures of a kind, can still become waste. Older ones are dropped."""
 SOON: Final = 5
-"""A command in other words is a retry of one that failed if it is among so many calls behind it."""
+"""A changed command is a retry of one that failed if it comes at most this many calls later."""
 _LIKE: Final = 0.5
-"""The share of a text's lines that another has to have to be the same in another state."""
+"""A text is another state of the same file if it has at least this share of the lines."""
 _CUT = re.compile(
     r"""
     (?:[\[(…<]|\.\.\.)[^\n]{0,60}(?:truncated|omitted|elided|masked|more\ lines)
@@ -38,14 +38,14 @@ _CUT = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""Words of a tool that did not give all; a file that has them itself is passed over."""
+"""The words of a tool that cut its result. A file that has these words itself is skipped."""
 _LINE_NUMBER = re.compile(r"^\s*\d+(?:→|\t|:| ?\| ?)?")
 _MOVED = re.compile(r"cd \S+ && ")
 _VERSION = re.compile(r"(?<=[a-z])[\d.]+$")
 _NEAR: Final = 0.75
-"""The share of the words that two commands have to have in common to be the same but for small changes."""
+"""Two commands differ only in small things if they share at least this share of their words."""
 _ANSWERS = frozenset(["grep", "egrep", "fgrep", "rg", "ag", "test", "[", "[[", "diff", "cmp", "which", "pgrep", "find"])
-"""Programs that say no with their exit code: that nothing was found is an answer, not a failure."""
+"""Programs whose exit code can mean "nothing found": that is an answer, not a failure."""
 
 
 class WastedItem(NamedTuple):
@@ -53,29 +53,29 @@ class WastedItem(NamedTuple):
 
     kind: WasteKind
     event: int
-    """What is to be masked, or left out."""
+    """The event to mask or leave out."""
     tool: str
-    """Whose it is; empty where it is no tool's."""
+    """The tool that it belongs to; empty where there is none."""
     since: int
-    """The event from which on it is of no use."""
+    """The event from which on it is waste."""
     by: int
-    """The event that holds it now, or took its place."""
+    """The event that holds it now, or replaced it."""
     pair: int = 0
-    """Where the call is no longer needed either, its result: then `event` is the call, and both are left out."""
+    """If the call is waste as well: its result. Then `event` is the call, and both are left out."""
     until: int = 0
-    """Of a definition: the event that ended it; 0: none."""
+    """The event that ended a definition; 0: none."""
 
 
 def find_waste(events: Sequence[Event]) -> list[WastedItem]:
-    """All waste of a log, in the order of its events."""
+    """All waste of a log, in the order of the events."""
     finder, definitions = _CallWaste(), _Definitions()
     for event, done in finished_calls(events):
         if done is not None:
-            finder.take(done)
+            finder.add_call(done)
         elif isinstance(event.body, ToolCall):
             definitions.used.add(event.body.tool)
         elif isinstance(event.body, SlotContent | SystemMessage):
-            definitions.take(event)
+            definitions.add_definition(event)
     return sorted([*finder.found.values(), *definitions.found()], key=lambda item: item.event)
 
 
@@ -84,15 +84,15 @@ class _CallWaste:
         self.found: dict[int, WastedItem] = {}
         """By event."""
         self._copies: dict[tuple[str, str, str], FinishedCall] = {}
-        """By tool, arguments and result: the last that gave it."""
+        """By tool, arguments and result: the last such call."""
         self._reads: dict[str, list[FinishedCall]] = {}
-        """By path: the reads that nothing took the place of."""
+        """By path: the reads that are not waste so far."""
         self._failed: dict[tuple[str, str], list[tuple[int, FinishedCall]]] = {}
-        """By tool, and path or program: what failed, and how many calls had been before."""
+        """By tool, and path or program: the calls that failed, each with its number."""
         self._todos: dict[str, FinishedCall] = {}
         self._calls = 0
 
-    def take(self, done: FinishedCall) -> None:
+    def add_call(self, done: FinishedCall) -> None:
         self._calls += 1
         if done.outcome in ("denied", "cancelled"):
             return
@@ -139,7 +139,7 @@ class _CallWaste:
         self._reads[done.path] = [*left, done][-MOST_OPEN:]
 
     def _rewrite(self, done: FinishedCall) -> None:
-        """Only lists that are whole: a call that merges into the list changes a part of it."""
+        """Only for whole lists: a call that merges into the list changes only a part."""
         steps = [each for value in done.values.values() if isinstance(value, list) for each in value]
         if not steps or not all(isinstance(each, dict) for each in steps) or done.values.get("merge"):
             return
@@ -163,27 +163,27 @@ class _CallWaste:
 
 
 def _purpose(done: FinishedCall) -> tuple[str, str]:
-    """What two calls have to have in common before they are compared."""
+    """Only calls with the same purpose are compared."""
     if done.command:
         return done.tool, next(iter(_words(done.command)), "")
     return done.tool, done.path
 
 
 def _words(command: str) -> list[str]:
-    """A command's words, without the folder it goes to; `python3` is `python`."""
+    """The words of a command, without a leading `cd`; `python3` counts as `python`."""
     words = _MOVED.sub("", command, count=1).split()
     return [_VERSION.sub("", words[0]), *words[1:]] if words else []
 
 
 def _is_near(failed: str, done: str) -> bool:
-    """Whether a command is another but for small changes."""
+    """Whether two commands differ only in small things."""
     one, other = set(_words(failed)), set(_words(done))
     is_answer = not _ANSWERS.isdisjoint(one | other)
     return not is_answer and len(one & other) >= _NEAR * max(len(one), len(other))
 
 
 def _is_retry(failed: FinishedCall, done: FinishedCall, calls: int) -> bool:
-    """Whether a call that went well did what one had failed to do."""
+    """Whether a call succeeded in what an earlier call failed to do."""
     if done.command and not _ANSWERS.isdisjoint(_words(failed.command)[:1]):
         return False
     if failed.same == done.same:
@@ -199,7 +199,7 @@ def _is_retry(failed: FinishedCall, done: FinishedCall, calls: int) -> bool:
 
 
 def _is_newer(old: str, new: str) -> bool:
-    """Whether a text is another state of the same file, and all of it."""
+    """Whether a text is a later state of the whole file."""
     return not _CUT.search(new) and _share(_bare_lines(old), _bare_lines(new)) >= _LIKE
 
 
@@ -211,25 +211,25 @@ def _share(of: frozenset[str], there: frozenset[str]) -> float:
     return len(of & there) / len(of) if of else 0.0
 
 
-class _Standing(NamedTuple):
+class _FixedText(NamedTuple):
     event: int
     name: str
     key: tuple[str, str]
 
 
 class _Definitions:
-    """What stands in every request, while it stands."""
+    """Texts and definitions that are part of every request until they are replaced."""
 
     def __init__(self) -> None:
         self.used: set[str] = set()
-        """The tools that were called."""
-        self._slots: dict[tuple[str, str], _Standing] = {}
-        self._by_key: dict[tuple[str, str], list[_Standing]] = {}
-        self._pairs: list[tuple[_Standing, _Standing]] = []
+        """The names of tools that were called."""
+        self._slots: dict[tuple[str, str], _FixedText] = {}
+        self._by_key: dict[tuple[str, str], list[_FixedText]] = {}
+        self._pairs: list[tuple[_FixedText, _FixedText]] = []
         self._ended: dict[int, int] = {}
-        """By event: the one that ended it."""
+        """By event: the event that replaced it."""
 
-    def take(self, event: Event) -> None:
+    def add_definition(self, event: Event) -> None:
         body = event.body
         if isinstance(body, SlotContent):
             before = self._slots.pop((body.slot, body.name), None)
@@ -239,22 +239,22 @@ class _Definitions:
             if not body.text.strip():
                 return
             key = _tool_key(body) if body.slot == "tools" else ("", body.text.strip())
-            made = self._slots[body.slot, body.name] = _Standing(event.seq, body.name, key)
+            made = self._slots[body.slot, body.name] = _FixedText(event.seq, body.name, key)
         else:
             assert isinstance(body, SystemMessage)
             key = ("", text_of(body.content).strip())
-            made = _Standing(event.seq, "", key)
+            made = _FixedText(event.seq, "", key)
             if not key[1] or not isinstance(body.content, str):
                 return
-        standing = self._by_key.setdefault(key, [])
-        if standing:
-            self._pairs.append((standing[-1], made))
-        standing.append(made)
+        earlier = self._by_key.setdefault(key, [])
+        if earlier:
+            self._pairs.append((earlier[-1], made))
+        earlier.append(made)
 
     def found(self) -> Iterator[WastedItem]:
-        """Of two tools the one that is called stays; else the later."""
-        kept: dict[int, _Standing] = {}
-        """By what is waste: what stays in its place."""
+        """The duplicates. Of two tools the one that is called stays, otherwise the later one."""
+        kept: dict[int, _FixedText] = {}
+        """By wasted event: the one that stays."""
         for first, new in self._pairs:
             old = first
             while old.event in kept:
@@ -270,7 +270,7 @@ class _Definitions:
 
 
 def _tool_key(body: SlotContent) -> tuple[str, str]:
-    """A tool's own name, and all that its definition says beside it."""
+    """A tool's own name, and the rest of its definition."""
     try:
         value: Any = json.loads(body.text)
     except (ValueError, RecursionError):
