@@ -1,7 +1,8 @@
 """Put small faults into the code and see whether tests notice: `uv run python tests/mutants.py [--count N] [PATH...]`.
 
-Every fault is tried in a copy of the project, with the tests that use the changed file. What no test notices is printed
-and makes the exit code 1, unless `tests/mutants.toml` says why nobody can notice it.
+A path is a folder, a file, or a line (`workbench/log/store.py:40`). Every fault is tried in a copy of the project, with
+the tests that use the changed file. The faults that no test notices are listed at the end. The exit code is 1 where
+fewer than nine in ten are noticed; those that `tests/mutants.toml` explains do not count.
 """
 
 from __future__ import annotations
@@ -21,9 +22,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-CORE = ("config", "log", "context", "models", "wire", "compaction", "agent", "session", "traces", "lab", "proxy")
+if TYPE_CHECKING:
+    from support.code_mutants import CodeMutant
+
+CORE = (
+    *("config", "log", "context", "models", "wire", "compaction", "agent", "traces", "proxy", "sources"),
+    *("lab", "views", "session"),
+)
 """The folders without a screen."""
 HANGS = 900
 """Seconds after which tests with a fault in the code are taken for stuck."""
@@ -35,22 +42,22 @@ Fate = Literal["noticed", "hangs", "survived", "accepted", "no tests"]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Try the faults that were asked for; 1 where too few are noticed."""
     sys.path[0] = str(Path(__file__).resolve().parent)
-    from support.code_mutants import PROJECT, TESTS, CodeMutant, NearestTests, mutants_of
+    from support.code_mutants import PROJECT, TESTS, NearestTests, mutants_of
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("paths", nargs="*", metavar="PATH", help="files or folders (the folders without a screen)")
+    parser.add_argument("paths", nargs="*", metavar="PATH", help="folders, files or FILE:LINE (all without a screen)")
     parser.add_argument("--count", type=int, default=200, metavar="N", help="so many, chosen by chance (200)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="another one chooses others (1)")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="at once (2)")
     options = parser.parse_args(arguments)
 
-    paths = [Path(each).resolve() for each in options.paths] or [PROJECT / "workbench" / each for each in CORE]
-    files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*.py")))]
-    found = [mutant for file in files for mutant in mutants_of(file)]
+    found = [each for path in options.paths or _core(PROJECT) for each in _faults_in(path, mutants_of)]
     chosen = random.Random(options.seed).sample(found, min(options.count, len(found)))
-    accepted = _accepted(TESTS / "mutants.toml")
-    nearest = NearestTests()
-    print(f"{len(chosen):,} of {len(found):,} faults in {len(files):,} files, seed {options.seed}", flush=True)
+    known = tomllib.loads((TESTS / "mutants.toml").read_text(encoding="utf-8"))
+    accepted = {each["fault"] for each in known.get("accepted", [])}
+    nearest = NearestTests(further=known.get("tests"))
+    files = len({each.file for each in found})
+    print(f"{len(chosen):,} of {len(found):,} faults in {files:,} files, seed {options.seed}", flush=True)
 
     def tried(mutant: CodeMutant) -> Fate:
         if mutant.key in accepted:
@@ -76,9 +83,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 1 if dead < SHARE * counted else 0
 
 
-def _accepted(file: Path) -> dict[str, str]:
-    """Faults that nobody can notice, and why."""
-    return {each["fault"]: each["why"] for each in tomllib.loads(file.read_text(encoding="utf-8")).get("accepted", [])}
+def _core(project: Path) -> list[str]:
+    return [str(project / "workbench" / each) for each in CORE]
+
+
+def _faults_in(path: str, mutants_of: Callable[[Path], list[CodeMutant]]) -> Iterator[CodeMutant]:
+    """The faults in a folder, a file, or one line of a file."""
+    name, _, line = path.partition(":")
+    place = Path(name).resolve()
+    for file in [place] if place.is_file() else sorted(place.rglob("*.py")):
+        yield from (each for each in mutants_of(file) if not line or each.line == int(line))
 
 
 class _Copy:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from pathlib import Path
 from random import Random
 
@@ -59,3 +60,14 @@ def test_the_nearest_tests_are_of_its_name_then_of_its_folder() -> None:
     assert nearest.of("workbench/config/text_of_no_file.py") == sorted(
         (PROJECT / "tests" / "config").rglob("test_*.py")
     )
+
+
+def test_what_the_list_names_exists() -> None:
+    known = tomllib.loads((PROJECT / "tests" / "mutants.toml").read_text(encoding="utf-8"))
+    for file, tests in known["tests"].items():
+        assert [name for name in (file, *tests) if not (PROJECT / name).is_file()] == []
+        assert set(tests) <= {str(each.relative_to(PROJECT)) for each in NearestTests(further=known["tests"]).of(file)}
+    for each in known.get("accepted", []):
+        file = PROJECT / each["fault"].partition(":")[0]
+        assert each["fault"] in {mutant.key for mutant in mutants_of(file)}, "the line has changed"
+        assert each["why"]

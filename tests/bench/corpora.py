@@ -17,8 +17,8 @@ import psutil
 
 from bench.harness import Row, Scale, absolute, beside, faster, rounds, wall
 from bench.labs import made_events
-from workbench.lab.running import LabWorkers
-from workbench.lab.tasks import LabPolicy, LabTask, all_policies
+from workbench.lab.running.tasks import LabPolicy, LabTask, all_policies
+from workbench.lab.running.workers import LabWorkers
 from workbench.log.codec import encode
 
 CHARACTERS = 20_000
@@ -50,7 +50,7 @@ def _replayed(tasks: list[LabTask], started: list[float], jobs: int, cluster: st
 
 
 def _done(workers: LabWorkers, tasks: list[LabTask]) -> None:
-    errors = [outcome.error for outcome in workers.run(tasks) if outcome.error]
+    errors = [outcome.error for outcome in workers.run_tasks(tasks) if outcome.error]
     assert not errors, errors[0]
 
 

@@ -9,8 +9,8 @@ from itertools import count
 
 from bench import material
 from bench.harness import Row, Scale, Work, absolute, beside, rounds, timed
-from workbench.lab.replay import LabSource
-from workbench.lab.tasks import all_policies
+from workbench.lab.replay.lab_source import LabSource
+from workbench.lab.running.tasks import all_policies
 from workbench.log.events import AssistantMessage, Body, Event, Setting, ToolCall, ToolResult, UserMessage
 from workbench.sources.options import Options
 from workbench.sources.services import Services
@@ -65,7 +65,7 @@ def _under_all(events: list[Event]) -> float:
         def work() -> None:
             lab = LabSource(services, Options(), source)
             for policy in all_policies():
-                lab.run(policy)
+                lab.run_policy(policy)
 
         return timed(work)
 

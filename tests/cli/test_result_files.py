@@ -43,8 +43,8 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def begun(*_: object) -> Any:
         raise AssertionError("the work has begun")
 
-    monkeypatch.setattr("workbench.cli.lab.corpus", begun)
-    monkeypatch.setattr("workbench.cli.tune.corpus", begun)
+    monkeypatch.setattr("workbench.cli.lab.find_corpus", begun)
+    monkeypatch.setattr("workbench.cli.tune.find_corpus", begun)
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ import pytest
 from support.talk import words
 from workbench.cli.main import main
 from workbench.context.load import describe, load_policy
-from workbench.lab.tuning import TuneCorpus, TuneSession
+from workbench.lab.tuning.tune_corpus import TuneCorpus, TuneSession
 
 pytestmark = pytest.mark.xdist_group("optuna")
 
@@ -183,14 +183,14 @@ def test_the_file_does_what_its_comment_says(
 def test_what_was_found_is_printed_where_it_cannot_be_written(
     sessions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, real = tmp_path / "folder", TuneCorpus.measure
+    folder, real = tmp_path / "folder", TuneCorpus.measure_policies
     folder.mkdir()
 
     def measure(*given: Any) -> Any:
         shutil.rmtree(folder, ignore_errors=True)
         return real(*given)
 
-    monkeypatch.setattr(TuneCorpus, "measure", measure)
+    monkeypatch.setattr(TuneCorpus, "measure_policies", measure)
     assert tune(sessions, "-o", folder / "mine.toml", *FEW) == 1
     shown = capsys.readouterr()
     assert "mine.toml: cannot be written: No such file or directory" in shown.err
@@ -200,14 +200,14 @@ def test_what_was_found_is_printed_where_it_cannot_be_written(
 def test_ctrl_c_after_the_search_keeps_the_best(
     sessions: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = TuneCorpus.measure
+    real = TuneCorpus.measure_policies
 
     def measure(corpus: TuneCorpus, workers: Any, part: Sequence[TuneSession], *more: Any) -> Any:
         if len(part) == 2:  # of five that are held out
             raise KeyboardInterrupt
         return real(corpus, workers, part, *more)
 
-    monkeypatch.setattr(TuneCorpus, "measure", measure)
+    monkeypatch.setattr(TuneCorpus, "measure_policies", measure)
     assert tune(sessions, "-o", tmp_path / "kept.toml", *FEW) == 130
     assert "not tried on the sessions that it never saw" in capsys.readouterr().err
     assert "# Nothing was held out" in (tmp_path / "kept.toml").read_text()
@@ -287,7 +287,7 @@ def test_without_the_extra_one_is_told_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     real = importlib.util.find_spec
-    monkeypatch.setattr("workbench.lab.search.find_spec", lambda name: None if name == "optuna" else real(name))
+    monkeypatch.setattr("workbench.lab.tuning.search.find_spec", lambda name: None if name == "optuna" else real(name))
     assert tune("not-there.json") == 2
     assert "pip install 'workbench[tune]'" in capsys.readouterr().err
 

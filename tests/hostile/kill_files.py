@@ -18,8 +18,8 @@ from workbench.config.paths import config_dir
 from workbench.config.settings import load_settings
 from workbench.context import policy_files
 from workbench.context.load import load_policy
-from workbench.lab.kept import KeptRuns
-from workbench.lab.tasks import LabPolicy, LabTask
+from workbench.lab.running.kept_runs import KeptRuns
+from workbench.lab.running.tasks import LabPolicy, LabTask
 from workbench.log.codec import decode
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
@@ -115,7 +115,9 @@ def check_results(place: Place, heard: list[str]) -> None:
         for line in heard:
             _, _, policy, number = line.split()
             talk = str(_talk(place.folder, int(number)))
-            assert kept.missing(LabTask(talk, (LabPolicy(policy),), waste=True)) == 0, "what was found out is not kept"
+            assert kept.policies_left(LabTask(talk, (LabPolicy(policy),), waste=True)) == 0, (
+                "what was found out is not kept"
+            )
 
 
 def tuning(place: Place, say: Say) -> None:

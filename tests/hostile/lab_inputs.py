@@ -23,9 +23,9 @@ import msgspec
 from hostile.tally import Tally, call, complaint
 from support.talk import words
 from workbench.config.errors import WorkbenchError
-from workbench.lab.clusters import DaskWorkers, packed_outcome, unpacked
-from workbench.lab.objective import NAMES, parse_objective
-from workbench.lab.tasks import LabTask, TaskOutcome
+from workbench.lab.running.clusters import DaskWorkers, packed_outcome, unpacked
+from workbench.lab.running.tasks import LabTask, TaskOutcome
+from workbench.lab.tuning.objective import NAMES, parse_objective
 
 PIECES = (
     "cost", "misses", "tokens", "9**9**9", "9" * 380, "1e999", "-", "(", ")", "((((", "min(", "max(cost, misses)", ",",
@@ -147,7 +147,7 @@ def parcel(chance: random.Random, _: Path, trap: Path) -> None:
             {"owner": right},
         )
     )
-    from workbench.lab.clusters import _Order
+    from workbench.lab.running.clusters import _Order
 
     workers._answer([_Order(future, "near", b"") for future in futures], answers)
     for future in futures:

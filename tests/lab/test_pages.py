@@ -10,9 +10,9 @@ import pyarrow.parquet  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.lab.pages import MOST_PLOTS, page
+from workbench.lab.pages import MOST_PLOTS, lab_page
 from workbench.lab.parquet import write_parquet
-from workbench.lab.reports import FIGURES, figures
+from workbench.lab.reports import FIGURES, policy_figures
 from workbench.lab.values import LabCompaction, LabPoint, Miss, PolicyRun, SourceRun
 
 POINTS = tuple(LabPoint(at, at * 3, 1_000 * at, True, 500, 1_000 * at - 500, int(at == 4)) for at in range(1, 6))
@@ -52,7 +52,7 @@ class Checked(HTMLParser):
 
 
 def test_a_page_has_a_row_and_a_bar_per_policy_and_a_line_in_every_picture() -> None:
-    made = page([SourceRun(name, "gpt-4o", 5, (run("recorded"), run("layers"))) for name in ("a.json", "b.json")])
+    made = lab_page([SourceRun(name, "gpt-4o", 5, (run("recorded"), run("layers"))) for name in ("a.json", "b.json")])
     tags = Checked(made).tags
     assert "<p><p>" not in made, "a paragraph cannot hold another"
     assert tags.count("svg") == 2
@@ -67,17 +67,17 @@ def test_a_page_has_a_row_and_a_bar_per_policy_and_a_line_in_every_picture() -> 
 
 
 def test_lines_in_the_same_place_take_turns_to_be_seen() -> None:
-    made = page([SourceRun("a.json", "", 5, tuple(map(run, ("recorded", "layers", "codex"))))])
+    made = lab_page([SourceRun("a.json", "", 5, tuple(map(run, ("recorded", "layers", "codex"))))])
     turns = re.findall(r'class="line (p\d)"[^>]*stroke-dasharray="(\d+) (\d+)" stroke-dashoffset="-?(\d+)"', made)
     assert [colour for colour, *_ in turns] == ["p0", "p1", "p2"]
     long, gap, _ = map(int, turns[0][1:])
     assert gap == 2 * long
     assert [int(offset) for *_, offset in turns] == [0, long, 2 * long]
-    assert "stroke-dasharray=" not in page([SourceRun("a.json", "", 5, (run("layers"),))])
+    assert "stroke-dasharray=" not in lab_page([SourceRun("a.json", "", 5, (run("layers"),))])
 
 
 def test_the_window_is_a_line_where_it_is_near_and_else_only_named() -> None:
-    near, far = (page([SourceRun("a", "", 5, (run("layers", window=size),))]) for size in (8_000, 1_000_000))
+    near, far = (lab_page([SourceRun("a", "", 5, (run("layers", window=size),))]) for size in (8_000, 1_000_000))
     assert near.count('<line class="window"') == 1
     assert far.count('<line class="window"') == 0
     assert "1,000,000, is far above" in far
@@ -90,15 +90,15 @@ HOSTILE = st.text() | st.sampled_from(
 
 @given(HOSTILE, HOSTILE, HOSTILE)
 def test_no_name_of_a_file_model_or_policy_is_ever_markup(source: str, policy: str, error: str) -> None:
-    plain = Checked(page([SourceRun("a", "m", 5, (run("p"),))], [("b", "e")]))
-    hostile = page([SourceRun(source, source or "m", 5, (run(policy),))], [("b", error)])
+    plain = Checked(lab_page([SourceRun("a", "m", 5, (run("p"),))], [("b", "e")]))
+    hostile = lab_page([SourceRun(source, source or "m", 5, (run(policy),))], [("b", error)])
     assert Checked(hostile).tags == plain.tags
     assert not re.search("[\u202a-\u202e\u2066-\u2069]", hostile)
 
 
 def test_of_very_many_sessions_the_largest_have_pictures() -> None:
     sources = [SourceRun(f"s{at}", "", at, (run("layers"),)) for at in range(MOST_PLOTS + 5)]
-    made = page(sources)
+    made = lab_page(sources)
     assert made.count("<svg") == MOST_PLOTS
     assert ">s5<" in made
     assert ">s4<" not in made
@@ -116,7 +116,7 @@ def test_parquet_has_a_row_per_session_and_policy_and_its_requests(tmp_path: Pat
         ("b", "recorded"),
         ("b", "layers"),
     ]
-    assert {name: rows[1][name] for name in FIGURES} == figures([sources[0].runs[1]])
+    assert {name: rows[1][name] for name in FIGURES} == policy_figures([sources[0].runs[1]])
     assert rows[0]["points"][3] == POINTS[3]._asdict()
 
 

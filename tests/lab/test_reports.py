@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from workbench.lab.reports import lines, summary_lines, summed
+from workbench.lab.reports import figures_by_policy, report_lines, summary_lines
 from workbench.lab.values import (
     MISSED_IN_100,
     WHAT_COSTS,
@@ -22,21 +22,21 @@ def run(tokens: int, cost: float | None) -> PolicyRun:
 
 def test_a_sum_has_the_cost_of_those_whose_price_is_known_and_says_so() -> None:
     known, unknown = SourceRun("a", "m", 1, (run(10, 0.5),)), SourceRun("b", "", 1, (run(20, None),))
-    assert [(row["tokens"], row["cost"]) for row in summed([known, unknown])] == [(30, 0.5)]
-    assert "cost: without 1 session for whose model no price is known" in lines([known, unknown], 0)
-    assert not any(line.startswith("cost: without") for line in lines([known, known], 0))
-    assert summed([unknown])[0]["cost"] is None
+    assert [(row["tokens"], row["cost"]) for row in figures_by_policy([known, unknown])] == [(30, 0.5)]
+    assert "cost: without 1 session for whose model no price is known" in report_lines([known, unknown], 0)
+    assert not any(line.startswith("cost: without") for line in report_lines([known, known], 0))
+    assert figures_by_policy([unknown])[0]["cost"] is None
 
 
 def test_one_session_without_a_price_says_whose_is_missing_and_what_helps() -> None:
     said = "cost: no price is known for spark; --model NAME takes the prices of another model"
-    assert said in lines([SourceRun("a", "spark", 1, (run(20, None),))], 0)
-    assert said not in lines([SourceRun("a", "spark", 1, (run(20, 0.5),))], 0)
+    assert said in report_lines([SourceRun("a", "spark", 1, (run(20, None),))], 0)
+    assert said not in report_lines([SourceRun("a", "spark", 1, (run(20, 0.5),))], 0)
 
 
 def test_a_table_fits_a_narrow_terminal() -> None:
     source = SourceRun("a", "m", 1, (run(123_456_789, 12_345.678),))
-    wide, narrow = lines([source], 0), lines([source], 60)
+    wide, narrow = report_lines([source], 0), report_lines([source], 60)
     assert "cache read" in wide[2]
     assert max(map(len, narrow)) <= 60
     assert "cache read" not in narrow[2]
@@ -46,19 +46,19 @@ def test_a_table_fits_a_narrow_terminal() -> None:
 
 def test_that_something_did_not_fit_is_said_on_a_narrow_terminal_too() -> None:
     overflow = replace(run(123_456_789, 12_345.678), points=(LabPoint(1, 1, 123_456_789, False, 0, 0, 0),))
-    narrow = lines([SourceRun("a", "m", 1, (overflow,))], 62)
+    narrow = report_lines([SourceRun("a", "m", 1, (overflow,))], 62)
     assert max(map(len, narrow)) <= 62
     assert "did not fit" in narrow[2]
-    assert "did not fit" not in lines([SourceRun("a", "m", 1, (run(1, None),))], 40)[2]
+    assert "did not fit" not in report_lines([SourceRun("a", "m", 1, (run(1, None),))], 40)[2]
 
 
 def test_a_window_that_is_a_guess_is_told() -> None:
     known, guessed = run(1, None), replace(run(1, None), is_window_guessed=True)
     one, other = SourceRun("a", "m", 1, (guessed, guessed)), SourceRun("b", "m", 1, (known, known))
     said = "window: 8,000 is a guess for {}; --window N sets it"
-    assert said.format("this session's model") in lines([one], 0)
-    assert said.format("the model of 1 session") in lines([one, other], 0)
-    assert not any("guess" in line for line in lines([other], 0))
+    assert said.format("this session's model") in report_lines([one], 0)
+    assert said.format("the model of 1 session") in report_lines([one, other], 0)
+    assert not any("guess" in line for line in report_lines([other], 0))
 
 
 def test_problems_of_one_kind_are_told_once() -> None:
@@ -77,10 +77,10 @@ def test_problems_of_one_kind_are_told_once() -> None:
 
 def test_the_columns_are_explained_in_the_words_of_the_screen() -> None:
     missed = replace(run(10, 0.5), misses=(Miss("number", "8001", 4, 2, 1),))
-    told = lines([SourceRun("a", "m", 1, (missed,))], 0)
+    told = report_lines([SourceRun("a", "m", 1, (missed,))], 0)
     assert told[2].split("  ")[-3].strip() == MISSED_IN_100
     assert "missed in 100: facts missed in 100 requests" in told
     assert WHAT_COSTS in told
-    plain = lines([SourceRun("a", "m", 1, (run(10, None),))], 0)
+    plain = report_lines([SourceRun("a", "m", 1, (run(10, None),))], 0)
     assert WHAT_COSTS not in plain
     assert not any(line.startswith("missed in 100:") for line in plain)

@@ -81,3 +81,14 @@ def test_nothing_is_decided_where_a_policy_sends_all() -> None:
         ("messages.1.1",),
         ("messages.2",),
     }
+
+
+@pytest.mark.parametrize("dialect", get_args(Dialect))
+def test_the_last_message_and_the_call_it_answers_stay(dialect: Dialect) -> None:
+    """The call of the last result is in an earlier message; with another text it would belong to nothing."""
+    before, last = Call("c1", "ls", False, "old"), Call("c2", "ls", False, "new")
+    body = written(dialect, (Said(("look",)), Reply("", "", (before,)), Reply("", "", (last,))))
+    planned = plan_body(dialect, body, setup(policy="recorded"))
+    one, other = ([item.path for item in planned.items if item.kind == kind] for kind in ("call", "result"))
+    assert planned.stays == {one[1], other[1]}
+    assert [planned.can_change(path) for path in (one[0], other[0], one[1], other[1])] == [True, True, False, False]

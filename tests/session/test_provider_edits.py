@@ -11,7 +11,7 @@ import pytest
 from proxy.conftest import Recording, answered, called, claude, result, said, user
 from workbench.context.items import Item
 from workbench.context.load import RECORDED
-from workbench.lab.replay import LabSource
+from workbench.lab.replay.lab_source import LabSource
 from workbench.log.events import (
     AgentCut,
     AssistantMessage,
@@ -132,8 +132,8 @@ def test_a_transcript_of_claude_code_tells_it_with_its_reply(tmp_path: Path) -> 
 @pytest.mark.parametrize("read", [lambda pairs, _: from_file(pairs), from_proxy])
 def test_the_lab_knows_what_was_cleared_and_other_policies_have_the_original(read: Any, tmp_path: Path) -> None:
     lab = LabSource(Services(), Options(), as_source("file", read(exchanges(), tmp_path), is_file=True))
-    assert lab.run("recorded").masked == 1
-    assert lab.run("window").masked == 0
+    assert lab.run_policy("recorded").masked == 1
+    assert lab.run_policy("window").masked == 0
 
 
 def test_tools_that_are_spared_are_not_counted(tmp_path: Path) -> None:
@@ -216,8 +216,8 @@ def test_the_lab_counts_what_the_agent_cut_and_no_policy_has_the_original() -> N
         AssistantMessage("done", "r2"),
     ]
     lab = LabSource(Services(), Options(), as_source("file", number_events([*bodies, Setting(RECORDED, "Codex")])))
-    assert [lab.run(policy).cut for policy in ("recorded", "window", "workbench")] == [1, 1, 1]
-    row = next(row for row in lab.plan(2, "window").rows if row.kind == "tool_result")
+    assert [lab.run_policy(policy).cut for policy in ("recorded", "window", "workbench")] == [1, 1, 1]
+    row = next(row for row in lab.plan_request(2, "window").rows if row.kind == "tool_result")
     assert (row.state, row.text, row.edits[0].before) == ("truncated", LONG, 29_210)
 
 

@@ -46,6 +46,14 @@ def test_what_was_not_sent_is_an_estimate_and_says_how_far_it_may_be_off() -> No
     assert str(way_figures("layers", BEGIN)).startswith("layers: saved about 300 tokens in 1 request; 1 batch,")
 
 
+def test_the_tokens_of_cache_are_named_where_a_cache_was_reported() -> None:
+    uncached = [asked(1, 1_000, reported=1_000), asked(2, 1_200), changed(3, 900, 2, reported=900)]
+    assert str(savings(BEGIN)).endswith(" not sent, 1 batch; 300 tokens were not read from the cache for it")
+    assert str(savings(uncached)).endswith(" not sent, 1 batch")
+    assert str(way_figures("layers", BEGIN)).endswith("; 1 batch, cost 300 tokens of cache")
+    assert str(way_figures("layers", uncached)).endswith("; 1 batch, no cache was reported")
+
+
 def test_what_the_last_request_was_sent_without_is_left_out() -> None:
     assert left_out(BEGIN) == 300
     assert left_out([*BEGIN, asked(4, 1_300)]) == 300, "it is still on its way"

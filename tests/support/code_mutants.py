@@ -6,7 +6,7 @@ The fault is put into the text of the file, so that everything around it stays a
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -108,8 +108,7 @@ class _Finder:
             case ast.Constant(bool() as value):
                 yield from self._at(node, str(value), str(not value))
             case ast.Constant(int() as number):
-                written = ast.get_source_segment(self._text.decode(), node) or ""
-                yield from self._at(node, written, str(number + 1))
+                yield from self._at(node, self._written(node), str(number + 1))
             case ast.Call(ast.Name(name) as called) if name in _OTHER_NAMES:
                 yield from self._at(called, name, _OTHER_NAMES[name])
             case ast.Break():
@@ -117,12 +116,18 @@ class _Finder:
             case ast.Continue():
                 yield from self._at(node, "continue", "break")
             case ast.If(test) | ast.IfExp(test=test) if not isinstance(test, ast.Compare | ast.BoolOp | ast.UnaryOp):
-                written = ast.get_source_segment(self._text.decode(), test) or ""
+                written = self._written(test)
                 if "\n" not in written:
                     yield from self._at(test, written, f"not ({written})")
             case ast.Expr(ast.Call() as call) if call.lineno == call.end_lineno:
-                written = ast.get_source_segment(self._text.decode(), call) or ""
-                yield from self._at(call, written, "None")
+                yield from self._at(call, self._written(call), "None")
+
+    def _written(self, node: ast.expr) -> str:
+        """The text of a node. The one of `ast` splits the whole file each time."""
+        assert node.end_lineno is not None
+        assert node.end_col_offset is not None
+        end = self._offset(node.end_lineno, node.end_col_offset)
+        return self._text[self._offset(node.lineno, node.col_offset) : end].decode()
 
     def _offset(self, line: int, column: int) -> int:
         return self._starts[line - 1] + column
@@ -161,9 +166,11 @@ def _is_string(node: ast.expr) -> bool:
 class NearestTests:
     """Which files of tests use a module, the nearest first."""
 
-    def __init__(self, tests: Path = TESTS) -> None:
+    def __init__(self, tests: Path = TESTS, further: Mapping[str, Sequence[str]] | None = None) -> None:
+        """`further`: by file, the tests that run it without importing it."""
         self._uses = {file: _imported(file) for file in sorted(tests.rglob("test_*.py"))}
         self._tests = tests
+        self._further = further or {}
 
     def of(self, file: str) -> list[Path]:
         """Those of its name and those of its room that import it; if there are none, its room's or others that do."""
@@ -172,7 +179,8 @@ class NearestTests:
         named = [each for each in self._uses if each.stem == f"test_{path.stem}" and room in each.parts]
         using = [each for each, modules in self._uses.items() if module in modules]
         near = [each for each in using if room in each.parts]
-        found = list(dict.fromkeys([*named, *near])) or using
+        further = [self._tests.parent / each for each in self._further.get(file, ())]
+        found = list(dict.fromkeys([*named, *near, *further])) or using
         return found or sorted(self._tests.joinpath(*path.parts[1:-1]).rglob("test_*.py"))
 
 

@@ -24,9 +24,11 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
+from workbench.traces import kimi
 from workbench.traces.building import Recording
 from workbench.traces.formats import conversations
 from workbench.traces.kimi import GO_ON, LEFT
+from workbench.traces.reading import read_json
 
 TOOL = {"name": "Bash", "description": "run", "parameters": {"type": "object"}}
 SYSTEM = {"role": "system", "content": "You are Kimi."}
@@ -252,3 +254,20 @@ def test_every_request_in_real_transcripts_is_what_went_over_the_wire() -> None:
             if request.purpose == "turn":
                 assert messages == each["req"]["messages"], file.name
                 assert parts[request.tools] == each["req"]["tools"], file.name
+
+
+@pytest.mark.parametrize(
+    ("line", "is_kimi"),
+    [
+        ({"type": "metadata", "protocol_version": "1.5"}, True),
+        ({"type": "metadata"}, False),
+        ({"type": "session", "protocol_version": "1.5"}, False),
+        ({"type": "llm.request"}, True),
+        ({"type": "context.append_message"}, True),
+        ({"type": "message"}, False),
+        ({}, False),
+    ],
+)
+def test_one_line_is_enough_to_recognise_a_session(line: dict[str, Any], is_kimi: bool) -> None:
+    lines = [{"type": "unknown"}, line]
+    assert kimi.recognises(read_json("file", "\n".join(map(json.dumps, lines)))) == is_kimi

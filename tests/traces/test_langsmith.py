@@ -83,3 +83,10 @@ def test_what_a_wrapped_client_was_given_is_read() -> None:
     [bodies] = conversations("file", json.dumps([run("llm", 1, asked, said, extra={}), run("llm", 2, {}, None)]))
     assert talk(bodies) == [UserMessage("look"), AssistantMessage("Done.", "r1", model="gpt"), READ[-1]]
     assert Setting("left out", {"llm without messages": 1}) in bodies
+
+
+def test_a_message_may_be_a_pair_of_role_and_text() -> None:
+    asked = {"messages": [[["system", "be brief"], ["human", "look"], ["user", "again"]]]}
+    [bodies] = conversations("file", json.dumps([run("llm", 1, asked, generated(message("AIMessage", "Done.")))]))
+    assert talk(bodies) == [UserMessage("look"), UserMessage("again"), AssistantMessage("Done.", "r1", model="gpt")]
+    assert SlotContent("system", "system", "be brief") in bodies

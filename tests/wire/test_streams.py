@@ -73,6 +73,21 @@ def test_pieces_of_anthropic_are_the_whole(
     ]
 
 
+def test_the_finished_items_of_openai_responses_are_the_output() -> None:
+    one, other = ({"type": "message", "id": name} for name in ("a", "b"))
+    events: list[dict[str, Any]] = [
+        {"type": "response.created", "response": {"id": "r", "output": []}},
+        {"type": "response.output_item.added", "item": {**one, "status": "in_progress"}},
+        {"type": "response.output_item.done", "item": one},
+        {"type": "response.output_item.done"},
+        {"type": "response.output_item.done", "item": other},
+        {"type": "response.in_progress"},
+    ]
+    assert from_stream("responses", stream(*events)) == {"id": "r", "output": [one, other]}
+    whole = {"type": "response.completed", "response": {"id": "r", "output": [other]}}
+    assert from_stream("responses", stream(*events, whole))["output"] == [other], "what the end says counts"
+
+
 def test_a_character_that_comes_in_two_halves_is_one() -> None:
     halves = ("\ud83d", "\ude00")
     assert from_stream("chat", stream(*(chat(content=half) for half in halves)))["choices"][0]["message"] == {

@@ -30,15 +30,15 @@ from workbench.cli.summaries import summarised
 from workbench.config.errors import WrongCall
 from workbench.config.text import counted, line_width, print_json
 from workbench.context.load import RECORDED
-from workbench.lab.corpus import corpus
-from workbench.lab.kept import KeptRuns
-from workbench.lab.pages import page
+from workbench.lab.pages import lab_page
 from workbench.lab.parquet import write_parquet
-from workbench.lab.progress import ProgressLine, saying
-from workbench.lab.reports import as_csv, as_json, lines
+from workbench.lab.reports import lab_csv, lab_json, report_lines
 from workbench.lab.result_files import ResultFile
-from workbench.lab.running import run_all
-from workbench.lab.tasks import LabPolicy, LabTask, TaskOutcome, all_policies
+from workbench.lab.running.corpus import find_corpus
+from workbench.lab.running.kept_runs import KeptRuns
+from workbench.lab.running.progress import ProgressLine, status_line
+from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome, all_policies
+from workbench.lab.running.workers import run_all
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 
@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     kinds = {"csv": options.csv, "html": options.html, "parquet": options.parquet}
     file = next((ResultFile(kind, name) for kind, name in kinds.items() if name is not None), None)
     if file is not None:
-        file.check()
+        file.check_writable()
     with Services() as services:
         outcomes = _replayed(options, services)
         if options.summarise:
@@ -56,16 +56,16 @@ def run(options: argparse.Namespace) -> int:
     found = [run for outcome in outcomes for run in outcome.runs]
     failed = [(each.task.source, each.error) for each in outcomes if each.error and not each.is_other]
     if options.json:
-        print_json(as_json(found, failed))
+        print_json(lab_json(found, failed))
     elif file is not None:
-        with file.open() as target:
+        with file.open_result() as target:
             if file.kind == "parquet":
                 write_parquet(found, target)
             else:
-                text = page(found, failed) if file.kind == "html" else as_csv(found)
+                text = lab_page(found, failed) if file.kind == "html" else lab_csv(found)
                 target.write(text.encode("utf-8", "replace"))  # the name of a file need not be text
     else:
-        print("\n".join(lines(found, line_width())))
+        print("\n".join(report_lines(found, line_width())))
     return 1 if failed and not found else 0
 
 
@@ -84,23 +84,27 @@ def _replayed(options: argparse.Namespace, services: Services) -> list[TaskOutco
     """The outcome of every source."""
     asked = options_of(options)
     policies = _policies(options.policies or all_policies(), asked, services)
-    with saying("looking for transcripts…"):
-        entries = corpus(options.sources, services)
+    with status_line("looking for transcripts…"):
+        entries = find_corpus(options.sources, services)
     made = LabTask("", policies, asked, waste=True)
     tasks = [made._replace(source=each.ref, is_guess=each.is_guess) for each in entries]
     outcomes: list[TaskOutcome] = []
     with KeptRuns(services, fresh=options.fresh) as kept, ProgressLine(tasks, services.weight) as line:
-        for outcome in run_all(tasks, jobs=options.jobs, cluster=options.cluster, progress=line.tell, kept=kept):
+        for outcome in run_all(
+            tasks, jobs=options.jobs, cluster=options.cluster, progress=line.show_outcome, kept=kept
+        ):
             outcomes.append(outcome)
             if outcome.error and not outcome.is_other:
                 if len(tasks) == 1:
                     raise WrongCall(outcome.error)
-                line.say(f"· left out: {outcome.error}")
+                line.print_line(f"· left out: {outcome.error}")
         others = sum(outcome.is_other for outcome in outcomes)
         if others:
-            line.say(f"· {counted(others, 'file', 'files')} in the folders: no transcript")
+            line.print_line(f"· {counted(others, 'file', 'files')} in the folders: no transcript")
         if line.kept and len(tasks) > 1:
-            line.say(f"· {counted(line.kept, 'source')} of {len(tasks):,} kept from before; --fresh replays them")
+            line.print_line(
+                f"· {counted(line.kept, 'source')} of {len(tasks):,} kept from before; --fresh replays them"
+            )
     if len(outcomes) == others:
         raise WrongCall(f"{' '.join(options.sources)}: no transcript found")
     return outcomes

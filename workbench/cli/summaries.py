@@ -11,12 +11,12 @@ from workbench.cli.asking import NEEDS_YES, confirm
 from workbench.compaction.compactor import DIGEST
 from workbench.config.text import counted
 from workbench.context.load import RECORDED
-from workbench.lab.kept import KeptRuns
-from workbench.lab.progress import ProgressLine
-from workbench.lab.running import run_all
-from workbench.lab.tasks import LabTask, TaskOutcome
+from workbench.lab.running.kept_runs import KeptRuns
+from workbench.lab.running.progress import ProgressLine
+from workbench.lab.running.tasks import LabTask, TaskOutcome
+from workbench.lab.running.workers import run_all
 from workbench.lab.values import PolicyRun
-from workbench.lab.waste_reports import in_dollars
+from workbench.lab.waste.output import in_dollars
 from workbench.models.catalogue import REHEARSAL
 from workbench.sources.services import Services
 
@@ -43,19 +43,23 @@ def summarised(outcomes: Sequence[TaskOutcome], options: argparse.Namespace, ser
         print("· no policy compacts here, so that there is nothing to summarise", file=sys.stderr)
         return made
     with KeptRuns(services, fresh=options.fresh) as kept:
-        _agree([order for order in orders if kept.missing(order.task)], outcomes, options)
+        _agree([order for order in orders if kept.policies_left(order.task)], outcomes, options)
         with ProgressLine(tasks, services.weight, thing="replay") as line:
-            results = run_all(tasks, jobs=options.jobs, cluster=options.cluster, progress=line.tell, kept=kept)
+            results = run_all(tasks, jobs=options.jobs, cluster=options.cluster, progress=line.show_outcome, kept=kept)
             failed = 0
             try:
                 for order, outcome in zip(orders, results, strict=True):
                     made[order.outcome] = _with(made[order.outcome], order.policy, outcome)
                     failed = failed + 1 if _failed(outcome) else 0
                     if failed == _PATIENCE:
-                        line.say(f"· the model failed {failed} times in a row; the rest is summarised by the {DIGEST}")
+                        line.print_line(
+                            f"· the model failed {failed} times in a row; the rest is summarised by the {DIGEST}"
+                        )
                         break
             except KeyboardInterrupt:
-                line.say("· interrupted: what the model has summarised is kept, and the same call goes on from there")
+                line.print_line(
+                    "· interrupted: what the model has summarised is kept, and the same call goes on from there"
+                )
                 raise
     return made
 

@@ -26,22 +26,30 @@ from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.output_files import STANDARD, OutputFile
 from workbench.config.text import counted, line_width, print_json, printable
 from workbench.context.load import DEFAULT, PRESETS, RECORDED, describe, load_policy
-from workbench.lab.corpus import corpus
-from workbench.lab.kept import KeptRuns
-from workbench.lab.knob_ranges import ranges
-from workbench.lab.objective import DEFAULT_OBJECTIVE, Objective, parse_objective
-from workbench.lab.progress import ProgressLine
-from workbench.lab.running import LabWorkers, cores
-from workbench.lab.search import AT_ONCE, Figures, KnobSearch, Tried, best, optuna_is_there
-from workbench.lab.tasks import LabTask
-from workbench.lab.tuning import PRESET_POLICIES, TuneCorpus, TuneParts, TuneResult, TuneSession, result, split
-from workbench.lab.tuning_report import TuningReport
+from workbench.lab.running.corpus import find_corpus
+from workbench.lab.running.kept_runs import KeptRuns
+from workbench.lab.running.progress import ProgressLine
+from workbench.lab.running.tasks import LabTask
+from workbench.lab.running.workers import LabWorkers, usable_cores
+from workbench.lab.tuning.knob_ranges import search_ranges
+from workbench.lab.tuning.objective import DEFAULT_OBJECTIVE, Objective, parse_objective
+from workbench.lab.tuning.report import TuningReport
+from workbench.lab.tuning.search import AT_ONCE, Figures, KnobSearch, Tried, best_tried, require_optuna
+from workbench.lab.tuning.tune_corpus import (
+    PRESET_POLICIES,
+    TuneCorpus,
+    TuneParts,
+    TuneResult,
+    TuneSession,
+    split_sessions,
+    tune_result,
+)
 from workbench.sources.services import Services
 
 
 def run(options: argparse.Namespace) -> int:
     """Search, print the result, and write it."""
-    optuna_is_there()
+    require_optuna()
     objective = parse_objective(DEFAULT_OBJECTIVE if options.objective is None else options.objective)
     if not 0 <= options.hold_out < 1:
         raise WrongCall(f"--hold-out: expected a share from 0 to below 1, got {options.hold_out:g}")
@@ -50,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
         tuning = _Tuning(options, objective, services, kept)
         found = tuning.found()
     report = TuningReport(found, objective, tuning.base, options.seed, options_of(options))
-    text = report.policy(date.today())
+    text = report.policy_file(date.today())
     unwritten = ""
     if output is not None:
         try:
@@ -61,10 +69,10 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         more = {"interrupted": tuning.is_interrupted, "file": text, "written": output.name if output else None}
         failed = [{"source": name, "error": error} for name, error in tuning.corpus.failed]
-        print_json(report.as_json() | more | {"failed": failed})
+        print_json(report.tuning_json() | more | {"failed": failed})
     else:
         ending = f"Written: {printable(output.name)}" if output else text.rstrip("\n")
-        print("\n".join([*report.lines(line_width()), "", ending]))
+        print("\n".join([*report.tuning_lines(line_width()), "", ending]))
     if unwritten:
         raise WorkbenchError(unwritten)
     return 130 if tuning.is_interrupted else 0
@@ -97,9 +105,9 @@ class _Tuning:
             raise WrongCall(f"--policy {RECORDED}: is what was sent; expected a policy to begin from")
         has = {row.name: row.value for row in describe(load_policy(self.base, sets=self._fixed))}
         fixed = [each.partition("=")[0].strip() for each in self._fixed]
-        self._ranges = ranges(options.knob or (), has.get, fixed)
+        self._ranges = search_ranges(options.knob or (), has.get, fixed)
         self._tasks = [
-            LabTask(each.ref, (), asked, is_guess=each.is_guess) for each in corpus(options.sources, services)
+            LabTask(each.ref, (), asked, is_guess=each.is_guess) for each in find_corpus(options.sources, services)
         ]
         self.corpus = TuneCorpus(self._tasks, kept)
         self.is_interrupted = self._gave_up = False
@@ -108,11 +116,13 @@ class _Tuning:
         """The best policy, or the best so far if Ctrl+C was pressed."""
         with self._workers() as workers:
             with ProgressLine(self._tasks, self._weigh) as line:
-                sessions = self._usable(self.corpus.read(workers, self.base, line.tell), line)
-                parts = split(sessions, self._options.hold_out)
+                sessions = self._usable(self.corpus.read_sessions(workers, self.base, line.show_outcome), line)
+                parts = split_sessions(sessions, self._options.hold_out)
                 if not parts.held_out:
                     why = "one session cannot be split" if len(sessions) == 1 else "as you wish"
-                    line.say(f"· nothing is held out ({why}): how good the result is elsewhere will not be known")
+                    line.print_line(
+                        f"· nothing is held out ({why}): how good the result is elsewhere will not be known"
+                    )
             tried = self._searched(workers, parts)
             held_out = None if self.is_interrupted else self._on_held_out(workers, parts, tried)
         if self.is_interrupted and held_out is None:  # with new workers: the old ones may still be busy
@@ -120,10 +130,10 @@ class _Tuning:
                 held_out = self._on_held_out(workers, parts, tried)
         if held_out is None:
             parts = replace(parts, held_out=())
-        return result(tried, self.base, self._fixed, parts, held_out)
+        return tune_result(tried, self.base, self._fixed, parts, held_out)
 
     def _workers(self) -> LabWorkers:
-        jobs = min(self._options.jobs or cores(), len(self._tasks) or 1)
+        jobs = min(self._options.jobs or usable_cores(), len(self._tasks) or 1)
         return LabWorkers(jobs, self._options.cluster, again=self._options.budget)
 
     def _on_held_out(self, workers: LabWorkers, parts: TuneParts, tried: list[Tried]) -> Figures | None:
@@ -131,7 +141,7 @@ class _Tuning:
         if not parts.held_out or self._gave_up:
             return None
         try:
-            return self.corpus.measure(workers, parts.held_out, [best(tried).policy])[0]
+            return self.corpus.measure_policies(workers, parts.held_out, [best_tried(tried).policy])[0]
         except KeyboardInterrupt:
             self.is_interrupted = self._gave_up = True
             print("\r· interrupted: it was not tried on the sessions that it never saw", file=sys.stderr)
@@ -147,28 +157,28 @@ class _Tuning:
                 self._fixed,
                 self._ranges,
                 self._objective,
-                lambda policies: self.corpus.measure(workers, parts.training, policies, line.tell),
+                lambda policies: self.corpus.measure_policies(workers, parts.training, policies, line.show_outcome),
                 presets=PRESET_POLICIES,
                 budget=self._options.budget,
                 seed=self._options.seed,
             )
             try:
-                for each in search.run():
+                for each in search.try_policies():
                     tried.append(each)
-                    line.note = f", {len(tried)} policies tried, the best has {best(tried).value:,.6g}"
+                    line.note = f", {len(tried)} policies tried, the best has {best_tried(tried).value:,.6g}"
             except KeyboardInterrupt:
                 if not tried:
                     raise
                 self.is_interrupted = True
-                line.say(f"· interrupted: the best of the {len(tried)} policies that were tried is what follows")
+                line.print_line(f"· interrupted: the best of the {len(tried)} policies that were tried is what follows")
         return tried
 
     def _usable(self, sessions: list[TuneSession], line: ProgressLine) -> list[TuneSession]:
         """The sessions with a price, if the objective needs one. Prints which are left out."""
         for _, error in self.corpus.failed:
-            line.say(f"· left out: {error}")
+            line.print_line(f"· left out: {error}")
         if self.corpus.others:
-            line.say(f"· {counted(self.corpus.others, 'file', 'files')} in the folders: no transcript")
+            line.print_line(f"· {counted(self.corpus.others, 'file', 'files')} in the folders: no transcript")
         if not sessions:
             raise WrongCall(f"{' '.join(self._options.sources)}: no session with a request found")
         if "cost" not in self._objective.names:
@@ -181,5 +191,5 @@ class _Tuning:
             raise WrongCall(f"--objective: no price is known for these sessions ({models}); {hint}")
         if without:
             count = counted(len(without), "session")
-            line.say(f"· left out: {count} without a known price ({models}); {hint}")
+            line.print_line(f"· left out: {count} without a known price ({models}); {hint}")
         return priced

@@ -17,8 +17,8 @@ import argparse
 
 from workbench.cli.options import options_of
 from workbench.config.text import counted, line_width, print_json, printable
-from workbench.lab.replay import LabSource
-from workbench.lab.waste_reports import waste_json, waste_lines, waste_table
+from workbench.lab.replay.lab_source import LabSource
+from workbench.lab.waste.output import waste_json, waste_lines, waste_table
 from workbench.sources.services import Services
 
 

@@ -1,1 +1,1 @@
-"""Which policy is best for my agents: whole sessions replayed under each of them, and compared in numbers."""
+"""Finds the best policy for an agent: replays whole sessions under each policy and compares the figures."""

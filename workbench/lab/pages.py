@@ -1,4 +1,4 @@
-"""What the lab found out as one page for a browser, which loads nothing from elsewhere and runs no script."""
+"""The lab's results as one page for a browser. The page loads nothing and runs no script."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from workbench.config.text import counted
-from workbench.lab.plots import COLOURS, clean, plot
-from workbench.lab.reports import figures, summed
+from workbench.lab.plots import COLOURS, page_text, session_plot
+from workbench.lab.reports import figures_by_policy, policy_figures
 from workbench.lab.values import ABOUT_MISSED, MISSED_IN_100, WHAT_COSTS, SourceRun
 
 MOST_PLOTS: Final = 60
-"""Sessions with a picture, those with the most requests."""
+"""How many sessions get a picture: those with the most requests."""
 _COLUMNS: Final = {
     "tokens": "input tokens",
     "peak": "peak",
@@ -65,13 +65,13 @@ svg { width: 100%; height: auto; display: block; overflow: visible; }
 """
 
 
-def page(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -> str:
-    """All of it: the table, a bar per policy, a picture per session, and what was left out."""
-    rows = summed(sources)
+def lab_page(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -> str:
+    """The whole page: the table, a bar per policy, a picture per session, and what was left out."""
+    rows = figures_by_policy(sources)
     requests = sum(source.requests for source in sources)
-    told = f"{counted(len(sources), 'session')}, {counted(requests, 'request')}"
+    size = f"{counted(len(sources), 'session')}, {counted(requests, 'request')}"
     body = [
-        f"<h1>The lab</h1><p>{told}</p>",
+        f"<h1>The lab</h1><p>{size}</p>",
         _table(rows),
         f"<p>{_about(rows)}</p>",
         "<h2>Input tokens</h2>",
@@ -85,15 +85,15 @@ def page(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -
     if len(sources) > len(shown):
         body.append(f"<p>The {len(shown)} sessions with the most requests have a picture.</p>")
     if failed:
-        body.append("<h2>Left out</h2>" + "".join(f"<p>{clean(error)}</p>" for _, error in failed))
+        body.append("<h2>Left out</h2>" + "".join(f"<p>{page_text(error)}</p>" for _, error in failed))
     viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    head = f'<meta charset="utf-8">{viewport}<title>The lab: {told}</title><style>{_style()}</style>'
+    head = f'<meta charset="utf-8">{viewport}<title>The lab: {size}</title><style>{_style()}</style>'
     return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{"".join(body)}</body></html>\n'
 
 
 def _about(rows: Sequence[dict[str, Any]]) -> str:
-    """What the columns are."""
-    costs = [clean(WHAT_COSTS)] if any(row["cost"] for row in rows) else []
+    """What the columns mean."""
+    costs = [page_text(WHAT_COSTS)] if any(row["cost"] for row in rows) else []
     return "<br>".join([f"{MISSED_IN_100}: {ABOUT_MISSED}", *costs])
 
 
@@ -113,7 +113,7 @@ def _table(rows: Sequence[dict[str, Any]]) -> str:
     lines = []
     for at, row in enumerate(rows):
         cells = "".join(f"<td>{_figure(name, row[name])}</td>" for name in _COLUMNS)
-        lines.append(f"<tr><td>{_dot(at)}{clean(row['policy'])}</td>{cells}</tr>")
+        lines.append(f"<tr><td>{_dot(at)}{page_text(row['policy'])}</td>{cells}</tr>")
     return f'<div class="wide"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
 
 
@@ -128,7 +128,7 @@ def _dot(at: int) -> str:
 
 
 def _bars(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """Tokens that were read from the provider's cache are pale."""
+    """A bar per policy. Tokens that were read from the provider's cache are pale."""
     most = max((row["tokens"] for row in rows), default=0) or 1
     bars = ["<p>Pale: read from the provider's cache.</p>"]
     for at, row in enumerate(rows):
@@ -137,21 +137,23 @@ def _bars(rows: Sequence[dict[str, Any]]) -> list[str]:
             f'<span class="p{at % COLOURS} {name}" style="width:{100 * tokens / most:.2f}%"></span>'
             for name, tokens in (("written", row["tokens"] - read), ("read", read))
         )
-        bars.append(f'<div class="bar"><b>{clean(row["policy"])}</b><div>{parts}</div></div>')
+        bars.append(f'<div class="bar"><b>{page_text(row["policy"])}</b><div>{parts}</div></div>')
     return bars
 
 
 def _key(rows: Sequence[dict[str, Any]]) -> str:
-    policies = " ".join(f'<span class="name">{_dot(at)}{clean(row["policy"])}</span>' for at, row in enumerate(rows))
-    told = "▼ a compaction, × something that was needed and gone."
-    return f"{policies}<br>{told} Where lines lie on each other, their colours take turns."
+    policies = " ".join(
+        f'<span class="name">{_dot(at)}{page_text(row["policy"])}</span>' for at, row in enumerate(rows)
+    )
+    marks = "▼ a compaction, × something that was needed and gone."
+    return f"{policies}<br>{marks} Where lines lie on each other, their colours take turns."
 
 
 def _session(source: SourceRun, *, alone: bool) -> str:
-    told = ", ".join(filter(None, [counted(source.requests, "request"), clean(source.model)]))
+    about = ", ".join(filter(None, [counted(source.requests, "request"), page_text(source.model)]))
     table = (
         ""
         if alone
-        else f"<details><summary>figures</summary>{_table([figures([run]) for run in source.runs])}</details>"
+        else f"<details><summary>figures</summary>{_table([policy_figures([run]) for run in source.runs])}</details>"
     )
-    return f"<section><h2>{clean(source.source)}</h2><p>{told}</p>{plot(source.runs)}{table}</section>"
+    return f"<section><h2>{page_text(source.source)}</h2><p>{about}</p>{session_plot(source.runs)}{table}</section>"

@@ -1,12 +1,12 @@
-"""What the lab found out as Parquet: a row per session and policy, its requests in a column."""
+"""Writes the lab's results as Parquet: a row per session and policy, with the requests in one column."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import IO, Any
 
-from workbench.lab.fetching import needed
-from workbench.lab.reports import FIGURES, figures
+from workbench.lab.optional_packages import import_extra
+from workbench.lab.reports import FIGURES, policy_figures
 from workbench.lab.values import LabPoint, SourceRun
 
 _TEXTS = frozenset({"source", "model", "policy"})
@@ -14,16 +14,16 @@ _FRACTIONS = frozenset({"misses_per_100", "cost"})
 
 
 def load_parquet() -> tuple[Any, Any]:
-    """The packages of the extra `cluster` that write it; raises WrongCall where they are missing."""
-    return needed("pyarrow", "--parquet"), needed("pyarrow.parquet", "--parquet")
+    """Import the packages that write Parquet. Raises WrongCall where they are missing."""
+    return import_extra("pyarrow", "--parquet"), import_extra("pyarrow.parquet", "--parquet")
 
 
 def write_parquet(sources: Sequence[SourceRun], file: IO[bytes]) -> None:
-    """Needs what `load_parquet` loads."""
+    """Write one table. Raises WrongCall where the packages are missing."""
     arrow, files = load_parquet()
     rows = [
         {"source": _text(source.source), "model": _text(source.model), "window": run.window}
-        | figures([run])
+        | policy_figures([run])
         | {"points": [point._asdict() for point in run.points]}
         for source in sources
         for run in source.runs
@@ -32,12 +32,12 @@ def write_parquet(sources: Sequence[SourceRun], file: IO[bytes]) -> None:
 
 
 def _text(name: str) -> str:
-    """The name of a file need not be text, nor what a log says."""
+    """Text that can be encoded: names of files and texts of logs may hold broken characters."""
     return name.encode("utf-8", "replace").decode()
 
 
 def _schema(arrow: Any) -> Any:
-    """Said and not guessed: a column without any value has a type all the same."""
+    """The type of each column, set here because it cannot be guessed from a column without values."""
 
     def kind(name: str) -> Any:
         return arrow.string() if name in _TEXTS else arrow.float64() if name in _FRACTIONS else arrow.int64()

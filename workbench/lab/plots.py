@@ -1,4 +1,4 @@
-"""A session as a picture in SVG: a line per policy, the window, compactions and misses. Colours come from the page."""
+"""Draws a session as SVG: a line per policy, the window, compactions and misses. The page sets the colours."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _RIGHT: Final = 16
 _TOP: Final = 18
 _BOTTOM: Final = 26
 _ABOVE: Final = 1.08
-"""The plot is so much higher than what is in it."""
+"""The plot is this many times as high as its highest line."""
 _NEAR: Final = 3
-"""A window of more than so many times the largest request would make all lines flat, and is only named."""
+"""A window larger than this many times the largest request is only named: drawn, it would make all lines flat."""
 _TURN: Final = 10
-"""How long one of several lines in the same place is seen."""
+"""The length of each dash where several lines lie on each other."""
 COLOURS: Final = 8
-"""Policies behind so many begin again with the first colour."""
+"""After this many policies the colours repeat."""
 
 
-def clean(text: str) -> str:
-    """Foreign text, as it may stand in a page."""
+def page_text(text: str) -> str:
+    """Text from outside, made safe for the page."""
     return escape(printable(text))
 
 
-def plot(runs: Sequence[PolicyRun]) -> str:
-    """One session under all policies."""
+def session_plot(runs: Sequence[PolicyRun]) -> str:
+    """One session under all its policies, as SVG."""
     scale = _Scale(runs)
     parts = scale.frame()
     parts += [_line(scale, run, at) for at, run in enumerate(runs)]
@@ -42,7 +42,7 @@ def plot(runs: Sequence[PolicyRun]) -> str:
 
 
 class _Scale:
-    """From requests and tokens to places."""
+    """Turns requests and tokens into places in the picture."""
 
     def __init__(self, runs: Sequence[PolicyRun]) -> None:
         self._requests = max((len(run.points) for run in runs), default=0)
@@ -52,12 +52,12 @@ class _Scale:
         self._most = max(self._peak, self._shown) * _ABOVE
 
     def x(self, request: int) -> float:
-        """Of a request, from 1."""
+        """The place of a request, counted from 1."""
         wide = WIDTH - _LEFT - _RIGHT
         return round(_LEFT + wide * (request - 1) / max(1, self._requests - 1), 1)
 
     def y(self, tokens: float) -> float:
-        """Of a number of tokens."""
+        """The place of a number of tokens."""
         return round(HEIGHT - _BOTTOM - (HEIGHT - _TOP - _BOTTOM) * tokens / self._most, 1)
 
     def frame(self) -> list[str]:
@@ -94,17 +94,17 @@ def _short(tokens: int) -> str:
 
 
 def _line(scale: _Scale, run: PolicyRun, at: int, of: int = 0) -> str:
-    """`of`: only its turns, among so many lines that may lie on each other."""
+    """The line of a policy. `of`: only its dashes, where this many lines may lie on each other."""
     places = [f"{scale.x(point.request)},{scale.y(point.tokens)}" for point in run.points]
     places *= 2 if len(places) == 1 else 1  # a line to itself is a dot
     turns = f' stroke-dasharray="{_TURN} {_TURN * (of - 1)}" stroke-dashoffset="{-_TURN * at}"' if of else ""
-    title = f"<title>{clean(run.policy)}</title>"
+    title = f"<title>{page_text(run.policy)}</title>"
     return f'<polyline class="line p{at % COLOURS}" points="{" ".join(places)}"{turns}>{title}</polyline>'
 
 
 def _marks(scale: _Scale, run: PolicyRun, at: int) -> list[str]:
     colour = f"p{at % COLOURS}"
-    name = clean(run.policy)
+    name = page_text(run.policy)
     tokens = {point.request: point.tokens for point in run.points}
     parts = []
     for each in run.compactions:

@@ -1,4 +1,4 @@
-"""What the lab found out, for people and for programs: a table, JSON, and CSV."""
+"""The lab's results as a table, as JSON and as CSV."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from workbench.compaction.compactor import DIGEST
 from workbench.config.text import counted, printable, table
 from workbench.context.load import RECORDED
 from workbench.lab.values import ABOUT_MISSED, MISSED_IN_100, WHAT_COSTS, PolicyRun, SourceRun
-from workbench.lab.waste_costs import WasteReport
-from workbench.lab.waste_reports import together, waste_json, waste_lines
+from workbench.lab.waste.costs import WasteReport
+from workbench.lab.waste.output import merge_waste, waste_json, waste_lines
 
 FIGURES = (
     "policy",
@@ -35,16 +35,16 @@ FIGURES = (
     "cost",
     "invalid",
 )
-"""What is told of a policy, in this order."""
+"""The figures of a policy, in the order of the columns."""
 
 
-def figures(runs: Sequence[PolicyRun]) -> dict[str, Any]:
-    """The figures of one policy over one session or many; all runs are under that policy."""
-    return added([_run_figures(run) for run in runs])
+def policy_figures(runs: Sequence[PolicyRun]) -> dict[str, Any]:
+    """The figures of one policy over one session or many. All runs have to be under that policy."""
+    return sum_figures([_run_figures(run) for run in runs])
 
 
-def added(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Figures of one policy over several sessions as one; the cost is of those whose model has a price."""
+def sum_figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Add up the figures of one policy over several sessions. Sessions without a known price add no cost."""
     found: dict[str, Any] = {name: sum(row[name] or 0 for row in rows) for name in FIGURES if name != "policy"}
     requests, costs = found["requests"], [row["cost"] for row in rows if row["cost"] is not None]
     found |= {
@@ -77,13 +77,13 @@ def _run_figures(run: PolicyRun) -> dict[str, Any]:
     }
 
 
-def summed(sources: Sequence[SourceRun]) -> list[dict[str, Any]]:
-    """All sessions together, by policy; the cost is of those whose model has a price."""
-    return [figures(runs) for runs in zip(*(source.runs for source in sources), strict=True)] if sources else []
+def figures_by_policy(sources: Sequence[SourceRun]) -> list[dict[str, Any]]:
+    """The figures of each policy over all sessions. Sessions without a known price add no cost."""
+    return [policy_figures(runs) for runs in zip(*(source.runs for source in sources), strict=True)] if sources else []
 
 
-def as_json(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
-    """Everything, the misses by name."""
+def lab_json(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+    """All results, with every miss by name."""
     return {
         "sources": [
             {
@@ -95,18 +95,18 @@ def as_json(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()
             }
             for source in sources
         ],
-        "policies": summed(sources),
+        "policies": figures_by_policy(sources),
         "waste": waste_json(_all_waste(sources), items=False),
         "failed": [{"source": name, "error": error} for name, error in failed],
     }
 
 
 def _all_waste(sources: Sequence[SourceRun]) -> WasteReport:
-    return together([source.waste for source in sources if source.waste is not None])
+    return merge_waste([source.waste for source in sources if source.waste is not None])
 
 
 def _run_json(run: PolicyRun) -> dict[str, Any]:
-    return figures([run]) | {
+    return policy_figures([run]) | {
         "window": run.window,
         "missed": [miss._asdict() for miss in run.misses],
         "compacted": [each._asdict() for each in run.compactions],
@@ -114,14 +114,14 @@ def _run_json(run: PolicyRun) -> dict[str, Any]:
     }
 
 
-def as_csv(sources: Sequence[SourceRun]) -> str:
-    """A line per session and policy; `waste` is the tokens that the session carried for nothing, as recorded."""
+def lab_csv(sources: Sequence[SourceRun]) -> str:
+    """A line per session and policy. `waste`: the tokens that the recorded session carried without need."""
     file = io.StringIO(newline="")
     writer = csv.DictWriter(file, ("source", "model", *FIGURES, "waste"))
     writer.writeheader()
     for source in sources:
-        told = {"source": source.source, "model": source.model, "waste": source.waste and source.waste.total.carried}
-        writer.writerows(told | figures([run]) for run in source.runs)
+        about = {"source": source.source, "model": source.model, "waste": source.waste and source.waste.total.carried}
+        writer.writerows(about | policy_figures([run]) for run in source.runs)
     return file.getvalue()
 
 
@@ -129,19 +129,19 @@ _COLUMNS = (
     *("policy", "input tokens", "peak", "did not fit", "compactions", "misses", MISSED_IN_100, "cache read", "cost"),
 )
 _GIVE_WAY = ("cache read", "peak", "compactions", "did not fit", "misses")
-"""Columns that are left out, in this order, where a terminal is too narrow; that something did not fit is always
-said."""
+"""The columns to leave out, in this order, where a terminal is too narrow. `did not fit` stays if anything did not
+fit."""
 
 
-def lines(sources: Sequence[SourceRun], width: int) -> list[str]:
-    """A table per session, and one for all of them where there are several."""
+def report_lines(sources: Sequence[SourceRun], width: int) -> list[str]:
+    """A table per session, and one for all sessions where there are several."""
     found: list[str] = []
     for source in sources if len(sources) <= _FEW else ():
         model = f", {source.model}" if source.model else ""
         found += [printable(f"{source.source}: {counted(source.requests, 'request')}{model}"), ""]
-        found += [*_table([figures([run]) for run in source.runs], width), ""]
+        found += [*_table([policy_figures([run]) for run in source.runs], width), ""]
         found += _below(waste_lines(source.waste, width) if source.waste is not None else [])
-    rows = summed(sources)
+    rows = figures_by_policy(sources)
     about = [*missed_lines(rows), *([WHAT_COSTS] if any(row["cost"] for row in rows) else [])]
     alone = [*about, *_no_price(sources[0]), *_guessed_windows(sources)] if len(sources) == 1 else []
     if len(sources) > 1:
@@ -155,12 +155,12 @@ def lines(sources: Sequence[SourceRun], width: int) -> list[str]:
 
 
 def missed_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What a column is, where anything was missed."""
+    """What the column of misses means, where anything was missed."""
     return [f"{MISSED_IN_100}: {ABOUT_MISSED}"] if any(row["misses"] for row in rows) else []
 
 
 def summary_lines(sources: Sequence[SourceRun]) -> list[str]:
-    """Who wrote the summaries of compactions, and why it was not the model; nothing where none was asked."""
+    """Who wrote the summaries of compactions, and why the model did not. Empty where no model was asked."""
     made = [each for source in sources for run in source.runs for each in run.compactions if run.policy != RECORDED]
     if all(each.made_by == DIGEST and not each.problem for each in made):
         return []
@@ -179,14 +179,14 @@ def summary_lines(sources: Sequence[SourceRun]) -> list[str]:
 
 
 def _no_price(source: SourceRun) -> list[str]:
-    """Why one session has no cost, and how it gets one."""
+    """Why one session has no cost, and which option gives it one."""
     if not source.model or not source.runs or any(run.cost is not None for run in source.runs):
         return []
     return [printable(f"cost: no price is known for {source.model}; --model NAME takes the prices of another model")]
 
 
 def _without_price(sources: Sequence[SourceRun]) -> list[str]:
-    """For which sessions the cost does not count; nothing where it counts for all of them, or for none."""
+    """How many sessions add no cost. Empty where all of them do, or none."""
     priced = [source for source in sources if all(run.cost is not None for run in source.runs)]
     missing = len(sources) - len(priced)
     return (
@@ -195,7 +195,7 @@ def _without_price(sources: Sequence[SourceRun]) -> list[str]:
 
 
 def _guessed_windows(sources: Sequence[SourceRun]) -> list[str]:
-    """What did not fit, and when policies compact, depends on it."""
+    """Says where the window is a guess: it decides what does not fit and when policies compact."""
     guessed = [run.window for source in sources for run in source.runs[:1] if run.is_window_guessed]
     if not guessed:
         return []
@@ -203,15 +203,15 @@ def _guessed_windows(sources: Sequence[SourceRun]) -> list[str]:
     return [f"window: {guessed[0]:,} is a guess for {whose}; --window N sets it"]
 
 
-def _below(told: list[str]) -> list[str]:
-    return [*told, ""] if told else []
+def _below(lines: list[str]) -> list[str]:
+    return [*lines, ""] if lines else []
 
 
 _REASONS = 3
 _FIGURES = re.compile(r"\d[\d,.]*")
-"""Problems that differ in these alone are told as one, with the figures of the first."""
+"""Problems that differ only in numbers are shown as one, with the numbers of the first."""
 _FEW = 8
-"""Of more sessions than this only the sums are shown."""
+"""With more sessions than this, only the sums are shown."""
 
 
 def _table(rows: Sequence[dict[str, Any]], width: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""The files that the lab's results are written to, as CSV, HTML or Parquet."""
+"""The files that the lab writes its results to: CSV, HTML or Parquet."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _BEGINNINGS = {"csv": b"source,", "html": b"<!doctype html>", "parquet": b"PAR1"
 
 
 class ResultFile(NamedTuple):
-    """A file of a kind; `-` is standard output."""
+    """A file for results of one kind; `-` is standard output."""
 
     kind: str
     name: str
 
-    def check(self) -> None:
-        """Raise where it cannot be written, before any work is done.
+    def check_writable(self) -> None:
+        """Raise before any work is done if the file cannot be written.
 
-        A pattern behind the option makes the first transcript the file to write to. So a file is only written over
-        where it has such results in it already.
+        With a pattern after the option (`--csv *.jsonl`), the first transcript would be the file to write. So only a
+        file that already holds such results is overwritten.
         """
         file = self._file
         file.check()
@@ -41,8 +41,8 @@ class ResultFile(NamedTuple):
                     raise Refused(f"{file.option} {self.name}: something else is in this file; it stays as it is")
 
     @contextmanager
-    def open(self) -> Iterator[IO[bytes]]:
-        """The file to write to; raises WorkbenchError where that fails."""
+    def open_result(self) -> Iterator[IO[bytes]]:
+        """Open the file for writing. Raises WorkbenchError where that fails."""
         with self._file.writing() as file:
             yield file
 

@@ -1,4 +1,4 @@
-"""What the lab finds out: of one request, of one policy over a session, and of a session under many."""
+"""The results of the lab: for one request, for a session under one policy, and for a session under many."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.compaction.values import FactKind
-from workbench.lab.waste_costs import WasteReport
+from workbench.lab.waste.costs import WasteReport
 
 MISSED_IN_100 = "missed in 100"
-"""The heading of a figure, wherever it is shown."""
+"""The heading of the column in every table."""
 ABOUT_MISSED = "facts missed in 100 requests"
-"""What that figure is."""
+"""What the column means."""
 WHAT_COSTS = "cost: of the conversation itself, without its sub-agents"
-"""What the lab's costs are: a policy for the conversation decides nothing about other requests."""
+"""What the costs include. A policy for the conversation does not change the requests of sub-agents."""
 
 
 class Miss(NamedTuple):
-    """A fact that an answer used, when the policy had taken away every item that held it."""
+    """A fact that an answer used although the policy had removed every item that held it."""
 
     kind: FactKind
     fact: str
@@ -27,7 +27,7 @@ class Miss(NamedTuple):
     held: int
     """The last event that held it."""
     request: int
-    """Which request the answer is to, from 1."""
+    """The number of the request that was answered, from 1."""
 
 
 class LabCompaction(NamedTuple):
@@ -38,22 +38,22 @@ class LabCompaction(NamedTuple):
     tokens_before: int
     tokens_after: int
     lost: int
-    """Facts that the audit says the summary lost; of recorded ones nobody knows."""
+    """Facts that the summary lost, by its audit; 0 for a recorded compaction, where it is not known."""
     cost: float | None
     """Dollars for the request that asks for the summary; None where no price is known."""
     made_by: str = "digest"
-    """Who wrote the summary: a model, or the digest; empty where nobody knows."""
+    """Who wrote the summary: a model, or the digest; empty where it is not known."""
     problem: str = ""
-    """Why it was not the model that was to be asked."""
+    """Why the model that should write it did not."""
 
 
 class LabPoint(NamedTuple):
     """One request under one policy."""
 
     request: int
-    """Its number in the session, from 1; what is beside the conversation is not counted."""
+    """Its number in the session, from 1. The requests of sub-agents are not counted."""
     event: int
-    """The last event it was made from."""
+    """The last event in it."""
     tokens: int
     fits: bool
     cache_read: int
@@ -77,11 +77,11 @@ class PolicyRun:
     cost: float | None
     """Dollars for all requests, those of compactions included; None where no price is known."""
     invalid: int
-    """Requests with a call without its result, or the other way round: always 0."""
+    """Requests with a call that lacks its result, or a result that lacks its call. Always 0: a check on the replay."""
     summariser: str = ""
-    """The model that the policy has summarise, whoever wrote the summaries here."""
+    """The model that the policy asks for summaries, even if the digest wrote them here."""
     is_window_guessed: bool = False
-    """Nobody knows the model's, and none was named."""
+    """Whether the window is a guess: the model's is unknown, and no option set one."""
 
     @property
     def tokens(self) -> int:
@@ -105,7 +105,7 @@ class PolicyRun:
 
     @property
     def cache_written(self) -> int:
-        """Tokens that were not."""
+        """Tokens that were written to the provider's cache."""
         return sum(point.cache_written for point in self.points)
 
 
@@ -117,4 +117,4 @@ class SourceRun(NamedTuple):
     requests: int
     runs: Sequence[PolicyRun]
     waste: WasteReport | None = None
-    """What its requests carried and was no longer needed; None where nobody asked."""
+    """What its requests carried without need; None where it was not asked for."""

@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from tui.play import program, until
 from tui.screens.looking import listed, look, values
-from workbench.lab.replay import LabSource
+from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.values import PolicyRun
 from workbench.log.events import AssistantMessage, Body, Setting, ToolCall, ToolResult, UserMessage
 from workbench.sources.options import Options
@@ -69,4 +69,4 @@ def told(lab: LabScreen) -> str:
 
 def replay(services: Services, policy: str, *knobs: str) -> PolicyRun:
     [info] = services.store.list()
-    return LabSource(services, Options(), services.source(info.id)).run(policy, knobs)
+    return LabSource(services, Options(), services.source(info.id)).run_policy(policy, knobs)

@@ -13,7 +13,7 @@ from tui.recorded.long_run import as_file, run
 from tui.screens.lab_sample import FACT, READS, choose, lab_of, replay, row, told
 from tui.screens.looking import listed, look, seen, values
 from workbench.context.load import RECORDED
-from workbench.lab.replay import LabSource
+from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.values import PolicyRun
 from workbench.log.events import (
     AssistantMessage,
@@ -81,7 +81,7 @@ async def test_a_policy_that_cannot_be_read_says_why_and_the_others_are_replayed
 async def test_rows_fill_one_by_one_and_who_leaves_stops_what_is_being_replayed(
     reader: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gate, begun, plain = threading.Event(), threading.Event(), LabSource.run
+    gate, begun, plain = threading.Event(), threading.Event(), LabSource.run_policy
     ended: list[str] = []
     finished: list[PolicyRun] = []
 
@@ -95,7 +95,7 @@ async def test_rows_fill_one_by_one_and_who_leaves_stops_what_is_being_replayed(
         finally:
             ended.append(policy)
 
-    monkeypatch.setattr(LabSource, "run", slowly)
+    monkeypatch.setattr(LabSource, "run_policy", slowly)
     async with program(reader, (120, 40)) as (pilot, screen):
         lab = await look(pilot, screen, "lab")
         assert isinstance(lab, LabScreen)

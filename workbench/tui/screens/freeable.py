@@ -13,10 +13,10 @@ from workbench.config.text import counted, percent, printable
 from workbench.context.items import SIGNS, Item
 from workbench.context.plan import ContextPlan
 from workbench.context.tool_lines import item_line
-from workbench.lab.caching import CacheUse, price
-from workbench.lab.replay import LabSource
-from workbench.lab.waste_costs import CarriedWaste, WasteReport
-from workbench.lab.waste_reports import in_dollars, what
+from workbench.lab.caching import CacheUse, request_price
+from workbench.lab.replay.lab_source import LabSource
+from workbench.lab.waste.costs import CarriedWaste, WasteReport
+from workbench.lab.waste.output import in_dollars, waste_name
 from workbench.log.events import Event, OverrideAction, SlotContent, SystemMessage
 from workbench.models.catalogue import ModelInfo
 from workbench.session.open_session import OpenSession
@@ -142,7 +142,7 @@ def line_of(item: Freeable, width: int) -> str:
         return f"{item.tokens:>8,}  {SIGNS[item.state]} #{item.seq:<5} {who}  {item_line(item)}"
     figures = f"{item.tokens:>7,} {item.carried:>10,} {in_dollars(item.cost):>7}"
     start = f"{fit(item.kind, KIND)} {figures}  #{item.event} "
-    return start + what(item, max(1, width - len(start)))
+    return start + waste_name(item, max(1, width - len(start)))
 
 
 def choice_of(items: Sequence[Freeable], queries: SessionQueries) -> ProposedOverrides:
@@ -158,8 +158,8 @@ def figures(made: OverridePreview, plan: ContextPlan, items: Sequence[Freeable],
     freed, again = made.effect.freed, made.effect.rewritten
     waste = [item for item in items if isinstance(item, CarriedWaste)]
     window, used = (percent(freed / max(whole, 1), 1) for whole in (plan.limits.window, plan.size))
-    saved = price(info, CacheUse(freed, 0), 0)
-    whole, cached = (price(info, use, 0) for use in (CacheUse(0, again), CacheUse(again, 0)))
+    saved = request_price(info, CacheUse(freed, 0), 0)
+    whole, cached = (request_price(info, use, 0) for use in (CacheUse(0, again), CacheUse(again, 0)))
     once = None if whole is None or cached is None else whole - cached
     shares = f"{used} of the request, {window} of the window"
     lines = [

@@ -17,7 +17,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.text import counted
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
-from workbench.lab.replay import LabSource
+from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.values import MISSED_IN_100, PolicyRun
 from workbench.sources.source import as_source
 from workbench.tui.screens.lab_knobs import LabKnobs, effect, title, turned_by
@@ -169,7 +169,7 @@ class LabScreen(Finder[PolicyChange]):
         """Replay a policy. The session's own knobs apply on top, as they would in the session."""
         assert self._lab is not None
         if (ref, knobs) not in self._replayed:
-            self._replayed[ref, knobs] = self._lab.run(ref, (*self._asked.knobs, *knobs))
+            self._replayed[ref, knobs] = self._lab.run_policy(ref, (*self._asked.knobs, *knobs))
         return self._replayed[ref, knobs]
 
     def _safely_replayed(self, ref: str, knobs: tuple[str, ...]) -> PolicyRun | WorkbenchError:
@@ -229,8 +229,8 @@ class LabScreen(Finder[PolicyChange]):
         self.about.update(self._details())
         model = f" · {self._asked.model}" if self._asked.model else ""
         head = f"{self.NAME} · {counted(self.requests, 'request')}{model}" if self._lab is not None else self.NAME
-        if self._lab is not None and self._lab.beside:
-            head += f" · {self._lab.beside:,} beside the conversation not counted"
+        if self._lab is not None and self._lab.side_requests:
+            head += f" · {self._lab.side_requests:,} beside the conversation not counted"
         self.box.border_title = one_line(head)
 
     def _details(self) -> Content:
@@ -301,7 +301,7 @@ class LabScreen(Finder[PolicyChange]):
     def _planned(self, ref: str) -> Callable[[], ContextPlan]:
         assert self._lab is not None
         knobs = (*self._asked.knobs, *self._known.turned.get(ref, ()))
-        return partial(self._lab.plan, self.at + 1, ref, knobs)
+        return partial(self._lab.plan_request, self.at + 1, ref, knobs)
 
     @work(group="ask")
     async def action_misses(self) -> None:

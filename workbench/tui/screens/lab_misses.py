@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from workbench.config.text import counted, printable
-from workbench.lab.needs import said_by
+from workbench.lab.replay.needs import text_for_model
 from workbench.lab.values import Miss, PolicyRun
 from workbench.log.events import Event
 from workbench.tui.screens.text_blocks import blocks, pairs
@@ -72,7 +72,7 @@ class MissesScreen(Finder[int]):
         return blocks(Content.styled(printable(miss.fact), "bold"), pairs(facts, self.wide))
 
     def _around(self, seq: int, fact: str) -> str:
-        text = " ".join(said_by(self._events[seq]).split()) if seq in self._events else ""
+        text = " ".join(text_for_model(self._events[seq]).split()) if seq in self._events else ""
         at = max(0, text.casefold().find(fact.casefold()))
         begin, end = max(0, at - AROUND), at + len(fact) + AROUND
         return f"{'…' if begin else ''}{text[begin:end]}{'…' if end < len(text) else ''}"

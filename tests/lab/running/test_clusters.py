@@ -1,0 +1,252 @@
+"""Dask: a real scheduler and real workers on this machine."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import fsspec  # type: ignore[import-untyped]
+import pytest
+
+from support.held_files import held_file
+from support.talk import words
+from workbench.cli.main import main
+from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.lab.optional_packages import EXTRA, import_extra
+from workbench.lab.running import clusters
+from workbench.lab.running.clusters import DaskWorkers, packed_outcome, unpacked
+from workbench.lab.running.corpus import find_corpus
+from workbench.lab.running.fetching import LOCAL
+from workbench.lab.running.kept_runs import KeptRuns
+from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome
+from workbench.lab.running.workers import LabWorkers, attempt_task, run_all
+from workbench.sources.services import Services
+
+POLICIES = (LabPolicy("recorded"), LabPolicy("layers", ("masking.keep_last=1",), "tight"))
+
+
+def talk(number: int) -> str:
+    said = {"role": "user", "content": f"the port is {48000 + number} {words(30 * number)}"}
+    return json.dumps([said, {"role": "assistant", "content": f"{48000 + number} it is"}])
+
+
+class Cluster:
+    """A scheduler and two workers, started with their own commands."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._processes: list[subprocess.Popen[bytes]] = []
+        scheduler = self._started("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
+        assert scheduler.stderr is not None
+        found = next(line for line in scheduler.stderr if b"Scheduler at:" in line)
+        self.address = found.split()[-1].decode()
+        self.workers = [self._worker() for _ in range(2)]
+
+    def _worker(self) -> subprocess.Popen[bytes]:
+        return self._started("worker", self.address, "--nthreads", "1", "--no-nanny", "--no-dashboard")
+
+    def _started(self, *words: str) -> subprocess.Popen[bytes]:
+        call = [sys.executable, "-m", "dask", *words]
+        process = subprocess.Popen(call, cwd=self._folder, stderr=subprocess.PIPE)
+        self._processes.append(process)
+        return process
+
+    def close(self) -> None:
+        """End all of it."""
+        for process in self._processes:
+            process.kill()
+            process.wait()
+            assert process.stderr is not None
+            process.stderr.close()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[Cluster]:
+    """Ready, or about to be: tasks wait for the workers."""
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    made = Cluster(folder)
+    yield made
+    made.close()
+
+
+@pytest.mark.long
+def test_a_worker_that_is_killed_in_the_middle_changes_nothing(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for number in (0, 1, 2, 4, 5, 6, 7):
+        (tmp_path / f"{number}.json").write_text(talk(number))
+    with held_file("3.json", talk(3)) as held:
+        sources = [held.address if number == 3 else f"{number}.json" for number in range(8)]
+        tasks = [LabTask(source, POLICIES) for source in sources]
+        with LabWorkers(cluster=cluster.address) as workers:
+            outcomes = workers.run_tasks(tasks)
+            found = [next(outcomes)]
+            killed = held.next_reader()
+            assert killed.pid in [each.pid for each in cluster.workers]
+            killed.kill()
+            assert held.next_reader().pid != killed.pid
+            held.let_go()
+            found += outcomes
+        assert found == list(run_all(tasks, jobs=1))
+
+
+@pytest.mark.long
+def test_the_command_finds_the_same_on_a_cluster(
+    cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.json").write_text(talk(number))
+    (tmp_path / "mine.toml").write_text('extends = "codex"\n[truncation]\nhead_lines = 7\n')
+    (tmp_path / "broken.json").write_text("[")
+    monkeypatch.chdir(tmp_path)
+    call = ["lab", "broken.json", "0.json", (tmp_path / "1.json").as_uri(), "2.json", "--policy", "mine.toml"]
+    told: list[dict[str, Any]] = []
+    for more in (["--jobs", "1"], ["--cluster", cluster.address, "--fresh"]):
+        assert main([*call, "--policy", "layers", "--set", "masking.keep_last=2", "--json", *more]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+    here, there = told
+    assert there["sources"] == here["sources"]
+    assert [row["policy"] for row in there["policies"]] == ["mine", "layers"]
+    assert len(here["sources"]) == 3
+    assert "broken.json: line 1" in there["failed"][0]["error"]
+
+
+def test_no_scheduler_at_the_address_is_one_line(talk: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lab", str(talk), "--cluster", "nonsense://x"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("workbench: --cluster nonsense://x: no scheduler answers")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(("more", "package"), [(["--cluster", "local"], "distributed"), (["memory://runs/"], "fsspec")])
+def test_without_the_extra_the_line_that_installs_it_is_told(
+    talk: Path, more: list[str], package: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, f"{package}.core", None)
+    assert main(["lab", str(talk), *more]) == 2
+    said = capsys.readouterr().err
+    assert f"expected the package {package}; {EXTRA}" in said
+
+
+# Addresses
+
+
+@pytest.fixture
+def bucket() -> Iterator[str]:
+    """Files that no path leads to."""
+    system = fsspec.filesystem("memory")
+    for number in range(2):
+        system.pipe(f"/runs/deep/{number}.json", talk(number).encode())
+    system.pipe("/runs/package.json", b'{"name": "a-package"}')
+    yield "memory://runs"
+    system.rm("/runs", recursive=True)
+
+
+def test_an_address_is_a_file_a_folder_or_a_pattern(bucket: str, services: Services) -> None:
+    files = [f"memory:///runs/deep/{number}.json" for number in range(2)]
+    assert [each.ref for each in find_corpus([f"{bucket}/deep/*.json"], services)] == files
+    assert [each.ref for each in find_corpus([bucket], services)] == [*files, "memory:///runs/package.json"]
+    assert [each.ref for each in find_corpus([f"{bucket}/deep/0.json"], services)] == files[:1]
+    with pytest.raises(WrongCall, match="no file fits"):
+        find_corpus([f"{bucket}/*.none"], services)
+
+
+def test_files_that_lie_elsewhere_are_replayed_like_those_here(bucket: str, tmp_path: Path) -> None:
+    (tmp_path / "1.json").write_text(talk(1))
+    tasks = [LabTask(f"{bucket}/deep/1.json", POLICIES), LabTask(str(tmp_path / "1.json"), POLICIES)]
+    there, here = run_all(tasks, jobs=1)
+    assert there.runs == (here.runs[0]._replace(source=f"{bucket}/deep/1.json"),)
+
+
+def test_a_broken_file_elsewhere_is_named_by_its_address(bucket: str) -> None:
+    fsspec.filesystem("memory").pipe("/runs/broken.json", b"[")
+    broken, none = run_all([LabTask(f"{bucket}/{name}.json", POLICIES) for name in ("broken", "none")], jobs=1)
+    assert broken.error.startswith(f"{bucket}/broken.json: line 1: expected JSON")
+    assert none.error.startswith(f"{bucket}/none.json: cannot be read")
+
+
+def test_a_file_elsewhere_is_replayed_again_when_it_has_changed(
+    bucket: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = ["lab", bucket, "--jobs", "1"]
+    assert main(call) == 0
+    assert "1 file in the folders: no transcript" in capsys.readouterr().err
+    assert main(call) == 0
+    assert "2 sources of 3 kept" in capsys.readouterr().err
+    fsspec.filesystem("memory").pipe("/runs/deep/0.json", talk(7).encode())
+    assert main(call) == 0
+    assert "1 source of 3 kept" in capsys.readouterr().err
+
+
+def answered(answer: Any, many: int = 2) -> list[Future[TaskOutcome]]:
+    """What those hear who wait for a parcel of orders, to which a worker answers so."""
+    workers = DaskWorkers.__new__(DaskWorkers)  # without a cluster
+    workers._owners = {}
+    orders = [clusters._Order(Future[TaskOutcome](), f"near {number}", b"") for number in range(many)]
+    workers._answer(orders, answer)
+    return [order.future for order in orders]
+
+
+RIGHT = packed_outcome(TaskOutcome(LabTask("x", ()), error="left out"))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, 7, ("a",), ("a", None), (1, [RIGHT, RIGHT]), ("a", [RIGHT]), ("a", [b"x", b""]), ("a", [b"[" * 9**5] * 2)],
+)
+def test_an_answer_that_is_none_is_an_error_for_all_who_wait(answer: Any) -> None:
+    for future in answered(answer):
+        error = future.exception(timeout=0)
+        assert isinstance(error, WorkbenchError)
+        assert "is no result" in str(error)
+        assert "\n" not in str(error)
+
+
+def test_a_wrong_answer_is_an_error_for_its_order_alone() -> None:
+    first, second = answered(("a", [pickle.dumps(TaskOutcome(LabTask("x", ()))), RIGHT]))
+    assert isinstance(first.exception(timeout=0), WorkbenchError)
+    assert second.result(timeout=0).error == "left out"
+
+
+def test_figures_come_back_as_they_were(tmp_path: Path) -> None:
+    """Also with half a character in a name, which only JSON can write down."""
+    path = tmp_path / "talk.json"
+    path.write_text(talk(1))
+    made = attempt_task(LabTask(str(path), POLICIES, waste=True))
+    assert made.runs
+    assert unpacked(packed_outcome(made)).runs == made.runs
+    odd = made._replace(runs=tuple(run._replace(source="\ud800") for run in made.runs))
+    assert unpacked(packed_outcome(odd)).runs == odd.runs
+
+
+def test_results_for_other_policies_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "talk.json"
+    path.write_text(talk(1))
+    fewer = attempt_task(LabTask(str(path), POLICIES[:1]))
+    monkeypatch.setattr("workbench.lab.running.workers.attempt_task", lambda *_: fewer)
+    with Services() as services, KeptRuns(services) as kept:
+        [outcome] = run_all([LabTask(str(path), POLICIES)], jobs=1, kept=kept)
+    assert outcome.error.endswith("the results that came back are for other policies")
+
+
+def test_dask_on_this_machine_lets_nobody_else_in() -> None:
+    distributed = import_extra("distributed", "a test")
+    workers = DaskWorkers(LOCAL, 1)
+    try:
+        address = workers._client.scheduler.address
+        assert address.startswith("tls://127.0.0.1:")
+        for stranger in (None, distributed.Security.temporary()):
+            plain = address if stranger else address.replace("tls://", "tcp://")
+            with pytest.raises(OSError, match=r"Timed out|closed|connect|certificate"):
+                distributed.Client(plain, security=stranger, timeout="5s")
+    finally:
+        workers.shutdown()

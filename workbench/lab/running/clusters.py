@@ -1,0 +1,208 @@
+"""Runs tasks on a Dask cluster, with the interface of `ProcessWorkers`.
+
+A Dask worker runs whatever its scheduler sends, and Dask trusts what comes back. So users name a scheduler, and it has
+to be their own. The answers of workers are read as figures and as nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import pickle
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from threading import Lock, Timer
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from workbench.config.errors import WorkbenchError, WrongCall
+from workbench.lab.optional_packages import has_extra, import_extra
+from workbench.lab.running.fetching import LOCAL
+from workbench.lab.running.processes import copied_from, process_context, uninterrupted
+from workbench.lab.running.tasks import LabTask, TaskOutcome
+from workbench.lab.values import SourceRun
+
+_Answer = tuple[tuple[SourceRun, ...], str, bool]
+"""The runs, the error, and whether the source is no transcript."""
+_NO_TASK = LabTask("", ())
+PATIENCE: Final = "10s"
+"""How long to wait for a scheduler."""
+PAUSE: Final = 0.02
+"""Seconds in which orders are collected before they are sent."""
+SHARES: Final = 8
+"""Each worker gets at least this many parcels, if there are enough orders, so that all finish together."""
+LARGEST: Final = 8
+"""The most orders in a parcel. Dask needs some milliseconds per parcel, as long as a short transcript takes."""
+
+
+class _Order(NamedTuple):
+    future: Future[Any]
+    """Gets the result."""
+    near: str
+    packed: bytes
+    """The function and its arguments."""
+
+
+_QUIET: Final = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    "distributed.nanny.http.routes": [],
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+    "distributed.worker.memory.monitor-interval": "2s",
+}
+"""Settings for a cluster on this machine. By default Dask samples each worker up to a hundred times a second, for web
+pages that are not open."""
+
+
+class DaskWorkers:
+    """Runs functions on a cluster. If a worker dies, another one runs its functions again, three times at most."""
+
+    def __init__(self, address: str, jobs: int) -> None:
+        self._cluster: Any = _local_cluster(jobs) if address == LOCAL else None
+        distributed = import_extra("distributed", "--cluster")
+        try:
+            self._client: Any = distributed.Client(self._cluster or address, timeout=PATIENCE)
+        except (OSError, ValueError) as error:
+            raise WrongCall(f"--cluster {address}: no scheduler answers there: {error}") from None
+        self._lock = Lock()
+        self._waiting: list[_Order] = []
+        self._owners: dict[str, str] = {}
+        """By `near`: the address of the worker that had it last."""
+
+    def submit_near(self, near: str, function: Callable[..., TaskOutcome], /, *args: Any) -> Future[TaskOutcome]:
+        """Run a function that every worker can import. The worker that had `near` before gets it again, unless it is
+        busy and another is free. Orders that come at the same time are sent together."""
+        # As bytes: Dask would search every value for objects of its own.
+        ours: Future[TaskOutcome] = Future()
+        with self._lock:
+            self._waiting.append(_Order(ours, near, pickle.dumps((function, args))))
+            if len(self._waiting) == 1:
+                Timer(PAUSE, self._send).start()
+        return ours
+
+    def _send(self) -> None:
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        workers = 1
+        with suppress(Exception):  # a lost connection: each parcel fails with the same error
+            workers = len(self._client.nthreads()) or 1
+        size = min(max(1, len(waiting) // (SHARES * workers)), LARGEST)
+        by_owner: dict[str, list[_Order]] = {}
+        for order in waiting:
+            by_owner.setdefault(self._owners.get(order.near, ""), []).append(order)
+        for owner, orders in by_owner.items():
+            for at in range(0, len(orders), size):
+                self._send_parcel(orders[at : at + size], owner)
+
+    def _send_parcel(self, parcel: list[_Order], owner: str = "") -> None:
+        wish: dict[str, Any] = {"workers": owner, "allow_other_workers": True} if owner else {}
+        try:
+            executor = self._client.get_executor(pure=False, **wish)
+            theirs = executor.submit(_run_parcel, [order.packed for order in parcel])
+        except Exception as error:  # a lost connection
+            for order in parcel:
+                order.future.set_exception(error)
+        else:
+            theirs.add_done_callback(partial(self._set_outcomes, parcel))
+
+    def _set_outcomes(self, parcel: list[_Order], theirs: Future[tuple[str, list[bytes]]]) -> None:
+        if theirs.cancelled():
+            for order in parcel:
+                order.future.cancel()
+        elif (error := theirs.exception()) is None:
+            self._answer(parcel, theirs.result())
+        elif len(parcel) > 1:  # one of them may have killed the workers; the others are tried without it
+            for order in parcel:
+                self._send_parcel([order])
+        else:
+            parcel[0].future.set_exception(error)
+
+    def _answer(self, parcel: list[_Order], answer: Any) -> None:
+        """Set the results that a worker sent. Every future gets a result or an error, whatever came back."""
+        try:
+            owner, answers = msgspec.convert(answer, tuple[str, list[bytes]])
+            if len(answers) != len(parcel):
+                raise msgspec.ValidationError(f"{len(answers)} answers to {len(parcel)} orders")
+        except msgspec.ValidationError as error:
+            owner, answers = "", []
+            for order in parcel:
+                order.future.set_exception(_bad_answer(error))
+        self._owners.update((order.near, owner) for order in parcel if owner)
+        for order, packed in zip(parcel, answers, strict=False):
+            try:
+                order.future.set_result(unpacked(packed))
+            except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors as well
+                order.future.set_exception(_bad_answer(error))
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Leave the cluster. A scheduler that we did not start keeps running."""
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+
+def _local_cluster(jobs: int) -> Any:
+    """Start processes on this machine. They are forked from one that imports everything while we do the same."""
+    if has_extra("distributed"):
+        copied_from("workbench.lab.running.workers", "distributed.nanny")
+    distributed = import_extra("distributed", "--cluster")
+    import_extra("cryptography", "--cluster")
+    method = process_context().get_start_method()
+    import_extra("dask", "--cluster").config.set(_QUIET | {"distributed.worker.multiprocessing-method": method})
+    with uninterrupted():  # half a cluster cannot be closed
+        return distributed.LocalCluster(
+            n_workers=jobs,
+            threads_per_worker=1,
+            memory_limit=0,  # no limit, as for processes without Dask
+            env=dict(os.environ),  # the process they are forked from may have an older environment
+            dashboard_address="127.0.0.1:0",  # Dask always listens; its default port may be in use
+            scheduler_kwargs={"dashboard": False},
+            security=distributed.Security.temporary(),  # without it any user of this machine could run code here
+            silence_logs=logging.CRITICAL,  # errors come back with their task
+        )
+
+
+def _run_parcel(parcel: list[bytes]) -> tuple[str, list[bytes]]:
+    """Runs on a worker: its address, and the results."""
+    from distributed import get_worker
+
+    return get_worker().address, [_run_order(packed) for packed in parcel]
+
+
+def _run_order(packed: bytes) -> bytes:
+    function, args = pickle.loads(packed)  # safe: who runs the scheduler can run anything here
+    return packed_outcome(function(*args))
+
+
+def packed_outcome(outcome: TaskOutcome) -> bytes:
+    """An outcome as bytes, without its task."""
+    answer: _Answer = (outcome.runs, outcome.error, outcome.is_other)
+    try:
+        return msgspec.msgpack.encode(answer)
+    except UnicodeEncodeError:  # half a surrogate pair; JSON can escape it
+        return json.dumps(msgspec.to_builtins(answer)).encode()
+
+
+def unpacked(packed: bytes) -> TaskOutcome:
+    """The outcome from these bytes. Raises ValueError for anything else."""
+    if packed.startswith(b"["):  # JSON: no list in msgpack begins with this byte
+        answer = msgspec.convert(json.loads(packed), _Answer)
+    else:
+        answer = msgspec.msgpack.decode(packed, type=_Answer)
+    found, error, is_other = answer
+    runs = tuple(source._replace(runs=tuple(source.runs)) for source in found)
+    costs = [run.cost for source in runs for run in source.runs]
+    if not all(cost is None or math.isfinite(cost) for cost in costs):
+        raise ValueError("expected a cost, got no number")
+    return TaskOutcome(_NO_TASK, runs, error, is_other=is_other)
+
+
+def _bad_answer(error: Exception) -> WorkbenchError:
+    return WorkbenchError(f"what the worker answered is no result: {error}")

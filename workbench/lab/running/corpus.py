@@ -1,0 +1,117 @@
+"""Finds the sources that the words on the command line name: one session, or thousands of files.
+
+A word is a session, a file, a conversation in a file (`FILE#2`), a folder with transcripts, a pattern of files, or an
+address (`s3://bucket/runs/*.jsonl`). `agents` means the sessions of other agents on this machine, `sessions` all of our
+own, and `-` a list of such words on standard input, one per line.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from glob import glob
+from typing import NamedTuple
+
+from workbench.config.errors import WrongCall
+from workbench.config.folders import project_root
+from workbench.config.foreign_files import NotRegularFile, is_regular_file, open_regular_file
+from workbench.lab.running.fetching import is_url, remote_files
+from workbench.sources.services import Services
+from workbench.sources.source import names_file
+from workbench.traces.formats import begins_as_transcript
+
+AGENTS = "agents"
+SESSIONS = "sessions"
+_HEAD = 64
+_LONGEST, _MOST_WORDS = 100_000, 1_000_000
+"""Limits of a list on standard input: characters per line, and lines."""
+_SKIPPED = frozenset({"node_modules", "__pycache__"})
+"""Folders that are skipped, like hidden ones."""
+
+
+class CorpusEntry(NamedTuple):
+    """One source."""
+
+    ref: str
+    is_guess: bool = False
+    """Whether it may be no transcript: it was found in a folder, and not named itself."""
+
+
+def find_corpus(words: Sequence[str], services: Services) -> list[CorpusEntry]:
+    """All sources in order, each once, so that no sum counts one twice. A source that is named itself is no guess."""
+    found: dict[str, CorpusEntry] = {}
+    for word in words:
+        for entry in _meant(word, services):
+            place = os.path.abspath(entry.ref) if names_file(entry.ref) else entry.ref
+            if place not in found or found[place].is_guess > entry.is_guess:
+                found[place] = entry
+    return list(found.values())
+
+
+def _meant(word: str, services: Services) -> Iterator[CorpusEntry]:
+    if not word:
+        raise WrongCall("expected a session, a file, a folder or a pattern, got an empty name")
+    if word == "-":
+        for number, line in enumerate(iter(lambda: sys.stdin.readline(_LONGEST), "")):
+            if number == _MOST_WORDS or len(line) == _LONGEST:
+                raise WrongCall("standard input: expected a list of files or sessions, one in a line, got far more")
+            if line.strip():
+                yield from _meant(_inside_list(line.strip()), services)
+    elif word == AGENTS:
+        yield from (CorpusEntry(each.ref) for each in services.agents.find(os.getcwd(), most=sys.maxsize))
+    elif word == SESSIONS:
+        yield from (CorpusEntry(each.id) for each in services.store.list())
+    elif is_url(word):
+        files = remote_files(word)
+        if not files:
+            raise WrongCall(f"{word}: no file fits this pattern")
+        yield from (CorpusEntry(each, is_guess=len(files) > 1) for each in files)
+    elif os.path.isdir(word):
+        yield from (CorpusEntry(path, is_guess=True) for path in _transcripts(word))
+    elif any(char in word for char in "*?[") and not names_file(word):
+        yield from _fitting(word)
+    else:
+        yield CorpusEntry(word)
+
+
+def _inside_list(word: str) -> str:
+    if word == "-":
+        raise WrongCall("standard input: expected a list of files or sessions, got - in it")
+    return word
+
+
+def _fitting(pattern: str) -> Iterator[CorpusEntry]:
+    paths = sorted(glob(os.path.expanduser(pattern), recursive=True, include_hidden=True))
+    if not paths:
+        raise WrongCall(f"{pattern}: no file fits this pattern")
+    for path in paths:
+        if not os.path.isdir(path):
+            yield CorpusEntry(path)
+
+
+def _transcripts(folder: str) -> Iterator[str]:
+    """The files in a folder and below that begin like transcripts.
+
+    Links from inside the project to outside are skipped. Other folders may be full of links, as caches of datasets are.
+    """
+    here = os.path.realpath(os.getcwd())
+    root = project_root(here)
+    is_ours = os.path.realpath(folder).startswith(os.path.join(root, ""))
+    for inside, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
+        for name in sorted(files):
+            path = os.path.join(inside, name)
+            if is_regular_file(path, inside=root if is_ours else None) and _begins_well(path):
+                yield path
+
+
+def _begins_well(path: str) -> bool:
+    try:
+        with open_regular_file(path) as file:
+            head = file.read(_HEAD)
+    except NotRegularFile:
+        return False
+    except OSError:  # the reader reports why it cannot be read
+        return True
+    return begins_as_transcript(head)

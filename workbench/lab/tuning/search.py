@@ -1,0 +1,216 @@
+"""Searches for a policy: tries the presets, then what Optuna proposes, then the best without knobs it does not need.
+
+The caller passes a function that measures policies; this module knows nothing about sessions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from workbench.config.errors import WrongCall
+from workbench.context.knobs import as_toml
+from workbench.context.load import LoadedPolicy, describe, load_policy
+from workbench.lab.running.tasks import LabPolicy
+from workbench.lab.tuning.knob_ranges import KnobRange, knob_matters
+from workbench.lab.tuning.objective import Objective
+
+if TYPE_CHECKING:
+    import optuna
+
+AT_ONCE = 4
+"""How many proposals are measured together. It does not depend on the number of processes, so the result does not."""
+_STALE = 5
+"""The search ends when this many rounds in a row propose nothing new."""
+_NEVER = 1e12
+"""The penalty for a request that does not fit, where the objective does not name `overflows`."""
+
+Figures = Mapping[str, Any]
+Measure = Callable[[Sequence[LabPolicy]], Sequence[Figures]]
+"""Returns the figures of each policy over all sessions that are searched on."""
+
+
+class Tried(NamedTuple):
+    """A policy and its figures."""
+
+    policy: LabPolicy
+    figures: Figures
+    value: float
+    """The value of the objective."""
+    misfits: int
+    """Requests that did not fit; 0 where the objective itself names them."""
+    is_preset: bool = False
+
+    @property
+    def rank(self) -> tuple[int, float, int]:
+        """Smaller is better. Between equals, fewer knobs win."""
+        return self.misfits, self.value, len(self.policy.knobs)
+
+
+def best_tried(tried: Sequence[Tried]) -> Tried:
+    """The best policy; the first one between equals."""
+    return min(tried, key=lambda each: each.rank)
+
+
+def pareto_front(tried: Sequence[Tried], spent: str) -> list[Tried]:
+    """The policies that no other policy beats in both `spent` and misses, the cheapest first, each point once.
+
+    A request that does not fit saves nothing: policies under which more requests fail than under the best are left out.
+    """
+    least = min((each.misfits for each in tried), default=0)
+    found: list[Tried] = []
+    order = sorted(
+        (each for each in tried if each.misfits == least),
+        key=lambda each: (each.figures[spent], each.figures["misses"], each.rank),
+    )
+    for each in order:
+        if not found or each.figures["misses"] < found[-1].figures["misses"]:
+            found.append(each)
+    return found
+
+
+class KnobSearch:
+    """One search. The same seed and the same figures give the same result."""
+
+    def __init__(
+        self,
+        base: str,
+        fixed: Sequence[str],
+        ranges: Sequence[KnobRange],
+        objective: Objective,
+        measure: Measure,
+        *,
+        presets: Sequence[str],
+        budget: int,
+        seed: int,
+    ) -> None:
+        """`fixed`: knobs that are set in every trial, as `masking.keep_last=3`. `presets` may contain the base."""
+        self._base = base
+        self._fixed = tuple(fixed)
+        self._ranges = ranges
+        self._objective = objective
+        self._measure = measure
+        self._presets = tuple(dict.fromkeys((base, *presets)))
+        self._budget = budget
+        self._values = {name: _values(load_policy(name, sets=fixed)) for name in self._presets}
+        self._known: dict[LabPolicy, Figures] = {}
+        self._study = _study(seed)
+
+    def try_policies(self) -> Iterator[Tried]:
+        """Each policy that is tried, once, as soon as it is measured."""
+        tried: dict[LabPolicy, Tried] = {}
+        for each in self._all(tried):
+            if each.policy not in tried:
+                tried[each.policy] = each
+                yield each
+
+    def _all(self, tried: Mapping[LabPolicy, Tried]) -> Iterator[Tried]:
+        """The presets, trials until the budget is used up, and the best with fewer knobs."""
+        yield from self._measured([LabPolicy(name) for name in self._presets], is_preset=True)
+        for name in self._presets:
+            self._study.enqueue_trial(self._nearest(name), skip_if_exists=True)
+        done, stale = len(self._presets), 0
+        while done < self._budget and stale < _STALE:
+            trials = [self._study.ask() for _ in range(min(AT_ONCE, self._budget - done))]
+            known = len(self._known)
+            yield from self._run_trials(trials)
+            done += len(trials)
+            stale = 0 if len(self._known) > known else stale + 1
+        yield from self._simpler(best_tried(list(tried.values())))
+
+    def _run_trials(self, trials: Sequence[optuna.Trial]) -> Iterator[Tried]:
+        """Measure proposals and report their values to Optuna."""
+        proposed = [(trial, self._proposed(trial)) for trial in trials]
+        for trial, policy in proposed:
+            if policy is None:
+                self._study.tell(trial, state=_failed())
+        asked = [(trial, policy) for trial, policy in proposed if policy is not None]
+        for (trial, _), each in zip(asked, self._measured([policy for _, policy in asked]), strict=True):
+            self._study.tell(trial, each.value + each.misfits * _NEVER)
+            yield each
+
+    def _measured(self, policies: Sequence[LabPolicy], *, is_preset: bool = False) -> Iterator[Tried]:
+        fresh = [each for each in dict.fromkeys(policies) if each not in self._known]
+        if fresh:
+            self._known.update(zip(fresh, self._measure(fresh), strict=True))
+        for policy in policies:
+            figures = self._known[policy]
+            misfits = 0 if "overflows" in self._objective.names else figures["overflows"]
+            yield Tried(policy, figures, self._objective.value(figures), misfits, is_preset)
+
+    # Proposals
+
+    def _proposed(self, trial: optuna.Trial) -> LabPolicy | None:
+        """The knobs that have an effect and differ from the base; None where they contradict each other."""
+        chosen: dict[str, Any] = {}
+        value_of = self._value_of(chosen)
+        for each in self._ranges:
+            if not knob_matters(each.name, value_of):
+                continue
+            if each.is_ordered:
+                chosen[each.name] = each.values[trial.suggest_int(each.name, 0, len(each.values) - 1)]
+            else:
+                chosen[each.name] = each.values[trial.suggest_categorical(each.name, range(len(each.values)))]
+        return self._policy(chosen)
+
+    def _nearest(self, preset: str) -> dict[str, int]:
+        """The values of a preset for the knobs that are searched."""
+        has = self._values[preset]
+        return {each.name: each.values.index(each.nearest(has.get(each.name))) for each in self._ranges}
+
+    def _policy(self, chosen: Mapping[str, Any]) -> LabPolicy | None:
+        own = self._values[self._base]
+        knobs = tuple(f"{name}={as_toml(value)}" for name, value in sorted(chosen.items()) if own.get(name) != value)
+        try:
+            load_policy(self._base, sets=(*self._fixed, *knobs))
+        except WrongCall:
+            return None
+        return LabPolicy(self._base, knobs)
+
+    def _value_of(self, chosen: Mapping[str, Any]) -> Callable[[str], Any]:
+        own = self._values[self._base]
+        return lambda name: chosen[name] if name in chosen else own.get(name)
+
+    # Fewer knobs
+
+    def _simpler(self, found: Tried) -> Iterator[Tried]:
+        """Drop each knob without which the best is no worse, if the base's own value is in the range."""
+        own = self._values[self._base]
+        may_go = {each.name for each in self._ranges if own.get(each.name) in each.values}
+        for knob in found.policy.knobs:
+            if knob.partition("=")[0] not in may_go:
+                continue
+            without = LabPolicy(self._base, tuple(each for each in found.policy.knobs if each != knob))
+            try:
+                load_policy(self._base, sets=(*self._fixed, *without.knobs))
+            except WrongCall:
+                continue
+            for each in self._measured([without]):
+                yield each
+                if each.rank < found.rank:
+                    found = each
+
+
+def _values(loaded: LoadedPolicy) -> dict[str, Any]:
+    return {row.name: row.value for row in describe(loaded)}
+
+
+def require_optuna() -> None:
+    """Raise WrongCall where Optuna is not installed. Called before anything that takes time."""
+    if find_spec("optuna") is None:
+        raise WrongCall("workbench tune: expected the package optuna; pip install 'workbench[tune]' brings it")
+
+
+def _study(seed: int) -> optuna.Study:
+    import optuna  # late: it takes a second, and only the extra has it
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    sampler = optuna.samplers.TPESampler(seed=seed, multivariate=True)
+    return optuna.create_study(sampler=sampler)
+
+
+def _failed() -> optuna.trial.TrialState:
+    from optuna.trial import TrialState
+
+    return TrialState.FAIL

@@ -1,0 +1,186 @@
+"""The sessions of a search: read, split into a training part and a held-out part, and measured under policies."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, NamedTuple
+
+from workbench.config.errors import WrongCall
+from workbench.config.text import printable
+from workbench.context.load import DEFAULT, RECORDED, LoadedPolicy, describe, load_policy, preset_names
+from workbench.lab.reports import policy_figures, sum_figures
+from workbench.lab.running.kept_runs import KeptRuns
+from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome
+from workbench.lab.running.workers import LabWorkers, Progress
+from workbench.lab.tuning.search import Figures, Tried, best_tried
+
+PRESET_POLICIES = tuple(name for name in preset_names() if name != RECORDED)
+"""All presets except `recorded`, which decides nothing."""
+
+
+class TuneSession(NamedTuple):
+    """A conversation that is searched on or held out."""
+
+    name: str
+    digest: str
+    """A hash of its contents, so that a session is always in the same part, wherever its file is."""
+    model: str
+    requests: int
+    by_policy: Mapping[LabPolicy, Figures]
+    """The figures of `recorded`, of the presets, and of the policy that the search begins from."""
+
+
+class Comparison(NamedTuple):
+    """The figures of a policy on both parts."""
+
+    label: str
+    training: Figures
+    held_out: Figures | None
+    """None where no session was held out."""
+
+
+@dataclass(frozen=True, slots=True)
+class TuneParts:
+    """The sessions, in two parts."""
+
+    training: tuple[TuneSession, ...]
+    held_out: tuple[TuneSession, ...]
+
+    @property
+    def spent(self) -> str:
+        """The figure that the front compares with misses: cost, or tokens where a price is missing."""
+        sessions = (*self.training, *self.held_out)
+        known = all(row["cost"] is not None for each in sessions for row in each.by_policy.values())
+        return "cost" if known else "tokens"
+
+
+class TuneCorpus:
+    """Replays policies over all sessions of a part."""
+
+    def __init__(self, tasks: Sequence[LabTask], kept: KeptRuns) -> None:
+        self._tasks = tasks
+        self._kept = kept
+        self.failed: list[tuple[str, str]] = []
+        self.others = 0
+        """How many files in folders are not transcripts."""
+
+    def read_sessions(self, workers: LabWorkers, base: str, progress: Progress | None = None) -> list[TuneSession]:
+        """Read every session and replay it under `recorded`, the presets and the base."""
+        policies = tuple(LabPolicy(name) for name in dict.fromkeys((RECORDED, base, *PRESET_POLICIES)))
+        found = []
+        for outcome in self._run(workers, self._tasks, policies, progress):
+            if outcome.is_other:
+                self.others += 1
+            elif outcome.error:
+                self.failed.append((outcome.task.source, outcome.error))
+            stamp = self._kept.content_stamp(outcome.task) or outcome.task.source
+            for run in outcome.runs:
+                if run.requests:
+                    digest = sha256(f"{stamp}{run.source.removeprefix(outcome.task.source)}".encode()).hexdigest()
+                    rows = dict(zip(policies, (policy_figures([each]) for each in run.runs), strict=True))
+                    found.append(TuneSession(run.source, digest, run.model, run.requests, rows))
+        return found
+
+    def measure_policies(
+        self,
+        workers: LabWorkers,
+        sessions: Sequence[TuneSession],
+        policies: Sequence[LabPolicy],
+        progress: Progress | None = None,
+    ) -> list[Figures]:
+        """The figures of each policy over all these sessions. What is known already is not replayed."""
+        fresh = tuple(each for each in policies if each not in sessions[0].by_policy)
+        rows: dict[LabPolicy, list[Figures]] = {
+            each: [] if each in fresh else [session.by_policy[each] for session in sessions] for each in policies
+        }
+        names = {each.name for each in sessions}
+        for outcome in self._run(workers, self.tasks_of(sessions) if fresh else (), fresh, progress):
+            if outcome.error:
+                raise WrongCall(outcome.error)
+            for run in outcome.runs:
+                for policy, each in zip(fresh, run.runs, strict=True) if run.source in names else ():
+                    rows[policy].append(policy_figures([each]))
+        return [sum_figures(rows[each]) for each in policies]
+
+    def tasks_of(self, sessions: Sequence[TuneSession]) -> list[LabTask]:
+        """The tasks for the sources of these sessions."""
+        names = {each.name for each in sessions}
+        files = names | {name.rpartition("#")[0] for name in names}
+        return [task for task in self._tasks if task.source in files]
+
+    def _run(
+        self,
+        workers: LabWorkers,
+        tasks: Sequence[LabTask],
+        policies: tuple[LabPolicy, ...],
+        progress: Progress | None,
+    ) -> Iterable[TaskOutcome]:
+        return workers.run_tasks([task._replace(policies=policies) for task in tasks], progress, self._kept)
+
+
+def split_sessions(sessions: Sequence[TuneSession], share: float) -> TuneParts:
+    """Hold out about this share: the sessions with the smallest digests. So a session stays in its part wherever its
+    file is, and copies are in the same part. If there are at least two different sessions, no part is empty."""
+    digests = sorted({each.digest for each in sessions})
+    held = set(digests[: min(max(1, round(share * len(digests))), len(digests) - 1)] if share > 0 else ())
+    return TuneParts(
+        tuple(each for each in sessions if each.digest not in held),
+        tuple(each for each in sessions if each.digest in held),
+    )
+
+
+def short_name(ref: str) -> str:
+    """The name of a policy; only the name of the file for a path, which would differ on another machine."""
+    return printable(re.split(r"[/\\]", ref)[-1].removesuffix(".toml"))
+
+
+@dataclass(frozen=True, slots=True)
+class TuneResult:
+    """The result of a search."""
+
+    tried: tuple[Tried, ...]
+    chosen: Tried
+    parts: TuneParts
+    comparisons: tuple[Comparison, ...]
+    """The chosen policy, the base, the best preset, and what was sent."""
+    extends: str
+    knobs: Mapping[str, Any]
+    """The knobs that the chosen policy sets on top of that preset."""
+
+
+def tune_result(
+    tried: Sequence[Tried], base: str, fixed: Sequence[str], parts: TuneParts, held_out: Figures | None
+) -> TuneResult:
+    """Choose the best policy and compare it with others. `held_out`: its figures on the held-out sessions."""
+    chosen = best_tried(tried)
+    if not math.isfinite(chosen.value):
+        raise WrongCall("--objective: is no finite number under any policy that was tried")
+    preset = best_tried([each for each in tried if each.is_preset])
+    others = dict.fromkeys([LabPolicy(base), preset.policy, LabPolicy(RECORDED)])
+    compared = [Comparison("this policy", chosen.figures, held_out)]
+    compared += [Comparison(short_name(each.ref), *_both(each, parts)) for each in others if each != chosen.policy]
+    extends, knobs = _self_contained(chosen.policy, fixed)
+    return TuneResult(tuple(tried), chosen, parts, tuple(compared), extends, knobs)
+
+
+def _both(policy: LabPolicy, parts: TuneParts) -> tuple[Figures, Figures | None]:
+    training, held_out = ([each.by_policy[policy] for each in part] for part in (parts.training, parts.held_out))
+    return sum_figures(training), sum_figures(held_out) if held_out else None
+
+
+def _self_contained(policy: LabPolicy, fixed: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """A preset, and all knobs that differ from it. A file that extends another file would not work elsewhere."""
+    loaded = load_policy(policy.ref, sets=(*fixed, *policy.knobs))
+    preset = policy.ref if policy.ref in PRESET_POLICIES else _preset_of(loaded)
+    before = {row.name: row.value for row in describe(load_policy(preset, env={}))}
+    return preset, {row.name: row.value for row in describe(loaded) if row.value != before.get(row.name)}
+
+
+def _preset_of(loaded: LoadedPolicy) -> str:
+    """The preset that a policy extends in the end."""
+    found = (origin.removeprefix("preset ") for origin in loaded.origins.values() if origin.startswith("preset "))
+    return next(found, DEFAULT)

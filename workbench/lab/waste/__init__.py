@@ -1,0 +1,1 @@
+"""What a session carried and no longer needed: the rules, what it cost, and the tables."""
