@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from proxy.conftest import Recording
-from workbench.log.events import AssistantMessage, Dialect, Request, ToolCall, ToolResult, Usage, UserMessage
+from workbench.log.events import AssistantMessage, DialectName, Request, ToolCall, ToolResult, Usage, UserMessage
 from workbench.proxy.routes import VARIABLES, Provider, Route, Upstreams, route_of
 from workbench.proxy.unpacking import read_answer, read_body
 
@@ -160,7 +160,7 @@ GEMINI = Wire(
     {**GEMINI_HEAD, "contents": CONTENTS},
     (_gemini_stream(CONTENTS[1]["parts"], 40), _gemini_stream([{"text": "do"}, {"text": "ne"}], 60)),
 )
-WIRES: dict[Dialect, Wire] = {"chat": CHAT, "anthropic": CLAUDE, "responses": RESPONSES, "gemini": GEMINI}
+WIRES: dict[DialectName, Wire] = {"chat": CHAT, "anthropic": CLAUDE, "responses": RESPONSES, "gemini": GEMINI}
 
 
 def stream(events: list[dict[str, Any]]) -> bytes:
@@ -168,7 +168,7 @@ def stream(events: list[dict[str, Any]]) -> bytes:
 
 
 @pytest.mark.parametrize("dialect", WIRES)
-def test_a_turn_with_a_tool_is_the_same_in_every_dialect(recording: Recording, dialect: Dialect) -> None:
+def test_a_turn_with_a_tool_is_the_same_in_every_dialect(recording: Recording, dialect: DialectName) -> None:
     wire = WIRES[dialect]
     assert route_of(wire.path, {}).dialect == dialect
     for body, events in zip((wire.first, wire.second), wire.streams, strict=True):
@@ -281,7 +281,7 @@ def test_a_request_that_names_a_response_that_passed_elsewhere_is_kept_as_it_was
 
 @pytest.mark.parametrize("dialect", WIRES)
 def test_a_stored_request_has_its_keys_in_the_order_in_which_they_were_sent(
-    recording: Recording, dialect: Dialect
+    recording: Recording, dialect: DialectName
 ) -> None:
     wire = WIRES[dialect]
     turned = dict(reversed(wire.first.items()))

@@ -14,7 +14,7 @@ from yarl import URL
 from support.bodies import Call, Reply, Said, written
 from support.provider import Answer, Provider, Step
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
-from workbench.log.events import Dialect, Request, ToolResult
+from workbench.log.events import DialectName, Request, ToolResult
 from workbench.proxy.replay_targets import PROVIDERS, headers_again, path_of
 from workbench.proxy.routes import HOMES, VARIABLES, Upstreams, route_of
 from workbench.proxy.sessions import CameBack, ProxySessions, SentRequest
@@ -24,19 +24,19 @@ from workbench.sources.replaying import ReplayJob, ReplayWish, prepare, replay
 from workbench.sources.services import Services
 from workbench.wire.rewriting import Rewrite, items_in, rewritten
 
-PATHS: dict[Dialect, str] = {
+PATHS: dict[DialectName, str] = {
     "chat": "/v1/chat/completions",
     "responses": "/v1/responses",
     "anthropic": "/v1/messages",
     "gemini": "/v1beta/models/gemini-2.5-pro:generateContent",
 }
-MODELS: dict[Dialect, str] = {
+MODELS: dict[DialectName, str] = {
     "chat": "gpt-4o",
     "responses": "gpt-4o",
     "anthropic": "claude-sonnet-4-5",
     "gemini": "gemini-2.5-pro",
 }
-KEYS: dict[Dialect, tuple[str, str, str]] = {
+KEYS: dict[DialectName, tuple[str, str, str]] = {
     "chat": ("OPENAI_API_KEY", "authorization", "Bearer s3cret"),
     "responses": ("OPENAI_API_KEY", "authorization", "Bearer s3cret"),
     "anthropic": ("ANTHROPIC_API_KEY", "x-api-key", "s3cret"),
@@ -50,7 +50,7 @@ TALK = (
 )
 
 
-def answer(dialect: Dialect, text: str) -> dict[str, Any]:
+def answer(dialect: DialectName, text: str) -> dict[str, Any]:
     """What a provider answers, with its report."""
     model = MODELS[dialect]
     match dialect:
@@ -71,12 +71,12 @@ def answer(dialect: Dialect, text: str) -> dict[str, Any]:
             return {"modelVersion": model, "candidates": [parts], "usageMetadata": used}
 
 
-def asked(dialect: Dialect) -> dict[str, Any]:
+def asked(dialect: DialectName) -> dict[str, Any]:
     body = written(dialect, TALK)
     return body if dialect == "gemini" else {**body, "model": MODELS[dialect], "stream": True}
 
 
-def record(services: Services, dialect: Dialect, body: dict[str, Any] | None = None) -> str:
+def record(services: Services, dialect: DialectName, body: dict[str, Any] | None = None) -> str:
     """A session of the proxy with one request, which was answered."""
     sessions = ProxySessions(lambda: services.store)
     route = route_of(PATHS[dialect], {})
@@ -101,9 +101,9 @@ def json_answer(body: dict[str, Any], status: int = 200) -> Answer:
     return Answer(status=status, body=json.dumps(body).encode(), content_type="application/json")
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
+@pytest.mark.parametrize("dialect", get_args(DialectName))
 async def test_a_request_is_sent_as_it_was_with_the_providers_key(
-    dialect: Dialect, services: Services, monkeypatch: pytest.MonkeyPatch
+    dialect: DialectName, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     variable, header, value = KEYS[dialect]
     monkeypatch.setenv(variable, "s3cret")
@@ -129,8 +129,8 @@ async def test_a_request_is_sent_as_it_was_with_the_providers_key(
         assert each.likeness(job.recorded) == 0.5
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
-def test_an_event_and_its_path_are_left_out_with_their_call(dialect: Dialect, services: Services) -> None:
+@pytest.mark.parametrize("dialect", get_args(DialectName))
+def test_an_event_and_its_path_are_left_out_with_their_call(dialect: DialectName, services: Services) -> None:
     session = record(services, dialect)
     events = services.source(session).events
     [seq] = [event.seq for event in events if isinstance(event.body, ToolResult)]
@@ -149,9 +149,9 @@ def test_an_event_and_its_path_are_left_out_with_their_call(dialect: Dialect, se
     assert text.startswith("[result masked — ~1000 tokens removed]")
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
+@pytest.mark.parametrize("dialect", get_args(DialectName))
 async def test_another_policy_and_another_model(
-    dialect: Dialect, services: Services, monkeypatch: pytest.MonkeyPatch
+    dialect: DialectName, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = record(services, dialect)
     async with Provider(json_answer(answer(dialect, "x"))) as provider:
@@ -265,9 +265,9 @@ def test_a_request_that_is_only_inferred_is_refused_and_why(services: Services, 
 # Where keys go, and what a log from elsewhere may say
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
+@pytest.mark.parametrize("dialect", get_args(DialectName))
 async def test_a_key_does_not_go_to_another_server_unless_the_user_says_so(
-    dialect: Dialect, services: Services, monkeypatch: pytest.MonkeyPatch
+    dialect: DialectName, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     variable, header, _ = KEYS[dialect]
     monkeypatch.setenv(variable, "s3cret")
@@ -284,9 +284,9 @@ async def test_a_key_does_not_go_to_another_server_unless_the_user_says_so(
     assert f"at {address}, with your key {variable}," in allowed.question
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
+@pytest.mark.parametrize("dialect", get_args(DialectName))
 async def test_a_key_goes_to_the_provider_and_to_where_the_users_variables_lead(
-    dialect: Dialect, services: Services, monkeypatch: pytest.MonkeyPatch
+    dialect: DialectName, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     variable, header, value = KEYS[dialect]
     monkeypatch.setenv(variable, "s3cret")

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def content(texts: tuple[str, ...], listed: bool, kind: str = "text") -> Any:
     return [{"type": kind, "text": text} for text in texts]
 
 
-def written(dialect: Dialect, talk: Talk) -> dict[str, Any]:
+def written(dialect: DialectName, talk: Talk) -> dict[str, Any]:
     """The request of a talk."""
     messages: list[Any] = []
     for step in talk:
@@ -106,7 +106,7 @@ def written(dialect: Dialect, talk: Talk) -> dict[str, Any]:
             return {"contents": messages, "tools": [{"functionDeclarations": [function]}], "systemInstruction": system}
 
 
-def _said(dialect: Dialect, said: Said) -> list[Any]:
+def _said(dialect: DialectName, said: Said) -> list[Any]:
     if not said.texts:
         return []
     if dialect == "gemini":
@@ -115,7 +115,7 @@ def _said(dialect: Dialect, said: Said) -> list[Any]:
     return [{"role": "user", "content": content(said.texts, said.listed, kind)}]
 
 
-def _reply(dialect: Dialect, reply: Reply) -> list[Any]:
+def _reply(dialect: DialectName, reply: Reply) -> list[Any]:
     texts = (reply.text,) if reply.text else ()
     match dialect:
         case "chat":

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from workbench.log.events import (
     AssistantMessage,
     Body,
-    Dialect,
+    DialectName,
     Reasoning,
     Request,
     RequestPart,
@@ -179,7 +179,7 @@ def test_a_changed_prompt_fills_the_slot_anew_and_a_tool_that_is_gone_is_cleared
     assert requests(bodies) == [SECOND, later]
 
 
-STREAMS: dict[Dialect, tuple[dict[str, Any], list[Any]]] = {
+STREAMS: dict[DialectName, tuple[dict[str, Any], list[Any]]] = {
     "chat": (
         FIRST,
         [
@@ -227,8 +227,8 @@ STREAMS: dict[Dialect, tuple[dict[str, Any], list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
-def test_an_answer_that_was_streamed_is_put_together(dialect: Dialect) -> None:
+@pytest.mark.parametrize("dialect", get_args(DialectName))
+def test_an_answer_that_was_streamed_is_put_together(dialect: DialectName) -> None:
     body, events = STREAMS[dialect]
     stream = "\n\n".join(f"data: {json.dumps(event)}" for event in events) + "\n\ndata: [DONE]\n\n"
     [bodies] = read({"n": 1, "method": "POST", "path": "/v1/x", "req": body, "resp": stream})

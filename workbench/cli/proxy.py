@@ -20,7 +20,7 @@ from workbench.config.settings import Settings, load_settings
 from workbench.config.signals import heeded, told_to_stop
 from workbench.config.tables import read_table
 from workbench.config.text import counted, printable
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.models.catalogue import REHEARSAL, Catalogue
 from workbench.proxy.breakpoints import parse_rule
 from workbench.proxy.control import WayPolicy, registered
@@ -161,7 +161,12 @@ def _tell_figures(policies: PassingPolicies, way: _Way) -> None:
 
 def _tell(options: argparse.Namespace, address: str, upstreams: Upstreams, about: str) -> None:
     if options.json:
-        told = {"address": address, "dialects": get_args(Dialect), "to": upstreams.listed(), "policy": about or None}
+        told = {
+            "address": address,
+            "dialects": get_args(DialectName),
+            "to": upstreams.listed(),
+            "policy": about or None,
+        }
         print(json.dumps(told), flush=True)
         return
     print(address, flush=True)

@@ -202,7 +202,7 @@ class Usage(_Value, frozen=True):
     """Of what was written to the cache, how much the provider keeps for an hour, which costs more."""
 
 
-Dialect = Literal["chat", "responses", "anthropic", "gemini"]
+DialectName = Literal["chat", "responses", "anthropic", "gemini"]
 """How a request is written: OpenAI's chat completions and responses, Anthropic's messages, Gemini's contents."""
 
 Purpose = Literal["turn", "side", "sub-agent", "compaction"]
@@ -219,7 +219,7 @@ class RequestPart(_Value, frozen=True):
 class Request(_Value, frozen=True):
     """What was really sent to a model, and reported by a `Usage` that names it; without messages, only who and why."""
 
-    dialect: Dialect
+    dialect: DialectName
     model: str
     purpose: Purpose = "turn"
     agent: str = ""

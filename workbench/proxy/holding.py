@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.models.reply_parts import Reported
 from workbench.models.tokens import counter_for
 from workbench.proxy.gate import Gate, HeldRequest, Release
@@ -28,13 +28,13 @@ from workbench.wire.values import dict_in, text_in
 
 ALIVE_SECONDS = 10.0
 """After so long, and again and again, a client that streams is told that somebody is there."""
-_SIGNS: Final[Mapping[Dialect, bytes]] = {
+_SIGNS: Final[Mapping[DialectName, bytes]] = {
     "anthropic": dialects.event({"type": "ping"}, "ping"),
     "chat": b": held by workbench proxy\n\n",
     "responses": b": held by workbench proxy\n\n",
 }
 """What keeps a stream alive without saying anything; Gemini's has nothing of the kind."""
-_WRITERS: Final[Mapping[Dialect, Callable[[], dialects.Dialect]]] = {
+_WRITERS: Final[Mapping[DialectName, Callable[[], dialects.Dialect]]] = {
     "chat": OpenAI,
     "responses": Responses,
     "anthropic": Anthropic,

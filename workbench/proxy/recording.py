@@ -11,7 +11,7 @@ import msgspec
 from multidict import CIMultiDict
 
 from workbench.log.errors import StoreError
-from workbench.log.events import Dialect, Setting
+from workbench.log.events import DialectName, Setting
 from workbench.proxy.frame_texts import request_in, response_in
 from workbench.proxy.records import (
     AnsweredRecord,
@@ -42,7 +42,7 @@ class _Open:
 
     def __init__(self, asked: OpenRequest, route: Route, largest: int) -> None:
         self.asked = asked
-        self.dialect: Dialect = route.dialect or "chat"
+        self.dialect: DialectName = route.dialect or "chat"
         self.headers: Mapping[str, str] = {}
         self.largest = largest
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from workbench.config.background import background
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.proxy.frame_texts import read_frame
 from workbench.proxy.recorder import RecorderLink
 from workbench.proxy.records import AnsweredRecord, AskedRecord, Feedback, Record, ReplacedRecord, UnreadRecord
@@ -33,7 +33,7 @@ class RedactingLink:
         self._redact = redact
         self._queue: SimpleQueue[tuple[Record, bytes] | None] = SimpleQueue()
         self._thread: Future[None] | None = None
-        self._dialects: dict[int, tuple[Dialect, int]] = {}
+        self._dialects: dict[int, tuple[DialectName, int]] = {}
         self._saved = 0
         """Bytes by which records became smaller."""
         self._hear: Callable[[Feedback], None] = lambda feedback: None

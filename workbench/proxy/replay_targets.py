@@ -14,17 +14,17 @@ from urllib.parse import quote
 
 from yarl import URL
 
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.models.keys import find_key
 from workbench.proxy.routes import HOMES, Provider, ProxySettings, Upstreams
 
-PROVIDERS: Final[Mapping[Dialect, Provider]] = {
+PROVIDERS: Final[Mapping[DialectName, Provider]] = {
     "chat": "openai",
     "responses": "openai",
     "anthropic": "anthropic",
     "gemini": "gemini",
 }
-_PATHS: Final[Mapping[Dialect, str]] = {
+_PATHS: Final[Mapping[DialectName, str]] = {
     "chat": "/v1/chat/completions",
     "responses": "/v1/responses",
     "anthropic": "/v1/messages",
@@ -54,7 +54,7 @@ class ReplayTarget:
         return f"{self.address}, {key}"
 
 
-def target_of(dialect: Dialect, model: str, to: str, settings: ProxySettings, *, send_key: bool) -> ReplayTarget:
+def target_of(dialect: DialectName, model: str, to: str, settings: ProxySettings, *, send_key: bool) -> ReplayTarget:
     """Where a request goes. `to`: the user's address for this one request; `send_key`: the key goes there, too."""
     provider = PROVIDERS[dialect]
     server = _server(Upstreams(to, settings).address(provider, "/"))
@@ -69,7 +69,7 @@ def _server(url: URL) -> str:
     return f"{url.scheme}://{f'[{host}]' if ':' in host else host}{port}"
 
 
-def path_of(dialect: Dialect, model: str) -> str:
+def path_of(dialect: DialectName, model: str) -> str:
     """The path of a request; the model's name is one step of it, whatever it holds."""
     return _PATHS[dialect].format(model=quote(model, safe="", errors="replace"))
 

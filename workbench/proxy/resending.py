@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import aiohttp
 
 from workbench.config.errors import WrongCall
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.models.diagnose import connection_words
 from workbench.models.keys import Key, find_key
 from workbench.proxy.headers import way_out
@@ -28,14 +28,14 @@ SILENCE: Final = 600
 class ResentRequest(NamedTuple):
     """What is sent."""
 
-    dialect: Dialect
+    dialect: DialectName
     model: str
     body: dict[str, Any]
     headers: Mapping[str, str]
     """As they were recorded."""
 
 
-def key_for(dialect: Dialect, model: str, *, needed: bool) -> str:
+def key_for(dialect: DialectName, model: str, *, needed: bool) -> str:
     """The key of the provider that a dialect is spoken by; WrongCall where there is none and one is `needed`."""
     found: Key = find_key(model, PROVIDERS[dialect])
     value = found.value or os.environ.get(found.variable, "")
@@ -47,7 +47,7 @@ def key_for(dialect: Dialect, model: str, *, needed: bool) -> str:
     return value
 
 
-def whole(dialect: Dialect, body: dict[str, Any]) -> dict[str, Any]:
+def whole(dialect: DialectName, body: dict[str, Any]) -> dict[str, Any]:
     """A body as it is sent again: of chat the answer comes whole, because its streams mostly tell no tokens."""
     if dialect != "chat":
         return body
@@ -96,7 +96,7 @@ async def resend(request: ResentRequest, upstreams: Upstreams, key: str, largest
     return made._replace(problem=problem_of(made)) if problem or status != 200 else made
 
 
-def _credentials(dialect: Dialect, key: str) -> dict[str, str]:
+def _credentials(dialect: DialectName, key: str) -> dict[str, str]:
     match dialect:
         case "anthropic":
             return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}

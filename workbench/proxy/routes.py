@@ -14,7 +14,7 @@ from yarl import URL
 
 from workbench.config.errors import WrongCall
 from workbench.config.tables import Table
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 
 Provider = Literal["anthropic", "openai", "gemini", "kimi"]
 
@@ -68,7 +68,7 @@ _UNVERSIONED = re.compile(r"/messages(?=[/?]|$)")
 _USER = re.compile(r"(?<=//)[^/?#]*@")
 """A user and a password in an address."""
 _GEMINI = re.compile(r"/models/(?P<model>[^/]+):(?P<asked>generateContent|streamGenerateContent|countTokens)$")
-_ENDS: Final[tuple[tuple[str, Provider, Dialect, str], ...]] = (
+_ENDS: Final[tuple[tuple[str, Provider, DialectName, str], ...]] = (
     ("/chat/completions", "openai", "chat", ""),
     ("/responses", "openai", "responses", ""),
     ("/responses/compact", "openai", "responses", "compaction"),
@@ -82,7 +82,7 @@ class Route(NamedTuple):
     """What an address says of a request."""
 
     provider: Provider
-    dialect: Dialect | None = None
+    dialect: DialectName | None = None
     """None: no model is asked."""
     name: str = ""
     """What it is for, where the address tells: counting, compaction."""

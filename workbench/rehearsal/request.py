@@ -10,7 +10,7 @@ from typing import Any
 from workbench.log.events import (
     AssistantMessage,
     Content,
-    Dialect,
+    DialectName,
     ImagePart,
     SlotContent,
     SystemMessage,
@@ -131,7 +131,7 @@ def content_of(content: object, where: str) -> tuple[tuple[str, ...], tuple[tupl
     return tuple(texts), tuple(images)
 
 
-def from_wire(dialect: Dialect, body: Json, **more: Any) -> RehearsalRequest:
+def from_wire(dialect: DialectName, body: Json, **more: Any) -> RehearsalRequest:
     """The request in a body, as the readers of its dialect understand it."""
     messages: list[RehearsalMessage] = []
     tools: list[Json] = []

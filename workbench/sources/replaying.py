@@ -17,7 +17,7 @@ from workbench.config.tables import read_table, shown
 from workbench.config.text import whole_number
 from workbench.context.stages.mask import marker
 from workbench.log.events import (
-    Dialect,
+    DialectName,
     Event,
     Request,
     Usage,
@@ -83,7 +83,7 @@ class ReplayJob(NamedTuple):
     """A request that is ready to be sent."""
 
     number: int
-    dialect: Dialect
+    dialect: DialectName
     model: str
     body: dict[str, Any]
     headers: Mapping[str, str]
@@ -197,7 +197,7 @@ def _model_asked(number: int, request: Request, body: Mapping[str, Any]) -> str:
     return model
 
 
-def _address(services: Services, dialect: Dialect, model: str, to: str, wish: ReplayWish) -> tuple[str, bool]:
+def _address(services: Services, dialect: DialectName, model: str, to: str, wish: ReplayWish) -> tuple[str, bool]:
     """The server in words, and whether a key goes there."""
     from workbench.proxy.replay_targets import target_of
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.config.errors import WrongCall
-from workbench.log.events import Dialect, ToolCall, ToolResult
+from workbench.log.events import DialectName, ToolCall, ToolResult
 from workbench.traces.anthropic import is_body as is_anthropic
 from workbench.traces.building import Builder
 from workbench.traces.exchanges import conversations_of
@@ -129,7 +129,7 @@ def _exchange(call: LlmCall) -> Exchange | None:
     body = _body(call)
     if body is None:
         return None
-    dialect: Dialect = "responses" if "input" in body else "anthropic" if is_anthropic(body) else "chat"
+    dialect: DialectName = "responses" if "input" in body else "anthropic" if is_anthropic(body) else "chat"
     if dialect == "anthropic" and call.system:
         body["system"] = call.system
     elif call.system and dialect == "chat" and not any(text_in(each, "role") == "system" for each in body["messages"]):
@@ -170,7 +170,7 @@ def _is_response(said: Any) -> bool:
     return isinstance(dict_in({"": said}, "").get("output"), list)
 
 
-def _answer(dialect: Dialect, said: Any, tokens: Tokens) -> dict[str, Any]:
+def _answer(dialect: DialectName, said: Any, tokens: Tokens) -> dict[str, Any]:
     if isinstance(said, dict) and ("choices" in said or isinstance(said.get("output"), list)):
         answer = dict(said)
     else:
@@ -210,7 +210,7 @@ def _as_block(call: Any) -> dict[str, Any]:
     return {"type": "tool_use", "id": text_in(call, "id"), "name": text_in(function, "name"), "input": arguments}
 
 
-def _usage(dialect: Dialect, tokens: Tokens) -> dict[str, Any]:
+def _usage(dialect: DialectName, tokens: Tokens) -> dict[str, Any]:
     if dialect == "anthropic":
         fresh = max(0, tokens.prompt - tokens.cached - tokens.cache_write)
         cache = {"cache_read_input_tokens": tokens.cached, "cache_creation_input_tokens": tokens.cache_write}

@@ -17,7 +17,7 @@ import json
 from typing import Any
 from urllib.parse import unquote
 
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.traces import bedrock
 from workbench.traces.anthropic import is_body as is_anthropic
 from workbench.traces.building import Recording, milliseconds
@@ -166,7 +166,7 @@ def _answer(value: dict[str, Any]) -> dict[str, Any] | str:
     return {"model": value.get("model"), **beside} if beside else {}
 
 
-def _dialect(body: dict[str, Any], answered: bool) -> Dialect | None:
+def _dialect(body: dict[str, Any], answered: bool) -> DialectName | None:
     """The dialect of a request that waits for its answer, or was answered; None for all else."""
     messages, items, contents = (list_in(body, key) for key in ("messages", "input", "contents"))
     if contents and all(map(is_content, contents)):

@@ -11,7 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from workbench.log.events import Body, Dialect, Request, Slot, SlotContent, ToolCall
+from workbench.log.events import Body, DialectName, Request, Slot, SlotContent, ToolCall
 from workbench.traces.building import Builder, content_hash
 from workbench.wire.context_edits import applied_edits
 from workbench.wire.dialects import Parts, read_answer, reader
@@ -22,7 +22,7 @@ from workbench.wire.values import text_in
 class Exchange:
     """A request and its answer."""
 
-    dialect: Dialect
+    dialect: DialectName
     body: dict[str, Any]
     answer: dict[str, Any]
     model: str
@@ -113,7 +113,7 @@ def name_of(message: Any, known: str) -> str:
 class RequestThread:
     """One conversation in the making, request by request."""
 
-    def __init__(self, builder: Builder, dialect: Dialect) -> None:
+    def __init__(self, builder: Builder, dialect: DialectName) -> None:
         self.builder = builder
         self.dialect = dialect
         self.reader = reader(dialect, builder)

@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple
 
-from workbench.log.events import Dialect, text_of
+from workbench.log.events import DialectName, text_of
 from workbench.wire import gemini
 from workbench.wire.parts import PLACES
 from workbench.wire.responses import CALLS, output
@@ -80,12 +80,12 @@ class _Found(NamedTuple):
     is_error: bool = False
 
 
-def items_in(dialect: Dialect, body: dict[str, Any]) -> list[BodyItem]:
+def items_in(dialect: DialectName, body: dict[str, Any]) -> list[BodyItem]:
     """All that a request has, in the order in which it stands there: the system prompt, the tools, the messages."""
     return [placed.item for placed in placed_items(dialect, body, sections_of(dialect, body))]
 
 
-def sections_of(dialect: Dialect, body: dict[str, Any]) -> dict[Section, list[Any]]:
+def sections_of(dialect: DialectName, body: dict[str, Any]) -> dict[Section, list[Any]]:
     """A body's sections as lists of its entries; a text, or an object, that stands for a list is the one entry."""
     where, key = PLACES[dialect]
     return {"tools": list_in(body, "tools"), "system": _listed(body.get(where)), "messages": _listed(body.get(key))}
@@ -95,7 +95,7 @@ def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value] if value and isinstance(value, str | dict) else []
 
 
-def placed_items(dialect: Dialect, body: dict[str, Any], sections: dict[Section, list[Any]]) -> list[PlacedItem]:
+def placed_items(dialect: DialectName, body: dict[str, Any], sections: dict[Section, list[Any]]) -> list[PlacedItem]:
     """All that a request has, with what belongs together."""
     pairs, replies = _Pairs(dialect), _Replies(dialect)
     is_list = isinstance(body.get(PLACES[dialect][0]), list)
@@ -132,7 +132,7 @@ def _path(section: str, at: int, found: _Found, count: int, is_list: bool) -> st
 class _Pairs:
     """Which call a result belongs to: by its id, or as Gemini has it, by the tool's name in their order."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: DialectName) -> None:
         self._dialect = dialect
         self._made = 0
         self._calls = 0
@@ -168,7 +168,7 @@ class _Pairs:
 class _Replies:
     """What the model said in one go: a message, or in Responses, thinking and the items up to the next."""
 
-    def __init__(self, dialect: Dialect) -> None:
+    def __init__(self, dialect: DialectName) -> None:
         self._dialect = dialect
         self._made = 0
         self._last: tuple[Any, ...] = ()
@@ -189,7 +189,7 @@ class _Replies:
 # What an entry has in it
 
 
-def _system(_: Dialect, entry: Any) -> Iterator[_Found]:
+def _system(_: DialectName, entry: Any) -> Iterator[_Found]:
     parts = list_in(entry, "parts")
     for index, part in enumerate(parts):
         yield _Found("parts", index, "system", _text(part))
@@ -197,7 +197,7 @@ def _system(_: Dialect, entry: Any) -> Iterator[_Found]:
         yield _Found("", -1, "system", _text(entry))
 
 
-def _tools(_: Dialect, entry: Any) -> Iterator[_Found]:
+def _tools(_: DialectName, entry: Any) -> Iterator[_Found]:
     key = next((key for key in _NESTED if list_in(entry, key)), "")
     for index, tool in enumerate(list_in(entry, key)):
         yield _Found(key, index, "tool", as_json(tool), _tool_name(tool))
@@ -205,7 +205,7 @@ def _tools(_: Dialect, entry: Any) -> Iterator[_Found]:
         yield _Found("", -1, "tool", as_json(entry), _tool_name(entry))
 
 
-def _messages(dialect: Dialect, entry: Any) -> Iterator[_Found]:
+def _messages(dialect: DialectName, entry: Any) -> Iterator[_Found]:
     if not isinstance(entry, dict):
         yield _Found("", -1, "user" if isinstance(entry, str) else "other", _text(entry))
         return
@@ -240,13 +240,13 @@ def _response_item(kind: str, item: dict[str, Any]) -> _Found:
     return _Found("", -1, "other", as_json(item))
 
 
-def _thinking(dialect: Dialect, message: dict[str, Any]) -> Iterator[_Found]:
+def _thinking(dialect: DialectName, message: dict[str, Any]) -> Iterator[_Found]:
     key = next((key for key in ("reasoning_content", "reasoning") if text_in(message, key)), "")
     if dialect == "chat" and key:
         yield _Found(key, -1, "reasoning", text_in(message, key))
 
 
-def _content(dialect: Dialect, message: dict[str, Any], role: Kind) -> Iterator[_Found]:
+def _content(dialect: DialectName, message: dict[str, Any], role: Kind) -> Iterator[_Found]:
     key = "parts" if dialect == "gemini" else "content"
     content = message.get(key)
     if isinstance(content, str) and content:
@@ -289,7 +289,7 @@ def gemini_output(given: Any) -> str:
     return keys[0] if len(keys) == 1 and keys[0] in ("output", "error", "result") else ""
 
 
-def _calls(dialect: Dialect, message: dict[str, Any]) -> Iterator[_Found]:
+def _calls(dialect: DialectName, message: dict[str, Any]) -> Iterator[_Found]:
     if dialect != "chat":
         return
     for index, call in enumerate(list_in(message, "tool_calls")):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.wire.body_items import SECTIONS, THINKING, Place, Section
 from workbench.wire.parts import MARK
 from workbench.wire.values import list_in, text_in
@@ -27,7 +27,7 @@ def unmarked(value: Any) -> Any:
     return {key: each for key, each in value.items() if key != MARK}
 
 
-def move_back(dialect: Dialect, sections: dict[Section, list[Any]], place: Place, mark: Any) -> None:
+def move_back(dialect: DialectName, sections: dict[Section, list[Any]], place: Place, mark: Any) -> None:
     """Put the mark of something that left on the last thing before it that can have one."""
     for section, at, index in _before(sections, place):
         entry = sections[section][at]
@@ -62,7 +62,7 @@ def _before(sections: dict[Section, list[Any]], place: Place) -> Iterator[tuple[
                 yield section, at, None
 
 
-def _marked(dialect: Dialect, section: Section, value: Any, mark: Any) -> Any:
+def _marked(dialect: DialectName, section: Section, value: Any, mark: Any) -> Any:
     """A value with a mark, as it is where it has one already; None: it cannot have any."""
     takes_blocks = dialect in ("chat", "anthropic")
     if section == "system" and isinstance(value, str) and takes_blocks:

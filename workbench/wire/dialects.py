@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from workbench.log.events import Body, Dialect, Usage
+from workbench.log.events import Body, DialectName, Usage
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.chat import ChatReader
 from workbench.wire.gemini import Contents
@@ -31,13 +31,13 @@ class DialectReader(Protocol):
         """What a request was answered with, and what was reported for it."""
 
 
-_READERS: Final[dict[Dialect, Callable[[Talk], DialectReader]]] = {
+_READERS: Final[dict[DialectName, Callable[[Talk], DialectReader]]] = {
     "chat": ChatReader,
     "responses": ResponsesReader,
     "anthropic": AnthropicReader,
     "gemini": Contents,
 }
-NAMES: Final[dict[Dialect, str]] = {
+NAMES: Final[dict[DialectName, str]] = {
     "chat": "OpenAI",
     "responses": "OpenAI Responses",
     "anthropic": "Anthropic",
@@ -45,12 +45,12 @@ NAMES: Final[dict[Dialect, str]] = {
 }
 
 
-def reader(dialect: Dialect, talk: Talk) -> DialectReader:
+def reader(dialect: DialectName, talk: Talk) -> DialectReader:
     """What adds the messages of a dialect to a talk."""
     return _READERS[dialect](talk)
 
 
-def read_request(dialect: Dialect, body: dict[str, Any]) -> list[Body]:
+def read_request(dialect: DialectName, body: dict[str, Any]) -> list[Body]:
     """A request as events: the slots, then its messages, in order."""
     made = reader(dialect, Talk(NAMES[dialect]))
     head = made.head(body)
@@ -59,7 +59,7 @@ def read_request(dialect: Dialect, body: dict[str, Any]) -> list[Body]:
     return made.talk.bodies
 
 
-def read_answer(dialect: Dialect, body: dict[str, Any]) -> tuple[list[Body], Usage | None]:
+def read_answer(dialect: DialectName, body: dict[str, Any]) -> tuple[list[Body], Usage | None]:
     """What a request was answered with, as events, and what was reported for it."""
     made = reader(dialect, Talk(NAMES[dialect]))
     used = made.answer(body)

@@ -10,9 +10,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 
-PLACES: Final[Mapping[Dialect, tuple[str, str]]] = {
+PLACES: Final[Mapping[DialectName, tuple[str, str]]] = {
     "chat": ("", "messages"),
     "responses": ("instructions", "input"),
     "anthropic": ("system", "messages"),
@@ -59,7 +59,7 @@ def all_unmarked(values: Sequence[Any]) -> list[Unmarked]:
     return list(map(unmarked, values))
 
 
-def messages_of(dialect: Dialect, body: Mapping[str, Any]) -> list[Any]:
+def messages_of(dialect: DialectName, body: Mapping[str, Any]) -> list[Any]:
     """The messages of a body. A bare text is one; in Responses it is what the user said, as an item."""
     found = body.get(PLACES[dialect][1])
     if isinstance(found, list):
@@ -70,7 +70,7 @@ def messages_of(dialect: Dialect, body: Mapping[str, Any]) -> list[Any]:
 
 
 def split(
-    dialect: Dialect, body: Mapping[str, Any], unmark: Callable[[Sequence[Any]], Sequence[Unmarked]] = all_unmarked
+    dialect: DialectName, body: Mapping[str, Any], unmark: Callable[[Sequence[Any]], Sequence[Unmarked]] = all_unmarked
 ) -> Parts:
     """A body in its parts. What is empty, or is not what belongs there, stays among the parameters.
 
@@ -103,7 +103,7 @@ def split(
 
 
 def join(
-    dialect: Dialect,
+    dialect: DialectName,
     system: Any,
     tools: list[Any] | None,
     messages: list[Any],

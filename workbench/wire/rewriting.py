@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.config.errors import Refused, WrongCall
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.wire import gemini
 from workbench.wire.body_items import (
     BodyItem,
@@ -51,7 +51,7 @@ class Rewrite:
     """None removes one."""
 
 
-def rewritten(dialect: Dialect, body: dict[str, Any], rewrite: Rewrite) -> dict[str, Any]:
+def rewritten(dialect: DialectName, body: dict[str, Any], rewrite: Rewrite) -> dict[str, Any]:
     """The body with the changes; the given one stays as it is. What may not be changed is refused in a sentence."""
     made = dict(body)
     if rewrite.exclude or rewrite.mask or rewrite.texts:
@@ -71,7 +71,7 @@ def rewritten(dialect: Dialect, body: dict[str, Any], rewrite: Rewrite) -> dict[
 class _Rewriting:
     """One body in the making."""
 
-    def __init__(self, dialect: Dialect, body: dict[str, Any]) -> None:
+    def __init__(self, dialect: DialectName, body: dict[str, Any]) -> None:
         self._dialect = dialect
         self._body = body
         sections = sections_of(dialect, body)

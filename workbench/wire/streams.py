@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from workbench.log.codec import clean
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.wire.values import dict_in, list_in, text_in
 
 _SAID = frozenset(("content", "reasoning_content", "reasoning", "refusal"))
@@ -24,7 +24,7 @@ _DELTAS = {
 }
 
 
-def from_stream(dialect: Dialect, text: str | bytes) -> dict[str, Any]:
+def from_stream(dialect: DialectName, text: str | bytes) -> dict[str, Any]:
     """The body that the answer would have been without streaming; as much of it as the stream held."""
     events = _events(text if isinstance(text, bytes) else text.encode(errors="surrogatepass"))
     match dialect:
