@@ -25,7 +25,7 @@ from workbench.proxy.routes import Route
 from workbench.proxy.sessions import ProxySessions
 from workbench.proxy.unpacking import BodyTooLarge, countable
 from workbench.traces.building import content_hash
-from workbench.wire.parts import PLACES
+from workbench.wire.dialects import DIALECTS
 from workbench.wire.streams import loaded
 
 MARK = '"cache_control": {"type": "ephemeral"}'
@@ -100,7 +100,7 @@ class Agent:
 
     @property
     def key(self) -> str:
-        return PLACES[self.dialect][1]
+        return DIALECTS[self.dialect].places[1]
 
     def body(self) -> bytes:
         talk = f'"{self.key}": [{self.separator.join(self.messages)}{self.end}'

@@ -33,7 +33,7 @@ from workbench.proxy.policy_preview import NOTHING, in_words, preview
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
-from workbench.wire.dialects import split
+from workbench.wire.parts import split
 from workbench.wire.rewriting import items_in
 
 SET = PolicyOrder("set", WayPolicy("workbench", KNOBS))

@@ -10,8 +10,7 @@ import pytest
 from support.recordings import recorded
 from workbench.log.events import DialectName, Usage
 from workbench.traces.formats import conversations
-from workbench.wire.dialects import read_answer
-from workbench.wire.streams import from_stream
+from workbench.wire.dialects import from_stream, read_answer
 
 PATHS: dict[str, DialectName] = {
     "/v1/messages": "anthropic",

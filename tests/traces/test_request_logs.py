@@ -26,7 +26,7 @@ from workbench.log.events import (
 from workbench.sources.source import number_events
 from workbench.traces.building import Recording
 from workbench.traces.formats import conversations
-from workbench.wire.dialects import join
+from workbench.wire.parts import join
 from workbench.wire.requests import RequestBodies
 
 LS = {"type": "function", "function": {"name": "ls", "parameters": {"type": "object", "properties": {}}}}

@@ -22,7 +22,8 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.wire.dialects import join, read_answer, read_request, split
+from workbench.wire.dialects import read_answer, read_request
+from workbench.wire.parts import join, split
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 FUNCTION = {"name": "ls", "description": "lists", "parameters": SCHEMA}

@@ -11,7 +11,7 @@ from workbench.log.events import DialectName
 from workbench.proxy.body_plans import BodyPlan, ItemChange
 from workbench.traces.building import content_hash
 from workbench.traces.request_thread import Exchange
-from workbench.wire.dialects import split
+from workbench.wire.parts import split
 from workbench.wire.rewriting import BodyItem, Rewrite, rewritten
 
 REMEMBERED: Final = 2_000

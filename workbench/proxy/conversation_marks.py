@@ -15,7 +15,7 @@ from workbench.proxy.conversation import LastMessage
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import Sender, sender_of, texts_of
 from workbench.traces.request_thread import Exchange
-from workbench.wire.dialects import split
+from workbench.wire.parts import split
 from workbench.wire.values import text_in
 
 

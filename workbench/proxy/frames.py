@@ -23,9 +23,9 @@ from workbench.proxy.recorder import Recorded, Recorder
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import HoldMark
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge, too_large
-from workbench.rehearsal.dialect import to_json
-from workbench.wire.parts import messages_of
-from workbench.wire.responses import EARLIER, EarlierResponses, UnknownResponse
+from workbench.wire.dialects import messages_of
+from workbench.wire.earlier_responses import EARLIER, EarlierResponses, UnknownResponse
+from workbench.wire.speaking import to_json
 from workbench.wire.values import list_in, text_in
 
 REMEMBERED: Final = 16

@@ -18,7 +18,7 @@ from workbench.proxy.frame_texts import read_frame
 from workbench.proxy.recorder import RecorderLink
 from workbench.proxy.records import AnsweredRecord, AskedRecord, Feedback, Record, ReplacedRecord, UnreadRecord
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, read_body
-from workbench.rehearsal.dialect import to_json
+from workbench.wire.speaking import to_json
 
 Redact = Callable[[Any], Any]
 

@@ -28,7 +28,7 @@ from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Route, Upstreams, route_of
 from workbench.proxy.unpacking import LARGEST
 from workbench.proxy.websockets import pump, websocket_client
-from workbench.rehearsal.repeated_headers import take_repeated_headers
+from workbench.wire.repeated_headers import take_repeated_headers
 
 MAX_FIELD: Final = 64 * 1024
 CONNECT_SECONDS: Final = 30

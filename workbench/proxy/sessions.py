@@ -25,10 +25,9 @@ from workbench.proxy.senders import Sender, folder_of, sender_of, stored_headers
 from workbench.proxy.storing import sender_in, store_together, taken_up
 from workbench.traces.building import Builder, content_hash
 from workbench.traces.request_thread import Exchange
-from workbench.wire.dialects import split
-from workbench.wire.parts import Unmarked
+from workbench.wire.earlier_responses import EARLIER, EarlierResponses, UnknownResponse
+from workbench.wire.parts import Unmarked, split
 from workbench.wire.requests import RequestBodies
-from workbench.wire.responses import EARLIER, EarlierResponses, UnknownResponse
 
 TITLE = 60
 PENDING = 20_000

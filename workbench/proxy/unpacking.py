@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from workbench.log.events import DialectName
-from workbench.wire.streams import from_stream, loaded
+from workbench.wire.dialects import from_stream
+from workbench.wire.streams import loaded
 
 T = TypeVar("T", str, bytes)
 
