@@ -15,13 +15,14 @@ from support.bodies import Call, Reply, Said, written
 from support.provider import Answer, Provider, Step
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.log.events import DialectName, Request, ToolResult
-from workbench.proxy.replay_targets import PROVIDERS, headers_again, path_of
-from workbench.proxy.routes import HOMES, VARIABLES, Upstreams, route_of
+from workbench.proxy.replay_targets import headers_again
+from workbench.proxy.routes import Upstreams, route_of
 from workbench.proxy.sessions import CameBack, ProxySessions, SentRequest
 from workbench.sources.options import Options
 from workbench.sources.replay_answers import ReplayAnswer, difference, marked_lines
 from workbench.sources.replaying import ReplayJob, ReplayWish, prepare, replay
 from workbench.sources.services import Services
+from workbench.wire.dialects import DIALECTS
 from workbench.wire.rewriting import Rewrite, items_in, rewritten
 
 PATHS: dict[DialectName, str] = {
@@ -290,18 +291,18 @@ async def test_a_key_goes_to_the_provider_and_to_where_the_users_variables_lead(
 ) -> None:
     variable, header, value = KEYS[dialect]
     monkeypatch.setenv(variable, "s3cret")
-    provider_name = PROVIDERS[dialect]
-    for name in VARIABLES[provider_name]:
+    asked = DIALECTS[dialect].provider
+    for name in asked.variables:
         monkeypatch.delenv(name, raising=False)
     session = record(services, dialect)
-    home = str(URL(HOMES[provider_name]).origin())
-    for to in ("", HOMES[provider_name], f"{home}:443/x"):
+    home = str(URL(asked.address).origin())
+    for to in ("", asked.address, f"{home}:443/x"):
         job = ready(services, session, ReplayWish(to=to))
         assert (job.sends_key, f"at {home}, with your key {variable}," in job.question) == (True, True)
     for to in (home.replace("https:", "http:"), f"{home}.example", f"{home}@evil.example", f"{home}:8443"):
         assert not ready(services, session, ReplayWish(to=to)).sends_key
     async with Provider(json_answer(answer(dialect, "x"))) as provider:
-        monkeypatch.setenv(VARIABLES[provider_name][0], provider.url.removesuffix("/v1"))
+        monkeypatch.setenv(asked.variables[0], provider.url.removesuffix("/v1"))
         await answers(services, ready(services, session, ReplayWish()))
     assert [request.headers[header] for request in provider.requests] == [value]
 
@@ -352,7 +353,7 @@ def test_the_model_in_the_question_is_the_one_that_is_asked(services: Services) 
 
 @given(st.text())
 def test_a_models_name_is_one_step_of_the_path(name: str) -> None:
-    url = Upstreams("https://h.example").address("gemini", path_of("gemini", name))
+    url = Upstreams("https://h.example").address("gemini", DIALECTS["gemini"].path_for(name))
     assert url.raw_path.count("/") == 3
     assert (url.host, url.raw_query_string, url.raw_fragment) == ("h.example", "", "")
     assert url.raw_path.startswith("/v1beta/models/")

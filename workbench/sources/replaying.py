@@ -32,7 +32,7 @@ from workbench.sources.replay_answers import ReplayAnswer, answer_of, priced_row
 from workbench.sources.requests import TALK, sent_in_place
 from workbench.sources.services import Services
 from workbench.sources.source import Source
-from workbench.wire.dialects import read_answer
+from workbench.wire.dialects import DIALECTS, read_answer
 from workbench.wire.requests import RequestBodies
 from workbench.wire.rewriting import Rewrite, rewritten
 
@@ -188,7 +188,8 @@ def prepare(services: Services, options: Options, source: Source, wish: ReplayWi
 
 def _model_asked(number: int, request: Request, body: Mapping[str, Any]) -> str:
     """The model that a recorded request asks for. Raises Refused where the log names something else or two of them."""
-    model = request.model if request.dialect == "gemini" else body.get("model", request.model)
+    in_body = DIALECTS[request.dialect].model_in_body
+    model = body.get("model", request.model) if in_body else request.model
     if not isinstance(model, str) or not is_model_name(model) or (request.model and model != request.model):
         raise Refused(
             f"request {number} cannot be sent again: what its log names is no model: {shown(model)}; "

@@ -25,7 +25,7 @@ from workbench.log.events import (
 )
 from workbench.sources.log_places import LogPlaces, ProviderDecisions
 from workbench.sources.requests import RequestMark
-from workbench.wire.dialects import reader
+from workbench.wire.dialects import DIALECTS, reader
 from workbench.wire.requests import RequestBodies
 
 SetupFor = Callable[[str], Setup]
@@ -38,7 +38,7 @@ _COUNTED_OTHERWISE = 1.05
 
 def _may_be_truncated(request: Request) -> bool:
     """Whether its provider was asked to drop the oldest items rather than refuse it."""
-    return request.dialect == "responses" and request.parameters.get("truncation") == "auto"
+    return DIALECTS[request.dialect].may_truncate(request.parameters)
 
 
 class RequestPlans:
