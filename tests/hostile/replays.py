@@ -33,12 +33,14 @@ PATHS: dict[DialectName, str] = {
     "responses": "/v1/responses",
     "anthropic": "/v1/messages",
     "gemini": "/v1beta/models/m:generateContent",
+    "ollama": "/api/chat",
 }
 BODIES: dict[DialectName, dict[str, Any]] = {
     "chat": {"model": "m", "messages": [{"role": "user", "content": "x"}]},
     "responses": {"model": "m", "input": [{"role": "user", "content": "x"}]},
     "anthropic": {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]},
     "gemini": {"contents": [{"role": "user", "parts": [{"text": "x"}]}]},
+    "ollama": {"model": "m", "messages": [{"role": "user", "content": "x"}], "stream": False},
 }
 NAMES = (
     "m", "gemini-2.5-pro", "publisher/model", "m:free", "../../upload/x", "..", ".", "a/../../b", "/etc", "m?key=1",

@@ -160,10 +160,46 @@ GEMINI = Wire(
     {**GEMINI_HEAD, "contents": CONTENTS},
     (_gemini_stream(CONTENTS[1]["parts"], 40), _gemini_stream([{"text": "do"}, {"text": "ne"}], 60)),
 )
-WIRES: dict[DialectName, Wire] = {"chat": CHAT, "anthropic": CLAUDE, "responses": RESPONSES, "gemini": GEMINI}
+OLLAMA_HEAD = {
+    "model": "qwen3:8b",
+    "options": {"num_ctx": 8192},
+    "tools": [{"type": "function", "function": {"name": "ls", "parameters": SCHEMA}}],
+}
+OLLAMA_CALL = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "ls", "arguments": ARGUMENTS}}]}
+OLLAMA_TALK: list[dict[str, Any]] = [
+    {"role": "system", "content": "be brief"},
+    {"role": "user", "content": "look"},
+    OLLAMA_CALL,
+    {"role": "tool", "tool_name": "ls", "content": "a.py"},
+]
+
+
+def _ollama_stream(messages: list[dict[str, Any]], tokens: int) -> list[dict[str, Any]]:
+    end = {"message": {"role": "assistant", "content": ""}, "done": True, "prompt_eval_count": tokens, "eval_count": 5}
+    return [*({"model": "qwen3:8b", "message": each, "done": False} for each in messages), {"model": "qwen3:8b", **end}]
+
+
+OLLAMA = Wire(
+    "/api/chat",
+    {**OLLAMA_HEAD, "messages": OLLAMA_TALK[:2]},
+    {**OLLAMA_HEAD, "messages": OLLAMA_TALK},
+    (
+        _ollama_stream([OLLAMA_CALL], 40),
+        _ollama_stream([{"role": "assistant", "content": "do"}, {"role": "assistant", "content": "ne"}], 60),
+    ),
+)
+WIRES: dict[DialectName, Wire] = {
+    "chat": CHAT,
+    "anthropic": CLAUDE,
+    "responses": RESPONSES,
+    "gemini": GEMINI,
+    "ollama": OLLAMA,
+}
 
 
 def stream(events: list[dict[str, Any]]) -> bytes:
+    if "done" in events[0]:
+        return b"".join(f"{json.dumps(event)}\n".encode() for event in events)
     return b"".join(f"data: {json.dumps(event)}\n\n".encode() for event in events) + b"data: [DONE]\n\n"
 
 

@@ -66,6 +66,12 @@ FORMS: dict[DialectName, tuple[str, ...]] = {
         '{"role": "model", "parts": [{"functionCall": {"name": "read", "args": {"a": "%s"}}}]}',
         '{"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {"output": "%s"}}}]}',
     ),
+    "ollama": (
+        '{"role": "user", "content": "%s"}',
+        '{"content":"%s","role":"assistant"}',
+        '{"role": "assistant", "tool_calls": [{"function": {"name": "read", "arguments": {"a": "%s"}}}]}',
+        '{"role": "tool", "tool_name": "read", "content": "%s"}',
+    ),
 }
 STRANGE = ('"bare"', "12", "1", "true", "1.0", "null", "[]", "{}", "NaN", "1e999", "[[1], {}]")
 """Messages that are none."""
@@ -74,6 +80,7 @@ SYSTEMS: dict[DialectName, str] = {
     "responses": '"instructions": "%s"',
     "anthropic": '"system": [{"type": "text", "text": "bill"}, {"type": "text", "text": "%s", ' + MARK + "}]",
     "gemini": '"systemInstruction": {"parts": [{"text": "%s"}]}',
+    "ollama": '"keep_alive": "%s"',
 }
 TOOLS = '"tools": [{"name": "read", "description": "%s", "input_schema": {"type": "object"}}]'
 CHANGES = ("edit", "cut", "drop", "swap", "strange", "space", "head", "tail", "both", "twice", "ending", "copy")
@@ -83,6 +90,7 @@ SAID: dict[DialectName, Any] = {
     "responses": {"id": "r", "output": [{"type": "message", "role": "assistant", "content": "yes"}]},
     "anthropic": answered(said("yes")),
     "gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": "yes"}]}}]},
+    "ollama": {"message": {"role": "assistant", "content": "yes"}, "done": True},
 }
 
 

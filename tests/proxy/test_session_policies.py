@@ -42,6 +42,7 @@ PATHS: dict[DialectName, str] = {
     "chat": "/v1/chat/completions",
     "responses": "/v1/responses",
     "gemini": "/v1beta/models/gemini-2.5-pro:generateContent",
+    "ollama": "/api/chat",
 }
 
 

@@ -185,6 +185,23 @@ TALKS: dict[DialectName, dict[str, Any]] = {
             {"role": "user", "parts": [{"functionResponse": {"name": "read_file", "response": {"output": "one"}}}]},
         ],
     },
+    "ollama": {
+        "model": "rehearsal",
+        "stream": False,
+        "format": SCHEMA,
+        "options": {"num_predict": 500},
+        "messages": [
+            {"role": "system", "content": "Be terse."},
+            {"role": "user", "content": "read a.py", "images": ["aGk="]},
+            {
+                "role": "assistant",
+                "content": "",
+                "thinking": "Hm.",
+                "tool_calls": [{"function": {"name": "read_file", "arguments": {}}}],
+            },
+            {"role": "tool", "tool_name": "read_file", "content": "one"},
+        ],
+    },
 }
 
 

@@ -30,12 +30,14 @@ PATHS: dict[DialectName, str] = {
     "responses": "/v1/responses",
     "anthropic": "/v1/messages",
     "gemini": "/v1beta/models/gemini-2.5-pro:generateContent",
+    "ollama": "/api/chat",
 }
 MODELS: dict[DialectName, str] = {
     "chat": "gpt-4o",
     "responses": "gpt-4o",
     "anthropic": "claude-sonnet-4-5",
     "gemini": "gemini-2.5-pro",
+    "ollama": "qwen3:8b",
 }
 KEYS: dict[DialectName, tuple[str, str, str]] = {
     "chat": ("OPENAI_API_KEY", "authorization", "Bearer s3cret"),
@@ -70,6 +72,9 @@ def answer(dialect: DialectName, text: str) -> dict[str, Any]:
             used = {"promptTokenCount": 1_000, "candidatesTokenCount": 10}
             parts = {"content": {"role": "model", "parts": [{"text": text}]}}
             return {"modelVersion": model, "candidates": [parts], "usageMetadata": used}
+        case "ollama":
+            used = {"prompt_eval_count": 1_000, "eval_count": 10}
+            return {"model": model, "message": {"role": "assistant", "content": text}, "done": True, **used}
 
 
 def asked(dialect: DialectName) -> dict[str, Any]:
@@ -102,7 +107,7 @@ def json_answer(body: dict[str, Any], status: int = 200) -> Answer:
     return Answer(status=status, body=json.dumps(body).encode(), content_type="application/json")
 
 
-@pytest.mark.parametrize("dialect", get_args(DialectName))
+@pytest.mark.parametrize("dialect", KEYS)
 async def test_a_request_is_sent_as_it_was_with_the_providers_key(
     dialect: DialectName, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -266,7 +271,7 @@ def test_a_request_that_is_only_inferred_is_refused_and_why(services: Services, 
 # Where keys go, and what a log from elsewhere may say
 
 
-@pytest.mark.parametrize("dialect", get_args(DialectName))
+@pytest.mark.parametrize("dialect", KEYS)
 async def test_a_key_does_not_go_to_another_server_unless_the_user_says_so(
     dialect: DialectName, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,7 +290,7 @@ async def test_a_key_does_not_go_to_another_server_unless_the_user_says_so(
     assert f"at {address}, with your key {variable}," in allowed.question
 
 
-@pytest.mark.parametrize("dialect", get_args(DialectName))
+@pytest.mark.parametrize("dialect", KEYS)
 async def test_a_key_goes_to_the_provider_and_to_where_the_users_variables_lead(
     dialect: DialectName, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:

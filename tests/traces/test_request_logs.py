@@ -224,6 +224,14 @@ STREAMS: dict[DialectName, tuple[dict[str, Any], list[Any]]] = {
             },
         ],
     ),
+    "ollama": (
+        {"model": "qwen3:8b", "messages": [ASKED], "options": {"num_ctx": 8192}},
+        [
+            {"model": "m", "message": {"role": "assistant", "content": "do"}, "done": False},
+            {"model": "m", "message": {"role": "assistant", "content": "ne"}, "done": False},
+            {"model": "m", "message": {"content": ""}, "done": True, "prompt_eval_count": 40, "eval_count": 5},
+        ],
+    ),
 }
 
 
@@ -231,6 +239,8 @@ STREAMS: dict[DialectName, tuple[dict[str, Any], list[Any]]] = {
 def test_an_answer_that_was_streamed_is_put_together(dialect: DialectName) -> None:
     body, events = STREAMS[dialect]
     stream = "\n\n".join(f"data: {json.dumps(event)}" for event in events) + "\n\ndata: [DONE]\n\n"
+    if dialect == "ollama":
+        stream = "\n".join(map(json.dumps, events)) + "\n"
     [bodies] = read({"n": 1, "method": "POST", "path": "/v1/x", "req": body, "resp": stream})
     *_, answer, usage = bodies
     assert isinstance(answer, AssistantMessage)

@@ -95,11 +95,28 @@ GEMINI = {
         {"role": "user", "parts": [{"functionResponse": {"name": "ls", "response": {"output": "a.py"}}}]},
     ],
 }
+OLLAMA = {
+    "model": "qwen3:8b",
+    "options": {"num_ctx": 8192},
+    "tools": [TOOL],
+    "messages": [
+        {"role": "system", "content": "be brief"},
+        {"role": "user", "content": "look"},
+        {
+            "role": "assistant",
+            "content": "",
+            "thinking": "hm",
+            "tool_calls": [{"function": {"name": "ls", "arguments": {"path": "."}}}],
+        },
+        {"role": "tool", "tool_name": "ls", "content": "a.py"},
+    ],
+}
 BODIES: dict[DialectName, dict[str, Any]] = {
     "chat": CHAT,
     "anthropic": ANTHROPIC,
     "responses": RESPONSES,
     "gemini": GEMINI,
+    "ollama": OLLAMA,
 }
 
 
@@ -197,6 +214,17 @@ ANSWERS: dict[DialectName, tuple[dict[str, Any], Usage]] = {
             },
         },
         Usage("gemini-3", 0, 90, cached=50, completion=7, reasoning=3),
+    ),
+    "ollama": (
+        {
+            "model": "qwen3:8b",
+            "message": {"role": "assistant", "content": "two"},
+            "done": True,
+            "done_reason": "length",
+            "prompt_eval_count": 90,
+            "eval_count": 7,
+        },
+        Usage("qwen3:8b", 0, 90, completion=7),
     ),
 }
 

@@ -223,6 +223,7 @@ OPEN: dict[DialectName, list[Any]] = {
     "anthropic": [{"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "ls", "input": {}}]}],
     "responses": [{"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"}],
     "gemini": [{"role": "model", "parts": [{"functionCall": {"name": "ls", "args": {}}}]}],
+    "ollama": [{"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "ls", "arguments": {}}}]}],
 }
 
 

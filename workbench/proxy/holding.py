@@ -112,8 +112,10 @@ class Holding:
     async def tell_error(self, status: int, body: bytes) -> None:
         """What the provider refuses, after its client was told to wait: an error inside the stream."""
         assert self.response is not None
-        error = dict_in(loaded(body), "error")
-        refusal = Refusal(status, detail=text_in(error, "message") or body.decode(errors="replace")[:1000].strip())
+        found = loaded(body)
+        error = dict_in(found, "error")
+        words = text_in(error, "message") or text_in(found, "error")
+        refusal = Refusal(status, detail=words or body.decode(errors="replace")[:1000].strip())
         said = self._speaker.error(refusal, self._held.summary.model)
         if error:
             said["error"] = error

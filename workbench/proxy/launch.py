@@ -94,6 +94,8 @@ def environment(address: str) -> dict[str, str]:
         "OPENAI_API_BASE": f"{address}/v1",
         "GOOGLE_GEMINI_BASE_URL": address,
         "GEMINI_API_BASE": f"{address}/v1beta",
+        "OLLAMA_HOST": address,
+        "OLLAMA_API_BASE": address,
         **_kimi_address(address),
         # Behind another address Claude Code would send the tools whole that it otherwise looks up.
         "ENABLE_TOOL_SEARCH": os.environ.get("ENABLE_TOOL_SEARCH", "true"),

@@ -39,6 +39,7 @@ class ResentRequest(NamedTuple):
 def key_for(dialect: DialectName, model: str, *, needed: bool) -> str:
     """The key of the provider that a dialect is spoken by; WrongCall where there is none and one is `needed`."""
     provider = DIALECTS[dialect].provider.name
+    needed = needed and DIALECTS[dialect].needs_key
     found: Key = find_key(model, provider)
     value = found.value or os.environ.get(found.variable, "")
     if needed and not value:

@@ -28,6 +28,7 @@ class ProxySettings(Table, frozen=True):
     openai: _Address = ""
     gemini: _Address = ""
     kimi: _Address = ""
+    ollama: _Address = ""
     """Where requests for a provider go; empty: to the provider itself."""
     batch_tokens: int = 4_000
     """Tokens that a policy on the way frees at least before it changes anything more."""

@@ -30,7 +30,7 @@ from workbench.wire.values import dict_in, list_in, text_in
 NAME = "requests and their answers"
 _REQUESTS = ("request", "req", "requestBody", "request_body", "body")
 _ANSWERS = ("response", "resp", "responseBody", "response_body")
-_SAID = ("choices", "candidates", "output", "content", "error")
+_SAID = (*(key for dialect in DIALECTS.values() for key in dialect.answer_keys), "error")
 _BESIDE = (*_SAID, "usage", "usageMetadata")
 """Keys of an answer that may stand with the request's own."""
 _TIMES = ("timestamp", "ts", "t", "time", "created_at", "createdAt", "start_time", "created")
@@ -145,7 +145,7 @@ def _answer(value: dict[str, Any]) -> dict[str, Any] | str:
             return {"choices": [{"message": opened}]}
         told = _body(found)
         raw = told if isinstance(told, str) else text_in(found, "body_raw")
-        if not opened.keys().isdisjoint(_BESIDE) or "data:" in raw:
+        if not opened.keys().isdisjoint(_BESIDE) or any(dialect.stream_sign in raw for dialect in DIALECTS.values()):
             return opened or raw
     beside = {key: value[key] for key in _BESIDE if key in value}
     return {"model": value.get("model"), **beside} if beside else {}

@@ -69,6 +69,7 @@ class AnthropicDialect(Dialect):
     path = "/v1/messages"
     ends: ClassVar[Mapping[str, str]] = {"/messages": "", "/messages/count_tokens": "counting"}
     places = ("system", "messages")
+    answer_keys = ("content",)
     header = "anthropic-version"
     marks_texts = True
     alive_sign = b'event: ping\ndata: {"type":"ping"}\n\n'

@@ -98,7 +98,7 @@ def _path(section: str, at: int, found: FoundItem, count: int, is_list: bool) ->
     path = section if section == "system" and not is_list else f"{section}.{at}"
     if found.key in ("tool_calls", "function_call"):
         return f"{path}.calls.{max(found.number, 0)}"
-    if found.key in ("reasoning_content", "reasoning"):
+    if found.key in ("reasoning_content", "reasoning", "thinking"):
         return f"{path}.reasoning"
     if found.number >= 0:
         return f"{path}.{found.number}"

@@ -83,6 +83,7 @@ class ChatDialect(Dialect):
     path = "/v1/chat/completions"
     ends: ClassVar[Mapping[str, str]] = {"/chat/completions": ""}
     places = ("", "messages")
+    answer_keys = ("choices",)
     marks_texts = True
     alive_sign = b": held by workbench proxy\n\n"
 

@@ -91,6 +91,12 @@ class Dialect(ABC):
     has_websockets: ClassVar[bool] = False
     remembers_answers: ClassVar[bool] = False
     """Whether a request may name an earlier answer in place of what was said before."""
+    needs_key: ClassVar[bool] = True
+    """Whether the provider answers only those who have a key."""
+    answer_keys: ClassVar[tuple[str, ...]]
+    """By which an answer is known: it has one of them."""
+    stream_sign: ClassVar[str] = "data:"
+    """What is in every stream."""
     alive_sign: ClassVar[bytes] = b""
     """What keeps a stream alive and says nothing; empty: there is no such thing."""
 

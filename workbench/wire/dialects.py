@@ -10,12 +10,14 @@ from workbench.wire.anthropic import AnthropicDialect
 from workbench.wire.chat import ChatDialect
 from workbench.wire.dialect import Dialect, DialectReader
 from workbench.wire.gemini import GeminiDialect
+from workbench.wire.ollama import OllamaDialect
 from workbench.wire.responses import ResponsesDialect
 from workbench.wire.talk import Talk
 
 DEFAULT: Final[Dialect] = ChatDialect()
 """Spoken where nothing says which one."""
-_ALL: Final[tuple[Dialect, ...]] = (DEFAULT, ResponsesDialect(), AnthropicDialect(), GeminiDialect())
+_ALL: Final[tuple[Dialect, ...]] = (ResponsesDialect(), GeminiDialect(), OllamaDialect(), AnthropicDialect(), DEFAULT)
+"""The most particular first: what none of them recognises may be in the last."""
 DIALECTS: Final[Mapping[DialectName, Dialect]] = {dialect.name: dialect for dialect in _ALL}
 
 

@@ -75,6 +75,7 @@ class GeminiDialect(Dialect):
     )
     path = "/v1beta/models/{model}:generateContent"
     places = ("systemInstruction", "contents")
+    answer_keys = ("candidates",)
     header = "x-goog-api-key"
     model_in_body = False
     pairs_by_tool = True

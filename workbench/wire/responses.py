@@ -58,6 +58,7 @@ class ResponsesDialect(Dialect):
         "/responses/input_tokens": "counting",
     }
     places = ("instructions", "input")
+    answer_keys = ("output",)
     replies_are_items = True
     has_websockets = True
     remembers_answers = True
