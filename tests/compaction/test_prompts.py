@@ -24,8 +24,8 @@ from workbench.compaction.prompts import (
 )
 from workbench.config.errors import WrongCall
 from workbench.context.load import PRESETS, load_policy
-from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 from workbench.rehearsal.summaries import is_summary_request, summarise
+from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -63,7 +63,7 @@ def test_every_prompt_has_the_rules_and_is_known_to_the_rehearsal_model(prompt: 
     text = prompt.text  # type: ignore[attr-defined]  # parametrize hands out objects
     assert text.endswith(RULES)
     assert is_summary_request(
-        RehearsalRequest((RehearsalMessage("system", text), RehearsalMessage("user", framed(["[1 user]\nhi"], 100))))
+        CheckedRequest((CheckedMessage("system", text), CheckedMessage("user", framed(["[1 user]\nhi"], 100))))
     )
 
 
@@ -125,9 +125,7 @@ def test_the_rehearsal_model_reads_the_record_and_nothing_around_it() -> None:
     ]
     earlier = "## Goals\n- Ship it."
     asked = framed(blocks, 900, previous=earlier)
-    made = summarise(
-        RehearsalRequest((RehearsalMessage("system", load("workbench").text), RehearsalMessage("user", asked)))
-    )
+    made = summarise(CheckedRequest((CheckedMessage("system", load("workbench").text), CheckedMessage("user", asked))))
     for line in ("- Ship it.", "- Fix src/app.py", "- make test", "- ValueError: no", "- We decided to use tabs."):
         assert line in made
     for noise in ("record", "[e1", "Summarise", "at most 900"):

@@ -28,7 +28,7 @@ RECORDED = 0.25
 SECONDS = 40
 
 
-class Dialect(NamedTuple):
+class DialectName(NamedTuple):
     """How one provider is asked, and how it streams."""
 
     path: str
@@ -50,12 +50,12 @@ def _named(event: dict[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 DIALECTS = {
-    "chat": Dialect(
+    "chat": DialectName(
         "/v1/chat/completions",
         _messages,
         (_chunk({"role": "assistant", "content": "one"}), _chunk({"content": " two"}), _chunk({}, "stop")),
     ),
-    "messages": Dialect(
+    "messages": DialectName(
         "/v1/messages",
         _messages,
         (
@@ -67,7 +67,7 @@ DIALECTS = {
             _named({"type": "message_stop"}),
         ),
     ),
-    "responses": Dialect(
+    "responses": DialectName(
         "/v1/responses",
         lambda text: {"model": "m", "stream": True, "input": [{"role": "user", "content": text}]},
         (

@@ -18,7 +18,7 @@ from msgspec import structs
 from hostile.tally import Tally, check_one_line
 from support.provider import Answer, Provider
 from workbench.config.errors import WorkbenchError
-from workbench.log.events import Dialect, Request
+from workbench.log.events import DialectName, Request
 from workbench.proxy.routes import route_of
 from workbench.proxy.sessions import CameBack, ProxySessions, SentRequest
 from workbench.sources.options import Options
@@ -28,17 +28,19 @@ from workbench.sources.source import Source
 
 KEY = "sk-hostile-0123456789abcdef"
 VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
-PATHS: dict[Dialect, str] = {
+PATHS: dict[DialectName, str] = {
     "chat": "/v1/chat/completions",
     "responses": "/v1/responses",
     "anthropic": "/v1/messages",
     "gemini": "/v1beta/models/m:generateContent",
+    "ollama": "/api/chat",
 }
-BODIES: dict[Dialect, dict[str, Any]] = {
+BODIES: dict[DialectName, dict[str, Any]] = {
     "chat": {"model": "m", "messages": [{"role": "user", "content": "x"}]},
     "responses": {"model": "m", "input": [{"role": "user", "content": "x"}]},
     "anthropic": {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "x"}]},
     "gemini": {"contents": [{"role": "user", "parts": [{"text": "x"}]}]},
+    "ollama": {"model": "m", "messages": [{"role": "user", "content": "x"}], "stream": False},
 }
 NAMES = (
     "m", "gemini-2.5-pro", "publisher/model", "m:free", "../../upload/x", "..", ".", "a/../../b", "/etc", "m?key=1",
@@ -89,9 +91,9 @@ def run(tries: int, chance: random.Random, folder: Path) -> Tally:
 async def _all(tally: Tally, tries: int, chance: random.Random) -> None:
     refused = 0
     with Services() as services:
-        sources = {dialect: services.source(recorded_session(services, dialect)) for dialect in get_args(Dialect)}
+        sources = {dialect: services.source(recorded_session(services, dialect)) for dialect in get_args(DialectName)}
         for number in range(tries):
-            dialect = chance.choice(get_args(Dialect))
+            dialect = chance.choice(get_args(DialectName))
             name = chance.choice(NAMES if chance.random() < 0.5 else NAMES[:4])
             headers = {chance.choice(HEADERS): chance.choice(VALUES) for _ in range(2)}
             parameters = chance.choice(PARAMETERS) if chance.random() < 0.3 else {}
@@ -105,7 +107,7 @@ async def _all(tally: Tally, tries: int, chance: random.Random) -> None:
     tally.told = f"{refused:,} refused"
 
 
-def recorded_session(services: Services, dialect: Dialect) -> str:
+def recorded_session(services: Services, dialect: DialectName) -> str:
     """A session of one request that came through the proxy: its id."""
     sessions = ProxySessions(lambda: services.store)
     known = {info.id for info in services.store.list()}
@@ -136,7 +138,7 @@ def _changed(source: Source, name: str, headers: dict[str, str], parameters: dic
 
 
 async def _sent_again(
-    services: Services, source: Source, dialect: Dialect, name: str, kind: int, chance: random.Random
+    services: Services, source: Source, dialect: DialectName, name: str, kind: int, chance: random.Random
 ) -> None:
     """To an odd address, to a server that answers, or to one that sends it on; with the key only in the last case."""
     if kind == 0:

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from proxy.conftest import Recording
-from workbench.log.events import AssistantMessage, Dialect, Request, ToolCall, ToolResult, Usage, UserMessage
-from workbench.proxy.routes import VARIABLES, Provider, Route, Upstreams, route_of
+from workbench.log.events import AssistantMessage, DialectName, Request, ToolCall, ToolResult, Usage, UserMessage
+from workbench.proxy.routes import PROVIDERS, Route, Upstreams, route_of
 from workbench.proxy.unpacking import read_answer, read_body
 
 ARGUMENTS = {"path": "src"}
@@ -160,15 +160,51 @@ GEMINI = Wire(
     {**GEMINI_HEAD, "contents": CONTENTS},
     (_gemini_stream(CONTENTS[1]["parts"], 40), _gemini_stream([{"text": "do"}, {"text": "ne"}], 60)),
 )
-WIRES: dict[Dialect, Wire] = {"chat": CHAT, "anthropic": CLAUDE, "responses": RESPONSES, "gemini": GEMINI}
+OLLAMA_HEAD = {
+    "model": "qwen3:8b",
+    "options": {"num_ctx": 8192},
+    "tools": [{"type": "function", "function": {"name": "ls", "parameters": SCHEMA}}],
+}
+OLLAMA_CALL = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "ls", "arguments": ARGUMENTS}}]}
+OLLAMA_TALK: list[dict[str, Any]] = [
+    {"role": "system", "content": "be brief"},
+    {"role": "user", "content": "look"},
+    OLLAMA_CALL,
+    {"role": "tool", "tool_name": "ls", "content": "a.py"},
+]
+
+
+def _ollama_stream(messages: list[dict[str, Any]], tokens: int) -> list[dict[str, Any]]:
+    end = {"message": {"role": "assistant", "content": ""}, "done": True, "prompt_eval_count": tokens, "eval_count": 5}
+    return [*({"model": "qwen3:8b", "message": each, "done": False} for each in messages), {"model": "qwen3:8b", **end}]
+
+
+OLLAMA = Wire(
+    "/api/chat",
+    {**OLLAMA_HEAD, "messages": OLLAMA_TALK[:2]},
+    {**OLLAMA_HEAD, "messages": OLLAMA_TALK},
+    (
+        _ollama_stream([OLLAMA_CALL], 40),
+        _ollama_stream([{"role": "assistant", "content": "do"}, {"role": "assistant", "content": "ne"}], 60),
+    ),
+)
+WIRES: dict[DialectName, Wire] = {
+    "chat": CHAT,
+    "anthropic": CLAUDE,
+    "responses": RESPONSES,
+    "gemini": GEMINI,
+    "ollama": OLLAMA,
+}
 
 
 def stream(events: list[dict[str, Any]]) -> bytes:
+    if "done" in events[0]:
+        return b"".join(f"{json.dumps(event)}\n".encode() for event in events)
     return b"".join(f"data: {json.dumps(event)}\n\n".encode() for event in events) + b"data: [DONE]\n\n"
 
 
 @pytest.mark.parametrize("dialect", WIRES)
-def test_a_turn_with_a_tool_is_the_same_in_every_dialect(recording: Recording, dialect: Dialect) -> None:
+def test_a_turn_with_a_tool_is_the_same_in_every_dialect(recording: Recording, dialect: DialectName) -> None:
     wire = WIRES[dialect]
     assert route_of(wire.path, {}).dialect == dialect
     for body, events in zip((wire.first, wire.second), wire.streams, strict=True):
@@ -235,9 +271,9 @@ def test_an_address_tells_whom_a_request_is_for(path: str, headers: dict[str, st
     ],
 )
 def test_requests_go_where_the_provider_takes_them(
-    provider: Provider, path: str, address: str, monkeypatch: pytest.MonkeyPatch
+    provider: str, path: str, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in itertools.chain.from_iterable(VARIABLES.values()):
+    for name in itertools.chain.from_iterable(home.variables for home in PROVIDERS.values()):
         monkeypatch.delenv(name, raising=False)
     assert str(Upstreams().address(provider, path)) == address
 
@@ -281,7 +317,7 @@ def test_a_request_that_names_a_response_that_passed_elsewhere_is_kept_as_it_was
 
 @pytest.mark.parametrize("dialect", WIRES)
 def test_a_stored_request_has_its_keys_in_the_order_in_which_they_were_sent(
-    recording: Recording, dialect: Dialect
+    recording: Recording, dialect: DialectName
 ) -> None:
     wire = WIRES[dialect]
     turned = dict(reversed(wire.first.items()))

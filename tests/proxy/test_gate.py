@@ -42,9 +42,9 @@ from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
 from workbench.sources.requests import RequestMarks
+from workbench.wire.dialects import from_stream
 from workbench.wire.requests import RequestBodies
 from workbench.wire.rewriting import Rewrite, items_in, rewritten
-from workbench.wire.streams import from_stream
 
 ANSWER = {
     "id": "msg_1",

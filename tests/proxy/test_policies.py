@@ -20,7 +20,7 @@ from support.provider import Answer, Provider
 from support.recorder_thread import in_thread
 from workbench.config.settings import Settings
 from workbench.context.setup import PlanOptions, Setup, set_up
-from workbench.log.events import Dialect, Request, ToolResult, text_of
+from workbench.log.events import DialectName, Request, ToolResult, text_of
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
 from workbench.proxy import batches
@@ -62,21 +62,21 @@ def talk(steps: int, lines: int = 100) -> Talk:
     return (Said(("look",)), *(Reply("hm", f"step {at}", (call,)) for at, call in enumerate(calls)))
 
 
-def results(dialect: Dialect, body: dict[str, Any]) -> list[str]:
+def results(dialect: DialectName, body: dict[str, Any]) -> list[str]:
     return [item.text for item in items_in(dialect, body) if item.kind == "result"]
 
 
-def route(dialect: Dialect) -> Route:
+def route(dialect: DialectName) -> Route:
     return Route("openai", dialect)
 
 
 @given(
-    dialect=st.sampled_from(get_args(Dialect)),
+    dialect=st.sampled_from(get_args(DialectName)),
     lengths=st.lists(st.integers(1, 120), min_size=2, max_size=7),
     batch=st.integers(0, 1_500),
 )
 def test_what_was_sent_masked_once_is_sent_so_for_good_and_all_else_as_it_is(
-    dialect: Dialect, lengths: list[int], batch: int
+    dialect: DialectName, lengths: list[int], batch: int
 ) -> None:
     policy = passing(batch)
     counter = setup_for("" if dialect == "gemini" else "m").counter

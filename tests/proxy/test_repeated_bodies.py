@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from proxy.conftest import answered, claude, said, user
 from workbench.log.codec import encode
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.log.store import Store
 from workbench.proxy import repeated_bodies, unpacking
 from workbench.proxy.known_values import ByIdentity, KnownMessage
@@ -25,7 +25,7 @@ from workbench.proxy.routes import Route
 from workbench.proxy.sessions import ProxySessions
 from workbench.proxy.unpacking import BodyTooLarge, countable
 from workbench.traces.building import content_hash
-from workbench.wire.parts import PLACES
+from workbench.wire.dialects import DIALECTS
 from workbench.wire.streams import loaded
 
 MARK = '"cache_control": {"type": "ephemeral"}'
@@ -34,7 +34,7 @@ WORDS = (
     *("é\u2028\U0001f600", "\\ud83d\\ude00", "\\ud83d", "\\u00e9\\n"),
 )
 """Texts as JSON writes them: also half a surrogate pair, and brackets that are none."""
-FORMS: dict[Dialect, tuple[str, ...]] = {
+FORMS: dict[DialectName, tuple[str, ...]] = {
     "chat": (
         '{"role": "user", "content": "%s"}',
         '{"content":"%s","role":"user"}',
@@ -66,30 +66,38 @@ FORMS: dict[Dialect, tuple[str, ...]] = {
         '{"role": "model", "parts": [{"functionCall": {"name": "read", "args": {"a": "%s"}}}]}',
         '{"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {"output": "%s"}}}]}',
     ),
+    "ollama": (
+        '{"role": "user", "content": "%s"}',
+        '{"content":"%s","role":"assistant"}',
+        '{"role": "assistant", "tool_calls": [{"function": {"name": "read", "arguments": {"a": "%s"}}}]}',
+        '{"role": "tool", "tool_name": "read", "content": "%s"}',
+    ),
 }
 STRANGE = ('"bare"', "12", "1", "true", "1.0", "null", "[]", "{}", "NaN", "1e999", "[[1], {}]")
 """Messages that are none."""
-SYSTEMS: dict[Dialect, str] = {
+SYSTEMS: dict[DialectName, str] = {
     "chat": '"stream": true',
     "responses": '"instructions": "%s"',
     "anthropic": '"system": [{"type": "text", "text": "bill"}, {"type": "text", "text": "%s", ' + MARK + "}]",
     "gemini": '"systemInstruction": {"parts": [{"text": "%s"}]}',
+    "ollama": '"keep_alive": "%s"',
 }
 TOOLS = '"tools": [{"name": "read", "description": "%s", "input_schema": {"type": "object"}}]'
 CHANGES = ("edit", "cut", "drop", "swap", "strange", "space", "head", "tail", "both", "twice", "ending", "copy")
 SEPARATORS = (", ", ",", " ,\n  ")
-SAID: dict[Dialect, Any] = {
+SAID: dict[DialectName, Any] = {
     "chat": {"choices": [{"message": {"role": "assistant", "content": "yes"}}]},
     "responses": {"id": "r", "output": [{"type": "message", "role": "assistant", "content": "yes"}]},
     "anthropic": answered(said("yes")),
     "gemini": {"candidates": [{"content": {"role": "model", "parts": [{"text": "yes"}]}}]},
+    "ollama": {"message": {"role": "assistant", "content": "yes"}, "done": True},
 }
 
 
 class Agent:
     """An agent that writes its requests itself, and changes its past in all ways."""
 
-    def __init__(self, dialect: Dialect, session: str) -> None:
+    def __init__(self, dialect: DialectName, session: str) -> None:
         self.dialect = dialect
         self.headers = {"session-id": session} if session else {}
         self.before: list[str] = ['"model": "m"']
@@ -100,7 +108,7 @@ class Agent:
 
     @property
     def key(self) -> str:
-        return PLACES[self.dialect][1]
+        return DIALECTS[self.dialect].places[1]
 
     def body(self) -> bytes:
         talk = f'"{self.key}": [{self.separator.join(self.messages)}{self.end}'
@@ -110,7 +118,7 @@ class Agent:
 @st.composite
 def requests(draw: st.DrawFn, most: int = 14) -> list[tuple[Agent, bytes]]:
     """What some agents send, one after the other in any order."""
-    dialect: Dialect = draw(st.sampled_from(list(FORMS)))
+    dialect: DialectName = draw(st.sampled_from(list(FORMS)))
     agents = [Agent(dialect, draw(st.sampled_from(["", "one"]))), Agent(dialect, "")]
     agents.append(Agent(draw(st.sampled_from(list(FORMS))), "two"))
     forms = st.sampled_from(FORMS[dialect])

@@ -21,7 +21,7 @@ from support.provider import Provider
 from support.recorder_thread import in_thread
 from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
-from workbench.log.events import ON_THE_WAY, Dialect, Override, Setting, ToolResult
+from workbench.log.events import ON_THE_WAY, DialectName, Override, Setting, ToolResult
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
 from workbench.proxy import control
@@ -33,15 +33,16 @@ from workbench.proxy.policy_preview import NOTHING, in_words, preview
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
-from workbench.wire.dialects import split
+from workbench.wire.parts import split
 from workbench.wire.rewriting import items_in
 
 SET = PolicyOrder("set", WayPolicy("workbench", KNOBS))
-PATHS: dict[Dialect, str] = {
+PATHS: dict[DialectName, str] = {
     "anthropic": "/v1/messages",
     "chat": "/v1/chat/completions",
     "responses": "/v1/responses",
     "gemini": "/v1beta/models/gemini-2.5-pro:generateContent",
+    "ollama": "/api/chat",
 }
 
 
@@ -189,7 +190,7 @@ def test_another_policy_takes_over_with_its_first_batch(recording: Recording) ->
 
 
 @given(
-    dialect=st.sampled_from(get_args(Dialect)),
+    dialect=st.sampled_from(get_args(DialectName)),
     lengths=st.lists(st.integers(1, 120), min_size=3, max_size=9),
     batch=st.integers(0, 1_000),
     orders=st.dictionaries(st.integers(1, 8), st.sampled_from(["undo", "off"]), max_size=3),
@@ -197,7 +198,7 @@ def test_another_policy_takes_over_with_its_first_batch(recording: Recording) ->
 @example(dialect="chat", lengths=[1, 1, 1, 1, 1, 4, 4, 1, 1], batch=0, orders={7: "undo", 8: "off"})
 def test_between_batches_a_request_begins_with_what_the_one_before_began_with(
     tmp_path_factory: pytest.TempPathFactory,
-    dialect: Dialect,
+    dialect: DialectName,
     lengths: list[int],
     batch: int,
     orders: dict[int, Any],

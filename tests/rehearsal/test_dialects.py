@@ -12,15 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rehearsal.conftest import PATHS, SCHEMA, ask, body, client_of, data_of
-from workbench.rehearsal.anthropic_dialect import Anthropic
-from workbench.rehearsal.dialect import Dialect, to_json
-from workbench.rehearsal.gemini_dialect import Gemini
-from workbench.rehearsal.openai_dialect import OpenAI
+from workbench.log.events import DialectName
 from workbench.rehearsal.rehearsal_model import RehearsalModel
-from workbench.rehearsal.request import BadRequest
-from workbench.rehearsal.responses_dialect import Responses
 from workbench.rehearsal.script import Script
-from workbench.rehearsal.server import DIALECTS, RehearsalServer
+from workbench.rehearsal.server import RehearsalServer
+from workbench.wire.checked_requests import BadRequest
+from workbench.wire.dialects import DIALECTS
+from workbench.wire.speaking import to_json
 
 # Faults of the connection and the stream, alike in all
 
@@ -143,8 +141,8 @@ JSON = st.recursive(
 )
 
 
-TALKS: dict[type[Dialect], dict[str, Any]] = {
-    OpenAI: {
+TALKS: dict[DialectName, dict[str, Any]] = {
+    "chat": {
         **body("openai", response_format={"type": "json_schema", "json_schema": {"schema": SCHEMA}}),
         "messages": [
             {"role": "system", "content": "Be terse."},
@@ -156,7 +154,7 @@ TALKS: dict[type[Dialect], dict[str, Any]] = {
             {"role": "tool", "tool_call_id": "1", "content": "one"},
         ],
     },
-    Responses: {
+    "responses": {
         **body("responses", text={"format": {"type": "json_schema", "schema": SCHEMA}}, instructions="Be terse."),
         "input": [
             {"type": "additional_tools", "tools": [{"type": "namespace", "name": "a", "tools": [{"type": "custom"}]}]},
@@ -166,7 +164,7 @@ TALKS: dict[type[Dialect], dict[str, Any]] = {
             {"type": "function_call_output", "call_id": "1", "output": [{"type": "input_text", "text": "one"}]},
         ],
     },
-    Anthropic: {
+    "anthropic": {
         **body(
             "anthropic", output_config={"format": {"schema": SCHEMA}}, system=[{"type": "text", "text": "Be terse."}]
         ),
@@ -177,7 +175,7 @@ TALKS: dict[type[Dialect], dict[str, Any]] = {
             {"role": "system", "content": "Be quick."},
         ],
     },
-    Gemini: {
+    "gemini": {
         **body(
             "gemini", generationConfig={"responseSchema": SCHEMA}, systemInstruction={"parts": [{"text": "Terse."}]}
         ),
@@ -185,6 +183,23 @@ TALKS: dict[type[Dialect], dict[str, Any]] = {
             {"role": "user", "parts": [{"text": "read a.py"}, {"inlineData": {"mimeType": "image/png", "data": ""}}]},
             {"role": "model", "parts": [{"functionCall": {"name": "read_file", "args": {}}}]},
             {"role": "user", "parts": [{"functionResponse": {"name": "read_file", "response": {"output": "one"}}}]},
+        ],
+    },
+    "ollama": {
+        "model": "rehearsal",
+        "stream": False,
+        "format": SCHEMA,
+        "options": {"num_predict": 500},
+        "messages": [
+            {"role": "system", "content": "Be terse."},
+            {"role": "user", "content": "read a.py", "images": ["aGk="]},
+            {
+                "role": "assistant",
+                "content": "",
+                "thinking": "Hm.",
+                "tool_calls": [{"function": {"name": "read_file", "arguments": {}}}],
+            },
+            {"role": "tool", "tool_name": "read_file", "content": "one"},
         ],
     },
 }
@@ -196,9 +211,9 @@ def places(value: Any, *before: Any) -> list[tuple[Any, ...]]:
     return [each for key, inner in inside for each in [(*before, key), *places(inner, *before, key)]]
 
 
-@given(st.sampled_from(DIALECTS), st.data())
-def test_any_object_is_answered_or_refused_and_nothing_else(make: type[Dialect], data: st.DataObject) -> None:
-    dialect, sent = make(), copy.deepcopy(TALKS[make])
+@given(st.sampled_from(list(DIALECTS)), st.data())
+def test_any_object_is_answered_or_refused_and_nothing_else(name: DialectName, data: st.DataObject) -> None:
+    dialect, sent = DIALECTS[name].new_speaker(), copy.deepcopy(TALKS[name])
     for _ in range(data.draw(st.integers(0, 3))):
         found = places(sent)
         *before, last = data.draw(st.sampled_from(found)) if found else ("messages",)

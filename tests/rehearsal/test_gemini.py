@@ -10,8 +10,7 @@ import pytest
 
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
-from workbench.wire.dialects import read_answer
-from workbench.wire.streams import from_stream
+from workbench.wire.dialects import from_stream, read_answer
 
 SCHEMA = {"type": "object", "properties": {"file_path": {"type": "string"}}, "required": ["file_path"]}
 TOOLS = [

@@ -15,12 +15,12 @@ from workbench.log.events import AssistantMessage, Body, SlotContent, SystemMess
 from workbench.models.catalogue import Catalogue
 from workbench.models.reply_parts import Reported
 from workbench.models.tokens import counter
-from workbench.rehearsal.openai_dialect import OpenAI
 from workbench.rehearsal.rehearsal_model import RehearsalModel
-from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.usage import LONG, SAMPLE, SAMPLES
 from workbench.sources.source import number_events
+from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
+from workbench.wire.dialects import DIALECTS
 
 DEFINITION = (
     '{"type": "function", "function": {"name": "read_file", "description": "Read a file.", "parameters": '
@@ -28,8 +28,8 @@ DEFINITION = (
 )
 
 
-def ask(*texts: str, **more: Any) -> RehearsalRequest:
-    return RehearsalRequest(tuple(RehearsalMessage("user", text) for text in texts), **more)
+def ask(*texts: str, **more: Any) -> CheckedRequest:
+    return CheckedRequest(tuple(CheckedMessage("user", text) for text in texts), **more)
 
 
 def test_steps_are_played_one_per_request_and_then_the_rules_answer() -> None:
@@ -65,7 +65,7 @@ def test_the_report_is_the_plan_s_own_count() -> None:
         ToolResult("c1", "x = 1\n" * 50),
     ]
     plan = set_up(PlanOptions(model="rehearsal"), Settings(), Catalogue()).plan(number_events(bodies))
-    usage = RehearsalModel().play(OpenAI().read(render(plan))).answer.usage
+    usage = RehearsalModel().play(DIALECTS["chat"].new_speaker().read(render(plan))).answer.usage
     assert usage is not None
     assert usage.prompt == plan.totals.tokens
 
@@ -140,7 +140,7 @@ def test_ids_of_calls_are_the_same_for_the_same_request_and_never_come_again() -
     one, other = RehearsalModel(Script([call] * 30)), RehearsalModel(Script([call] * 30))
     for _ in range(30):
         # Only the last group is still there, as after a cut: the ids must not depend on how much was dropped.
-        request = OpenAI().read({"messages": [messages[0], *messages[-3:] * (len(messages) > 1)]})
+        request = DIALECTS["chat"].new_speaker().read({"messages": [messages[0], *messages[-3:] * (len(messages) > 1)]})
         calls = one.play(request).answer.calls[:2]
         assert calls == other.play(request).answer.calls[:2]
         ids = [each.call_id for each in calls]

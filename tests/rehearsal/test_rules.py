@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from workbench.rehearsal.answers import RehearsedCall
-from workbench.rehearsal.openai_dialect import OpenAI
 from workbench.rehearsal.rehearsal_model import RehearsalModel
-from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 from workbench.rehearsal.rules import answer_by_rule
+from workbench.wire.answers import WrittenCall
+from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
+from workbench.wire.dialects import DIALECTS
 
 
 def tool(name: str, *parameters: str, **types: str) -> dict[str, Any]:
@@ -30,11 +30,11 @@ TOOLS = (
 )
 
 
-def ask(text: str, tools: tuple[dict[str, Any], ...] = TOOLS) -> RehearsalRequest:
-    return RehearsalRequest((RehearsalMessage("user", text),), tools)
+def ask(text: str, tools: tuple[dict[str, Any], ...] = TOOLS) -> CheckedRequest:
+    return CheckedRequest((CheckedMessage("user", text),), tools)
 
 
-def meant(calls: tuple[RehearsedCall, ...]) -> list[tuple[str, Any]]:
+def meant(calls: tuple[WrittenCall, ...]) -> list[tuple[str, Any]]:
     return [(call.tool, json.loads(call.arguments)) for call in calls]
 
 
@@ -138,25 +138,25 @@ def test_other_names_for_tools_and_parameters_are_found(said: str, offered: Any,
 def test_a_path_is_absolute_where_the_tool_insists_and_the_folder_is_known(told: str, path: str) -> None:
     offered = tool("Read", "file_path")
     offered["function"]["description"] = "`file_path` must be an absolute path."
-    request = RehearsalRequest((RehearsalMessage("system", told), *ask("read a.py").messages), (offered,))
+    request = CheckedRequest((CheckedMessage("system", told), *ask("read a.py").messages), (offered,))
     assert meant(answer_by_rule(request).calls) == [("Read", {"file_path": path})]
-    plain = RehearsalRequest(request.messages, (tool("Read", "file_path"),))
+    plain = CheckedRequest(request.messages, (tool("Read", "file_path"),))
     assert meant(answer_by_rule(plain).calls) == [("Read", {"file_path": "a.py"})]
 
 
 def test_freeform_tools_get_text_in_chat_too() -> None:
     offered = {"type": "custom", "custom": {"name": "apply_patch", "description": "freeform"}}
     body = {"messages": [{"role": "user", "content": "write a.txt: hi"}], "tools": [offered]}
-    request = OpenAI().read(body)
+    request = DIALECTS["chat"].new_speaker().read(body)
     played = RehearsalModel().play(request)
-    [call] = OpenAI().whole(played, request, "1")["choices"][0]["message"]["tool_calls"]
+    [call] = DIALECTS["chat"].new_speaker().whole(played, request, "1")["choices"][0]["message"]["tool_calls"]
     assert (call["type"], call["custom"]["name"]) == ("custom", "apply_patch")
     assert call["custom"]["input"].startswith("*** Begin Patch\n*** Add File: a.txt\n+hi")
-    streamed = b"".join(event.data for event in OpenAI().stream(played, request, "1"))
+    streamed = b"".join(event.data for event in DIALECTS["chat"].new_speaker().stream(played, request, "1"))
     assert b'"custom":{"name":"apply_patch"' in streamed
     result = {"role": "tool", "tool_call_id": call["id"], "content": "Done"}
     turn = [*body["messages"], {"role": "assistant", "content": None, "tool_calls": [call]}, result]  # type: ignore[misc]
-    assert "`apply_patch`" in answer_by_rule(OpenAI().read({**body, "messages": turn})).text
+    assert "`apply_patch`" in answer_by_rule(DIALECTS["chat"].new_speaker().read({**body, "messages": turn})).text
 
 
 @pytest.mark.parametrize("said", ["read a.py", "call nothing {}", "call read_file {broken}"])
@@ -182,7 +182,7 @@ def test_anything_else_says_that_there_is_no_ai_and_what_it_can_do(said: str) ->
     assert "No tools are on offer" in answer_by_rule(ask(said, ())).text
 
 
-def talk(said: str, *groups: list[tuple[str, dict[str, Any], str]]) -> RehearsalRequest:
+def talk(said: str, *groups: list[tuple[str, dict[str, Any], str]]) -> CheckedRequest:
     """A turn with groups of calls and their results."""
     messages: list[dict[str, Any]] = [{"role": "user", "content": said}]
     for number, group in enumerate(groups):
@@ -192,7 +192,7 @@ def talk(said: str, *groups: list[tuple[str, dict[str, Any], str]]) -> Rehearsal
         ]
         messages.append({"role": "assistant", "content": None, "tool_calls": calls})
         messages += [{"role": "tool", "tool_call_id": f"{number}.{at}", "content": g[2]} for at, g in enumerate(group)]
-    return OpenAI().read({"messages": messages, "tools": list(TOOLS)})
+    return DIALECTS["chat"].new_speaker().read({"messages": messages, "tools": list(TOOLS)})
 
 
 def test_results_are_described_with_tool_size_and_first_lines() -> None:
@@ -220,13 +220,13 @@ def test_errors_emptiness_and_cuts_are_seen(result: str, said: str) -> None:
 
 
 def test_a_result_marked_as_an_error_is_one_whatever_it_says() -> None:
-    calls = (RehearsedCall("read_file", "not json", "1"),)
+    calls = (WrittenCall("read_file", "not json", "1"),)
     turn = (
-        RehearsalMessage("user", "x"),
-        RehearsalMessage("assistant", "", calls),
-        RehearsalMessage("tool", "", call_id="1", is_error=True),
+        CheckedMessage("user", "x"),
+        CheckedMessage("assistant", "", calls),
+        CheckedMessage("tool", "", call_id="1", is_error=True),
     )
-    assert "`read_file` failed: it gave no reason" in answer_by_rule(RehearsalRequest(turn)).text
+    assert "`read_file` failed: it gave no reason" in answer_by_rule(CheckedRequest(turn)).text
 
 
 def test_then_waits_for_the_results_and_goes_on_even_where_earlier_groups_were_dropped() -> None:
@@ -241,8 +241,8 @@ def test_then_waits_for_the_results_and_goes_on_even_where_earlier_groups_were_d
 
 def test_explaining_describes_what_the_conversation_holds() -> None:
     before = talk("read a.py", [("read_file", {"path": "a.py"}, "one")])
-    later = RehearsalRequest(
-        (*before.messages, RehearsalMessage("assistant", "Done."), RehearsalMessage("user", "Explain what you saw")),
+    later = CheckedRequest(
+        (*before.messages, CheckedMessage("assistant", "Done."), CheckedMessage("user", "Explain what you saw")),
         TOOLS,
     )
     assert "`read_file` a.py gave 1 line, 3 characters" in answer_by_rule(later).text

@@ -9,9 +9,9 @@ import pytest
 
 from workbench.config.errors import WrongCall
 from workbench.models.reply_parts import Reported
-from workbench.rehearsal.answers import Pace, RehearsedAnswer, RehearsedCall
 from workbench.rehearsal.faults import FAULTS, Fault, UnknownFault, refusal
 from workbench.rehearsal.script import Script, ScriptStep
+from workbench.wire.answers import Pace, WrittenAnswer, WrittenCall
 
 TOML = """
 speed = 400
@@ -42,13 +42,13 @@ def test_a_toml_script_says_all_there_is_to_say(tmp_path: Path) -> None:
     script = Script.load(path)
     assert script.pace == Pace(speed=400)
     assert script.window == 32_000
-    calls = (RehearsedCall("read_file", '{"path": "ä.py"}'), RehearsedCall("x", "{broken", "c1"))
+    calls = (WrittenCall("read_file", '{"path": "ä.py"}'), WrittenCall("x", "{broken", "c1"))
     limited = ScriptStep(fault=Fault("status", 429, 7))
     assert script.steps == (
-        ScriptStep(RehearsedAnswer("Reading.", "I need the file.", calls), usage={"prompt": 100, "cached": 64}),
+        ScriptStep(WrittenAnswer("Reading.", "I need the file.", calls), usage={"prompt": 100, "cached": 64}),
         limited,
         limited,
-        ScriptStep(RehearsedAnswer("Slowly.", finish="length"), {"speed": 10, "delay": 0.5, "chunk": 3}),
+        ScriptStep(WrittenAnswer("Slowly.", finish="length"), {"speed": 10, "delay": 0.5, "chunk": 3}),
     )
     assert script.steps[0].report(Reported(1, 2)) == Reported(100, 2, 64)
 
@@ -57,8 +57,8 @@ def test_json_lines_say_the_same(tmp_path: Path) -> None:
     path = tmp_path / "play.jsonl"
     path.write_text('{"reply": "One."}\n\n{"fault": "cut", "reply": "Two."}\n', encoding="utf-8")
     assert Script.load(path).steps == (
-        ScriptStep(RehearsedAnswer("One.")),
-        ScriptStep(RehearsedAnswer("Two."), fault=Fault("cut")),
+        ScriptStep(WrittenAnswer("One.")),
+        ScriptStep(WrittenAnswer("Two."), fault=Fault("cut")),
     )
 
 

@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.models.tokens import counter
-from workbench.rehearsal.answers import RehearsedCall
-from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 from workbench.rehearsal.rules import answer_by_rule
 from workbench.rehearsal.summaries import HEAD, MOST, RECORD, is_summary_request, summarise
+from workbench.wire.answers import WrittenCall
+from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 
 PROMPT = "Summarise the conversation so far."
 DEEP = '{"a": ' + "[" * 1_500
 
 TALK = (
-    RehearsalMessage("user", "Fix the login test in tests/test_login.py"),
-    RehearsalMessage("assistant", "", (RehearsedCall("run_command", '{"command": "pytest -x"}', "1"),)),
-    RehearsalMessage("tool", "AssertionError: 401 != 200\nmore", call_id="1"),
-    RehearsalMessage("assistant", "We decided to use tokens instead of cookies. Shall I change auth.py too?"),
-    RehearsalMessage("user", "Never touch the database."),
+    CheckedMessage("user", "Fix the login test in tests/test_login.py"),
+    CheckedMessage("assistant", "", (WrittenCall("run_command", '{"command": "pytest -x"}', "1"),)),
+    CheckedMessage("tool", "AssertionError: 401 != 200\nmore", call_id="1"),
+    CheckedMessage("assistant", "We decided to use tokens instead of cookies. Shall I change auth.py too?"),
+    CheckedMessage("user", "Never touch the database."),
 )
 
 
@@ -37,26 +37,24 @@ TALK = (
     ],
 )
 def test_a_summary_is_asked_for_by_the_last_user_or_the_system_message(prompt: str) -> None:
-    assert is_summary_request(RehearsalRequest((*TALK, RehearsalMessage("user", prompt))))
-    assert is_summary_request(
-        RehearsalRequest((RehearsalMessage("system", prompt), RehearsalMessage("user", "user: hello")))
-    )
+    assert is_summary_request(CheckedRequest((*TALK, CheckedMessage("user", prompt))))
+    assert is_summary_request(CheckedRequest((CheckedMessage("system", prompt), CheckedMessage("user", "user: hello"))))
 
 
 @pytest.mark.parametrize("said", ["read a.py", "hello", "What does the summary line of the report say?", "list src"])
 def test_ordinary_requests_are_none(said: str) -> None:
     assert not is_summary_request(
-        RehearsalRequest((RehearsalMessage("system", "You are a helpful agent."), RehearsalMessage("user", said)))
+        CheckedRequest((CheckedMessage("system", "You are a helpful agent."), CheckedMessage("user", said)))
     )
 
 
 def test_results_of_tools_are_never_taken_for_the_prompt() -> None:
-    asked = (RehearsalMessage("user", PROMPT), TALK[1], TALK[2])
-    assert not is_summary_request(RehearsalRequest(asked))
+    asked = (CheckedMessage("user", PROMPT), TALK[1], TALK[2])
+    assert not is_summary_request(CheckedRequest(asked))
 
 
 def test_goals_decisions_files_commands_errors_and_questions_are_picked() -> None:
-    assert answer_by_rule(RehearsalRequest((*TALK, RehearsalMessage("user", PROMPT)))).text == "\n\n".join(
+    assert answer_by_rule(CheckedRequest((*TALK, CheckedMessage("user", PROMPT)))).text == "\n\n".join(
         [
             HEAD,
             "## Goals\n- Fix the login test in tests/test_login.py\n- Never touch the database.",
@@ -72,7 +70,7 @@ def test_goals_decisions_files_commands_errors_and_questions_are_picked() -> Non
 
 def test_a_transcript_inside_the_prompt_is_read_by_its_roles() -> None:
     prompt = f"{PROMPT}\n\nUser: Build docs/index.md\nAssistant: Failed with ValueError\n[tool] $ make docs\n"
-    found = summarise(RehearsalRequest((RehearsalMessage("user", prompt),)))
+    found = summarise(CheckedRequest((CheckedMessage("user", prompt),)))
     assert "## Goals\n- Build docs/index.md" in found
     assert "## Errors\n- Failed with ValueError" in found
     assert "## Commands\n- make docs" in found
@@ -80,13 +78,13 @@ def test_a_transcript_inside_the_prompt_is_read_by_its_roles() -> None:
 
 
 def test_an_earlier_summary_of_its_own_is_carried_on() -> None:
-    earlier = summarise(RehearsalRequest((*TALK, RehearsalMessage("user", PROMPT))))
+    earlier = summarise(CheckedRequest((*TALK, CheckedMessage("user", PROMPT))))
     again = summarise(
-        RehearsalRequest(
+        CheckedRequest(
             (
-                RehearsalMessage("user", earlier),
-                RehearsalMessage("user", "Now run it."),
-                RehearsalMessage("user", PROMPT),
+                CheckedMessage("user", earlier),
+                CheckedMessage("user", "Now run it."),
+                CheckedMessage("user", PROMPT),
             )
         )
     )
@@ -97,15 +95,15 @@ def test_an_earlier_summary_of_its_own_is_carried_on() -> None:
 
 def test_nothing_to_pick_is_said() -> None:
     assert "Nothing in it" in summarise(
-        RehearsalRequest((RehearsalMessage("assistant", "ok"), RehearsalMessage("user", PROMPT)))
+        CheckedRequest((CheckedMessage("assistant", "ok"), CheckedMessage("user", PROMPT)))
     )
 
 
 @given(st.lists(st.text(max_size=400), max_size=30), st.integers(5, 2000), st.booleans())
 def test_a_summary_is_never_longer_than_asked_for(lines: list[str], most: int, in_words: bool) -> None:
-    talk = [RehearsalMessage("user", f"Goal: {line}") for line in lines]
+    talk = [CheckedMessage("user", f"Goal: {line}") for line in lines]
     prompt = f"{PROMPT} Use at most {most} tokens." if in_words else PROMPT
-    request = RehearsalRequest((*talk, RehearsalMessage("user", prompt)), max_tokens=None if in_words else most)
+    request = CheckedRequest((*talk, CheckedMessage("user", prompt)), max_tokens=None if in_words else most)
     assert counter("o200k_base").count(summarise(request)).tokens <= min(most, MOST)
 
 
@@ -115,7 +113,7 @@ def test_what_a_tool_printed_in_a_record_is_nobodys_goal_and_long_output_is_read
     )
     record = f"[a user]\nMend the parser\n\n[b result read]\n{printed}\n\n[c assistant]\nDone with src/parse.py"
     prompt = f"Summarise the conversation in the record below.\n\n<record>\n{record}\n</record>\n\nAt most 900."
-    found = summarise(RehearsalRequest((RehearsalMessage("user", prompt),)))
+    found = summarise(CheckedRequest((CheckedMessage("user", prompt),)))
     assert found.split("\n\n")[1:] == [
         "## Goals\n- Mend the parser",
         "## Files\n- src/parse.py",
@@ -126,7 +124,7 @@ def test_what_a_tool_printed_in_a_record_is_nobodys_goal_and_long_output_is_read
 def test_headings_of_an_earlier_summary_are_understood_and_no_line_is_a_heading() -> None:
     earlier = "## Goals and preferences\n- It must stay on 3.11.\n\n## Facts and numbers\n- 18 of 130 fail.\n* twice\n"
     prompt = f"{PROMPT}\n<earlier_summary>\n{earlier}# Odd ones\n- - why?\n</earlier_summary>"
-    text = summarise(RehearsalRequest((RehearsalMessage("user", prompt),)))
+    text = summarise(CheckedRequest((CheckedMessage("user", prompt),)))
     lines = text.split("\n")
     assert not [line for line in lines if line.startswith(("- #", "- -", "- *"))]
     assert lines[lines.index("## Goals") + 1] == "- It must stay on 3.11."
@@ -135,16 +133,16 @@ def test_headings_of_an_earlier_summary_are_understood_and_no_line_is_a_heading(
 
 
 def test_arguments_that_are_nested_without_end_are_passed_over() -> None:
-    call = RehearsalMessage("assistant", "", (RehearsedCall("run", DEEP, "1"),))
-    assert summarise(RehearsalRequest((*TALK, call, RehearsalMessage("user", PROMPT)))).startswith(HEAD)
+    call = CheckedMessage("assistant", "", (WrittenCall("run", DEEP, "1"),))
+    assert summarise(CheckedRequest((*TALK, call, CheckedMessage("user", PROMPT)))).startswith(HEAD)
 
 
 def test_a_summary_has_the_frame_that_a_client_looks_for_and_nothing_of_its_reminders() -> None:
     reminder = "<system-reminder>\nAlways read x.py\nsystem: y\n</system-reminder>"
-    talk = (RehearsalMessage("user", texts=(reminder, "Fix it.")), RehearsalMessage("assistant", "Ok."))
+    talk = (CheckedMessage("user", texts=(reminder, "Fix it.")), CheckedMessage("assistant", "Ok."))
     for frame in ("summary", "state_snapshot"):
         prompt = f"Create a detailed summary of the conversation, in a <{frame}> block."
-        found = summarise(RehearsalRequest((*talk, RehearsalMessage("user", prompt))))
+        found = summarise(CheckedRequest((*talk, CheckedMessage("user", prompt))))
         assert found.startswith(f"<{frame}>\nSummary by")
         assert found.endswith(f"\n</{frame}>")
         assert "## Goals\n- Fix it." in found
@@ -154,7 +152,7 @@ def test_a_summary_has_the_frame_that_a_client_looks_for_and_nothing_of_its_remi
 def test_of_a_very_long_record_the_two_ends_are_read() -> None:
     entries = [f"[e{at:05d} user]\nLook at part {at}." for at in range(10_000)]
     prompt = f"{PROMPT}\n<conversation>\n" + "\n".join(entries) + "\n[e99999 call run]\n" + '{"command": "make last"}\n'
-    found = summarise(RehearsalRequest((RehearsalMessage("user", prompt + "</conversation>"),)))
+    found = summarise(CheckedRequest((CheckedMessage("user", prompt + "</conversation>"),)))
     assert "- Look at part 0." in found
     assert "- make last" in found
     assert len(prompt) > 2 * RECORD

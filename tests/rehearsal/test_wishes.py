@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.rehearsal.answers import RehearsedCall
-from workbench.rehearsal.openai_dialect import OpenAI
-from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest, from_wire
 from workbench.rehearsal.rules import answer_by_rule
 from workbench.rehearsal.side_requests import instance
 from workbench.rehearsal.summaries import HEAD
+from workbench.wire.answers import WrittenCall
+from workbench.wire.checked_requests import CheckedMessage, CheckedRequest, request_of
+from workbench.wire.dialects import DIALECTS, read_request
 
 TOOL = {"type": "function", "function": {"name": "read_file", "parameters": {"properties": {"path": {}}}}}
 REMINDERS = (
@@ -35,17 +35,17 @@ REMINDERS = (
 WISH = "read a.py"
 
 
-def paths(request: RehearsalRequest) -> list[str]:
+def paths(request: CheckedRequest) -> list[str]:
     return [json.loads(call.arguments)["path"] for call in answer_by_rule(request).calls]
 
 
-def chat(*parts: Any) -> RehearsalRequest:
+def chat(*parts: Any) -> CheckedRequest:
     """A request whose messages are of several text parts."""
     messages = [
         {"role": "user", "content": [{"type": "text", "text": each} for each in texts] if texts else "x"}
         for texts in parts
     ]
-    return OpenAI().read({"messages": messages, "tools": [TOOL]})
+    return DIALECTS["chat"].new_speaker().read({"messages": messages, "tools": [TOOL]})
 
 
 @pytest.mark.parametrize("reminder", REMINDERS)
@@ -65,7 +65,7 @@ def test_no_reminders_ever_hide_the_wish(joined: list[str], beside: list[str]) -
 def test_tags_that_are_the_user_s_own_stay() -> None:
     said = 'write a.html: "<b>bold</b> <my-element>x</my-element>"'
     tool = {"type": "function", "function": {"name": "write_file", "parameters": {}}}
-    [call] = answer_by_rule(RehearsalRequest((RehearsalMessage("user", said),), (tool,))).calls
+    [call] = answer_by_rule(CheckedRequest((CheckedMessage("user", said),), (tool,))).calls
     assert json.loads(call.arguments)["content"] == "<b>bold</b> <my-element>x</my-element>"
 
 
@@ -99,43 +99,43 @@ def test_results_are_seen_behind_reminders() -> None:
             {"role": "system", "content": "Be terse."},
         ],
     }
-    assert paths(from_wire("anthropic", body)) == ["b.py"]
+    assert paths(request_of(read_request("anthropic", body), body)) == ["b.py"]
     meanwhile = "The user sent a new message while you were working:\n{}\n\nThis is how it surfaces; read on."
     body["messages"][2]["content"][1]["text"] = meanwhile.format("and hurry up")
-    assert paths(from_wire("anthropic", body)) == ["b.py"]
+    assert paths(request_of(read_request("anthropic", body), body)) == ["b.py"]
     body["messages"][2]["content"][1]["text"] = meanwhile.format("read c.py")
-    assert paths(from_wire("anthropic", body)) == ["c.py"]
+    assert paths(request_of(read_request("anthropic", body), body)) == ["c.py"]
 
 
 def test_calls_that_a_client_writes_in_its_own_way_are_recognised() -> None:
-    asked = RehearsalMessage("user", "read a.py, then read b.py")
-    done = RehearsedCall("read_file", '{"why": "so", "path": "a.py"}', "1")
-    made = (asked, RehearsalMessage("assistant", "", (done,)), RehearsalMessage("tool", "one", call_id="1"))
+    asked = CheckedMessage("user", "read a.py, then read b.py")
+    done = WrittenCall("read_file", '{"why": "so", "path": "a.py"}', "1")
+    made = (asked, CheckedMessage("assistant", "", (done,)), CheckedMessage("tool", "one", call_id="1"))
     tool = {**TOOL, "function": {**TOOL["function"], "name": "functions.read_file"}}  # type: ignore[dict-item]
-    assert paths(RehearsalRequest(made, (tool,))) == ["b.py"]
+    assert paths(CheckedRequest(made, (tool,))) == ["b.py"]
 
 
 def test_a_summary_of_the_turn_stands_for_what_it_names() -> None:
     """A client that compacts in the middle of a turn keeps what the user said, and puts the summary behind it."""
     tool = {"type": "function", "function": {"name": "bash", "parameters": {}}}
 
-    def run(request: RehearsalRequest) -> list[str]:
+    def run(request: CheckedRequest) -> list[str]:
         return [json.loads(call.arguments)["command"] for call in answer_by_rule(request).calls]
 
-    def did(command: str) -> tuple[RehearsalMessage, RehearsalMessage]:
-        call = RehearsedCall("bash", json.dumps({"command": command}), command)
-        return RehearsalMessage("assistant", "", (call,)), RehearsalMessage("tool", "done", call_id=command)
+    def did(command: str) -> tuple[CheckedMessage, CheckedMessage]:
+        call = WrittenCall("bash", json.dumps({"command": command}), command)
+        return CheckedMessage("assistant", "", (call,)), CheckedMessage("tool", "done", call_id=command)
 
-    wish = RehearsalMessage("user", "run a.sh, then run b.sh, then run c.sh")
-    prompt = RehearsalMessage("user", "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary.")
-    agent = RehearsalMessage("developer", "You are an agent. Give each pull request a title." + " Be terse." * 1000)
-    summary = answer_by_rule(RehearsalRequest((agent, wish, *did("a.sh"), prompt))).text
+    wish = CheckedMessage("user", "run a.sh, then run b.sh, then run c.sh")
+    prompt = CheckedMessage("user", "You are performing a CONTEXT CHECKPOINT COMPACTION. Create a handoff summary.")
+    agent = CheckedMessage("developer", "You are an agent. Give each pull request a title." + " Be terse." * 1000)
+    summary = answer_by_rule(CheckedRequest((agent, wish, *did("a.sh"), prompt))).text
     assert "## Commands\n- a.sh" in summary, "no title, though no tools are on offer and the agent speaks of titles"
-    given = (wish, RehearsalMessage("user", f"Another model began. Here is its summary:\n{summary}"))
-    assert run(RehearsalRequest(given, (tool,))) == ["b.sh"]
-    assert run(RehearsalRequest((*given, *did("b.sh")), (tool,))) == ["c.sh"]
-    nothing = (wish, RehearsalMessage("user", HEAD))
-    assert not run(RehearsalRequest(nothing, (tool,))), "it does not begin again, and again"
+    given = (wish, CheckedMessage("user", f"Another model began. Here is its summary:\n{summary}"))
+    assert run(CheckedRequest(given, (tool,))) == ["b.sh"]
+    assert run(CheckedRequest((*given, *did("b.sh")), (tool,))) == ["c.sh"]
+    nothing = (wish, CheckedMessage("user", HEAD))
+    assert not run(CheckedRequest(nothing, (tool,))), "it does not begin again, and again"
 
 
 # On the side
@@ -150,23 +150,23 @@ def test_a_summary_of_the_turn_stands_for_what_it_names() -> None:
     ],
 )
 def test_a_title_is_short_and_no_call(system: str, said: str, title: str) -> None:
-    messages = (RehearsalMessage("system", system), RehearsalMessage("user", said))
-    answer = answer_by_rule(RehearsalRequest(messages))
+    messages = (CheckedMessage("system", system), CheckedMessage("user", said))
+    answer = answer_by_rule(CheckedRequest(messages))
     assert (answer.text, answer.calls) == (title, ())
     shape = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
-    assert json.loads(answer_by_rule(RehearsalRequest(messages, schema=shape)).text) == {"title": title}
+    assert json.loads(answer_by_rule(CheckedRequest(messages, schema=shape)).text) == {"title": title}
 
 
 def test_a_title_is_made_though_there_are_tools_where_the_answer_is_to_have_nothing_else() -> None:
     said = "Generate a concise task title. Do not answer the request.\n\nUser prompt:\nread a.py then run ls"
     shape = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
-    request = RehearsalRequest((RehearsalMessage("user", said),), (TOOL,), schema=shape)
+    request = CheckedRequest((CheckedMessage("user", said),), (TOOL,), schema=shape)
     assert answer_by_rule(request).text == '{"title": "Read a.py then run ls"}'
 
 
 def test_the_prompt_of_an_agent_may_speak_of_titles_and_summaries() -> None:
-    system = RehearsalMessage("system", "Write a title for each commit. You summarise the conversation when asked.")
-    assert paths(RehearsalRequest((system, RehearsalMessage("user", WISH)), (TOOL,))) == ["a.py"]
+    system = CheckedMessage("system", "Write a title for each commit. You summarise the conversation when asked.")
+    assert paths(CheckedRequest((system, CheckedMessage("user", WISH)), (TOOL,))) == ["a.py"]
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from workbench.config.errors import Refused
 from workbench.context.load import PRESETS
 from workbench.rehearsal.faults import Fault
 from workbench.rehearsal.rehearsal_model import PlayedAnswer, RehearsalModel
-from workbench.rehearsal.request import RehearsalRequest
 from workbench.rehearsal.summaries import is_summary_request
 from workbench.session.opening import new_session
 from workbench.sources.options import Options
 from workbench.sources.services import Services
+from workbench.wire.checked_requests import CheckedRequest
 
 WINDOW = 16_000
 FILES = 6
@@ -33,7 +33,7 @@ class Wire:
         self.bodies: list[dict[str, Any]] = []
         play = RehearsalModel.play
 
-        def noting(model: RehearsalModel, request: RehearsalRequest, fault: Fault | None = None) -> PlayedAnswer:
+        def noting(model: RehearsalModel, request: CheckedRequest, fault: Fault | None = None) -> PlayedAnswer:
             if not is_summary_request(request):
                 self.bodies.append(json.loads(json.dumps(request.body)))
             return play(model, request, fault)

@@ -14,29 +14,32 @@ from yarl import URL
 from support.bodies import Call, Reply, Said, written
 from support.provider import Answer, Provider, Step
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
-from workbench.log.events import Dialect, Request, ToolResult
-from workbench.proxy.replay_targets import PROVIDERS, headers_again, path_of
-from workbench.proxy.routes import HOMES, VARIABLES, Upstreams, route_of
+from workbench.log.events import DialectName, Request, ToolResult
+from workbench.proxy.replay_targets import headers_again
+from workbench.proxy.routes import Upstreams, route_of
 from workbench.proxy.sessions import CameBack, ProxySessions, SentRequest
 from workbench.sources.options import Options
 from workbench.sources.replay_answers import ReplayAnswer, difference, marked_lines
 from workbench.sources.replaying import ReplayJob, ReplayWish, prepare, replay
 from workbench.sources.services import Services
+from workbench.wire.dialects import DIALECTS
 from workbench.wire.rewriting import Rewrite, items_in, rewritten
 
-PATHS: dict[Dialect, str] = {
+PATHS: dict[DialectName, str] = {
     "chat": "/v1/chat/completions",
     "responses": "/v1/responses",
     "anthropic": "/v1/messages",
     "gemini": "/v1beta/models/gemini-2.5-pro:generateContent",
+    "ollama": "/api/chat",
 }
-MODELS: dict[Dialect, str] = {
+MODELS: dict[DialectName, str] = {
     "chat": "gpt-4o",
     "responses": "gpt-4o",
     "anthropic": "claude-sonnet-4-5",
     "gemini": "gemini-2.5-pro",
+    "ollama": "qwen3:8b",
 }
-KEYS: dict[Dialect, tuple[str, str, str]] = {
+KEYS: dict[DialectName, tuple[str, str, str]] = {
     "chat": ("OPENAI_API_KEY", "authorization", "Bearer s3cret"),
     "responses": ("OPENAI_API_KEY", "authorization", "Bearer s3cret"),
     "anthropic": ("ANTHROPIC_API_KEY", "x-api-key", "s3cret"),
@@ -50,7 +53,7 @@ TALK = (
 )
 
 
-def answer(dialect: Dialect, text: str) -> dict[str, Any]:
+def answer(dialect: DialectName, text: str) -> dict[str, Any]:
     """What a provider answers, with its report."""
     model = MODELS[dialect]
     match dialect:
@@ -69,14 +72,17 @@ def answer(dialect: Dialect, text: str) -> dict[str, Any]:
             used = {"promptTokenCount": 1_000, "candidatesTokenCount": 10}
             parts = {"content": {"role": "model", "parts": [{"text": text}]}}
             return {"modelVersion": model, "candidates": [parts], "usageMetadata": used}
+        case "ollama":
+            used = {"prompt_eval_count": 1_000, "eval_count": 10}
+            return {"model": model, "message": {"role": "assistant", "content": text}, "done": True, **used}
 
 
-def asked(dialect: Dialect) -> dict[str, Any]:
+def asked(dialect: DialectName) -> dict[str, Any]:
     body = written(dialect, TALK)
     return body if dialect == "gemini" else {**body, "model": MODELS[dialect], "stream": True}
 
 
-def record(services: Services, dialect: Dialect, body: dict[str, Any] | None = None) -> str:
+def record(services: Services, dialect: DialectName, body: dict[str, Any] | None = None) -> str:
     """A session of the proxy with one request, which was answered."""
     sessions = ProxySessions(lambda: services.store)
     route = route_of(PATHS[dialect], {})
@@ -101,9 +107,9 @@ def json_answer(body: dict[str, Any], status: int = 200) -> Answer:
     return Answer(status=status, body=json.dumps(body).encode(), content_type="application/json")
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
+@pytest.mark.parametrize("dialect", KEYS)
 async def test_a_request_is_sent_as_it_was_with_the_providers_key(
-    dialect: Dialect, services: Services, monkeypatch: pytest.MonkeyPatch
+    dialect: DialectName, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     variable, header, value = KEYS[dialect]
     monkeypatch.setenv(variable, "s3cret")
@@ -129,8 +135,8 @@ async def test_a_request_is_sent_as_it_was_with_the_providers_key(
         assert each.likeness(job.recorded) == 0.5
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
-def test_an_event_and_its_path_are_left_out_with_their_call(dialect: Dialect, services: Services) -> None:
+@pytest.mark.parametrize("dialect", get_args(DialectName))
+def test_an_event_and_its_path_are_left_out_with_their_call(dialect: DialectName, services: Services) -> None:
     session = record(services, dialect)
     events = services.source(session).events
     [seq] = [event.seq for event in events if isinstance(event.body, ToolResult)]
@@ -149,9 +155,9 @@ def test_an_event_and_its_path_are_left_out_with_their_call(dialect: Dialect, se
     assert text.startswith("[result masked — ~1000 tokens removed]")
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
+@pytest.mark.parametrize("dialect", get_args(DialectName))
 async def test_another_policy_and_another_model(
-    dialect: Dialect, services: Services, monkeypatch: pytest.MonkeyPatch
+    dialect: DialectName, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = record(services, dialect)
     async with Provider(json_answer(answer(dialect, "x"))) as provider:
@@ -265,9 +271,9 @@ def test_a_request_that_is_only_inferred_is_refused_and_why(services: Services, 
 # Where keys go, and what a log from elsewhere may say
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
+@pytest.mark.parametrize("dialect", KEYS)
 async def test_a_key_does_not_go_to_another_server_unless_the_user_says_so(
-    dialect: Dialect, services: Services, monkeypatch: pytest.MonkeyPatch
+    dialect: DialectName, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     variable, header, _ = KEYS[dialect]
     monkeypatch.setenv(variable, "s3cret")
@@ -284,24 +290,24 @@ async def test_a_key_does_not_go_to_another_server_unless_the_user_says_so(
     assert f"at {address}, with your key {variable}," in allowed.question
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
+@pytest.mark.parametrize("dialect", KEYS)
 async def test_a_key_goes_to_the_provider_and_to_where_the_users_variables_lead(
-    dialect: Dialect, services: Services, monkeypatch: pytest.MonkeyPatch
+    dialect: DialectName, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     variable, header, value = KEYS[dialect]
     monkeypatch.setenv(variable, "s3cret")
-    provider_name = PROVIDERS[dialect]
-    for name in VARIABLES[provider_name]:
+    asked = DIALECTS[dialect].provider
+    for name in asked.variables:
         monkeypatch.delenv(name, raising=False)
     session = record(services, dialect)
-    home = str(URL(HOMES[provider_name]).origin())
-    for to in ("", HOMES[provider_name], f"{home}:443/x"):
+    home = str(URL(asked.address).origin())
+    for to in ("", asked.address, f"{home}:443/x"):
         job = ready(services, session, ReplayWish(to=to))
         assert (job.sends_key, f"at {home}, with your key {variable}," in job.question) == (True, True)
     for to in (home.replace("https:", "http:"), f"{home}.example", f"{home}@evil.example", f"{home}:8443"):
         assert not ready(services, session, ReplayWish(to=to)).sends_key
     async with Provider(json_answer(answer(dialect, "x"))) as provider:
-        monkeypatch.setenv(VARIABLES[provider_name][0], provider.url.removesuffix("/v1"))
+        monkeypatch.setenv(asked.variables[0], provider.url.removesuffix("/v1"))
         await answers(services, ready(services, session, ReplayWish()))
     assert [request.headers[header] for request in provider.requests] == [value]
 
@@ -352,7 +358,7 @@ def test_the_model_in_the_question_is_the_one_that_is_asked(services: Services) 
 
 @given(st.text())
 def test_a_models_name_is_one_step_of_the_path(name: str) -> None:
-    url = Upstreams("https://h.example").address("gemini", path_of("gemini", name))
+    url = Upstreams("https://h.example").address("gemini", DIALECTS["gemini"].path_for(name))
     assert url.raw_path.count("/") == 3
     assert (url.host, url.raw_query_string, url.raw_fragment) == ("h.example", "", "")
     assert url.raw_path.startswith("/v1beta/models/")

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def content(texts: tuple[str, ...], listed: bool, kind: str = "text") -> Any:
     return [{"type": kind, "text": text} for text in texts]
 
 
-def written(dialect: Dialect, talk: Talk) -> dict[str, Any]:
+def written(dialect: DialectName, talk: Talk) -> dict[str, Any]:
     """The request of a talk."""
     messages: list[Any] = []
     for step in talk:
@@ -104,18 +104,24 @@ def written(dialect: Dialect, talk: Talk) -> dict[str, Any]:
         case "gemini":
             system = {"parts": [{"text": "be brief"}]}
             return {"contents": messages, "tools": [{"functionDeclarations": [function]}], "systemInstruction": system}
+        case "ollama":
+            tools = [{"type": "function", "function": function}]
+            messages = [{"role": "system", "content": "be brief"}, *messages]
+            return {"model": "m", "tools": tools, "options": {"num_ctx": 8192}, "messages": messages}
 
 
-def _said(dialect: Dialect, said: Said) -> list[Any]:
+def _said(dialect: DialectName, said: Said) -> list[Any]:
     if not said.texts:
         return []
     if dialect == "gemini":
         return [{"role": "user", "parts": [{"text": text} for text in said.texts]}]
+    if dialect == "ollama":
+        return [{"role": "user", "content": text} for text in said.texts]
     kind = "input_text" if dialect == "responses" else "text"
     return [{"role": "user", "content": content(said.texts, said.listed, kind)}]
 
 
-def _reply(dialect: Dialect, reply: Reply) -> list[Any]:
+def _reply(dialect: DialectName, reply: Reply) -> list[Any]:
     texts = (reply.text,) if reply.text else ()
     match dialect:
         case "chat":
@@ -162,3 +168,9 @@ def _reply(dialect: Dialect, reply: Reply) -> list[Any]:
                 {"functionResponse": {"name": each.tool, "response": {"output": each.result}}} for each in reply.calls
             ]
             return [{"role": "model", "parts": parts}, *([{"role": "user", "parts": given}] if given else [])]
+        case "ollama":
+            message = {"role": "assistant", "content": reply.text}
+            message |= {"thinking": reply.thinking} if reply.thinking else {}
+            calls = [{"function": {"name": each.tool, "arguments": {}}} for each in reply.calls]
+            results = [{"role": "tool", "tool_name": each.tool, "content": each.result} for each in reply.calls]
+            return [{**message, **({"tool_calls": calls} if calls else {})}, *results]

@@ -12,10 +12,10 @@ from workbench.log.events import Compaction, Failure, UserMessage
 from workbench.log.session import Session
 from workbench.models.endpoints import Endpoint
 from workbench.models.gateway import Gateway
-from workbench.rehearsal.openai_dialect import OpenAI
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 from workbench.rehearsal.usage import request_tokens
+from workbench.wire.dialects import DIALECTS
 
 FILES = {"small.txt": 20, "medium.txt": 100, "large.txt": 1_200}
 """Files of a project and how many lines each has; a line is about seven tokens."""
@@ -88,7 +88,7 @@ async def hold_chat(
         await gateway.close()
     for received in server.requests:
         outcome.invalid += problems(received.body["messages"])
-        outcome.largest = max(outcome.largest, request_tokens(OpenAI().read(received.body)))
+        outcome.largest = max(outcome.largest, request_tokens(DIALECTS["chat"].new_speaker().read(received.body)))
     outcome.requests = len(server.requests)
     logged = [event.body.content for event in session.events() if isinstance(event.body, UserMessage)]
     assert logged == asked

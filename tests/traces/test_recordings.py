@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from support.recordings import recorded
-from workbench.log.events import Dialect, Usage
+from workbench.log.events import DialectName, Usage
 from workbench.traces.formats import conversations
-from workbench.wire.dialects import read_answer
-from workbench.wire.streams import from_stream
+from workbench.wire.dialects import from_stream, read_answer
 
-PATHS: dict[str, Dialect] = {
+PATHS: dict[str, DialectName] = {
     "/v1/messages": "anthropic",
     "/v1/messages?beta=true": "anthropic",
     "/v1/responses": "responses",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from workbench.log.events import (
     AssistantMessage,
     Body,
-    Dialect,
+    DialectName,
     Reasoning,
     Request,
     RequestPart,
@@ -26,7 +26,7 @@ from workbench.log.events import (
 from workbench.sources.source import number_events
 from workbench.traces.building import Recording
 from workbench.traces.formats import conversations
-from workbench.wire.dialects import join
+from workbench.wire.parts import join
 from workbench.wire.requests import RequestBodies
 
 LS = {"type": "function", "function": {"name": "ls", "parameters": {"type": "object", "properties": {}}}}
@@ -179,7 +179,7 @@ def test_a_changed_prompt_fills_the_slot_anew_and_a_tool_that_is_gone_is_cleared
     assert requests(bodies) == [SECOND, later]
 
 
-STREAMS: dict[Dialect, tuple[dict[str, Any], list[Any]]] = {
+STREAMS: dict[DialectName, tuple[dict[str, Any], list[Any]]] = {
     "chat": (
         FIRST,
         [
@@ -224,13 +224,23 @@ STREAMS: dict[Dialect, tuple[dict[str, Any], list[Any]]] = {
             },
         ],
     ),
+    "ollama": (
+        {"model": "qwen3:8b", "messages": [ASKED], "options": {"num_ctx": 8192}},
+        [
+            {"model": "m", "message": {"role": "assistant", "content": "do"}, "done": False},
+            {"model": "m", "message": {"role": "assistant", "content": "ne"}, "done": False},
+            {"model": "m", "message": {"content": ""}, "done": True, "prompt_eval_count": 40, "eval_count": 5},
+        ],
+    ),
 }
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
-def test_an_answer_that_was_streamed_is_put_together(dialect: Dialect) -> None:
+@pytest.mark.parametrize("dialect", get_args(DialectName))
+def test_an_answer_that_was_streamed_is_put_together(dialect: DialectName) -> None:
     body, events = STREAMS[dialect]
     stream = "\n\n".join(f"data: {json.dumps(event)}" for event in events) + "\n\ndata: [DONE]\n\n"
+    if dialect == "ollama":
+        stream = "\n".join(map(json.dumps, events)) + "\n"
     [bodies] = read({"n": 1, "method": "POST", "path": "/v1/x", "req": body, "resp": stream})
     *_, answer, usage = bodies
     assert isinstance(answer, AssistantMessage)

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from workbench.context.control import NO_DECISION, apply_override
 from workbench.log.events import Compaction, Event, ToolResult, UserMessage
 from workbench.wire.context_edits import ProviderClearing, ProviderEdits, applied_edits
-from workbench.wire.dialects import read_answer, read_request
+from workbench.wire.dialects import from_stream, read_answer, read_request
 from workbench.wire.responses import SEALED
-from workbench.wire.streams import from_stream
 
 
 @given(st.lists(st.tuples(st.sampled_from(["result", "request"]), st.integers(0, 6)), max_size=30))

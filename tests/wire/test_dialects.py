@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from workbench.log.events import (
     AssistantMessage,
     Body,
-    Dialect,
+    DialectName,
     Reasoning,
     SlotContent,
     SystemMessage,
@@ -22,7 +22,8 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.wire.dialects import join, read_answer, read_request, split
+from workbench.wire.dialects import read_answer, read_request
+from workbench.wire.parts import join, split
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 FUNCTION = {"name": "ls", "description": "lists", "parameters": SCHEMA}
@@ -94,11 +95,28 @@ GEMINI = {
         {"role": "user", "parts": [{"functionResponse": {"name": "ls", "response": {"output": "a.py"}}}]},
     ],
 }
-BODIES: dict[Dialect, dict[str, Any]] = {
+OLLAMA = {
+    "model": "qwen3:8b",
+    "options": {"num_ctx": 8192},
+    "tools": [TOOL],
+    "messages": [
+        {"role": "system", "content": "be brief"},
+        {"role": "user", "content": "look"},
+        {
+            "role": "assistant",
+            "content": "",
+            "thinking": "hm",
+            "tool_calls": [{"function": {"name": "ls", "arguments": {"path": "."}}}],
+        },
+        {"role": "tool", "tool_name": "ls", "content": "a.py"},
+    ],
+}
+BODIES: dict[DialectName, dict[str, Any]] = {
     "chat": CHAT,
     "anthropic": ANTHROPIC,
     "responses": RESPONSES,
     "gemini": GEMINI,
+    "ollama": OLLAMA,
 }
 
 
@@ -122,8 +140,8 @@ def without_ids(bodies: list[Body]) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
-def test_the_same_request_says_the_same_in_every_dialect(dialect: Dialect) -> None:
+@pytest.mark.parametrize("dialect", get_args(DialectName))
+def test_the_same_request_says_the_same_in_every_dialect(dialect: DialectName) -> None:
     bodies = read_request(dialect, BODIES[dialect])
     assert without_ids(bodies) == [
         ("system", "be brief"),
@@ -139,7 +157,7 @@ def test_the_same_request_says_the_same_in_every_dialect(dialect: Dialect) -> No
     assert (result.call_id, thought.reply) == (call.call_id, call.reply)
 
 
-ANSWERS: dict[Dialect, tuple[dict[str, Any], Usage]] = {
+ANSWERS: dict[DialectName, tuple[dict[str, Any], Usage]] = {
     "chat": (
         {
             "model": "gpt-4o-1",
@@ -197,11 +215,22 @@ ANSWERS: dict[Dialect, tuple[dict[str, Any], Usage]] = {
         },
         Usage("gemini-3", 0, 90, cached=50, completion=7, reasoning=3),
     ),
+    "ollama": (
+        {
+            "model": "qwen3:8b",
+            "message": {"role": "assistant", "content": "two"},
+            "done": True,
+            "done_reason": "length",
+            "prompt_eval_count": 90,
+            "eval_count": 7,
+        },
+        Usage("qwen3:8b", 0, 90, completion=7),
+    ),
 }
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
-def test_an_answer_has_its_text_its_end_and_its_report_with_the_cache_in_the_prompt(dialect: Dialect) -> None:
+@pytest.mark.parametrize("dialect", get_args(DialectName))
+def test_an_answer_has_its_text_its_end_and_its_report_with_the_cache_in_the_prompt(dialect: DialectName) -> None:
     body, used = ANSWERS[dialect]
     [said], reported = read_answer(dialect, body)
     assert isinstance(said, AssistantMessage)
@@ -250,8 +279,8 @@ def test_marks_for_the_cache_are_taken_out_and_told_by_their_place() -> None:
     assert split("anthropic", later).messages[:3] == parts.messages
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
-def test_the_parts_of_a_body_are_that_body_again(dialect: Dialect) -> None:
+@pytest.mark.parametrize("dialect", get_args(DialectName))
+def test_the_parts_of_a_body_are_that_body_again(dialect: DialectName) -> None:
     body = BODIES[dialect]
     assert join(dialect, *split(dialect, body)) == body
 
@@ -278,10 +307,10 @@ places = st.sampled_from(
 
 
 @given(
-    dialect=st.sampled_from(get_args(Dialect)),
+    dialect=st.sampled_from(get_args(DialectName)),
     body=st.dictionaries(places, values | st.lists(messages | values) | st.lists(blocks)),
 )
-def test_no_body_is_lost_or_changed_in_its_parts(dialect: Dialect, body: dict[str, Any]) -> None:
+def test_no_body_is_lost_or_changed_in_its_parts(dialect: DialectName, body: dict[str, Any]) -> None:
     before = json.dumps(body)
     joined = join(dialect, *split(dialect, body))
     assert joined == body

@@ -14,12 +14,21 @@ from hypothesis import strategies as st
 
 from support.bodies import Call, Reply, Said, Talk, talks, written
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
-from workbench.log.events import AssistantMessage, Body, Dialect, Reasoning, ToolCall, ToolResult, UserMessage, text_of
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    DialectName,
+    Reasoning,
+    ToolCall,
+    ToolResult,
+    UserMessage,
+    text_of,
+)
 from workbench.wire.dialects import read_request
 from workbench.wire.rewriting import BodyItem, Rewrite, items_in, rewritten
 
 MARK = {"type": "ephemeral"}
-dialects = st.sampled_from(get_args(Dialect))
+dialects = st.sampled_from(get_args(DialectName))
 
 
 def texts_in(talk: Talk) -> list[str]:
@@ -51,7 +60,7 @@ def path_of(items: list[BodyItem], text: str) -> str:
     return next(item.path for item in items if item.text == text)
 
 
-def calls_and_results(dialect: Dialect, body: dict[str, Any]) -> tuple[list[str], list[str]]:
+def calls_and_results(dialect: DialectName, body: dict[str, Any]) -> tuple[list[str], list[str]]:
     """The ids of calls and of results, as a request is read."""
     read = read_request(dialect, body)
     calls = [each.call_id for each in read if isinstance(each, ToolCall)]
@@ -59,14 +68,14 @@ def calls_and_results(dialect: Dialect, body: dict[str, Any]) -> tuple[list[str]
 
 
 @given(dialect=dialects, talk=talks())
-def test_nothing_asked_for_changes_nothing(dialect: Dialect, talk: Talk) -> None:
+def test_nothing_asked_for_changes_nothing(dialect: DialectName, talk: Talk) -> None:
     body = written(dialect, talk)
     assert json.dumps(rewritten(dialect, body, Rewrite())) == json.dumps(body)
 
 
 @given(dialect=dialects, talk=talks(), data=st.data())
 def test_what_is_left_out_was_never_there_and_calls_leave_with_their_results(
-    dialect: Dialect, talk: Talk, data: st.DataObject
+    dialect: DialectName, talk: Talk, data: st.DataObject
 ) -> None:
     gone = data.draw(st.sets(st.sampled_from(texts_in(talk))))
     body = written(dialect, talk)
@@ -85,7 +94,7 @@ def test_what_is_left_out_was_never_there_and_calls_leave_with_their_results(
 
 @given(dialect=dialects, talk=talks(), data=st.data())
 def test_a_masked_or_edited_text_is_the_only_one_that_changes(
-    dialect: Dialect, talk: Talk, data: st.DataObject
+    dialect: DialectName, talk: Talk, data: st.DataObject
 ) -> None:
     changed = data.draw(st.sets(st.sampled_from(texts_in(talk)), min_size=1))
     body = written(dialect, talk)
@@ -102,7 +111,7 @@ def test_a_masked_or_edited_text_is_the_only_one_that_changes(
 
 
 @given(dialect=dialects, talk=talks(), data=st.data())
-def test_whatever_is_named_is_left_out_whole_or_refused(dialect: Dialect, talk: Talk, data: st.DataObject) -> None:
+def test_whatever_is_named_is_left_out_whole_or_refused(dialect: DialectName, talk: Talk, data: st.DataObject) -> None:
     body = written(dialect, talk)
     items = items_in(dialect, body)
     named = data.draw(st.sets(st.sampled_from([item.path for item in items])))
@@ -132,7 +141,7 @@ def texts_of(body: Body) -> list[str]:
 
 
 @given(dialect=dialects, talk=talks())
-def test_items_are_what_the_request_says_in_its_order(dialect: Dialect, talk: Talk) -> None:
+def test_items_are_what_the_request_says_in_its_order(dialect: DialectName, talk: Talk) -> None:
     body = written(dialect, talk)
     items = items_in(dialect, body)
     assert len({item.path for item in items}) == len(items)
@@ -167,7 +176,7 @@ def carriers(body: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any] | None]
 
 
 @given(dialect=st.sampled_from(["chat", "anthropic"]), talk=talks(), data=st.data())
-def test_marks_stay_or_go_to_what_is_left_before_them(dialect: Dialect, talk: Talk, data: st.DataObject) -> None:
+def test_marks_stay_or_go_to_what_is_left_before_them(dialect: DialectName, talk: Talk, data: st.DataObject) -> None:
     body = written(dialect, talk)
     can = [(name, block) for name, block in carriers(body) if block is not None]
     marked = data.draw(st.sets(st.sampled_from([name for name, _ in can]), max_size=4))
@@ -209,16 +218,17 @@ def test_a_mark_goes_to_a_system_prompt_that_is_a_text() -> None:
 
 # What is refused, and what else can be changed
 
-OPEN: dict[Dialect, list[Any]] = {
+OPEN: dict[DialectName, list[Any]] = {
     "chat": [{"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "ls", "arguments": "{}"}}]}],
     "anthropic": [{"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "ls", "input": {}}]}],
     "responses": [{"type": "function_call", "call_id": "c", "name": "ls", "arguments": "{}"}],
     "gemini": [{"role": "model", "parts": [{"functionCall": {"name": "ls", "args": {}}}]}],
+    "ollama": [{"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "ls", "arguments": {}}}]}],
 }
 
 
-@pytest.mark.parametrize("dialect", get_args(Dialect))
-def test_an_open_call_and_the_last_message_stay(dialect: Dialect) -> None:
+@pytest.mark.parametrize("dialect", get_args(DialectName))
+def test_an_open_call_and_the_last_message_stay(dialect: DialectName) -> None:
     body = written(dialect, (Said(("go on",)),))
     key = next(key for key in ("messages", "input", "contents") if key in body)
     body[key] = [*OPEN[dialect], *body[key]]
@@ -291,7 +301,7 @@ places = st.sampled_from(["system", "instructions", "systemInstruction", "tools"
 
 @given(dialect=dialects, body=st.dictionaries(places, values | st.lists(values)), data=st.data())
 def test_no_body_breaks_it_and_all_items_can_be_named(
-    dialect: Dialect, body: dict[str, Any], data: st.DataObject
+    dialect: DialectName, body: dict[str, Any], data: st.DataObject
 ) -> None:
     before = json.dumps(body)
     items = items_in(dialect, body)

@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.wire.streams import from_stream, loaded
+from workbench.wire.dialects import from_stream
+from workbench.wire.streams import loaded
 
 PIECES = st.lists(st.text(), max_size=8)
 KEYS = st.sampled_from(

@@ -20,7 +20,7 @@ from workbench.config.settings import Settings, load_settings
 from workbench.config.signals import heeded, told_to_stop
 from workbench.config.tables import read_table
 from workbench.config.text import counted, printable
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.models.catalogue import REHEARSAL, Catalogue
 from workbench.proxy.breakpoints import parse_rule
 from workbench.proxy.control import WayPolicy, registered
@@ -161,7 +161,8 @@ def _print_figures(policies: PassingPolicies, way: _Way) -> None:
 
 def _print_address(options: argparse.Namespace, address: str, upstreams: Upstreams, about: str) -> None:
     if options.json:
-        found = {"address": address, "dialects": get_args(Dialect), "to": upstreams.listed(), "policy": about or None}
+        names = get_args(DialectName)
+        found = {"address": address, "dialects": names, "to": upstreams.listed(), "policy": about or None}
         print(json.dumps(found), flush=True)
         return
     print(address, flush=True)

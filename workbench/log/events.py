@@ -202,8 +202,9 @@ class Usage(_Value, frozen=True):
     """Of what was written to the cache, how much the provider keeps for an hour, which costs more."""
 
 
-Dialect = Literal["chat", "responses", "anthropic", "gemini"]
-"""How a request is written: OpenAI's chat completions and responses, Anthropic's messages, Gemini's contents."""
+DialectName = Literal["chat", "responses", "anthropic", "gemini", "ollama"]
+"""How a request is written: OpenAI's chat completions and responses, Anthropic's messages, Gemini's contents, and
+Ollama's chat."""
 
 Purpose = Literal["turn", "side", "sub-agent", "compaction"]
 """Why a request was made. `side`: titles, routing, counting; what the user did not ask for."""
@@ -219,7 +220,7 @@ class RequestPart(_Value, frozen=True):
 class Request(_Value, frozen=True):
     """What was really sent to a model, and reported by a `Usage` that names it; without messages, only who and why."""
 
-    dialect: Dialect
+    dialect: DialectName
     model: str
     purpose: Purpose = "turn"
     agent: str = ""

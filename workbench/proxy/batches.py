@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from workbench.config.errors import WrongCall
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.proxy.body_plans import BodyPlan, ItemChange
 from workbench.traces.building import content_hash
 from workbench.traces.request_thread import Exchange
-from workbench.wire.dialects import split
+from workbench.wire.parts import split
 from workbench.wire.rewriting import BodyItem, Rewrite, rewritten
 
 REMEMBERED: Final = 2_000
@@ -80,7 +80,7 @@ class ConversationWords:
 
     def decide(
         self,
-        dialect: Dialect,
+        dialect: DialectName,
         body: dict[str, Any],
         planned: BodyPlan,
         batch_tokens: int,
@@ -123,7 +123,7 @@ class ConversationWords:
         if new:
             self.batches = [*self.batches, frozenset(names[path] for path in new)][-BATCHES:]
 
-    def _is_lost(self, dialect: Dialect, body: dict[str, Any], kept: Mapping[str, str], going: set[str]) -> bool:
+    def _is_lost(self, dialect: DialectName, body: dict[str, Any], kept: Mapping[str, str], going: set[str]) -> bool:
         """Whether the agent itself changed what requests begin with, before anything that is leaving: then nothing
         behind it is in the cache, and it can leave now."""
         if self.sent is None or not going:
@@ -161,7 +161,7 @@ def result_name(item: BodyItem) -> str:
     return content_hash([item.call_id, item.tool, item.text])
 
 
-def _beginning(dialect: Dialect, body: dict[str, Any], messages: int | None = None) -> _Beginning:
+def _beginning(dialect: DialectName, body: dict[str, Any], messages: int | None = None) -> _Beginning:
     """Of as many messages; None: of all."""
     exchange = Exchange(dialect, body, {}, "", 0, split(dialect, body))
     said = exchange.parts.messages[:messages]

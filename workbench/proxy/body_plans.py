@@ -9,11 +9,10 @@ from typing import Any, Final, NamedTuple
 from workbench.context.items import Item, State
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
-from workbench.log.events import Body, Dialect, Event, Reasoning, ToolCall, ToolResult
+from workbench.log.events import Body, DialectName, Event, Reasoning, ToolCall, ToolResult
 from workbench.wire.body_items import BodyItem
-from workbench.wire.dialects import NAMES, messages_of, reader
+from workbench.wire.dialects import messages_of, reader
 from workbench.wire.rewriting import Rewrite, items_in
-from workbench.wire.talk import Talk
 
 _LEAVES: Final = frozenset({"dropped", "summarised", "excluded"})
 _CHANGES: Final = frozenset({"masked", "truncated"})
@@ -71,9 +70,9 @@ def _can_leave(row: Item) -> bool:
     return row.state in _LEAVES and row.kind != "reasoning"
 
 
-def plan_body(dialect: Dialect, body: dict[str, Any], setup: Setup) -> BodyPlan:
+def plan_body(dialect: DialectName, body: dict[str, Any], setup: Setup) -> BodyPlan:
     """Plan a request from its own contents."""
-    made = reader(dialect, Talk(NAMES[dialect]))
+    made = reader(dialect)
     head = made.head(body)
     items = items_in(dialect, body)
     by_message: dict[int, list[BodyItem]] = {}

@@ -21,7 +21,7 @@ from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.foreign_files import read_regular_file
 from workbench.config.paths import data_dir
 from workbench.config.writing import replace_file
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 
 FOLDER: Final = "proxies"
 NONE_RUNS: Final = "no proxy runs; start one with workbench proxy --break RULE -- COMMAND"
@@ -57,7 +57,7 @@ class HeldSummary(Struct, frozen=True):
     why: str
     agent: str
     model: str
-    dialect: Dialect
+    dialect: DialectName
     tokens: int
     window: int
     items: int

@@ -31,11 +31,11 @@ from workbench.log.events import (
 from workbench.models.tokens import counter_for
 from workbench.proxy.senders import texts_of
 from workbench.traces.building import Builder
-from workbench.traces.request_thread import Exchange, RequestThread, calls_in, common_start, is_models
+from workbench.traces.request_thread import Exchange, RequestThread, calls_in, common_start
 from workbench.wire.context_edits import applied_edits
-from workbench.wire.dialects import read_answer
+from workbench.wire.dialects import DIALECTS, read_answer
 from workbench.wire.rewriting import items_in
-from workbench.wire.values import text_in
+from workbench.wire.values import is_models, text_in
 
 LEFT_OUT = "the agent does not send it any more"
 GROWN = "the agent sends it with more in it"
@@ -218,7 +218,7 @@ class LiveConversation(RequestThread):
 
     def _calls_in(self, bodies: list[Body]) -> list[str]:
         """The calls among events; where the dialect has no ids for them, by their tools."""
-        if self.dialect == "gemini":
+        if DIALECTS[self.dialect].pairs_by_tool:
             return [body.tool for body in bodies if isinstance(body, ToolCall)]
         return calls_in(bodies)
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple, Protocol
 
-from workbench.log.events import Dialect, Setting
+from workbench.log.events import DialectName, Setting
 from workbench.proxy.conversation import LastMessage
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import Sender, sender_of, texts_of
 from workbench.traces.request_thread import Exchange
-from workbench.wire.dialects import split
+from workbench.wire.parts import split
 from workbench.wire.values import text_in
 
 
@@ -62,7 +62,7 @@ class ConversationMark(NamedTuple):
     key: str
     """The client's own id of the session; empty where it has none."""
     agent: str
-    dialect: Dialect
+    dialect: DialectName
     prompt: str
     """The hash of its system prompt."""
     talk: TalkMark

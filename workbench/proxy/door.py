@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
-from workbench.rehearsal.repeated_headers import RepeatedHeadersServer
+from workbench.wire.repeated_headers import RepeatedHeadersServer
 
 MOST_STRANGERS: Final = 256
 """Connections that have not shown the token; one more ends the oldest of them."""

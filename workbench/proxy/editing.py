@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from workbench.config.errors import WrongCall
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.models.tokens import estimator_for
 from workbench.proxy.breakpoints import item_name
 from workbench.proxy.control import ReleaseOrder
@@ -21,7 +21,7 @@ class RequestEdit:
     """A request, and what it would be after changes. It is counted once; each change counts what is new in it."""
 
     def __init__(
-        self, dialect: Dialect, model: str, body: dict[str, Any], new: Sequence[str] = (), fixed: str = ""
+        self, dialect: DialectName, model: str, body: dict[str, Any], new: Sequence[str] = (), fixed: str = ""
     ) -> None:
         """`new`: the paths of what is new in it. `fixed`: why it may not be changed."""
         self.dialect = dialect

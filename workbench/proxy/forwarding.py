@@ -27,7 +27,7 @@ from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import HoldMark
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_body, too_large
-from workbench.rehearsal.dialect import to_json
+from workbench.wire.speaking import to_json
 
 STREAMED: Final = 128 * 1024
 """Bytes from which on a body is passed on while it comes; a smaller one goes out in one piece."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from workbench.proxy.unpacking import BodyTooLarge, countable
-from workbench.rehearsal.dialect import to_json
+from workbench.wire.speaking import to_json
 from workbench.wire.streams import loaded
 from workbench.wire.values import dict_in, list_in
 

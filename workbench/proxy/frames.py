@@ -23,9 +23,8 @@ from workbench.proxy.recorder import Recorded, Recorder
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import HoldMark
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge, too_large
-from workbench.rehearsal.dialect import to_json
-from workbench.wire.parts import messages_of
-from workbench.wire.responses import EARLIER, EarlierResponses, UnknownResponse
+from workbench.wire.earlier_responses import EARLIER, EarlierResponses, UnknownResponse, input_items
+from workbench.wire.speaking import to_json
 from workbench.wire.values import list_in, text_in
 
 REMEMBERED: Final = 16
@@ -197,7 +196,7 @@ class SocketFrames:
     def _known_instead(self, request: dict[str, Any], response: dict[str, Any]) -> None:
         if response.get("id"):
             self.earlier.put(request, response)
-            items = [*messages_of("responses", request), *list_in(response, "output")]
+            items = [*input_items(request), *list_in(response, "output")]
             self._instead[response["id"]] = _KnownInstead(text_in(request, EARLIER), items)
 
     def known(self, request: dict[str, Any]) -> dict[str, Any]:
@@ -207,7 +206,7 @@ class SocketFrames:
             return request
         rest = {key: value for key, value in request.items() if key != EARLIER}
         earlier = {EARLIER: instead.earlier} if instead.earlier else {}
-        return {**rest, **earlier, "input": [*instead.items, *messages_of("responses", request)]}
+        return {**rest, **earlier, "input": [*instead.items, *input_items(request)]}
 
     def to_provider(self, text: str) -> str:
         """A frame as the provider understands it: as it is, but for what it cannot know."""

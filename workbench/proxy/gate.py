@@ -27,7 +27,7 @@ from workbench.proxy.control import HeldSummary, ProxyState, ReleaseOrder
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import Sender, sender_of
 from workbench.traces.request_thread import Exchange, common_start
-from workbench.wire.dialects import split
+from workbench.wire.parts import split
 from workbench.wire.rewriting import BodyItem, items_in
 
 REMEMBERED: Final = 50

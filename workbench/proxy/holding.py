@@ -4,43 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from aiohttp import web
 
-from workbench.log.events import Dialect
 from workbench.models.reply_parts import Reported
 from workbench.models.tokens import counter_for
 from workbench.proxy.gate import Gate, HeldRequest, Release
-from workbench.rehearsal import dialect as dialects
-from workbench.rehearsal.answers import Pace, RehearsedAnswer
-from workbench.rehearsal.anthropic_dialect import Anthropic
-from workbench.rehearsal.faults import Refusal
-from workbench.rehearsal.gemini_dialect import Gemini
-from workbench.rehearsal.openai_dialect import OpenAI
-from workbench.rehearsal.rehearsal_model import PlayedAnswer
-from workbench.rehearsal.replies import JSON, STREAM
-from workbench.rehearsal.request import RehearsalRequest
-from workbench.rehearsal.responses_dialect import Responses
+from workbench.wire.answers import PacedAnswer, Refusal, WrittenAnswer
+from workbench.wire.checked_requests import CheckedRequest
+from workbench.wire.dialects import DIALECTS
+from workbench.wire.speaking import stream_headers, to_json
 from workbench.wire.streams import loaded
 from workbench.wire.values import dict_in, text_in
 
+JSON: Final = "application/json"
 ALIVE_SECONDS = 10.0
 """After so long, and again and again, a client that streams is told that somebody is there."""
-_SIGNS: Final[Mapping[Dialect, bytes]] = {
-    "anthropic": dialects.event({"type": "ping"}, "ping"),
-    "chat": b": held by workbench proxy\n\n",
-    "responses": b": held by workbench proxy\n\n",
-}
-"""What keeps a stream alive without saying anything; Gemini's has nothing of the kind."""
-_WRITERS: Final[Mapping[Dialect, Callable[[], dialects.Dialect]]] = {
-    "chat": OpenAI,
-    "responses": Responses,
-    "anthropic": Anthropic,
-    "gemini": Gemini,
-}
-_USAGE: Final = ("usage", "usageMetadata")
 
 
 async def until_released(gate: Gate, held: HeldRequest, sign: Callable[[], Awaitable[None]]) -> Release:
@@ -63,20 +44,21 @@ class OwnAnswer:
 
     def __init__(self, held: HeldRequest, text: str, *, streams: bool) -> None:
         summary = held.summary
-        self.writer = _WRITERS[summary.dialect]()
+        dialect = DIALECTS[summary.dialect]
+        self.writer = dialect.new_speaker()
         used = Reported(summary.tokens, counter_for(summary.model).count(text).tokens)
         wants_usage = dict_in(held.body, "stream_options").get("include_usage") is True
-        self.request = RehearsalRequest(
-            (), (), summary.model, streams, summary.dialect != "chat" or wants_usage, body=held.body
-        )
-        self.played = PlayedAnswer(RehearsedAnswer(text, usage=used), Pace())
+        reports = self.writer.always_reports or wants_usage
+        self.request = CheckedRequest((), (), summary.model, streams, reports, body=held.body)
+        self.played = PacedAnswer(WrittenAnswer(text, usage=used))
         self.ident = f"held{summary.id}"
         self.whole = self.writer.whole(self.played, self.request, self.ident)
+        self._reported = dialect.usage_json(used).keys()
 
     @property
     def recorded(self) -> dict[str, Any]:
         """Without figures that nobody reported."""
-        return {key: value for key, value in self.whole.items() if key not in _USAGE}
+        return {key: value for key, value in self.whole.items() if key not in self._reported}
 
 
 class Holding:
@@ -85,29 +67,28 @@ class Holding:
     def __init__(self, incoming: web.BaseRequest, held: HeldRequest) -> None:
         self._incoming = incoming
         self._held = held
-        self._dialect = held.summary.dialect
+        self._dialect = DIALECTS[held.summary.dialect]
+        self._speaker = self._dialect.new_speaker()
         self.response: web.StreamResponse | None = None
         """What was begun to keep the client waiting: its status is told, whatever the provider says."""
 
     @property
     def streams(self) -> bool:
         """Whether the client waits for a stream."""
-        if self._dialect == "gemini":
-            return "streamGenerateContent" in self._incoming.path
-        return self._held.body.get("stream") is True
+        return self._dialect.wants_stream(self._held.body, self._incoming.path)
 
     async def wait(self, gate: Gate) -> Release:
         """Until somebody lets it go, or the time is over."""
         return await until_released(gate, self._held, self._sign)
 
     async def _sign(self) -> None:
-        sign = _SIGNS.get(self._dialect)
-        if sign is not None and self.streams:
+        sign = self._dialect.alive_sign
+        if sign and self.streams:
             await (await self._begin()).write(sign)
 
     async def _begin(self) -> web.StreamResponse:
         if self.response is None:
-            self.response = web.StreamResponse(headers=STREAM)
+            self.response = web.StreamResponse(headers=stream_headers(self._speaker))
             await self.response.prepare(self._incoming)
         return self.response
 
@@ -118,32 +99,25 @@ class Holding:
         own = OwnAnswer(self._held, text, streams=self.streams)
         response: web.StreamResponse
         if not self.streams:
-            response = web.Response(text=dialects.to_json(own.whole), content_type=JSON)
-        elif self._dialect == "gemini" and self._incoming.query.get("alt") != "sse":
-            response = web.Response(text=f"[{dialects.to_json(own.whole)}]", content_type=JSON)
+            response = web.Response(text=to_json(own.whole), content_type=JSON)
+        elif not self._dialect.streams_events(self._incoming.query):
+            response = web.Response(text=f"[{to_json(own.whole)}]", content_type=JSON)
         else:
             response = await self._begin()
             for each in own.writer.stream(own.played, own.request, own.ident):
                 await response.write(each.data)
             await response.write_eof()
-        return response, dialects.to_json(own.recorded).encode()
+        return response, to_json(own.recorded).encode()
 
     async def tell_error(self, status: int, body: bytes) -> None:
         """What the provider refuses, after its client was told to wait: an error inside the stream."""
         assert self.response is not None
-        error = dict_in(loaded(body), "error")
-        refusal = Refusal(status, detail=text_in(error, "message") or body.decode(errors="replace")[:1000].strip())
-        writer = _WRITERS[self._dialect]()
-        said: dict[str, Any] = writer.error(refusal, self._held.summary.model)
+        found = loaded(body)
+        error = dict_in(found, "error")
+        words = text_in(error, "message") or text_in(found, "error")
+        refusal = Refusal(status, detail=words or body.decode(errors="replace")[:1000].strip())
+        said = self._speaker.error(refusal, self._held.summary.model)
         if error:
             said["error"] = error
-        match self._dialect:
-            case "anthropic":
-                event = dialects.event(said, "error")
-            case "responses":
-                flat = {key: error.get(key) for key in ("code", "message", "param")}
-                event = dialects.event({"type": "error", "status": status, **said, **flat}, "error")
-            case _:
-                event = dialects.event(said)
-        await self.response.write(event)
+        await self.response.write(self._speaker.told_error(said, status))
         await self.response.write_eof()

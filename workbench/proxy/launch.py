@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from workbench.config.text import printable
 from workbench.live.processes import PROGRAMS, program_of
 from workbench.models.catalogue import REHEARSAL
-from workbench.proxy.routes import HOMES, KIMI_PATH
+from workbench.proxy.routes import GOOGLE, KIMI_PATH, PROVIDERS
 from workbench.traces import codex, copilot, gemini_cli, kimi, opencode, pi
 from workbench.wire.streams import loaded
 from workbench.wire.values import dict_in
@@ -94,6 +94,8 @@ def environment(address: str) -> dict[str, str]:
         "OPENAI_API_BASE": f"{address}/v1",
         "GOOGLE_GEMINI_BASE_URL": address,
         "GEMINI_API_BASE": f"{address}/v1beta",
+        "OLLAMA_HOST": address,
+        "OLLAMA_API_BASE": address,
         **_kimi_address(address),
         # Behind another address Claude Code would send the tools whole that it otherwise looks up.
         "ENABLE_TOOL_SEARCH": os.environ.get("ENABLE_TOOL_SEARCH", "true"),
@@ -148,7 +150,7 @@ def _gemini(address: str, folder: Path) -> _Told:
     if os.environ.get(_GEMINI_ADDRESS):
         return (), {}
     script = folder / _GEMINI_SCRIPT
-    script.write_text(_PRELOAD % (json.dumps(HOMES["gemini"]), json.dumps(address)), encoding="utf-8")
+    script.write_text(_PRELOAD % (json.dumps(PROVIDERS[GOOGLE].address), json.dumps(address)), encoding="utf-8")
     options = f"{os.environ.get('NODE_OPTIONS', '')} --require {json.dumps(str(script))}".strip()
     return (), {_GEMINI_ADDRESS: "", "NODE_OPTIONS": options}
 

@@ -20,7 +20,7 @@ from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
 from workbench.config.text import counted
 from workbench.context.setup import PlanOptions, Setup, set_up
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.models.catalogue import Catalogue
 from workbench.proxy.batches import ConversationWords, result_name
 from workbench.proxy.body_plans import plan_body
@@ -124,7 +124,7 @@ class PassingPolicies:
 
     def _masks(
         self,
-        dialect: Dialect,
+        dialect: DialectName,
         body: dict[str, Any],
         model: str,
         found: _Conversation,
@@ -214,13 +214,13 @@ class PassingPolicies:
         where = Belonging() if self._recorder is None else self._recorder.whose(route, headers, body)
         return self._policy(self._conversations.get(where.session) or _Conversation())
 
-    def pinned_in(self, dialect: Dialect, body: dict[str, Any]) -> tuple[str, ...]:
+    def pinned_in(self, dialect: DialectName, body: dict[str, Any]) -> tuple[str, ...]:
         """The paths of the results of a request that are pinned."""
         if not self._pinned:
             return ()
         return tuple(item.path for item in items_in(dialect, body) if result_name(item) in self._pinned)
 
-    def pin(self, dialect: Dialect, body: dict[str, Any], paths: frozenset[str]) -> tuple[str, ...]:
+    def pin(self, dialect: DialectName, body: dict[str, Any], paths: frozenset[str]) -> tuple[str, ...]:
         """No policy is to change these results of a request from now on; gives their calls. Raises WrongCall."""
         items = {item.path: item for item in items_in(dialect, body) if item.path in paths}
         for path in sorted(paths):

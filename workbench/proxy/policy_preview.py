@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from workbench.config.text import counted, percent
 from workbench.context.policy import MaskingPolicy, TruncationPolicy
 from workbench.context.setup import Setup
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.proxy.batches import seen_results
 from workbench.proxy.body_plans import plan_body
 from workbench.wire.rewriting import items_in
@@ -80,7 +80,7 @@ class PolicyPreview(NamedTuple):
 
 
 def preview(
-    dialect: Dialect,
+    dialect: DialectName,
     asked: dict[str, Any],
     sent: dict[str, Any],
     setup: Setup,

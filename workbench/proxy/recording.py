@@ -11,7 +11,7 @@ import msgspec
 from multidict import CIMultiDict
 
 from workbench.log.errors import StoreError
-from workbench.log.events import Dialect, Setting
+from workbench.log.events import DialectName, Setting
 from workbench.proxy.frame_texts import request_in, response_in
 from workbench.proxy.records import (
     AnsweredRecord,
@@ -27,7 +27,7 @@ from workbench.proxy.repeated_bodies import RepeatedBodies
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import CameBack, HoldMark, OpenRequest, ProxySessions, SentRequest
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, unpacked
-from workbench.wire.parts import PLACES
+from workbench.wire.dialects import DEFAULT, DIALECTS
 
 MOST_OPEN: Final = 10_000
 """Requests whose answers are waited for; the oldest is forgotten first."""
@@ -42,7 +42,7 @@ class _Open:
 
     def __init__(self, asked: OpenRequest, route: Route, largest: int) -> None:
         self.asked = asked
-        self.dialect: Dialect = route.dialect or "chat"
+        self.dialect: DialectName = route.dialect or DEFAULT.name
         self.headers: Mapping[str, str] = {}
         self.largest = largest
 
@@ -155,7 +155,7 @@ class BatchRecording:
         if record.payload == "frame":
             return request_in(data.decode(errors="surrogatepass"))
         whole = unpacked(data, headers.get("Content-Encoding", ""), largest)
-        found = self._bodies.read(whole, PLACES[record.route.dialect or "chat"][1])
+        found = self._bodies.read(whole, DIALECTS[record.route.dialect or DEFAULT.name].places[1])
         return found if isinstance(found, dict) else {}
 
     def _hold(self, record: HeldRecord) -> None:

@@ -13,12 +13,13 @@ from typing import Any
 import msgspec
 
 from workbench.config.background import background
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.proxy.frame_texts import read_frame
 from workbench.proxy.recorder import RecorderLink
 from workbench.proxy.records import AnsweredRecord, AskedRecord, Feedback, Record, ReplacedRecord, UnreadRecord
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, read_body
-from workbench.rehearsal.dialect import to_json
+from workbench.wire.dialects import DEFAULT
+from workbench.wire.speaking import to_json
 
 Redact = Callable[[Any], Any]
 
@@ -33,7 +34,7 @@ class RedactingLink:
         self._redact = redact
         self._queue: SimpleQueue[tuple[Record, bytes] | None] = SimpleQueue()
         self._thread: Future[None] | None = None
-        self._dialects: dict[int, tuple[Dialect, int]] = {}
+        self._dialects: dict[int, tuple[DialectName, int]] = {}
         self._saved = 0
         """Bytes by which records became smaller."""
         self._hear: Callable[[Feedback], None] = lambda feedback: None
@@ -85,7 +86,7 @@ class RedactingLink:
                 return record, self._written(read_frame(data.decode(errors="surrogatepass")))
             case AskedRecord():
                 largest = record.largest or LARGEST
-                self._dialects[record.number] = (record.route.dialect or "chat", largest)
+                self._dialects[record.number] = (record.route.dialect or DEFAULT.name, largest)
                 try:
                     body = read_body(data, record.headers | _found(record.headers), largest)
                 except BodyTooLarge as error:
@@ -98,7 +99,7 @@ class RedactingLink:
                 written = [to_json(self._redact(frame)) for frame in frames if frame is not None]
                 return record, msgspec.json.encode(written)
             case AnsweredRecord():
-                dialect, largest = self._dialects.pop(record.number, ("chat", LARGEST))
+                dialect, largest = self._dialects.pop(record.number, (DEFAULT.name, LARGEST))
                 if not data:
                     return record, data
                 try:

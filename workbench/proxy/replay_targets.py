@@ -10,26 +10,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote
 
 from yarl import URL
 
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.models.keys import find_key
-from workbench.proxy.routes import HOMES, Provider, ProxySettings, Upstreams
+from workbench.proxy.routes import ProxySettings, Upstreams
+from workbench.wire.dialects import DIALECTS
 
-PROVIDERS: Final[Mapping[Dialect, Provider]] = {
-    "chat": "openai",
-    "responses": "openai",
-    "anthropic": "anthropic",
-    "gemini": "gemini",
-}
-_PATHS: Final[Mapping[Dialect, str]] = {
-    "chat": "/v1/chat/completions",
-    "responses": "/v1/responses",
-    "anthropic": "/v1/messages",
-    "gemini": "/v1beta/models/{model}:generateContent",
-}
 _SENT_AGAIN: Final = ("anthropic-version", "anthropic-beta", "openai-beta")
 """Headers that change what is answered; the others say who asked."""
 _HEADER: Final = re.compile(r"[!-~](?:[ -~]{0,1022}[!-~])?")
@@ -54,12 +42,12 @@ class ReplayTarget:
         return f"{self.address}, {key}"
 
 
-def target_of(dialect: Dialect, model: str, to: str, settings: ProxySettings, *, send_key: bool) -> ReplayTarget:
+def target_of(dialect: DialectName, model: str, to: str, settings: ProxySettings, *, send_key: bool) -> ReplayTarget:
     """Where a request goes. `to`: the user's address for this one request; `send_key`: the key goes there, too."""
-    provider = PROVIDERS[dialect]
-    server = _server(Upstreams(to, settings).address(provider, "/"))
-    own = (_server(Upstreams("", settings).address(provider, "/")), _server(URL(HOMES[provider])))
-    return ReplayTarget(server, send_key or server in own, find_key(model, provider).variable)
+    provider = DIALECTS[dialect].provider
+    server = _server(Upstreams(to, settings).address(provider.name, "/"))
+    own = (_server(Upstreams("", settings).address(provider.name, "/")), _server(URL(provider.address)))
+    return ReplayTarget(server, send_key or server in own, find_key(model, provider.name).variable)
 
 
 def _server(url: URL) -> str:
@@ -67,11 +55,6 @@ def _server(url: URL) -> str:
     port = "" if url.is_default_port() else f":{url.port}"
     host = (url.raw_host or "").lower()
     return f"{url.scheme}://{f'[{host}]' if ':' in host else host}{port}"
-
-
-def path_of(dialect: Dialect, model: str) -> str:
-    """The path of a request; the model's name is one step of it, whatever it holds."""
-    return _PATHS[dialect].format(model=quote(model, safe="", errors="replace"))
 
 
 def headers_again(headers: Mapping[str, str]) -> dict[str, str]:

@@ -11,15 +11,16 @@ from typing import Any, Final, NamedTuple
 import aiohttp
 
 from workbench.config.errors import WrongCall
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.models.diagnose import connection_words
 from workbench.models.keys import Key, find_key
 from workbench.proxy.headers import way_out
-from workbench.proxy.replay_targets import PROVIDERS, headers_again, path_of
+from workbench.proxy.replay_targets import headers_again
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import CONNECT_SECONDS, MAX_FIELD
 from workbench.proxy.sessions import CameBack, problem_of
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, too_large
+from workbench.wire.dialects import DIALECTS
 
 SILENCE: Final = 600
 """Seconds without a byte after which an answer is given up."""
@@ -28,37 +29,33 @@ SILENCE: Final = 600
 class ResentRequest(NamedTuple):
     """What is sent."""
 
-    dialect: Dialect
+    dialect: DialectName
     model: str
     body: dict[str, Any]
     headers: Mapping[str, str]
     """As they were recorded."""
 
 
-def key_for(dialect: Dialect, model: str, *, needed: bool) -> str:
+def key_for(dialect: DialectName, model: str, *, needed: bool) -> str:
     """The key of the provider that a dialect is spoken by; WrongCall where there is none and one is `needed`."""
-    found: Key = find_key(model, PROVIDERS[dialect])
+    provider = DIALECTS[dialect].provider.name
+    needed = needed and DIALECTS[dialect].needs_key
+    found: Key = find_key(model, provider)
     value = found.value or os.environ.get(found.variable, "")
     if needed and not value:
         how = found.described.removeprefix("none: ")
-        raise WrongCall(f"no key for {PROVIDERS[dialect]}: {how}; or name another server with --to")
+        raise WrongCall(f"no key for {provider}: {how}; or name another server with --to")
     if not (value.isascii() and value.isprintable()):
         raise WrongCall(f"{found.variable}: expected a key, got a text with line breaks or other letters than ASCII's")
     return value
 
 
-def whole(dialect: Dialect, body: dict[str, Any]) -> dict[str, Any]:
-    """A body as it is sent again: of chat the answer comes whole, because its streams mostly tell no tokens."""
-    if dialect != "chat":
-        return body
-    return {name: value for name, value in body.items() if name not in ("stream", "stream_options")}
-
-
 async def resend(request: ResentRequest, upstreams: Upstreams, key: str, largest: int = LARGEST) -> CameBack:
     """Send it and read what comes back; what goes wrong is told in it."""
-    url = upstreams.address(PROVIDERS[request.dialect], path_of(request.dialect, request.model))
+    dialect = DIALECTS[request.dialect]
+    url = upstreams.address(dialect.provider.name, dialect.path_for(request.model))
     headers = headers_again(request.headers)
-    if authorization := upstreams.authorization(PROVIDERS[request.dialect]):
+    if authorization := upstreams.authorization(dialect.provider.name):
         headers["Authorization"] = authorization
     began = time.monotonic()
     status, problem = 0, ""
@@ -72,8 +69,8 @@ async def resend(request: ResentRequest, upstreams: Upstreams, key: str, largest
             ) as client,
             client.post(
                 url,
-                json=whole(request.dialect, request.body),
-                headers={**_credentials(request.dialect, key), **headers},
+                json=dialect.body_sent_again(request.body),
+                headers={**dialect.credentials(key), **headers},
                 allow_redirects=False,
                 proxy=way_out(url.scheme, url.host or ""),
             ) as response,
@@ -94,12 +91,3 @@ async def resend(request: ResentRequest, upstreams: Upstreams, key: str, largest
         body, problem = {}, f"the answer is not read: {error}"
     made = CameBack(status, answer_headers, body, None, took, problem)
     return made._replace(problem=problem_of(made)) if problem or status != 200 else made
-
-
-def _credentials(dialect: Dialect, key: str) -> dict[str, str]:
-    match dialect:
-        case "anthropic":
-            return {"anthropic-version": "2023-06-01", **({"x-api-key": key} if key else {})}
-        case "gemini":
-            return {"x-goog-api-key": key} if key else {}
-    return {"Authorization": f"Bearer {key}"} if key else {}

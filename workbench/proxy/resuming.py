@@ -36,7 +36,7 @@ from workbench.proxy.conversation import EventSpan, LastMessage, LastReply, Live
 from workbench.proxy.senders import Sender, texts_of
 from workbench.traces.building import Builder
 from workbench.traces.request_thread import Exchange
-from workbench.wire.dialects import split
+from workbench.wire.parts import split
 from workbench.wire.requests import RequestBodies
 
 RECENT: Final = 100

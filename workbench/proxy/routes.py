@@ -7,16 +7,16 @@ import re
 from base64 import b64encode
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from msgspec import Meta
 from yarl import URL
 
 from workbench.config.errors import WrongCall
 from workbench.config.tables import Table
-from workbench.log.events import Dialect
-
-Provider = Literal["anthropic", "openai", "gemini", "kimi"]
+from workbench.log.events import DialectName
+from workbench.wire.dialect import ProviderHome
+from workbench.wire.dialects import DEFAULT, DIALECTS
 
 _Address = Annotated[str, Meta(description="an address such as https://example.org/v1")]
 
@@ -28,6 +28,7 @@ class ProxySettings(Table, frozen=True):
     openai: _Address = ""
     gemini: _Address = ""
     kimi: _Address = ""
+    ollama: _Address = ""
     """Where requests for a provider go; empty: to the provider itself."""
     batch_tokens: int = 4_000
     """Tokens that a policy on the way frees at least before it changes anything more."""
@@ -44,45 +45,31 @@ class ProxySettings(Table, frozen=True):
         return self.largest_mib << 20
 
 
-HOMES: Final[Mapping[Provider, str]] = {
-    "anthropic": "https://api.anthropic.com",
-    "openai": "https://api.openai.com/v1",
-    "gemini": "https://generativelanguage.googleapis.com",
-    "kimi": "https://api.kimi.com/coding/v1",
+_KIMI: Final = ProviderHome("kimi", "https://api.kimi.com/coding/v1", ("KIMI_CODE_BASE_URL",))
+"""It speaks the dialects of others."""
+PROVIDERS: Final[Mapping[str, ProviderHome]] = {
+    home.name: home for home in (*(dialect.provider for dialect in DIALECTS.values()), _KIMI)
 }
+"""Where requests go, unless the user's settings or one of the variables names another address."""
 KIMI_PATH: Final = "/coding"
 """How the path of a request for Kimi's coding service begins here; its dialects are those of others."""
-VARIABLES: Final[Mapping[Provider, tuple[str, ...]]] = {
-    "anthropic": ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"),
-    "openai": ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-    "gemini": ("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE"),
-    "kimi": ("KIMI_CODE_BASE_URL",),
-}
-"""In which clients look for the address; the user's own stand for where requests go from here."""
 PATHS: Final = 200
 """Paths that are remembered: agents use the same ones again and again."""
 _VERSION = re.compile(r"v\d+\w*")
 _GOOGLES_OPENAI = re.compile(r"/v\d+\w*/openai/")
 """How Google's own endpoint for OpenAI's dialect begins."""
+GOOGLE: Final = "gemini"
+"""The provider, whatever dialect it is asked in."""
 _UNVERSIONED = re.compile(r"/messages(?=[/?]|$)")
 _USER = re.compile(r"(?<=//)[^/?#]*@")
 """A user and a password in an address."""
-_GEMINI = re.compile(r"/models/(?P<model>[^/]+):(?P<asked>generateContent|streamGenerateContent|countTokens)$")
-_ENDS: Final[tuple[tuple[str, Provider, Dialect, str], ...]] = (
-    ("/chat/completions", "openai", "chat", ""),
-    ("/responses", "openai", "responses", ""),
-    ("/responses/compact", "openai", "responses", "compaction"),
-    ("/responses/input_tokens", "openai", "responses", "counting"),
-    ("/messages", "anthropic", "anthropic", ""),
-    ("/messages/count_tokens", "anthropic", "anthropic", "counting"),
-)
 
 
 class Route(NamedTuple):
     """What an address says of a request."""
 
-    provider: Provider
-    dialect: Dialect | None = None
+    provider: str
+    dialect: DialectName | None = None
     """None: no model is asked."""
     name: str = ""
     """What it is for, where the address tells: counting, compaction."""
@@ -98,22 +85,18 @@ def route_of(path: str, headers: Mapping[str, str]) -> Route:
     found = _model_route(path)
     if found is not None:
         return found
-    if "anthropic-version" in headers or path.startswith("/api/") or "claude" in headers.get("User-Agent", "").lower():
-        return Route("anthropic")
-    if "x-goog-api-key" in headers or path.startswith("/v1beta"):
-        return Route("gemini")
-    return Route("openai")
+    asked = (each for each in DIALECTS.values() if each.recognises_client(path, headers))
+    return Route(next(asked, DEFAULT).provider.name)
 
 
 @lru_cache(PATHS)
 def _model_route(path: str) -> Route | None:
     """The route of a path that asks a model; None: it asks none."""
-    for end, provider, dialect, name in _ENDS:
-        if path.endswith(end):
-            return Route("gemini" if _GOOGLES_OPENAI.match(path) else provider, dialect, name)
-    found = _GEMINI.search(path)
-    if found:
-        return Route("gemini", "gemini", "counting" if found["asked"] == "countTokens" else "", found["model"])
+    for dialect in DIALECTS.values():
+        found = dialect.recognises_path(path)
+        if found is not None:
+            provider = GOOGLE if _GOOGLES_OPENAI.match(path) else dialect.provider.name
+            return Route(provider, dialect.name, found.purpose, found.model)
     return None
 
 
@@ -122,13 +105,15 @@ class Upstreams:
 
     def __init__(self, to: str = "", settings: ProxySettings = ProxySettings()) -> None:  # noqa: B008 - frozen
         """`to`: where all of it goes."""
-        found = {provider: _checked(*(("--to", to) if to else _configured(provider, settings))) for provider in HOMES}
+        found = {
+            provider: _checked(*(("--to", to) if to else _configured(provider, settings))) for provider in PROVIDERS
+        }
         self._to = {provider: _USER.sub("", address) for provider, address in found.items()}
         self._authorization = {provider: _basic(URL(address)) for provider, address in found.items()}
         self.address = lru_cache(PATHS)(self._address)
         """Where a request goes, by its provider, and by its path with the query."""
 
-    def _address(self, provider: Provider, path_and_query: str) -> URL:
+    def _address(self, provider: str, path_and_query: str) -> URL:
         """Where a request goes.
 
         Both ends may name the version of the interface: what is configured wins. Some of Anthropic's clients expect it
@@ -145,20 +130,20 @@ class Upstreams:
             path_and_query = f"/v1{path_and_query}"
         return URL(base + path_and_query, encoded=True)
 
-    def authorization(self, provider: Provider) -> str:
+    def authorization(self, provider: str) -> str:
         """The header for the user and the password that were given with an address; it replaces the client's own."""
         return self._authorization[provider]
 
     def listed(self) -> dict[str, str]:
         """By provider: where its requests go."""
-        return {str(provider): address for provider, address in self._to.items()}
+        return dict(self._to)
 
 
-def _configured(provider: Provider, settings: ProxySettings) -> tuple[str, str]:
+def _configured(provider: str, settings: ProxySettings) -> tuple[str, str]:
     """Who says where a provider is, and where that is."""
     said = [(f"{provider} under [proxy] in config.toml", str(getattr(settings, provider)))]
-    said += ((name, os.environ.get(name, "")) for name in VARIABLES[provider])
-    return next((each for each in said if each[1]), ("", HOMES[provider]))
+    said += ((name, os.environ.get(name, "")) for name in PROVIDERS[provider].variables)
+    return next((each for each in said if each[1]), ("", PROVIDERS[provider].address))
 
 
 def _basic(address: URL) -> str:

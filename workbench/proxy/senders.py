@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 
 from workbench.log.events import Purpose
 from workbench.proxy.routes import Route
-from workbench.rehearsal.own_words import own_texts
 from workbench.traces import claude_code, codex, copilot, gemini_cli, kimi, opencode, pi, qwen
-from workbench.traces.request_thread import Exchange, is_models
-from workbench.wire.values import dict_in, list_in, text_in
+from workbench.traces.request_thread import Exchange
+from workbench.wire.own_words import own_texts
+from workbench.wire.values import dict_in, is_models, list_in, text_in
 
 _AGENTS: Final = (
     ("claude-cli", claude_code.NAME),

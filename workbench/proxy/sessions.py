@@ -25,10 +25,10 @@ from workbench.proxy.senders import Sender, folder_of, sender_of, stored_headers
 from workbench.proxy.storing import sender_in, store_together, taken_up
 from workbench.traces.building import Builder, content_hash
 from workbench.traces.request_thread import Exchange
-from workbench.wire.dialects import split
-from workbench.wire.parts import Unmarked
+from workbench.wire.dialects import DIALECTS
+from workbench.wire.earlier_responses import EARLIER, EarlierResponses, UnknownResponse
+from workbench.wire.parts import Unmarked, split
 from workbench.wire.requests import RequestBodies
-from workbench.wire.responses import EARLIER, EarlierResponses, UnknownResponse
 
 TITLE = 60
 PENDING = 20_000
@@ -203,7 +203,7 @@ class ProxySessions:
         if is_error or came.problem:
             live.builder.add(Failure("provider", problem_of(came)))
         live.answer(told, body, asked.body, aside=asked.aside or is_error, finish=came.finish)
-        if live.dialect == "responses" and body.get("id"):
+        if DIALECTS[live.dialect].remembers_answers and body.get("id"):
             self._earlier.add(asked.body, body)
         if asked.sender.purpose == "compaction" and not is_error:
             live.summarised(asked.body, body, came.took or 0)

@@ -6,8 +6,9 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from workbench.log.events import Dialect
-from workbench.wire.streams import from_stream, loaded
+from workbench.log.events import DialectName
+from workbench.wire.dialects import from_stream
+from workbench.wire.streams import loaded
 
 T = TypeVar("T", str, bytes)
 
@@ -35,7 +36,9 @@ def read_body(body: bytes, headers: Mapping[str, str], largest: int = LARGEST) -
     return found if isinstance(found, dict) else {}
 
 
-def read_answer(dialect: Dialect, body: bytes, headers: Mapping[str, str], largest: int = LARGEST) -> dict[str, Any]:
+def read_answer(
+    dialect: DialectName, body: bytes, headers: Mapping[str, str], largest: int = LARGEST
+) -> dict[str, Any]:
     """An answer as one body; of a stream, as much as came. Raises BodyTooLarge."""
     text = countable(unpacked(body, headers.get("Content-Encoding", ""), largest))
     found = None if "event-stream" in headers.get("Content-Type", "") else loaded(text)

@@ -26,9 +26,9 @@ from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import HoldMark
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge
-from workbench.rehearsal.dialect import to_json
-from workbench.rehearsal.responses_dialect import Responses
-from workbench.wire.responses import EARLIER
+from workbench.wire.dialects import DIALECTS
+from workbench.wire.earlier_responses import EARLIER
+from workbench.wire.speaking import SocketSpeaker, to_json
 
 FIXED: Final = "on a websocket only what is new was sent, which is not rewritten: release it unchanged, or answer it"
 HELD: Final = b"held by workbench proxy"
@@ -118,7 +118,7 @@ async def pump(
         down = web.WebSocketResponse(protocols=chosen, max_msg_size=largest, autoping=False, compress=False)
         await down.prepare(incoming)
         frames = None
-        if route.dialect == "responses":
+        if route.dialect is not None and DIALECTS[route.dialect].has_websockets:
             frames = SocketFrames(route, incoming.headers, recorder, largest, waits=gate is not None)
         passing = _FromClient(down, upstream, frames, gate, route, incoming.headers)
         ways = [asyncio.create_task(passing.run()), asyncio.create_task(_from_provider(upstream, down, frames))]
@@ -241,7 +241,7 @@ class _FromClient:
             case "answered":
                 assert held is not None
                 own = OwnAnswer(held, release.text, streams=True)
-                assert isinstance(own.writer, Responses)
+                assert isinstance(own.writer, SocketSpeaker)
                 for _, event in own.writer.events(own.played, own.request, own.ident):
                     await self._down.send_str(to_json(event))
                 frames.answered(asked, own.recorded)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from workbench.wire.answers import Refusal
+
 HEADER = "x-rehearse-fault"
 
 FAULTS = {
@@ -67,20 +69,6 @@ class Fault:
             f"expected `status 400` to `status 599` (with `wait SECONDS`), `context N`, `slow N` or one of "
             f"{names}; got {text!r}"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A request that gets an error in place of an answer; each dialect words it in its own way."""
-
-    status: int
-    kind: str = ""
-    """context, quota, policy, request, or empty: what the status says."""
-    wait: int | None = None
-    limit: int = 0
-    asked: int = 0
-    detail: str = ""
-    """What is wrong with the request, where that is the reason."""
 
 
 _WAITING = (429, 503, 529)

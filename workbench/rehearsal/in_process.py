@@ -8,12 +8,13 @@ from collections.abc import AsyncGenerator
 from workbench.models.answer_streams import Json, Refusing
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.engine import engine
-from workbench.rehearsal.answers import pieces
 from workbench.rehearsal.faults import IN_THE_MIDDLE
-from workbench.rehearsal.openai_dialect import REASONS, OpenAI, delta_json, usage_json
 from workbench.rehearsal.rehearsal_model import PlayedAnswer, RehearsalModel
-from workbench.rehearsal.request import BadRequest
 from workbench.rehearsal.script import Script
+from workbench.wire.answers import pieces
+from workbench.wire.chat_speaker import REASONS, delta_json
+from workbench.wire.checked_requests import BadRequest
+from workbench.wire.dialects import DEFAULT
 
 
 def rehearse(script: Script | None = None) -> RehearsalModel:
@@ -30,14 +31,15 @@ def rehearse(script: Script | None = None) -> RehearsalModel:
 
 def _play(stand_in: RehearsalModel, call: Json) -> PlayedAnswer:
     """What happens to a request; what refuses it does so at once, as over HTTP."""
+    speaker = DEFAULT.new_speaker()
     try:
-        request = OpenAI().read(call)
+        request = speaker.read(call)
     except BadRequest as bad:
         raise Refusing(400, str(bad)) from None
     played = stand_in.play(request)
     refusal = played.refusal
     if refusal:
-        said = OpenAI().error(refusal, request.model)["error"]["message"]
+        said = speaker.error(refusal, request.model)["error"]["message"]
         headers = {} if refusal.wait is None else {"retry-after": str(refusal.wait)}
         raise Refusing(refusal.status, said, headers)
     if played.fault and played.fault.kind == "drop":
@@ -69,4 +71,4 @@ async def _chunks(played: PlayedAnswer) -> AsyncGenerator[Json, None]:
         return
     yield {"choices": [{"delta": {}, "finish_reason": REASONS[played.answer.reason]}]}
     if played.answer.usage:
-        yield {"choices": [], "usage": usage_json(played.answer.usage)}
+        yield {"choices": [], **DEFAULT.usage_json(played.answer.usage)}

@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
+from workbench.wire.own_words import QUOTED, unquoted
+
 Kind = Literal["read", "list", "search", "run", "write", "edit", "call"]
 
 
@@ -46,7 +48,6 @@ _TAIL = re.compile(rf"[;,.!?]*(?:\s+(?:{_GLUE})\b,?)*\s*$", re.IGNORECASE)
 """What leads over to the next request."""
 
 _BULLET = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+", re.MULTILINE)
-_QUOTED = re.compile(r"`[^`\n]+`|\"[^\"\n]+\"|(?<![\w'])'[^'\n]+'(?!\w)")
 _FENCE = re.compile(r"\s*```[^\n]*\n(?P<text>.*?)\n?```[^\S\n]*", re.DOTALL)
 _HELD = re.compile("\0(\\d+)\0")
 """A quoted stretch put aside, so that nothing inside it looks like a request."""
@@ -76,7 +77,7 @@ def rounds(text: str) -> list[list[PlainRequest]]:
         writing = _WRITE.search(text, 0, LOOKED_AT)
         before = text[: writing.start() if writing else LOOKED_AT]
         later = bool(writing and re.search(rf"\b(?:{_LATER})\W*$", before, re.IGNORECASE))
-        plain = _QUOTED.sub(hold, _TAIL.sub("", before) if writing else before)
+        plain = QUOTED.sub(hold, _TAIL.sub("", before) if writing else before)
         for put_off, part in _requests(plain):
             _add(found, put_off, [PlainRequest(wish.kind, _restored(wish.values, back)) for wish in _wishes(part)])
         if writing is None:
@@ -102,7 +103,7 @@ def _content(rest: str) -> tuple[str, str]:
     fence = _FENCE.match(rest)
     if fence:
         return fence["text"] + "\n", rest[fence.end() :]
-    quoted = _QUOTED.match(rest)
+    quoted = QUOTED.match(rest)
     if quoted:
         return quoted.group()[1:-1], rest[quoted.end() :]
     return rest.rstrip() + "\n" if "\n" in rest.strip() else rest.strip(), ""
@@ -164,11 +165,6 @@ _HERE = ("", ".", "here", "this folder", "this directory", "the current folder",
 _PROJECT = (*_HERE, "the project", "all files", "the files", "the code", "this project", "the repository")
 _END = re.compile(r"(?:[,\s]+(?:please|for me|now|thanks|thank you))*[\s.!?;,]*$", re.IGNORECASE)
 _BETWEEN = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
-
-
-def unquoted(text: str) -> str:
-    """Without the quotes around it, if it is one quoted stretch."""
-    return text[1:-1] if _QUOTED.fullmatch(text) else text
 
 
 def _wishes(part: str) -> list[PlainRequest]:

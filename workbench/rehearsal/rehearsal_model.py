@@ -8,23 +8,21 @@ from hashlib import blake2b
 from threading import Lock
 
 from workbench.rehearsal import usage
-from workbench.rehearsal.answers import Pace, RehearsedAnswer, RehearsedCall
-from workbench.rehearsal.faults import Fault, Refusal, refusal
-from workbench.rehearsal.request import RehearsalRequest
+from workbench.rehearsal.faults import Fault, refusal
 from workbench.rehearsal.rules import answer_by_rule
 from workbench.rehearsal.script import Script, ScriptStep
 from workbench.rehearsal.summaries import is_summary_request
+from workbench.wire.answers import Pace, PacedAnswer, Refusal, WrittenAnswer, WrittenCall
+from workbench.wire.checked_requests import CheckedRequest
 
 REMEMBERED = 8
 """Messages that the ids of calls are made from: a group with its results is among them, so ids do not come again."""
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedAnswer:
+class PlayedAnswer(PacedAnswer):
     """What happens to one request."""
 
-    answer: RehearsedAnswer
-    pace: Pace
     fault: Fault | None = None
     refusal: Refusal | None = None
     """The error to send in place of the answer."""
@@ -46,22 +44,22 @@ class RehearsalModel:
         self._one_at_a_time = Lock()
         """litellm asks from threads of its own."""
 
-    def play(self, request: RehearsalRequest, fault: Fault | None = None) -> PlayedAnswer:
+    def play(self, request: CheckedRequest, fault: Fault | None = None) -> PlayedAnswer:
         """Answer a request. A fault that is asked for from outside leaves the script where it is."""
         with self._one_at_a_time:
             return self._play(request, fault)
 
-    def _play(self, request: RehearsalRequest, fault: Fault | None) -> PlayedAnswer:
+    def _play(self, request: CheckedRequest, fault: Fault | None) -> PlayedAnswer:
         parts = usage.segments(request)
         asked = usage.prompt_tokens(parts)
         if fault is None and 0 < self.script.window < asked:
             fault = Fault("context", self.script.window)
-            return PlayedAnswer(RehearsedAnswer(), self.script.pace, fault, refusal(fault, asked))
+            return PlayedAnswer(WrittenAnswer(), self.script.pace, fault, refusal(fault, asked))
         step = ScriptStep(fault=fault) if fault else self._next(request)
         pace = replace(self.script.pace, **step.pace)
         refused = refusal(step.fault, asked) if step.fault else None
         if refused:
-            return PlayedAnswer(RehearsedAnswer(), pace, step.fault, refused)
+            return PlayedAnswer(WrittenAnswer(), pace, step.fault, refused)
         answer = _with_ids(step.answer or answer_by_rule(request), request)
         if step.fault:
             answer, pace = _spoilt(answer, pace, step.fault)
@@ -71,43 +69,43 @@ class RehearsalModel:
         reported = None if step.fault and step.fault.kind == "no_usage" else figures
         return PlayedAnswer(replace(answer, usage=reported), pace, step.fault)
 
-    def _next(self, request: RehearsalRequest) -> ScriptStep:
+    def _next(self, request: CheckedRequest) -> ScriptStep:
         if self.played == len(self.script.steps) or (not self.script.summaries and is_summary_request(request)):
             return ScriptStep()
         self.played += 1
         return self.script.steps[self.played - 1]
 
 
-def _spoilt(answer: RehearsedAnswer, pace: Pace, fault: Fault) -> tuple[RehearsedAnswer, Pace]:
+def _spoilt(answer: WrittenAnswer, pace: Pace, fault: Fault) -> tuple[WrittenAnswer, Pace]:
     """The faults that are in the answer itself."""
     match fault.kind:
         case "length":
-            return RehearsedAnswer(answer.text[: len(answer.text) // 2], answer.reasoning, finish="length"), pace
+            return WrittenAnswer(answer.text[: len(answer.text) // 2], answer.reasoning, finish="length"), pace
         case "refused":
-            return RehearsedAnswer(finish="refused"), pace
+            return WrittenAnswer(finish="refused"), pace
         case "slow":
             return answer, replace(pace, speed=fault.number)
     return answer, pace
 
 
-def _bounded(answer: RehearsedAnswer, max_tokens: int | None) -> RehearsedAnswer:
+def _bounded(answer: WrittenAnswer, max_tokens: int | None) -> WrittenAnswer:
     """An answer that is longer than was asked for ends early, and says so."""
     if max_tokens is None or answer.calls or usage.completion_tokens(answer)[0] <= max_tokens:
         return answer
     count = usage.tokenizer()
     reasoning = answer.reasoning[: count.head(answer.reasoning, max_tokens)]
     left = max_tokens - count.count(reasoning).tokens
-    return RehearsedAnswer(answer.text[: count.head(answer.text, left)], reasoning, finish="length")
+    return WrittenAnswer(answer.text[: count.head(answer.text, left)], reasoning, finish="length")
 
 
-def _with_ids(answer: RehearsedAnswer, request: RehearsalRequest) -> RehearsedAnswer:
+def _with_ids(answer: WrittenAnswer, request: CheckedRequest) -> WrittenAnswer:
     """Every call has an id: its own, or one made from the end of the conversation, which is never twice the same."""
     if all(call.call_id for call in answer.calls):
         return answer
     latest = [(each.role, each.text, each.calls, each.call_id) for each in request.messages[-REMEMBERED:]]
     seed = blake2b(json.dumps([len(request.messages), latest]).encode("utf-8", "surrogatepass"), digest_size=9)
     calls = [
-        call if call.call_id else RehearsedCall(call.tool, call.arguments, f"call_{seed.hexdigest()}_{number}")
+        call if call.call_id else WrittenCall(call.tool, call.arguments, f"call_{seed.hexdigest()}_{number}")
         for number, call in enumerate(answer.calls)
     ]
     return replace(answer, calls=tuple(calls))

@@ -7,22 +7,21 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from workbench.rehearsal.dialect import Dialect, to_json
-from workbench.rehearsal.faults import IN_THE_MIDDLE, Refusal
+from workbench.rehearsal.faults import IN_THE_MIDDLE
 from workbench.rehearsal.rehearsal_model import PlayedAnswer
-from workbench.rehearsal.request import RehearsalRequest
-from workbench.rehearsal.responses_dialect import Responses
+from workbench.wire.answers import Refusal
+from workbench.wire.checked_requests import CheckedRequest
+from workbench.wire.speaking import DialectSpeaker, SocketSpeaker, stream_headers, to_json
 
 JSON = "application/json"
-STREAM = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
 PAGE = "<!DOCTYPE html><html><head><title>Sign in</title></head><body>Please sign in to the network.</body></html>"
 BROKEN = '{"choices": [{"delta": {"content": "bro'
 
 
-def refused(dialect: Dialect, refusal: Refusal, model: str = "") -> web.Response:
-    """An error in the dialect's own form."""
+def refused(speaker: DialectSpeaker, refusal: Refusal, model: str = "") -> web.Response:
+    """An error in the provider's own form."""
     headers = {} if refusal.wait is None else {"Retry-After": str(refusal.wait)}
-    text = to_json(dialect.error(refusal, model))
+    text = to_json(speaker.error(refusal, model))
     return web.Response(text=text, status=refusal.status, headers=headers, content_type=JSON)
 
 
@@ -31,8 +30,8 @@ class HttpReply:
     """Writes one answer."""
 
     incoming: web.Request
-    dialect: Dialect
-    request: RehearsalRequest
+    speaker: DialectSpeaker
+    request: CheckedRequest
     ident: str
     began: float
 
@@ -41,7 +40,7 @@ class HttpReply:
         kind = played.fault.kind if played.fault else ""
         await _until(self.began + played.pace.delay)
         if played.refusal:
-            return refused(self.dialect, played.refusal, self.request.model)
+            return refused(self.speaker, played.refusal, self.request.model)
         match kind:
             case "drop":
                 return None
@@ -52,7 +51,7 @@ class HttpReply:
         return await (self._stream(played, kind) if self.request.stream else self._whole(played, kind))
 
     async def _whole(self, played: PlayedAnswer, kind: str) -> web.Response | None:
-        body = to_json(self.dialect.whole(played, self.request, self.ident)).encode()
+        body = to_json(self.speaker.whole(played, self.request, self.ident)).encode()
         half = body[: len(body) // 2]
         match kind:
             case "silence" | "stall" | "cut":
@@ -64,17 +63,17 @@ class HttpReply:
                     await _until_gone()
                 return None
             case "error":
-                return refused(self.dialect, Refusal(500), self.request.model)
+                return refused(self.speaker, Refusal(500), self.request.model)
         if played.pace.speed:
             await _until(self.began + played.pace.delay + len(body) / played.pace.speed)
         return web.Response(body=half if kind == "bad_json" else body, content_type=JSON)
 
     async def _stream(self, played: PlayedAnswer, kind: str) -> web.StreamResponse | None:
-        response = web.StreamResponse(headers=STREAM)
+        response = web.StreamResponse(headers=stream_headers(self.speaker))
         await response.prepare(self.incoming)
         if kind == "silence":
             await _until_gone()
-        events = list(self.dialect.stream(played, self.request, self.ident))
+        events = list(self.speaker.stream(played, self.request, self.ident))
         for event in events[: _middle(len(events), kind)]:
             await _until(self.began + event.at)
             await response.write(event.data)
@@ -84,9 +83,9 @@ class HttpReply:
             case "stall":
                 await _until_gone()
             case "bad_json":
-                await response.write(f"data: {BROKEN}\n\n".encode())
+                await response.write(self.speaker.broken_event(BROKEN))
             case "error":
-                await response.write(self.dialect.error_event())
+                await response.write(self.speaker.error_event())
         return response
 
 
@@ -95,8 +94,8 @@ class SocketReply:
     """Writes one answer as frames; a websocket has no status, so errors are events."""
 
     socket: web.WebSocketResponse
-    dialect: Responses
-    request: RehearsalRequest
+    speaker: SocketSpeaker
+    request: CheckedRequest
     ident: str
     began: float
 
@@ -105,7 +104,7 @@ class SocketReply:
         kind = played.fault.kind if played.fault else ""
         await _until(self.began + played.pace.delay)
         if played.refusal:
-            await self._frame(self.dialect.error_frame(played.refusal, self.request.model))
+            await self._frame(self.speaker.error_frame(played.refusal, self.request.model))
             return True
         match kind:
             case "drop":
@@ -115,7 +114,7 @@ class SocketReply:
             case "html":
                 await self.socket.send_str(PAGE)
                 return True
-        events = list(self.dialect.events(played, self.request, self.ident))
+        events = list(self.speaker.events(played, self.request, self.ident))
         for at, body in events[: _middle(len(events), kind)]:
             await _until(self.began + at)
             await self._frame(body)
@@ -125,7 +124,7 @@ class SocketReply:
             case "bad_json":
                 await self.socket.send_str(BROKEN)
             case "error":
-                await self._frame(self.dialect.error_frame(Refusal(500), self.request.model))
+                await self._frame(self.speaker.error_frame(Refusal(500), self.request.model))
         return kind != "cut"
 
     async def _until_closed(self) -> None:

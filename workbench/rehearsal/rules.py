@@ -7,13 +7,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from workbench.rehearsal.answers import RehearsedAnswer, RehearsedCall
+from workbench.rehearsal.forced_calls import forced
 from workbench.rehearsal.plain_requests import PlainRequest, rounds
-from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
 from workbench.rehearsal.side_requests import is_title_request, shaped, title
 from workbench.rehearsal.summaries import HEAD, is_summary_request, summarise
 from workbench.rehearsal.tool_choice import call_for
-from workbench.rehearsal.tool_demands import demand_in, forced
+from workbench.rehearsal.turns import asked_in, has_results, turn_of
+from workbench.wire.answers import WrittenAnswer, WrittenCall
+from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
+from workbench.wire.tool_demands import demand_in
 
 SHOWN_LINES = 3
 SHOWN_WIDTH = 100
@@ -45,7 +47,7 @@ _EXIT = re.compile(r"\bexit(?:ed with)? (?:code|status):? *([1-9]\d*)\b", re.IGN
 _MARKER = re.compile(r"\[(?:truncated|result masked|\.\.\. omitted)[^\]\n]*\]")
 
 
-def answer_by_rule(request: RehearsalRequest) -> RehearsedAnswer:
+def answer_by_rule(request: CheckedRequest) -> WrittenAnswer:
     """The answer to a request, from the request alone; where a call is demanded, it is one."""
     demand = demand_in(request.body)
     offered = demand.offered(request)
@@ -53,44 +55,44 @@ def answer_by_rule(request: RehearsalRequest) -> RehearsedAnswer:
     return answer if answer.calls or demand.mode != "required" else forced(offered) or answer
 
 
-def _freely(request: RehearsalRequest) -> RehearsedAnswer:
+def _freely(request: CheckedRequest) -> WrittenAnswer:
     if is_title_request(request):
-        return _in_shape(RehearsedAnswer(title(request)), request)
+        return _in_shape(WrittenAnswer(title(request)), request)
     if is_summary_request(request):
-        return _in_shape(RehearsedAnswer(summarise(request)), request)
+        return _in_shape(WrittenAnswer(summarise(request)), request)
     return _in_shape(_by_wish(request), request)
 
 
-def _in_shape(answer: RehearsedAnswer, request: RehearsalRequest) -> RehearsedAnswer:
+def _in_shape(answer: WrittenAnswer, request: CheckedRequest) -> WrittenAnswer:
     if request.schema is None or answer.calls:
         return answer
-    return RehearsedAnswer(shaped(request.schema, answer.text))
+    return WrittenAnswer(shaped(request.schema, answer.text))
 
 
-def _by_wish(request: RehearsalRequest) -> RehearsedAnswer:
+def _by_wish(request: CheckedRequest) -> WrittenAnswer:
     begun, told = request, ""
-    while HEAD in begun.asked:  # a summary that stands for what was done since the wish before it
-        told += f"{begun.asked}\n"
-        begun = replace(begun, messages=begun.messages[: -len(begun.turn)])
-    wishes = rounds(begun.asked)
-    if request.has_results or told:
+    while HEAD in asked_in(begun):  # a summary that stands for what was done since the wish before it
+        told += f"{asked_in(begun)}\n"
+        begun = replace(begun, messages=begun.messages[: -len(turn_of(begun))])
+    wishes = rounds(asked_in(begun))
+    if has_results(request) or told:
         return _after_results(request, wishes, told)
     if wishes:
         return _round(request, wishes[0], "I")
-    if _EXPLAIN.search(request.asked):
+    if _EXPLAIN.search(asked_in(request)):
         seen = _described(request.messages)
-        return RehearsedAnswer("\n\n".join([WHO, *(seen or ["There are no results of tools in what I was sent."])]))
-    return RehearsedAnswer(f"{WHO} {CAN}{_offered(request)}")
+        return WrittenAnswer("\n\n".join([WHO, *(seen or ["There are no results of tools in what I was sent."])]))
+    return WrittenAnswer(f"{WHO} {CAN}{_offered(request)}")
 
 
-def _offered(request: RehearsalRequest) -> str:
+def _offered(request: CheckedRequest) -> str:
     names = request.tool_names()
     return f"\n\nTools on offer: {', '.join(names)}." if names else "\n\nNo tools are on offer, so I can only talk."
 
 
-def _round(request: RehearsalRequest, wishes: Sequence[PlainRequest], who: str) -> RehearsedAnswer:
+def _round(request: CheckedRequest, wishes: Sequence[PlainRequest], who: str) -> WrittenAnswer:
     """The calls of one round, at the same time; what no tool can do is named."""
-    calls: list[RehearsedCall] = []
+    calls: list[WrittenCall] = []
     doing, lacking = [], []
     for wish in wishes:
         call = call_for(wish, request)
@@ -104,7 +106,7 @@ def _round(request: RehearsalRequest, wishes: Sequence[PlainRequest], who: str) 
     said = [f"{who} {_joined(doing)}."] if doing else [WHO]
     if lacking:
         said.append(f"No tool on offer can {_joined(lacking)}.")
-    return RehearsedAnswer(" ".join(said) + ("" if calls else _offered(request)), calls=tuple(calls))
+    return WrittenAnswer(" ".join(said) + ("" if calls else _offered(request)), calls=tuple(calls))
 
 
 def _joined(names: Sequence[str]) -> str:
@@ -119,13 +121,13 @@ def _short(text: str) -> str:
 # After results
 
 
-def _after_results(request: RehearsalRequest, wishes: Sequence[Sequence[PlainRequest]], told: str) -> RehearsedAnswer:
+def _after_results(request: CheckedRequest, wishes: Sequence[Sequence[PlainRequest]], told: str) -> WrittenAnswer:
     """The next round if there is one, else what was seen.
 
     Where we are is told from the latest round that was begun: calls before it may have been dropped from the request,
     or have become lines of a summary.
     """
-    done = [call for message in request.turn for call in message.calls]
+    done = [call for message in turn_of(request) for call in message.calls]
     # Its files may only have been spoken of; its commands were run.
     lines = {line for part in told.split("## Commands\n")[1:] for line in part.partition("\n\n")[0].split("\n")}
     for at in range(len(wishes) - 1, -1, -1):
@@ -135,12 +137,12 @@ def _after_results(request: RehearsalRequest, wishes: Sequence[Sequence[PlainReq
             if at + 1 == len(wishes):
                 break
             return _round(request, wishes[at + 1], "Next I")
-    return RehearsedAnswer(
-        "\n\n".join([*_described(request.turn), "That is what the tools gave. I do not judge it: " + WHO])
+    return WrittenAnswer(
+        "\n\n".join([*_described(turn_of(request)), "That is what the tools gave. I do not judge it: " + WHO])
     )
 
 
-def _meaning(call: RehearsedCall) -> tuple[str, object]:
+def _meaning(call: WrittenCall) -> tuple[str, object]:
     """A call whatever way its JSON is written."""
     try:
         return call.tool, json.loads(call.arguments)
@@ -148,7 +150,7 @@ def _meaning(call: RehearsedCall) -> tuple[str, object]:
         return call.tool, call.arguments
 
 
-def _is_same(done: RehearsedCall, planned: RehearsedCall) -> bool:
+def _is_same(done: WrittenCall, planned: WrittenCall) -> bool:
     """Whether a call is the planned one; clients leave out a namespace and add what they know."""
     (tool, given), (name, wanted) = _meaning(done), _meaning(planned)
     if isinstance(given, dict) and isinstance(wanted, dict):
@@ -156,13 +158,13 @@ def _is_same(done: RehearsedCall, planned: RehearsedCall) -> bool:
     return tool.rpartition(".")[2] == name.rpartition(".")[2] and given == wanted
 
 
-def _described(messages: Sequence[RehearsalMessage]) -> list[str]:
+def _described(messages: Sequence[CheckedMessage]) -> list[str]:
     """Each result in a few lines: the tool, the size, how it begins, or how it failed."""
     calls = {call.call_id: call for message in messages for call in message.calls}
     return [_result(message, calls.get(message.call_id)) for message in messages if message.role == "tool"]
 
 
-def _result(message: RehearsalMessage, call: RehearsedCall | None) -> str:
+def _result(message: CheckedMessage, call: WrittenCall | None) -> str:
     text = message.text.strip("\n")
     name = f"`{call.tool}`{_target(call)}" if call else "A tool"
     lines = text.split("\n")
@@ -181,13 +183,13 @@ def _result(message: RehearsalMessage, call: RehearsedCall | None) -> str:
     return f"{said} {size}. It begins:\n{begins}{note}"
 
 
-def _target(call: RehearsedCall) -> str:
+def _target(call: WrittenCall) -> str:
     """What the call was about: its first argument that is text."""
     found = next(_values(call), "")
     return f" {_short(found)}" if found else ""
 
 
-def _values(call: RehearsedCall) -> Iterator[str]:
+def _values(call: WrittenCall) -> Iterator[str]:
     """The arguments that are text."""
     arguments = _meaning(call)[1]
     values = arguments.values() if isinstance(arguments, dict) else ()

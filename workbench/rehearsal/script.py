@@ -25,8 +25,8 @@ from msgspec import field as table_field
 from workbench.config.errors import WrongCall
 from workbench.config.tables import Table, read_table, read_text, read_toml
 from workbench.models.reply_parts import Reason, Reported
-from workbench.rehearsal.answers import Pace, RehearsedAnswer, RehearsedCall
 from workbench.rehearsal.faults import Fault, UnknownFault
+from workbench.wire.answers import Pace, WrittenAnswer, WrittenCall
 
 _Text = Annotated[str, Meta(description="text")]
 _Number = Annotated[float, Meta(ge=0, le=sys.float_info.max, description="a number from 0 up")]
@@ -80,7 +80,7 @@ class _Usage(Table, frozen=True):
 class ScriptStep:
     """The answer to one request."""
 
-    answer: RehearsedAnswer | None = None
+    answer: WrittenAnswer | None = None
     """None: the rules answer, with this step's pace and fault."""
     pace: Mapping[str, Any] = field(default_factory=dict)
     """What is different from the script's own pace."""
@@ -151,15 +151,15 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not UNSET}
 
 
-def _answer(step: _Step, where: str) -> RehearsedAnswer | None:
+def _answer(step: _Step, where: str) -> WrittenAnswer | None:
     said = _given({key: getattr(step, key) for key in ("reply", "reasoning", "calls", "finish")})
     if not said:
         return None
     calls = tuple(_call(call, where, f"calls[{number}]") for number, call in enumerate(said.get("calls", ())))
-    return RehearsedAnswer(said.get("reply", ""), said.get("reasoning", ""), calls, said.get("finish"))
+    return WrittenAnswer(said.get("reply", ""), said.get("reasoning", ""), calls, said.get("finish"))
 
 
-def _call(table: Any, where: str, name: str) -> RehearsedCall:
+def _call(table: Any, where: str, name: str) -> WrittenCall:
     call = read_table(_Call, table, where, name)
     arguments = call.arguments
     if isinstance(arguments, dict):
@@ -167,4 +167,4 @@ def _call(table: Any, where: str, name: str) -> RehearsedCall:
             arguments = json.dumps(arguments, ensure_ascii=False)
         except (TypeError, RecursionError) as error:
             raise WrongCall(f"{where}: {name}.arguments: expected values that JSON has, too: {error}") from error
-    return RehearsedCall(call.tool, arguments, call.id)
+    return WrittenCall(call.tool, arguments, call.id)

@@ -19,21 +19,16 @@ from aiohttp.typedefs import Handler
 from yarl import URL
 
 from workbench.config.errors import WorkbenchError
-from workbench.rehearsal.anthropic_dialect import Anthropic
-from workbench.rehearsal.dialect import Dialect, to_json
-from workbench.rehearsal.faults import HEADER, Fault, Refusal, UnknownFault, refusal
-from workbench.rehearsal.gemini_dialect import Gemini
-from workbench.rehearsal.openai_dialect import OpenAI
+from workbench.rehearsal.faults import HEADER, Fault, UnknownFault, refusal
 from workbench.rehearsal.rehearsal_model import RehearsalModel
-from workbench.rehearsal.repeated_headers import RepeatedHeadersRunner
 from workbench.rehearsal.replies import JSON, HttpReply, SocketReply, refused
-from workbench.rehearsal.request import BadRequest
-from workbench.rehearsal.responses_dialect import Responses
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.usage import request_tokens
-
-DIALECTS: tuple[type[Dialect], ...] = (OpenAI, Responses, Anthropic, Gemini)
-"""The first is spoken where a request does not tell, the last below `/v1beta`."""
+from workbench.wire.answers import Refusal
+from workbench.wire.checked_requests import BadRequest
+from workbench.wire.dialects import DEFAULT, DIALECTS
+from workbench.wire.repeated_headers import RepeatedHeadersRunner
+from workbench.wire.speaking import DialectSpeaker, SocketSpeaker, to_json
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 MAX_BODY = 64 * 1024 * 1024
@@ -66,7 +61,7 @@ class RehearsalServer:
     def __init__(self, script: Script | None = None, port: int = 0, *, keep: int | None = None) -> None:
         """`port` 0 takes a free one; `keep` bounds how many requests are remembered (None: all)."""
         self.model = RehearsalModel(script)
-        self.dialects = tuple(make() for make in DIALECTS)
+        self.speakers = {name: dialect.new_speaker() for name, dialect in DIALECTS.items()}
         self.requests: list[ReceivedRequest] = []
         self.url = ""
         self._port = port
@@ -76,12 +71,12 @@ class RehearsalServer:
         self._answering: set[asyncio.Task[Any]] = set()
         app = web.Application(client_max_size=MAX_BODY, middlewares=[_from_here])
         app.router.add_route("HEAD", "/{path:.*}", _head)
-        for dialect in self.dialects:
-            for path in (*dialect.paths, *dialect.counting):
-                app.router.add_post(path, partial(self._answer, dialect, is_counting=path in dialect.counting))
-            if isinstance(dialect, Responses):
-                for path in dialect.paths:
-                    app.router.add_get(path, partial(self._talk, dialect))
+        for speaker in self.speakers.values():
+            for path in (*speaker.paths, *speaker.counting):
+                app.router.add_post(path, partial(self._answer, speaker, is_counting=path in speaker.counting))
+            if isinstance(speaker, SocketSpeaker):
+                for path in speaker.paths:
+                    app.router.add_get(path, partial(self._talk, speaker))
         for path in ("/v1/models", "/models", "/v1beta/models"):
             app.router.add_get(path, self._models)
             app.router.add_get(f"{path}/{{name:.+}}", self._models)
@@ -122,7 +117,7 @@ class RehearsalServer:
         return self.requests[count - 1]
 
     async def _answer(
-        self, dialect: Dialect, incoming: web.Request, *, is_counting: bool = False
+        self, speaker: DialectSpeaker, incoming: web.Request, *, is_counting: bool = False
     ) -> web.StreamResponse:
         self._under_way()
         began = asyncio.get_running_loop().time()
@@ -133,18 +128,18 @@ class RehearsalServer:
             body = await _object(incoming)
             received = await self._receive(incoming, body)
             fault = _fault(incoming)
-            request = dialect.read(body, incoming.path)
+            request = speaker.read(body, incoming.path)
             if is_counting:
                 tokens = request_tokens(request)
-                response = _counted(dialect, tokens, refusal(fault, tokens) if fault else None)
+                response = _counted(speaker, tokens, refusal(fault, tokens) if fault else None)
             else:
-                reply = HttpReply(incoming, dialect, request, f"rehearsal{self._count}", began)
+                reply = HttpReply(incoming, speaker, request, f"rehearsal{self._count}", began)
                 response = await reply.send(self.model.play(request, fault))
             outcome = "complete" if response is not None else "broken"
         except (BadRequest, UnknownFault) as error:
-            response, outcome = refused(dialect, _complaint(error)), "complete"
+            response, outcome = refused(speaker, _complaint(error)), "complete"
         except web.HTTPRequestEntityTooLarge:
-            response = refused(dialect, Refusal(413))
+            response = refused(speaker, Refusal(413))
         except ConnectionError:  # the client is gone; aiohttp would log this as a mistake of ours
             pass
         finally:
@@ -154,7 +149,7 @@ class RehearsalServer:
             raise asyncio.CancelledError  # aiohttp sends what was written and closes the connection
         return response
 
-    async def _talk(self, dialect: Responses, incoming: web.Request) -> web.StreamResponse:
+    async def _talk(self, speaker: SocketSpeaker, incoming: web.Request) -> web.StreamResponse:
         """Requests over a websocket, one after the other."""
         socket = web.WebSocketResponse(max_msg_size=MAX_BODY)
         if not socket.can_prepare(incoming):
@@ -165,12 +160,12 @@ class RehearsalServer:
             async for message in socket:
                 if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
                     continue
-                if not await self._frame(dialect, incoming, socket, message.data):
+                if not await self._frame(speaker, incoming, socket, message.data):
                     raise asyncio.CancelledError
         return socket
 
     async def _frame(
-        self, dialect: Responses, incoming: web.Request, socket: web.WebSocketResponse, data: str | bytes
+        self, speaker: SocketSpeaker, incoming: web.Request, socket: web.WebSocketResponse, data: str | bytes
     ) -> bool:
         """Answer one frame; tells whether the connection stays."""
         began = asyncio.get_running_loop().time()
@@ -182,17 +177,17 @@ class RehearsalServer:
                 raise BadRequest("type: expected response.create")
             received = await self._receive(incoming, body)
             fault = _fault(incoming)
-            request, ident = dialect.read(body), f"rehearsal{self._count}"
+            request, ident = speaker.read(body), f"rehearsal{self._count}"
             if body.get("generate") is False:
-                for event in dialect.prewarmed(request, ident, request_tokens(request)):
+                for event in speaker.prewarmed(request, ident, request_tokens(request)):
                     await socket.send_str(to_json(event))
                 outcome = "complete"
                 return True
-            stays = await SocketReply(socket, dialect, request, ident, began).send(self.model.play(request, fault))
+            stays = await SocketReply(socket, speaker, request, ident, began).send(self.model.play(request, fault))
             outcome = "complete" if stays else "broken"
             return stays
         except (BadRequest, UnknownFault) as error:
-            await socket.send_str(to_json(dialect.error_frame(_complaint(error), "")))
+            await socket.send_str(to_json(speaker.error_frame(_complaint(error), "")))
             outcome = "complete"
             return True
         finally:
@@ -218,19 +213,18 @@ class RehearsalServer:
 
     # What is no request for an answer
 
-    def _dialect_of(self, incoming: web.Request) -> Dialect:
-        if incoming.path.startswith("/v1beta"):
-            return self.dialects[-1]
-        return next((each for each in self.dialects if each.header in incoming.headers), self.dialects[0])
+    def _speaker_of(self, incoming: web.Request) -> DialectSpeaker:
+        found = (each for each in DIALECTS.values() if each.recognises_client(incoming.path, incoming.headers))
+        return self.speakers[next(found, DEFAULT).name]
 
     async def _models(self, incoming: web.Request) -> web.Response:
-        dialect, name = self._dialect_of(incoming), incoming.match_info.get("name")
-        return web.Response(text=to_json(dialect.model(name) if name else dialect.models()), content_type=JSON)
+        speaker, name = self._speaker_of(incoming), incoming.match_info.get("name")
+        return web.Response(text=to_json(speaker.model(name) if name else speaker.models()), content_type=JSON)
 
     async def _unknown(self, incoming: web.Request) -> web.Response:
-        known = [path for dialect in self.dialects for path in dialect.paths]
+        known = [path for speaker in self.speakers.values() for path in speaker.paths]
         detail = f"{incoming.method} {incoming.path}: expected one of {', '.join([*known, '/v1/models'])}"
-        return refused(self._dialect_of(incoming), Refusal(404, detail=detail))
+        return refused(self._speaker_of(incoming), Refusal(404, detail=detail))
 
 
 @web.middleware
@@ -258,10 +252,10 @@ async def _head(_: web.Request) -> web.Response:
     return web.Response()
 
 
-def _counted(dialect: Dialect, tokens: int, instead: Refusal | None) -> web.Response:
+def _counted(speaker: DialectSpeaker, tokens: int, instead: Refusal | None) -> web.Response:
     if instead:
-        return refused(dialect, instead)
-    return web.Response(text=to_json(dialect.counted(tokens)), content_type=JSON)
+        return refused(speaker, instead)
+    return web.Response(text=to_json(speaker.counted(tokens)), content_type=JSON)
 
 
 def _fault(incoming: web.Request) -> Fault | None:

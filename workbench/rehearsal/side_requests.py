@@ -7,8 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.rehearsal.request import Json, RehearsalRequest
 from workbench.rehearsal.summaries import asks_for_summary
+from workbench.rehearsal.turns import asked_in, has_results, own_words_in
+from workbench.wire.checked_requests import CheckedRequest, Json
 from workbench.wire.values import dict_in, list_in
 
 WORDS = 6
@@ -28,27 +29,27 @@ _SESSION = re.compile(
 )
 
 
-def is_title_request(request: RehearsalRequest) -> bool:
+def is_title_request(request: CheckedRequest) -> bool:
     """Whether a title is all that is asked for: then no tools are on offer, or the answer is to have nothing else.
 
     An agent's own prompt may speak of titles, too, and comes with its request for a summary.
     """
-    if request.has_results or (request.tools and not _is_title_alone(request.schema)):
+    if has_results(request) or (request.tools and not _is_title_alone(request.schema)):
         return False
-    if _TITLE.search(request.asked[:2000]):
+    if _TITLE.search(asked_in(request)[:2000]):
         return True
     asking = [message.text for message in request.messages if message.role in ("system", "developer")]
-    return not asks_for_summary(request.asked) and any(_TITLE.search(text) for text in asking if len(text) < PROMPT)
+    return not asks_for_summary(asked_in(request)) and any(_TITLE.search(text) for text in asking if len(text) < PROMPT)
 
 
 def _is_title_alone(schema: Json | None) -> bool:
     return list(dict_in(schema or {}, "properties")) == ["title"]
 
 
-def title(request: RehearsalRequest) -> str:
+def title(request: CheckedRequest) -> str:
     """The first words of the conversation."""
     for message in request.messages:
-        said = "\n".join(message.own) if message.role == "user" else ""
+        said = "\n".join(own_words_in(message)) if message.role == "user" else ""
         inside = _SESSION.search(said)
         said = inside["said"] or inside["rest"] or "" if inside else "" if _TITLE.search(said[:2000]) else said
         words = re.sub(r"[^\w\s./-]", " ", said).split()[:WORDS]

@@ -10,7 +10,8 @@ from dataclasses import replace
 from workbench.compaction.actions import arguments_of
 from workbench.compaction.source import ends
 from workbench.models.tokens import counter
-from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
+from workbench.rehearsal.turns import asked_in, has_results, own_words_in, turn_of
+from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 
 ITEMS = 10
 """Lines of a section: the first of the goals, of all others the newest."""
@@ -105,16 +106,16 @@ def _has(text: str, signs: tuple[str, ...]) -> bool:
     return False
 
 
-def is_summary_request(request: RehearsalRequest) -> bool:
+def is_summary_request(request: CheckedRequest) -> bool:
     """Whether the system message or the last user message asks for a summary of the conversation.
 
     With tools on offer the system message is an agent's, which may speak of summaries without asking for one.
     """
-    if request.has_results:
+    if has_results(request):
         return False
     system = [message.text for message in request.messages if message.role in ("system", "developer")]
     system = [] if request.tools else system
-    return any(asks_for_summary(text) for text in (*system[:1], request.asked))
+    return any(asks_for_summary(text) for text in (*system[:1], asked_in(request)))
 
 
 def asks_for_summary(text: str) -> bool:
@@ -122,7 +123,7 @@ def asks_for_summary(text: str) -> bool:
     return bool(_ASKED.search(text[:4000]) or _ASKED.search(text[-2000:]))
 
 
-def summarise(request: RehearsalRequest) -> str:
+def summarise(request: CheckedRequest) -> str:
     """The summary, within the size that was asked for."""
     found: dict[str, dict[str, None]] = {name: {} for name in SECTIONS}
     seen: dict[str, set[str]] = {name: set() for name in SECTIONS}
@@ -135,15 +136,15 @@ def summarise(request: RehearsalRequest) -> str:
                 if line:
                     found[section].setdefault(line)
     written = _written({name: list(lines) for name, lines in found.items()}, _most(request))
-    prompt = _around(request.asked)
+    prompt = _around(asked_in(request))
     frame = _FRAME.search(prompt[:ASKED]) or _FRAME.search(prompt[-ASKED:])
     return f"<{frame[1]}>\n{written}\n</{frame[1]}>" if frame else written
 
 
-def _given(request: RehearsalRequest) -> list[RehearsalMessage]:
+def _given(request: CheckedRequest) -> list[CheckedMessage]:
     """What is to be summarised: the messages before the prompt, or the text inside it where there are none."""
     talk = [message for message in request.messages if message.role not in ("system", "developer")]
-    turn = [message for message in request.turn if message.role not in ("system", "developer")]
+    turn = [message for message in turn_of(request) if message.role not in ("system", "developer")]
     before = [_as_said(message) for message in (talk[: -len(turn)] if turn else talk)]
     if any(message.text or message.calls for message in before):
         return before
@@ -153,13 +154,13 @@ def _given(request: RehearsalRequest) -> list[RehearsalMessage]:
         # The prompt's own sentences are no part of the conversation: it begins behind the paragraph that asks.
         rest = message.text[asked.end() :].partition("\n")[2] if asked else message.text
         rest = "\n".join(rest[start:end] for start, end in _framed(rest)) or rest
-        found.append(RehearsalMessage(message.role, rest, message.calls, message.call_id, message.is_error))
+        found.append(CheckedMessage(message.role, rest, message.calls, message.call_id, message.is_error))
     return found
 
 
-def _as_said(message: RehearsalMessage) -> RehearsalMessage:
+def _as_said(message: CheckedMessage) -> CheckedMessage:
     """A message without what a client adds to the user's words."""
-    return replace(message, text="\n".join(message.own)) if message.role == "user" else message
+    return replace(message, text="\n".join(own_words_in(message))) if message.role == "user" else message
 
 
 def _framed(text: str) -> Iterator[tuple[int, int]]:
@@ -184,11 +185,11 @@ def _around(text: str) -> str:
     return "".join([*parts, text[at:]])
 
 
-def _most(request: RehearsalRequest) -> int:
+def _most(request: CheckedRequest) -> int:
     """Tokens the summary may have: what the prompt says, what the request allows, and a bound of our own."""
     bounds = [MOST]
     prompts = [message for message in request.messages if message.role in ("system", "developer")]
-    for message in (*prompts, *request.turn[:1]):
+    for message in (*prompts, *turn_of(request)[:1]):
         for found in _LIMIT.finditer(_around(message.text)):
             bounds.append(int(re.sub(r"\D", "", found["most"])))
     if request.max_tokens:
@@ -196,7 +197,7 @@ def _most(request: RehearsalRequest) -> int:
     return max(1, min(bounds))
 
 
-def _lines(message: RehearsalMessage) -> Iterator[tuple[str, str]]:
+def _lines(message: CheckedMessage) -> Iterator[tuple[str, str]]:
     """The lines of a message that belong in a section."""
     for call in message.calls:
         yield from _call(call.arguments)
@@ -211,7 +212,7 @@ def _lines(message: RehearsalMessage) -> Iterator[tuple[str, str]]:
             yield from _spoken(who, text)
 
 
-def _entries(message: RehearsalMessage) -> Iterator[tuple[str, str]]:
+def _entries(message: CheckedMessage) -> Iterator[tuple[str, str]]:
     """Who says what: the entries of a record, or the message itself."""
     who, at, text = message.role, 0, ends(message.text, RECORD)
     for entry in _ENTRY.finditer(text):

@@ -9,10 +9,10 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from workbench.rehearsal.answers import RehearsedCall
 from workbench.rehearsal.plain_requests import Kind, PlainRequest
-from workbench.rehearsal.request import Json, RehearsalRequest, function_of, name_of
 from workbench.rehearsal.side_requests import instance
+from workbench.wire.answers import WrittenCall
+from workbench.wire.checked_requests import CheckedRequest, Json, function_of, name_of
 from workbench.wire.values import dict_in, list_in
 
 TOOLS: dict[Kind, tuple[str, ...]] = {
@@ -59,13 +59,13 @@ _FOLDER = re.compile(
 )
 
 
-def call_for(wish: PlainRequest, request: RehearsalRequest) -> RehearsedCall | None:
+def call_for(wish: PlainRequest, request: CheckedRequest) -> WrittenCall | None:
     """The call that does what was asked for; None where no tool on offer does."""
     if wish.kind == "call":
         return _named(wish, request)
     tool = _offered(request, *TOOLS[wish.kind])
     if tool is not None and not request.is_freeform(name_of(tool)):
-        return RehearsedCall(name_of(tool), _arguments(wish, tool, request))
+        return WrittenCall(name_of(tool), _arguments(wish, tool, request))
     editor = _offered(request, *EDITORS)
     if editor is not None and wish.kind in _ORDERS:
         path = _placed(wish.values["path"], "absolute", request)
@@ -76,18 +76,18 @@ def call_for(wish: PlainRequest, request: RehearsalRequest) -> RehearsedCall | N
         patch = {"patch": _patch(wish)}
         if request.is_freeform(name_of(patching)):
             return _call(patching, {"input": patch["patch"]})
-        return RehearsedCall(name_of(patching), _arguments(wish._replace(values=patch), patching, request))
+        return WrittenCall(name_of(patching), _arguments(wish._replace(values=patch), patching, request))
     return _by_shell(wish, request)
 
 
-def _offered(request: RehearsalRequest, *names: str) -> Json | None:
+def _offered(request: CheckedRequest, *names: str) -> Json | None:
     """The first tool on offer of one of these names; tools of servers carry their server's name in front."""
     offered = {_plain(name_of(tool)): tool for tool in reversed(request.tools)}
     found = next((offered[_plain(name)] for name in names if _plain(name) in offered), None)
     return _behind_prefix(request, names) if found is None else found
 
 
-def _behind_prefix(request: RehearsalRequest, names: tuple[str, ...]) -> Json | None:
+def _behind_prefix(request: CheckedRequest, names: tuple[str, ...]) -> Json | None:
     """The first tool on offer whose name ends so, as `P-read_file` does; single words end too many other names."""
     telling = [name for name in names if "_" in name or name in _TELLING]
     for name in telling:
@@ -101,7 +101,7 @@ def _plain(name: str) -> str:
     return re.split(r"__|[.:/]", name)[-1].lower().replace("_", "").replace("-", "")
 
 
-def _named(wish: PlainRequest, request: RehearsalRequest) -> RehearsedCall | None:
+def _named(wish: PlainRequest, request: CheckedRequest) -> WrittenCall | None:
     """A tool called by its own name, with arguments in JSON."""
     try:
         arguments = json.loads(wish.values["arguments"])
@@ -109,14 +109,14 @@ def _named(wish: PlainRequest, request: RehearsalRequest) -> RehearsedCall | Non
         return None
     if wish.values["tool"] not in request.tool_names():
         return None
-    return RehearsedCall(wish.values["tool"], json.dumps(arguments, ensure_ascii=False))
+    return WrittenCall(wish.values["tool"], json.dumps(arguments, ensure_ascii=False))
 
 
-def _call(tool: Json, arguments: Mapping[str, Any]) -> RehearsedCall:
-    return RehearsedCall(name_of(tool), json.dumps(arguments, ensure_ascii=False))
+def _call(tool: Json, arguments: Mapping[str, Any]) -> WrittenCall:
+    return WrittenCall(name_of(tool), json.dumps(arguments, ensure_ascii=False))
 
 
-def _by_shell(wish: PlainRequest, request: RehearsalRequest) -> RehearsedCall | None:
+def _by_shell(wish: PlainRequest, request: CheckedRequest) -> WrittenCall | None:
     """What a tool for commands does, where there is no other."""
     tool = _offered(request, *TOOLS["run"])
     if tool is None or wish.kind == "edit":
@@ -126,7 +126,7 @@ def _by_shell(wish: PlainRequest, request: RehearsalRequest) -> RehearsedCall | 
         return _call(
             tool, {"input": f"const r = await tools.exec_command({{cmd: {json.dumps(command)}}}); text(r.output)"}
         )
-    return RehearsedCall(name_of(tool), _arguments(PlainRequest("run", {"command": command}), tool, request))
+    return WrittenCall(name_of(tool), _arguments(PlainRequest("run", {"command": command}), tool, request))
 
 
 def _command(wish: PlainRequest) -> str:
@@ -154,7 +154,7 @@ def _patch(wish: PlainRequest) -> str:
     return "\n".join(["*** Begin Patch", *lines, "*** End Patch", ""])
 
 
-def _arguments(wish: PlainRequest, tool: Json, request: RehearsalRequest) -> str:
+def _arguments(wish: PlainRequest, tool: Json, request: CheckedRequest) -> str:
     function = function_of(tool)
     schema = dict_in(function, "parameters")
     properties = dict_in(schema, "properties")
@@ -184,7 +184,7 @@ def _parameter(role: str, properties: Mapping[str, Any], required: list[str], ta
     return known or next((name for name in required if name not in taken and _plain(name) not in _KNOWN), None)
 
 
-def _placed(path: str, described: str, request: RehearsalRequest) -> str:
+def _placed(path: str, described: str, request: CheckedRequest) -> str:
     """A path from the root on, where the tool insists on it and the request says where the client works."""
     if "absolute" not in described.lower() or path.startswith(("/", "~")):
         return path

@@ -21,8 +21,8 @@ from workbench.models.framing import (
 from workbench.models.images import image_tokens
 from workbench.models.reply_parts import Reported
 from workbench.models.tokens import TokenCounter, counter
-from workbench.rehearsal.answers import RehearsedAnswer
-from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
+from workbench.wire.answers import WrittenAnswer
+from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 
 CACHE_STEP = 128
 """Providers keep prefixes in steps of so many tokens."""
@@ -45,7 +45,7 @@ def tokenizer() -> TokenCounter:
     return counter("o200k_base")
 
 
-def segments(request: RehearsalRequest) -> list[PromptSegment]:
+def segments(request: CheckedRequest) -> list[PromptSegment]:
     """The request from its beginning, as a provider's cache sees it: tools, then messages."""
     found = []
     for tool in request.tools:
@@ -58,7 +58,7 @@ def segments(request: RehearsalRequest) -> list[PromptSegment]:
     return found + [_segment(message, called) for message in request.messages]
 
 
-def _segment(message: RehearsalMessage, called: Mapping[str, str]) -> PromptSegment:
+def _segment(message: CheckedMessage, called: Mapping[str, str]) -> PromptSegment:
     count = tokenizer()
     author = count_author(count, called.get(message.call_id, "")) + count_name(count, message.name)
     tokens = MESSAGE + _size(message.text) + author
@@ -85,7 +85,7 @@ def prompt_tokens(parts: list[PromptSegment]) -> int:
     return sum(part.tokens for part in parts) + REPLY_PRIMING
 
 
-def request_tokens(request: RehearsalRequest) -> int:
+def request_tokens(request: CheckedRequest) -> int:
     """The same, from the request."""
     return prompt_tokens(segments(request))
 
@@ -102,7 +102,7 @@ def cached_tokens(parts: list[PromptSegment], previous: list[PromptSegment]) -> 
     return same // CACHE_STEP * CACHE_STEP
 
 
-def completion_tokens(answer: RehearsedAnswer) -> tuple[int, int]:
+def completion_tokens(answer: WrittenAnswer) -> tuple[int, int]:
     """The size of an answer, and how much of it is reasoning."""
     count = tokenizer()
     reasoning = count.count(answer.reasoning).tokens
@@ -110,7 +110,7 @@ def completion_tokens(answer: RehearsedAnswer) -> tuple[int, int]:
     return reasoning + count.count(answer.text).tokens + calls, reasoning
 
 
-def usage(parts: list[PromptSegment], previous: list[PromptSegment], answer: RehearsedAnswer) -> Reported:
+def usage(parts: list[PromptSegment], previous: list[PromptSegment], answer: WrittenAnswer) -> Reported:
     """What the stand-in reports."""
     completion, reasoning = completion_tokens(answer)
     return Reported(prompt_tokens(parts), completion, cached_tokens(parts, previous), 0, reasoning)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from workbench.config.tables import read_table
 from workbench.config.text import counted
-from workbench.log.events import Dialect, Event
+from workbench.log.events import DialectName, Event
 from workbench.proxy.control import SessionPolicy, WayPolicy
 from workbench.proxy.policies import setups
 from workbench.proxy.policy_preview import PolicyPreview, in_words, preview
@@ -22,7 +22,7 @@ AS_IT_IS = "requests are sent as they are; what is masked now is sent so until a
 class LatestRequest(NamedTuple):
     """The last request of a conversation that the log has whole."""
 
-    dialect: Dialect
+    dialect: DialectName
     model: str
     asked: dict[str, Any]
     sent: dict[str, Any]

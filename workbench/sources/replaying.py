@@ -17,7 +17,7 @@ from workbench.config.tables import read_table, shown
 from workbench.config.text import whole_number
 from workbench.context.stages.mask import marker
 from workbench.log.events import (
-    Dialect,
+    DialectName,
     Event,
     Request,
     Usage,
@@ -32,7 +32,7 @@ from workbench.sources.replay_answers import ReplayAnswer, answer_of, priced_row
 from workbench.sources.requests import TALK, sent_in_place
 from workbench.sources.services import Services
 from workbench.sources.source import Source
-from workbench.wire.dialects import read_answer
+from workbench.wire.dialects import DIALECTS, read_answer
 from workbench.wire.requests import RequestBodies
 from workbench.wire.rewriting import Rewrite, rewritten
 
@@ -83,7 +83,7 @@ class ReplayJob(NamedTuple):
     """A request that is ready to be sent."""
 
     number: int
-    dialect: Dialect
+    dialect: DialectName
     model: str
     body: dict[str, Any]
     headers: Mapping[str, str]
@@ -188,7 +188,8 @@ def prepare(services: Services, options: Options, source: Source, wish: ReplayWi
 
 def _model_asked(number: int, request: Request, body: Mapping[str, Any]) -> str:
     """The model that a recorded request asks for. Raises Refused where the log names something else or two of them."""
-    model = request.model if request.dialect == "gemini" else body.get("model", request.model)
+    in_body = DIALECTS[request.dialect].model_in_body
+    model = body.get("model", request.model) if in_body else request.model
     if not isinstance(model, str) or not is_model_name(model) or (request.model and model != request.model):
         raise Refused(
             f"request {number} cannot be sent again: what its log names is no model: {shown(model)}; "
@@ -197,7 +198,7 @@ def _model_asked(number: int, request: Request, body: Mapping[str, Any]) -> str:
     return model
 
 
-def _address(services: Services, dialect: Dialect, model: str, to: str, wish: ReplayWish) -> tuple[str, bool]:
+def _address(services: Services, dialect: DialectName, model: str, to: str, wish: ReplayWish) -> tuple[str, bool]:
     """The server in words, and whether a key goes there."""
     from workbench.proxy.replay_targets import target_of
 

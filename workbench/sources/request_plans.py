@@ -25,9 +25,8 @@ from workbench.log.events import (
 )
 from workbench.sources.log_places import LogPlaces, ProviderDecisions
 from workbench.sources.requests import RequestMark
-from workbench.wire.dialects import NAMES, reader
+from workbench.wire.dialects import DIALECTS, reader
 from workbench.wire.requests import RequestBodies
-from workbench.wire.talk import Talk
 
 SetupFor = Callable[[str], Setup]
 """Gives the setup of a model."""
@@ -39,7 +38,7 @@ _COUNTED_OTHERWISE = 1.05
 
 def _may_be_truncated(request: Request) -> bool:
     """Whether its provider was asked to drop the oldest items rather than refuse it."""
-    return request.dialect == "responses" and request.parameters.get("truncation") == "auto"
+    return DIALECTS[request.dialect].may_truncate(request.parameters)
 
 
 class RequestPlans:
@@ -171,7 +170,7 @@ class WholeRequestPlanner:
         self._cleared: Mapping[int, Override] = {}
         """What its provider has taken out of it, by the places in the log."""
         self._first = bodies.request(seq)
-        self._reader = reader(self._first.dialect, Talk(NAMES[self._first.dialect]))
+        self._reader = reader(self._first.dialect)
         taken = self._reader.head(bodies.body(seq))
         self._read = bodies.hashes(seq)[:taken]
         self._planner = setup.planner(thinking=True)

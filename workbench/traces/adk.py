@@ -25,8 +25,8 @@ from typing import Any
 from workbench.log.events import text_of
 from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.reading import Document
-from workbench.wire.gemini import Contents, either
-from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
+from workbench.wire.gemini import Contents
+from workbench.wire.values import content_of, dict_in, either, list_in, number_in, text_in
 
 NAME = "ADK"
 _ASKING = ("adk_request_confirmation", "adk_request_credential")

@@ -13,10 +13,10 @@ from typing import Any
 from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.reading import Document, bad
 from workbench.wire.anthropic import AnthropicReader
-from workbench.wire.values import list_in, text_in
+from workbench.wire.anthropic_bodies import are_anthropic_messages, is_anthropic_body
+from workbench.wire.values import text_in
 
 NAME = "Anthropic"
-_BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_tool_use")
 _READ = ("messages", "system", "tools", "model")
 _ALL = 1 << 31
 """The first call of a tool may be far from the beginning; until it comes, both formats are the same."""
@@ -27,32 +27,8 @@ def recognises(document: Document) -> bool:
     first = beginning(document, _ALL)
     bodies = [value for value in first if isinstance(value.get("messages"), list)]
     if bodies:
-        return any(is_body(value) for value in bodies)
-    return _are_messages(first)
-
-
-def is_body(value: dict[str, Any]) -> bool:
-    """Whether the body of a request has what only Anthropic's have."""
-    messages = [message for message in value["messages"] if isinstance(message, dict)]
-    if any(_is_openai(message) for message in messages):
-        return False
-    schemas = any(isinstance(tool, dict) and "input_schema" in tool for tool in list_in(value, "tools"))
-    return bool(value.get("system")) or schemas or _are_messages(messages)
-
-
-def _are_messages(messages: list[dict[str, Any]]) -> bool:
-    if any(_is_openai(message) for message in messages):
-        return False
-    return any(
-        text_in(block, "type") in _BLOCKS
-        for message in messages
-        if message.get("role") in ("user", "assistant")
-        for block in list_in(message, "content")
-    )
-
-
-def _is_openai(message: dict[str, Any]) -> bool:
-    return message.get("role") in ("tool", "function") or "tool_calls" in message or "function_call" in message
+        return any(is_anthropic_body(value) for value in bodies)
+    return are_anthropic_messages(first)
 
 
 def read(document: Document, text: str) -> list[Recording]:

@@ -21,7 +21,16 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from workbench.config.errors import WrongCall
-from workbench.log.events import AssistantMessage, Dialect, Reasoning, Request, Setting, SlotContent, Usage, UserMessage
+from workbench.log.events import (
+    AssistantMessage,
+    DialectName,
+    Reasoning,
+    Request,
+    Setting,
+    SlotContent,
+    Usage,
+    UserMessage,
+)
 from workbench.traces.building import Builder, Recording, beginning, by_session, entries
 from workbench.traces.parents import count_missing, tell_gaps
 from workbench.traces.reading import Document, Located
@@ -36,7 +45,7 @@ SUMMARISED: Final = (
 _MARKS = ("session.start", "user.message", "assistant.message", "assistant.turn_start", "tool.execution_complete")
 _PROGRAM = ("session", "assistant", "tool", "hook", "permission", "subagent", "skill", "abort", "command", "external")
 """What the types of lines begin with that are about the program; those that are read are told before."""
-_DIALECTS: Final[dict[str, Dialect]] = {"/responses": "responses", "/v1/messages": "anthropic"}
+_DIALECTS: Final[dict[str, DialectName]] = {"/responses": "responses", "/v1/messages": "anthropic"}
 
 
 def recognises(document: Document) -> bool:
@@ -88,7 +97,7 @@ class _Reader:
         self._replies = 0
         self._reports: dict[str, dict[str, Any]] = {}
         """By the id of the call of the API: the report whose reply is yet to come, or is not over."""
-        self._dialect: Dialect = "chat"
+        self._dialect: DialectName = "chat"
         self._compacting = 0
         """The request for the compaction that is running."""
         self._asked_by_then = 0

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.models.reply_parts import Reported
 from workbench.traces.building import Recording, beginning, entries, milliseconds
-from workbench.traces.llm_calls import LlmCall, Tokens, ToolRun, conversations_of_calls, no_messages, parsed
+from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls, no_messages
 from workbench.traces.reading import Document
-from workbench.wire.values import dict_in, list_in, number_in, text_in
+from workbench.wire.values import dict_in, list_in, number_in, parsed, text_in
 
 NAME = "Langfuse"
 _KINDS = ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL")
@@ -73,7 +74,7 @@ def _call(value: dict[str, Any]) -> LlmCall:
     )
 
 
-def _tokens(value: dict[str, Any]) -> Tokens:
+def _tokens(value: dict[str, Any]) -> Reported:
     used = dict_in(value, "usageDetails") or dict_in(value, "usage")
     cached = number_in(used, "input_cached_tokens") or number_in(used, "cache_read_input_tokens")
     cached = cached or number_in(used, "input_cache_read") or number_in(used, "prompt_details.cache_read")
@@ -84,7 +85,7 @@ def _tokens(value: dict[str, Any]) -> Tokens:
     completion = number_in(used, "output") or number_in(value, "completionTokens") or number_in(value, "outputUsage")
     thought = number_in(used, "output_reasoning_tokens") or number_in(used, "completion_details.reasoning")
     spoken = sum(each for key in used if key.startswith("output_") and (each := number_in(used, key)))
-    return Tokens(prompt + apart, completion + spoken, cached, written, thought)
+    return Reported(prompt + apart, completion + spoken, cached, written, thought)
 
 
 def _run(value: dict[str, Any]) -> ToolRun:

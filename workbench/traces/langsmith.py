@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.models.reply_parts import Reported
 from workbench.traces.building import Recording, beginning, entries, milliseconds
-from workbench.traces.llm_calls import LlmCall, Tokens, ToolRun, conversations_of_calls, no_messages, parsed
+from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls, no_messages
 from workbench.traces.reading import Document
-from workbench.wire.values import as_json, dict_in, list_in, number_in, text_in
+from workbench.wire.values import as_json, dict_in, list_in, number_in, parsed, text_in
 
 NAME = "LangSmith"
 _ROLES = {
@@ -141,13 +142,13 @@ def _tool_call(value: Any) -> dict[str, Any]:
     return {"id": text_in(value, "id"), "type": "function", "function": function}
 
 
-def _tokens(run: dict[str, Any], outputs: dict[str, Any], said: Any) -> Tokens:
+def _tokens(run: dict[str, Any], outputs: dict[str, Any], said: Any) -> Reported:
     used = dict_in(said, "usage_metadata") or dict_in(outputs, "usage_metadata")
     inside, outside = dict_in(used, "input_token_details"), dict_in(used, "output_token_details")
     told = dict_in(dict_in(outputs, "llm_output"), "token_usage")
     prompt = number_in(used, "input_tokens") or number_in(told, "prompt_tokens") or number_in(run, "prompt_tokens")
     completion = number_in(used, "output_tokens") or number_in(told, "completion_tokens")
-    return Tokens(
+    return Reported(
         prompt,
         completion or number_in(run, "completion_tokens"),
         number_in(inside, "cache_read"),

@@ -6,33 +6,25 @@ the conversation like those of other transcripts.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
 from workbench.config.errors import WrongCall
-from workbench.log.events import Dialect, ToolCall, ToolResult
-from workbench.traces.anthropic import is_body as is_anthropic
+from workbench.log.events import ToolCall, ToolResult
+from workbench.models.reply_parts import Reported
 from workbench.traces.building import Builder
 from workbench.traces.exchanges import conversations_of
 from workbench.traces.request_thread import Exchange
-from workbench.wire.dialects import split
+from workbench.wire.dialect import Dialect
+from workbench.wire.dialects import DEFAULT, DIALECTS
+from workbench.wire.parts import split
 from workbench.wire.values import as_json, dict_in, list_in, text_in
 
 _ITEMS = ("function_call", "function_call_output", "reasoning", "custom_tool_call", "custom_tool_call_output")
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    """What was reported for a call."""
-
-    prompt: int = 0
-    """With what was cached."""
-    completion: int = 0
-    cached: int = 0
-    cache_write: int = 0
-    reasoning: int = 0
+_NOTHING: Final = Reported(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +37,7 @@ class LlmCall:
     """A message, an answer of a provider, a list of messages, or a text."""
     model: str = ""
     at: int = 0
-    tokens: Tokens = field(default_factory=Tokens)
+    tokens: Reported = _NOTHING
     system: str = ""
     tools: tuple[Any, ...] = ()
     group: str = ""
@@ -63,16 +55,6 @@ class ToolRun:
     at: int = 0
     failed: bool = False
     group: str = ""
-
-
-def parsed(value: Any) -> Any:
-    """A value that may be JSON as text; the text where it is none."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
-    return value
 
 
 def conversations_of_calls(calls: Iterable[LlmCall], runs: Iterable[ToolRun], name: str) -> list[Builder]:
@@ -129,13 +111,10 @@ def _exchange(call: LlmCall) -> Exchange | None:
     body = _body(call)
     if body is None:
         return None
-    dialect: Dialect = "responses" if "input" in body else "anthropic" if is_anthropic(body) else "chat"
-    if dialect == "anthropic" and call.system:
-        body["system"] = call.system
-    elif call.system and dialect == "chat" and not any(text_in(each, "role") == "system" for each in body["messages"]):
-        body["messages"] = [{"role": "system", "content": call.system}, *body["messages"]]
+    dialect = next((each for each in DIALECTS.values() if each.recognises_body(body)), DEFAULT)
+    body = dialect.body_with_prompt(body, call.system) if call.system else body
     answer = _answer(dialect, call.said, call.tokens)
-    return Exchange(dialect, body, answer, call.model, call.at, split(dialect, body), is_exact=False)
+    return Exchange(dialect.name, body, answer, call.model, call.at, split(dialect.name, body), is_exact=False)
 
 
 def _body(call: LlmCall) -> dict[str, Any] | None:
@@ -153,7 +132,7 @@ def _body(call: LlmCall) -> dict[str, Any] | None:
     tools = list(call.tools) or list_in(found, "tools")
     found |= {"tools": tools} if tools else {}
     if any(text_in(each, "type") in _ITEMS for each in messages) or (call.system and _is_response(call.said)):
-        return {**found, "input": messages, **({"instructions": call.system} if call.system else {})}
+        return {**found, "input": messages}
     return {**found, "messages": messages}
 
 
@@ -170,22 +149,12 @@ def _is_response(said: Any) -> bool:
     return isinstance(dict_in({"": said}, "").get("output"), list)
 
 
-def _answer(dialect: Dialect, said: Any, tokens: Tokens) -> dict[str, Any]:
+def _answer(dialect: Dialect, said: Any, tokens: Reported) -> dict[str, Any]:
     if isinstance(said, dict) and ("choices" in said or isinstance(said.get("output"), list)):
         answer = dict(said)
     else:
-        message = _said(said)
-        if dialect == "responses":
-            text = [{"type": "output_text", "text": _text(message.get("content"))}]
-            items: list[Any] = [{"type": "message", "role": "assistant", "content": text}] if message else []
-            answer = {"output": items}
-        elif dialect == "anthropic":
-            content = message.get("content")
-            blocks = content if isinstance(content, list) else [{"type": "text", "text": _text(content)}]
-            answer = {"content": [*blocks, *map(_as_block, list_in(message, "tool_calls"))] if message else []}
-        else:
-            answer = {"choices": [{"message": message}]} if message else {}
-    return {**answer, "usage": _usage(dialect, tokens)} if tokens.prompt or tokens.completion else answer
+        answer = dialect.answer_with(_said(said))
+    return {**answer, **dialect.usage_json(tokens)} if tokens.prompt or tokens.completion else answer
 
 
 def _said(value: Any) -> dict[str, Any]:
@@ -202,23 +171,3 @@ def _said(value: Any) -> dict[str, Any]:
         return {**value, "role": "assistant"}
     inner = next((each for key in ("message", "messages", "text") if (each := value.get(key))), None) if value else None
     return _said(inner) if inner is not None else {"role": "assistant", "content": as_json(value)} if value else {}
-
-
-def _as_block(call: Any) -> dict[str, Any]:
-    function = dict_in(call, "function")
-    arguments = parsed(function.get("arguments"))
-    return {"type": "tool_use", "id": text_in(call, "id"), "name": text_in(function, "name"), "input": arguments}
-
-
-def _usage(dialect: Dialect, tokens: Tokens) -> dict[str, Any]:
-    if dialect == "anthropic":
-        fresh = max(0, tokens.prompt - tokens.cached - tokens.cache_write)
-        cache = {"cache_read_input_tokens": tokens.cached, "cache_creation_input_tokens": tokens.cache_write}
-        return {"input_tokens": fresh, "output_tokens": tokens.completion, **cache}
-    names = ("input", "output") if dialect == "responses" else ("prompt", "completion")
-    return {
-        f"{names[0]}_tokens": tokens.prompt,
-        f"{names[1]}_tokens": tokens.completion,
-        f"{names[0]}_tokens_details": {"cached_tokens": tokens.cached, "cache_write_tokens": tokens.cache_write},
-        f"{names[1]}_tokens_details": {"reasoning_tokens": tokens.reasoning},
-    }

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from workbench.log.events import Dialect, Purpose, Request, Usage
+from workbench.log.events import DialectName, Purpose, Request, Usage
 from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.histories import History, NamedContent
 from workbench.traces.parents import path_to_last, tell_gaps
@@ -26,7 +26,7 @@ from workbench.traces.reading import Document
 from workbench.wire.values import dict_in, list_in, number_in, text_in
 
 NAME = "Qwen Code"
-_DIALECTS: Final[dict[str, Dialect]] = {"anthropic": "anthropic", "gemini": "gemini", "vertex-ai": "gemini"}
+_DIALECTS: Final[dict[str, DialectName]] = {"anthropic": "anthropic", "gemini": "gemini", "vertex-ai": "gemini"}
 
 
 def recognises(document: Document) -> bool:

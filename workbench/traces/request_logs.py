@@ -17,40 +17,25 @@ import json
 from typing import Any
 from urllib.parse import unquote
 
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
 from workbench.traces import bedrock
-from workbench.traces.anthropic import is_body as is_anthropic
 from workbench.traces.building import Recording, milliseconds
 from workbench.traces.exchanges import conversations_of
 from workbench.traces.reading import Document, Located
-from workbench.traces.request_thread import Exchange, is_models
-from workbench.wire.dialects import split
-from workbench.wire.gemini import is_content
-from workbench.wire.streams import from_stream
+from workbench.traces.request_thread import Exchange
+from workbench.wire.dialects import DIALECTS, from_stream
+from workbench.wire.parts import split
 from workbench.wire.values import dict_in, list_in, text_in
 
 NAME = "requests and their answers"
 _REQUESTS = ("request", "req", "requestBody", "request_body", "body")
 _ANSWERS = ("response", "resp", "responseBody", "response_body")
-_SAID = ("choices", "candidates", "output", "content", "error")
+_SAID = (*(key for dialect in DIALECTS.values() for key in dialect.answer_keys), "error")
 _BESIDE = (*_SAID, "usage", "usageMetadata")
 """Keys of an answer that may stand with the request's own."""
 _TIMES = ("timestamp", "ts", "t", "time", "created_at", "createdAt", "start_time", "created")
 _NOT_SENT = (*_ANSWERS, *_BESIDE, *_TIMES, "args", "kwargs", "cost", "latency_sec", "context_window", "id", "object")
 """Keys beside a body that has its answer with it."""
-_GEMINI = ("model", "generationConfig", "systemInstruction", "system_instruction", "tools", "safetySettings", "config")
-_CHAT = frozenset(
-    (
-        *("model", "messages", "tools", "tool_choice", "functions", "function_call", "parallel_tool_calls"),
-        *("temperature", "top_p", "top_k", "min_p", "n", "stop", "seed", "stream", "stream_options", "logprobs"),
-        *("top_logprobs", "logit_bias", "presence_penalty", "frequency_penalty", "repetition_penalty"),
-        *("response_format", "max_tokens", "max_completion_tokens", "reasoning", "reasoning_effort", "thinking"),
-        *("enable_thinking", "verbosity", "modalities", "audio", "prediction", "web_search_options", "user"),
-        *("metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"),
-        *("extra_body", "extra_headers", "provider", "transforms", "plugins", "timeout"),
-    )
-)
-"""What a request of chat may hold. Where nothing was answered, other keys tell that it is something else."""
 _STRINGS = ("string", "base64_string")
 """Where recorders keep a body that is an object."""
 _FIRST = 40
@@ -160,31 +145,12 @@ def _answer(value: dict[str, Any]) -> dict[str, Any] | str:
             return {"choices": [{"message": opened}]}
         told = _body(found)
         raw = told if isinstance(told, str) else text_in(found, "body_raw")
-        if not opened.keys().isdisjoint(_BESIDE) or "data:" in raw:
+        if not opened.keys().isdisjoint(_BESIDE) or any(dialect.stream_sign in raw for dialect in DIALECTS.values()):
             return opened or raw
     beside = {key: value[key] for key in _BESIDE if key in value}
     return {"model": value.get("model"), **beside} if beside else {}
 
 
-def _dialect(body: dict[str, Any], answered: bool) -> Dialect | None:
+def _dialect(body: dict[str, Any], answered: bool) -> DialectName | None:
     """The dialect of a request that waits for its answer, or was answered; None for all else."""
-    messages, items, contents = (list_in(body, key) for key in ("messages", "input", "contents"))
-    if contents and all(map(is_content, contents)):
-        waits = not is_models(contents[-1]) and not body.keys().isdisjoint(_GEMINI)
-        return "gemini" if answered or waits else None
-    if not text_in(body, "model") and not answered:
-        return None
-    if "messages" not in body:
-        said = isinstance(body.get("input"), str) or (any(map(_is_item, items)) and not is_models(items[-1]))
-        return "responses" if text_in(body, "model") and said else None
-    if not messages or not all(text_in(message, "role") for message in messages):
-        return None
-    if not answered and is_models(messages[-1]):
-        return None
-    if is_anthropic(body):
-        return "anthropic"
-    return "chat" if answered or body.keys() <= _CHAT else None
-
-
-def _is_item(value: Any) -> bool:
-    return bool(text_in(value, "role")) or text_in(value, "type").endswith(("_call", "_call_output"))
+    return next((each.name for each in DIALECTS.values() if each.recognises_request(body, answered)), None)

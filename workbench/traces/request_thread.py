@@ -11,18 +11,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from workbench.log.events import Body, Dialect, Request, Slot, SlotContent, ToolCall
+from workbench.log.events import Body, DialectName, Request, Slot, SlotContent, ToolCall
 from workbench.traces.building import Builder, content_hash
 from workbench.wire.context_edits import applied_edits
-from workbench.wire.dialects import Parts, read_answer, reader
-from workbench.wire.values import text_in
+from workbench.wire.dialects import DIALECTS, read_answer, reader
+from workbench.wire.parts import Parts
+from workbench.wire.values import is_models
 
 
 @dataclass(frozen=True, eq=False)
 class Exchange:
     """A request and its answer."""
 
-    dialect: Dialect
+    dialect: DialectName
     body: dict[str, Any]
     answer: dict[str, Any]
     model: str
@@ -40,14 +41,14 @@ class Exchange:
 
     @cached_property
     def head(self) -> int:
-        """How many of its messages are the system prompt, as in chat."""
-        leading = takewhile(lambda message: text_in(message, "role") in ("system", "developer"), self.parts.messages)
-        return sum(1 for _ in leading) if self.dialect == "chat" else 0
+        """How many of its messages are the system prompt."""
+        return DIALECTS[self.dialect].prompt_length(self.parts.messages)
 
     @property
     def system(self) -> Any:
         """The system prompt, wherever it stands."""
-        return self.parts.messages[: self.head] if self.dialect == "chat" else self.parts.system
+        has_place = DIALECTS[self.dialect].places[0]
+        return self.parts.system if has_place else self.parts.messages[: self.head]
 
     @cached_property
     def prompt_name(self) -> str:
@@ -73,9 +74,8 @@ class Exchange:
 
     @property
     def prompt(self) -> Any:
-        """The system prompt as it compares: the first block of Claude Code's is a line for the bill, which varies."""
-        found = self.system
-        return found[1:] if self.dialect == "anthropic" and isinstance(found, list) and len(found) > 1 else found
+        """The system prompt as it compares."""
+        return DIALECTS[self.dialect].comparable_prompt(self.system)
 
     @cached_property
     def talk(self) -> list[Any]:
@@ -86,12 +86,6 @@ class Exchange:
 def common_start(one: Sequence[object], other: Sequence[object]) -> int:
     """With how many of the same two lists begin."""
     return next(compress(count(), map(ne, one, other)), min(len(one), len(other)))
-
-
-def is_models(message: Any) -> bool:
-    """Whether a message is what the model said, in any dialect."""
-    role, kind = text_in(message, "role"), text_in(message, "type")
-    return role in ("assistant", "model") if role else kind == "reasoning" or kind.endswith("_call")
 
 
 def plain(message: Any) -> Any:
@@ -113,7 +107,7 @@ def name_of(message: Any, known: str) -> str:
 class RequestThread:
     """One conversation in the making, request by request."""
 
-    def __init__(self, builder: Builder, dialect: Dialect) -> None:
+    def __init__(self, builder: Builder, dialect: DialectName) -> None:
         self.builder = builder
         self.dialect = dialect
         self.reader = reader(dialect, builder)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.traces.llm_calls import Tokens, parsed
+from workbench.models.reply_parts import Reported
 from workbench.traces.span_attributes import attributes_of, numbered
-from workbench.wire.values import as_json, dict_in, list_in, number_in, text_in
+from workbench.wire.values import as_json, dict_in, list_in, number_in, parsed, text_in
 
 _EVENTS = {
     "gen_ai.system.message": "system",
@@ -228,13 +228,13 @@ def _definition(tool: dict[str, Any]) -> dict[str, Any]:
     return {"type": "function", "function": {**function, "parameters": schema if isinstance(schema, dict) else {}}}
 
 
-def tokens_in(attributes: dict[str, Any]) -> Tokens:
+def tokens_in(attributes: dict[str, Any]) -> Reported:
     """What was reported, in the words of either convention; what was cached is part of the input in both."""
 
     def count(*keys: str) -> int:
         return next((number for key in keys if (number := number_in(attributes, key))), 0)
 
-    return Tokens(
+    return Reported(
         count("gen_ai.usage.input_tokens", "llm.token_count.prompt", "gen_ai.usage.prompt_tokens"),
         count("gen_ai.usage.output_tokens", "llm.token_count.completion", "gen_ai.usage.completion_tokens"),
         count(

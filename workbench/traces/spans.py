@@ -18,11 +18,11 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.traces.building import Recording, beginning, entries, milliseconds
-from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls, no_messages, parsed
+from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls, no_messages
 from workbench.traces.reading import Document
 from workbench.traces.span_attributes import attributes_of, spans_of
 from workbench.traces.span_messages import instructions_in, messages_in, tokens_in, tools_in
-from workbench.wire.values import dict_in, text_in
+from workbench.wire.values import dict_in, parsed, text_in
 
 NAME = "OpenTelemetry spans"
 _CALLS = ("chat", "text_completion", "generate_content", "LLM")

@@ -13,10 +13,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.log.events import (
     AssistantMessage,
+    DialectName,
     Part,
     Reasoning,
     SlotContent,
@@ -25,10 +29,110 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
+from workbench.models.reply_parts import Reported
+from workbench.wire.anthropic_bodies import is_anthropic_body
+from workbench.wire.dialect import Dialect, ProviderHome, asks_with_messages
+from workbench.wire.streams import joined, piece_index, stream_events
 from workbench.wire.talk import Talk, report
-from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, part_of, text_in
+from workbench.wire.values import (
+    as_json,
+    content_from,
+    content_of,
+    dict_in,
+    list_in,
+    number_in,
+    parsed,
+    part_of,
+    text_in,
+)
+
+if TYPE_CHECKING:
+    from workbench.wire.speaking import DialectSpeaker
 
 FINISH = {"max_tokens": "length", "tool_use": "tool_calls", "refusal": "refused"}
+
+
+_DELTAS = {
+    "text_delta": "text",
+    "thinking_delta": "thinking",
+    "signature_delta": "signature",
+    "compaction_delta": "content",
+}
+
+
+class AnthropicDialect(Dialect):
+    """Anthropic's messages."""
+
+    name: ClassVar[DialectName] = "anthropic"
+    title = "Anthropic"
+    provider = ProviderHome("anthropic", "https://api.anthropic.com", ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"))
+    path = "/v1/messages"
+    ends: ClassVar[Mapping[str, str]] = {"/messages": "", "/messages/count_tokens": "counting"}
+    places = ("system", "messages")
+    answer_keys = ("content",)
+    header = "anthropic-version"
+    marks_texts = True
+    alive_sign = b'event: ping\ndata: {"type":"ping"}\n\n'
+
+    def new_reader(self, talk: Talk) -> AnthropicReader:
+        """What adds messages to a talk."""
+        return AnthropicReader(talk)
+
+    def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
+        """The message, from its events."""
+        return _streamed(stream_events(stream))
+
+    def comparable_prompt(self, system: Any) -> Any:
+        """Without the first block of Claude Code's, a line for the bill, which varies."""
+        return system[1:] if isinstance(system, list) and len(system) > 1 else system
+
+    def recognises_body(self, body: dict[str, Any]) -> bool:
+        """Whether it has what only Anthropic's have."""
+        return isinstance(body.get("messages"), list) and is_anthropic_body(body)
+
+    def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
+        """Whether it is a request."""
+        return asks_with_messages(body, answered) and self.recognises_body(body)
+
+    def recognises_client(self, path: str, headers: Mapping[str, str]) -> bool:
+        """Claude Code also asks for things that no model answers."""
+        is_claude = "claude" in headers.get("User-Agent", "").lower()
+        return self.header in headers or path.startswith("/api/") or is_claude
+
+    def credentials(self, key: str) -> dict[str, str]:
+        """The version, and the key."""
+        return {self.header: "2023-06-01", **({"x-api-key": key} if key else {})}
+
+    def new_speaker(self) -> DialectSpeaker:
+        """Loaded when it is asked for: most who read a dialect never speak it."""
+        from workbench.wire.anthropic_speaker import AnthropicSpeaker
+
+        return AnthropicSpeaker(self)
+
+    def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The calls are blocks behind the content."""
+        content = message.get("content")
+        text = [{"type": "text", "text": as_json("" if content is None else content)}]
+        blocks = content if isinstance(content, list) else text
+        return {"content": [*blocks, *map(_called, list_in(message, "tool_calls"))] if message else []}
+
+    def usage_json(self, used: Reported) -> dict[str, Any]:
+        """Cached tokens are reported next to the prompt's."""
+        return {
+            "usage": {
+                "input_tokens": max(used.prompt - used.cached - used.cache_write, 0),
+                "cache_creation_input_tokens": used.cache_write,
+                "cache_read_input_tokens": used.cached,
+                "output_tokens": used.completion,
+            }
+        }
+
+
+def _called(call: Any) -> dict[str, Any]:
+    """A call in OpenAI's form as a block."""
+    function = dict_in(call, "function")
+    arguments = parsed(function.get("arguments"))
+    return {"type": "tool_use", "id": text_in(call, "id"), "name": text_in(function, "name"), "input": arguments}
 
 
 class AnthropicReader:
@@ -145,3 +249,39 @@ def usage_in(used: dict[str, Any], model: str) -> Usage | None:
 def kept_an_hour(used: dict[str, Any]) -> int:
     """Of the tokens that a report says were written to the cache, those that stay there for an hour."""
     return number_in(used.get("cache_creation"), "ephemeral_1h_input_tokens")
+
+
+# A stream
+
+
+def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    blocks: dict[Any, dict[str, Any]] = {}
+    written: defaultdict[tuple[Any, str], list[str]] = defaultdict(list)
+    for event in events:
+        kind, index, delta = event.get("type"), piece_index(event), dict_in(event, "delta")
+        if kind == "message_start":
+            found = dict(dict_in(event, "message"))
+        elif kind == "content_block_start":
+            blocks[index] = dict(dict_in(event, "content_block"))
+        elif kind == "content_block_delta" and index in blocks:
+            key = _DELTAS.get(text_in(delta, "type"), "partial_json")
+            if isinstance(delta.get(key), str):
+                written[index, key].append(delta[key])
+        elif kind == "message_delta":
+            used = {key: each for key, each in dict_in(event, "usage").items() if each is not None}
+            edited = {"context_management": event["context_management"]} if event.get("context_management") else {}
+            found = {**found, **delta, **edited, "usage": {**dict_in(found, "usage"), **used}}
+    for (index, key), texts in written.items():
+        if key == "partial_json":
+            blocks[index]["input"] = _input(joined(texts))
+        else:
+            blocks[index][key] = text_in(blocks[index], key) + joined(texts)
+    return {**found, "content": list(blocks.values())} if blocks else found
+
+
+def _input(written: str) -> Any:
+    try:
+        return json.loads(written or "{}")
+    except (ValueError, RecursionError):
+        return written

@@ -5,29 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from workbench.log.events import Dialect
-from workbench.wire.body_items import SECTIONS, THINKING, Place, Section
-from workbench.wire.parts import MARK
+from workbench.log.events import DialectName
+from workbench.wire.body_items import SECTIONS, Place, Section
+from workbench.wire.dialects import DIALECTS
+from workbench.wire.found_items import THINKING
+from workbench.wire.marks import MARK, mark_in
 from workbench.wire.values import list_in, text_in
 
 GONE: Final = object()
 """Stands where something left, until all that leaves has left."""
 
 
-def mark_in(value: Any) -> Any:
-    """The last mark on a value and on what is inside it; None: there is none."""
-    inside = value if isinstance(value, list) else list_in(value, "content")
-    found = next(filter(None, map(mark_in, reversed(inside))), None)
-    own = value.get(MARK) if isinstance(value, dict) else None
-    return own if isinstance(own, dict) else found
-
-
-def unmarked(value: Any) -> Any:
-    """An object without a mark of its own."""
-    return {key: each for key, each in value.items() if key != MARK}
-
-
-def move_back(dialect: Dialect, sections: dict[Section, list[Any]], place: Place, mark: Any) -> None:
+def move_back(dialect: DialectName, sections: dict[Section, list[Any]], place: Place, mark: Any) -> None:
     """Put the mark of something that left on the last thing before it that can have one."""
     for section, at, index in _before(sections, place):
         entry = sections[section][at]
@@ -62,9 +51,9 @@ def _before(sections: dict[Section, list[Any]], place: Place) -> Iterator[tuple[
                 yield section, at, None
 
 
-def _marked(dialect: Dialect, section: Section, value: Any, mark: Any) -> Any:
+def _marked(dialect: DialectName, section: Section, value: Any, mark: Any) -> Any:
     """A value with a mark, as it is where it has one already; None: it cannot have any."""
-    takes_blocks = dialect in ("chat", "anthropic")
+    takes_blocks = DIALECTS[dialect].marks_texts
     if section == "system" and isinstance(value, str) and takes_blocks:
         return [{"type": "text", "text": value, MARK: mark}]
     if not isinstance(value, dict) or text_in(value, "type") in THINKING or value.get("text") == "":

@@ -11,15 +11,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.log.codec import clean
 from workbench.log.events import (
     AssistantMessage,
     Content,
+    DialectName,
     Part,
     Reasoning,
     SlotContent,
@@ -30,11 +32,33 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
+from workbench.models.reply_parts import Reported
+from workbench.wire.anthropic_bodies import is_anthropic_body
+from workbench.wire.dialect import Dialect, ProviderHome, asks_with_messages
+from workbench.wire.found_items import FoundItem, content_items
+from workbench.wire.marks import shaped
+from workbench.wire.streams import joined, piece_index, stream_events
 from workbench.wire.talk import Talk, cost_in, report
-from workbench.wire.values import content_of, dict_in, list_in, number_in, part_of, text_in
+from workbench.wire.values import as_json, content_of, dict_in, list_in, number_in, part_of, text_in
+
+if TYPE_CHECKING:
+    from workbench.wire.speaking import DialectSpeaker
 
 ROLES = "a role: system, developer, user, assistant, tool or function"
 _SYSTEM = ("system", "developer")
+_STREAMED = frozenset(("content", "reasoning_content", "reasoning", "refusal"))
+_KNOWN = frozenset(
+    (
+        *("model", "messages", "tools", "tool_choice", "functions", "function_call", "parallel_tool_calls"),
+        *("temperature", "top_p", "top_k", "min_p", "n", "stop", "seed", "stream", "stream_options", "logprobs"),
+        *("top_logprobs", "logit_bias", "presence_penalty", "frequency_penalty", "repetition_penalty"),
+        *("response_format", "max_tokens", "max_completion_tokens", "reasoning", "reasoning_effort", "thinking"),
+        *("enable_thinking", "verbosity", "modalities", "audio", "prediction", "web_search_options", "user"),
+        *("metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "prompt_cache_retention"),
+        *("extra_body", "extra_headers", "provider", "transforms", "plugins", "timeout"),
+    )
+)
+"""What a request may hold. Where nothing was answered, other keys tell that it is something else."""
 _FINISH = {"length": "length", "tool_calls": "tool_calls", "function_call": "tool_calls", "content_filter": "refused"}
 
 
@@ -45,6 +69,107 @@ class Malformed(ValueError):
         super().__init__(expected)
         self.expected = expected
         self.got = got
+
+
+OPENAI = ProviderHome("openai", "https://api.openai.com/v1", ("OPENAI_BASE_URL", "OPENAI_API_BASE"))
+
+
+class ChatDialect(Dialect):
+    """OpenAI's chat completions."""
+
+    name: ClassVar[DialectName] = "chat"
+    title = "OpenAI"
+    provider = OPENAI
+    path = "/v1/chat/completions"
+    ends: ClassVar[Mapping[str, str]] = {"/chat/completions": ""}
+    places = ("", "messages")
+    answer_keys = ("choices",)
+    marks_texts = True
+    alive_sign = b": held by workbench proxy\n\n"
+
+    def new_reader(self, talk: Talk) -> ChatReader:
+        """What adds messages to a talk."""
+        return ChatReader(talk)
+
+    def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
+        """The answer, from its chunks."""
+        return _streamed(stream_events(stream))
+
+    def prompt_length(self, messages: list[Any]) -> int:
+        """The first messages of the system are the prompt."""
+        return sum(1 for _ in takewhile(lambda message: text_in(message, "role") in _SYSTEM, messages))
+
+    def recognises_body(self, body: dict[str, Any]) -> bool:
+        """Whether it has messages that are not Anthropic's."""
+        return isinstance(body.get("messages"), list) and not is_anthropic_body(body)
+
+    def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
+        """Whether it is a request; where nothing was answered, it has no keys of other dialects."""
+        if not asks_with_messages(body, answered) or not self.recognises_body(body):
+            return False
+        return answered or body.keys() <= _KNOWN
+
+    def items_in_message(self, message: dict[str, Any]) -> Iterator[FoundItem]:
+        """Calls and thinking are next to the content; a result is the message itself."""
+        role = self.role_in(message)
+        if role == "result":
+            said, tool = text_of(content_of(message.get("content"))), text_in(message, "name")
+            yield FoundItem("", -1, role, said, tool, text_in(message, "tool_call_id"))
+            return
+        key = next((key for key in ("reasoning_content", "reasoning") if text_in(message, key)), "")
+        if key:
+            yield FoundItem(key, -1, "reasoning", text_in(message, key))
+        yield from content_items(message, role)
+        for index, call in enumerate(list_in(message, "tool_calls")):
+            function = dict_in(call, "function")
+            arguments = as_json(function.get("arguments") or "")
+            yield FoundItem("tool_calls", index, "call", arguments, text_in(function, "name"), text_in(call, "id"))
+        legacy = dict_in(message, "function_call")
+        if legacy:
+            arguments = as_json(legacy.get("arguments") or "")
+            yield FoundItem("function_call", -1, "call", arguments, text_in(legacy, "name"))
+
+    def result_with_text(self, value: dict[str, Any], text: str) -> Any:
+        """A result has its text under `content`."""
+        return {**value, "content": shaped(value.get("content"), text)}
+
+    def credentials(self, key: str) -> dict[str, str]:
+        """The key."""
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def body_sent_again(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The answer comes whole, because streams mostly report no tokens."""
+        return {name: value for name, value in body.items() if name not in ("stream", "stream_options")}
+
+    def new_speaker(self) -> DialectSpeaker:
+        """Loaded when it is asked for: most who read a dialect never speak it."""
+        from workbench.wire.chat_speaker import ChatSpeaker
+
+        return ChatSpeaker(self)
+
+    def body_with_prompt(self, body: dict[str, Any], system: Any) -> dict[str, Any]:
+        """The prompt is the first message, where there is none yet."""
+        messages = self.messages_in(body)
+        if any(text_in(each, "role") == "system" for each in messages):
+            return body
+        return {**body, "messages": [{"role": "system", "content": system}, *messages]}
+
+    def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The message is the first choice."""
+        return {"choices": [{"message": message}]} if message else {}
+
+    def usage_json(self, used: Reported) -> dict[str, Any]:
+        """Cached tokens are a part of the prompt's."""
+        written = {"cache_write_tokens": used.cache_write} if used.cache_write else {}
+        return {
+            "usage": {
+                "prompt_tokens": used.prompt,
+                "completion_tokens": used.completion,
+                "total_tokens": used.prompt + used.completion,
+                "prompt_tokens_details": {"cached_tokens": used.cached, "audio_tokens": 0, **written},
+                "completion_tokens_details": {"reasoning_tokens": used.reasoning, "audio_tokens": 0},
+            }
+        }
 
 
 class ChatReader:
@@ -174,3 +299,38 @@ def usage_in(used: dict[str, Any], model: str) -> Usage | None:
         reasoning=number_in(outside, "reasoning_tokens"),
         cost=cost_in(used, "cost"),
     )
+
+
+# A stream
+
+
+def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    said: defaultdict[str, list[str]] = defaultdict(list, content=[])
+    calls: dict[Any, dict[str, Any]] = {}
+    finish = ""
+    for event in events:
+        for key in ("id", "model", "usage"):
+            if event.get(key):
+                found[key] = event[key]
+        for choice in list_in(event, "choices")[:1]:
+            delta = dict_in(choice, "delta")
+            for key, text in delta.items():
+                if key in _STREAMED and text and isinstance(text, str):
+                    said[key].append(text)
+            for piece in list_in(delta, "tool_calls"):
+                index = piece_index(piece)
+                call = calls.setdefault(index, {"id": "", "name": [], "arguments": []})
+                call["id"] = call["id"] or text_in(piece, "id")
+                for key in ("name", "arguments"):
+                    call[key].append(text_in(dict_in(piece, "function"), key))
+            finish = text_in(choice, "finish_reason") or finish
+    message: dict[str, Any] = {"role": "assistant", **{key: joined(texts) for key, texts in said.items()}}
+    if calls:
+        message["tool_calls"] = [_whole_call(**call) for call in calls.values()]
+    is_empty = len(message) == 2 and not message["content"]
+    return found if is_empty else {**found, "choices": [{"message": message, "finish_reason": finish}]}
+
+
+def _whole_call(id: str, name: list[str], arguments: list[str]) -> dict[str, Any]:  # noqa: A002 - as it is called there
+    return {"id": id, "type": "function", "function": {"name": joined(name), "arguments": joined(arguments)}}

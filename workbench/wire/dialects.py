@@ -1,66 +1,48 @@
-"""The four dialects: from the body of a request, or of its answer, to events."""
+"""All dialects, by name; and the readers of a body whose dialect is known by its name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final, Protocol
+from collections.abc import Mapping
+from typing import Any, Final
 
-from workbench.log.events import Body, Dialect, Usage
-from workbench.wire.anthropic import AnthropicReader
-from workbench.wire.chat import ChatReader
-from workbench.wire.gemini import Contents
-from workbench.wire.parts import Parts, join, messages_of, split
-from workbench.wire.responses import ResponsesReader
+from workbench.log.events import Body, DialectName, Usage
+from workbench.wire.anthropic import AnthropicDialect
+from workbench.wire.chat import ChatDialect
+from workbench.wire.dialect import Dialect, DialectReader
+from workbench.wire.gemini import GeminiDialect
+from workbench.wire.ollama import OllamaDialect
+from workbench.wire.responses import ResponsesDialect
 from workbench.wire.talk import Talk
 
-__all__ = ["Parts", "join", "messages_of", "read_answer", "read_request", "reader", "split"]
+DEFAULT: Final[Dialect] = ChatDialect()
+"""Spoken where nothing says which one."""
+_ALL: Final[tuple[Dialect, ...]] = (ResponsesDialect(), GeminiDialect(), OllamaDialect(), AnthropicDialect(), DEFAULT)
+"""The most particular first: what none of them recognises may be in the last."""
+DIALECTS: Final[Mapping[DialectName, Dialect]] = {dialect.name: dialect for dialect in _ALL}
 
 
-class DialectReader(Protocol):
-    """One conversation in a dialect; what is read is added to its talk."""
-
-    talk: Talk
-
-    def head(self, body: dict[str, Any]) -> int:
-        """The system prompt and the tools of a request; tells how many of its messages were the prompt."""
-
-    def message(self, value: Any) -> None:
-        """A message of a request."""
-
-    def answer(self, body: dict[str, Any]) -> Usage | None:
-        """What a request was answered with, and what was reported for it."""
+def reader(dialect: DialectName, talk: Talk | None = None) -> DialectReader:
+    """What adds the messages of a dialect to a talk, a new one unless it is given."""
+    found = DIALECTS[dialect]
+    return found.new_reader(Talk(found.title) if talk is None else talk)
 
 
-_READERS: Final[dict[Dialect, Callable[[Talk], DialectReader]]] = {
-    "chat": ChatReader,
-    "responses": ResponsesReader,
-    "anthropic": AnthropicReader,
-    "gemini": Contents,
-}
-NAMES: Final[dict[Dialect, str]] = {
-    "chat": "OpenAI",
-    "responses": "OpenAI Responses",
-    "anthropic": "Anthropic",
-    "gemini": "Gemini",
-}
+def messages_of(dialect: DialectName, body: Mapping[str, Any]) -> list[Any]:
+    """The messages of a body; a bare text is one."""
+    return DIALECTS[dialect].messages_in(body)
 
 
-def reader(dialect: Dialect, talk: Talk) -> DialectReader:
-    """What adds the messages of a dialect to a talk."""
-    return _READERS[dialect](talk)
-
-
-def read_request(dialect: Dialect, body: dict[str, Any]) -> list[Body]:
+def read_request(dialect: DialectName, body: dict[str, Any]) -> list[Body]:
     """A request as events: the slots, then its messages, in order."""
-    made = reader(dialect, Talk(NAMES[dialect]))
-    head = made.head(body)
-    for message in messages_of(dialect, body)[head:]:
-        made.message(message)
-    return made.talk.bodies
+    return DIALECTS[dialect].read_request(body)
 
 
-def read_answer(dialect: Dialect, body: dict[str, Any]) -> tuple[list[Body], Usage | None]:
+def read_answer(dialect: DialectName, body: dict[str, Any]) -> tuple[list[Body], Usage | None]:
     """What a request was answered with, as events, and what was reported for it."""
-    made = reader(dialect, Talk(NAMES[dialect]))
-    used = made.answer(body)
-    return made.talk.bodies, used
+    return DIALECTS[dialect].read_answer(body)
+
+
+def from_stream(dialect: DialectName, text: str | bytes) -> dict[str, Any]:
+    """The body that the answer would have been without streaming; as much of it as the stream held."""
+    stream = text if isinstance(text, bytes) else text.encode(errors="surrogatepass")
+    return DIALECTS[dialect].answer_in_stream(stream)

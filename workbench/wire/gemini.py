@@ -12,11 +12,14 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict, deque
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from workbench.log.events import (
     AssistantMessage,
+    DialectName,
     ImagePart,
     Part,
     Reasoning,
@@ -27,20 +30,31 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
+from workbench.models.reply_parts import Reported
+from workbench.wire.dialect import AskedPath, Dialect, ProviderHome
+from workbench.wire.found_items import FoundItem, Kind, role_kind
+from workbench.wire.streams import stream_events
 from workbench.wire.talk import Talk, report
-from workbench.wire.values import as_json, content_from, dict_in, list_in, number_in, other_part, text_in
+from workbench.wire.values import (
+    as_json,
+    content_from,
+    dict_in,
+    either,
+    is_models,
+    list_in,
+    number_in,
+    other_part,
+    text_in,
+)
+
+if TYPE_CHECKING:
+    from workbench.wire.speaking import DialectSpeaker
 
 ROLES = ("user", "model", "function", "system")
 _FINISH = {"MAX_TOKENS": "length", "SAFETY": "refused", "PROHIBITED_CONTENT": "refused", "RECITATION": "refused"}
+_PATH = re.compile(r"/models/(?P<model>[^/]+):(?P<asked>generateContent|streamGenerateContent|countTokens)$")
+_KNOWN = ("model", "generationConfig", "systemInstruction", "system_instruction", "tools", "safetySettings", "config")
 _SCHEMAS = ("parameters", "parametersJsonSchema", "parameters_json_schema")
-
-
-def either(value: Any, key: str) -> Any:
-    """A value under a key in camel case, or the same with underscores."""
-    if not isinstance(value, dict):
-        return None
-    under = "".join(f"_{char.lower()}" if char.isupper() else char for char in key)
-    return value.get(key, value.get(under))
 
 
 def is_content(value: Any) -> bool:
@@ -49,6 +63,126 @@ def is_content(value: Any) -> bool:
     if not isinstance(parts, list) or value.get("role", "user") not in ROLES:
         return False
     return not any(isinstance(part, dict) and ("type" in part or "part_kind" in part) for part in parts)
+
+
+class GeminiDialect(Dialect):
+    """Gemini's contents."""
+
+    name: ClassVar[DialectName] = "gemini"
+    title = "Gemini"
+    provider = ProviderHome(
+        "gemini", "https://generativelanguage.googleapis.com", ("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE")
+    )
+    path = "/v1beta/models/{model}:generateContent"
+    places = ("systemInstruction", "contents")
+    answer_keys = ("candidates",)
+    header = "x-goog-api-key"
+    model_in_body = False
+    pairs_by_tool = True
+
+    def new_reader(self, talk: Talk) -> Contents:
+        """What adds contents to a talk."""
+        return Contents(talk)
+
+    def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
+        """The answer, from its events, or from a list of what would have been in them."""
+        return _streamed(stream_events(stream))
+
+    def recognises_body(self, body: dict[str, Any]) -> bool:
+        """Whether it has contents, and nothing else."""
+        contents = list_in(body, "contents")
+        return bool(contents) and all(map(is_content, contents))
+
+    def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
+        """Whether it is a request; where nothing was answered, it has more than contents."""
+        if not self.recognises_body(body):
+            return False
+        return answered or (not is_models(body["contents"][-1]) and not body.keys().isdisjoint(_KNOWN))
+
+    def recognises_path(self, path: str) -> AskedPath | None:
+        """The model is in the path."""
+        found = _PATH.search(path)
+        return AskedPath("counting" if found["asked"] == "countTokens" else "", found["model"]) if found else None
+
+    def recognises_client(self, path: str, headers: Mapping[str, str]) -> bool:
+        """By the header of the key, or by the version."""
+        return self.header in headers or path.startswith("/v1beta")
+
+    def role_in(self, message: dict[str, Any]) -> Kind:
+        """Who says a content; without a role it is the user."""
+        return role_kind(text_in(message, "role") or "user")
+
+    def items_in_message(self, message: dict[str, Any]) -> Iterator[FoundItem]:
+        """The parts of a content."""
+        role, parts = self.role_in(message), message.get("parts")
+        if isinstance(parts, str) and parts:
+            yield FoundItem("parts", -1, role, parts)
+        for index, part in enumerate(parts if isinstance(parts, list) else ()):
+            yield _item(index, part, role)
+
+    def result_with_text(self, value: dict[str, Any], text: str) -> Any:
+        """The text is under the one key of a response."""
+        key = "functionResponse" if "functionResponse" in value else "function_response"
+        given = either(value, "functionResponse")
+        response = {_output_key(given.get("response")) or "output": text}
+        return {**value, key: {**given, "response": response}}
+
+    def credentials(self, key: str) -> dict[str, str]:
+        """The key."""
+        return {self.header: key} if key else {}
+
+    def wants_stream(self, body: Mapping[str, Any], path: str) -> bool:
+        """The path says it."""
+        return "streamGenerateContent" in path
+
+    def streams_events(self, query: Mapping[str, str]) -> bool:
+        """Clients ask for events; without that they get one list."""
+        return query.get("alt") == "sse"
+
+    def new_speaker(self) -> DialectSpeaker:
+        """Loaded when it is asked for: most who read a dialect never speak it."""
+        from workbench.wire.gemini_speaker import GeminiSpeaker
+
+        return GeminiSpeaker(self)
+
+    def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The message's text is the only part."""
+        content = message.get("content")
+        parts = [{"text": as_json("" if content is None else content)}]
+        return {"candidates": [{"content": {"role": "model", "parts": parts}}]} if message else {}
+
+    def usage_json(self, used: Reported) -> dict[str, Any]:
+        """Cached tokens are a part of the prompt's; thoughts are reported next to the answer's."""
+        return {
+            "usageMetadata": {
+                "promptTokenCount": used.prompt,
+                "candidatesTokenCount": used.completion - used.reasoning,
+                "thoughtsTokenCount": used.reasoning,
+                "cachedContentTokenCount": used.cached,
+                "totalTokenCount": used.prompt + used.completion,
+            }
+        }
+
+
+def _item(index: int, part: Any, role: Kind) -> FoundItem:
+    call, response = either(part, "functionCall"), either(part, "functionResponse")
+    if isinstance(call, dict):
+        arguments = as_json(call.get("args") or {})
+        return FoundItem("parts", index, "call", arguments, text_in(call, "name"), text_in(call, "id"))
+    if isinstance(response, dict):
+        given = response.get("response")
+        failed = isinstance(given, dict) and bool(given.get("error"))
+        text = as_json(dict_in(response, "response").get(_output_key(given), given) or "")
+        return FoundItem("parts", index, "result", text, text_in(response, "name"), text_in(response, "id"), failed)
+    if isinstance(part, dict) and part.get("thought") is True:
+        return FoundItem("parts", index, "reasoning", text_in(part, "text"))
+    return FoundItem("parts", index, "user" if role == "result" else role, text_of((part_of(part),)))
+
+
+def _output_key(given: Any) -> str:
+    """The one key under which a response has its text; empty where it has more than that."""
+    keys = list(given) if isinstance(given, dict) else []
+    return keys[0] if len(keys) == 1 and keys[0] in ("output", "error", "result") else ""
 
 
 class Contents:
@@ -183,3 +317,33 @@ def usage_in(used: dict[str, Any], model: str) -> Usage | None:
     prompt = tokens("promptTokenCount") + tokens("toolUsePromptTokenCount")
     completion = tokens("candidatesTokenCount") + thought
     return report(model, prompt, completion, cached=tokens("cachedContentTokenCount"), reasoning=thought)
+
+
+# A stream
+
+
+def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    parts: list[Any] = []
+    texts: list[list[str]] = []
+    """Of each part: the pieces of its text, put together once at the end."""
+    finish: dict[str, Any] = {}
+    for event in events:
+        found.update({key: event[key] for key in ("modelVersion", "usageMetadata") if event.get(key)})
+        for candidate in list_in(event, "candidates")[:1]:
+            reason = text_in(candidate, "finishReason")
+            finish = {"finishReason": reason} if reason else finish
+            for part in list_in(dict_in(candidate, "content"), "parts"):
+                last: Any = parts[-1] if parts else None
+                if _is_text(part) and _is_text(last) and part.get("thought") == last.get("thought"):
+                    parts[-1] = {**last, **part}
+                    texts[-1].append(part["text"])
+                else:
+                    parts.append(part)
+                    texts.append([part["text"]] if _is_text(part) else [])
+    whole = [{**part, "text": "".join(said)} if said else part for part, said in zip(parts, texts, strict=True)]
+    return {**found, "candidates": [{"content": {"role": "model", "parts": whole}, **finish}]} if parts else found
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, dict) and isinstance(part.get("text"), str)

@@ -10,17 +10,10 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from workbench.log.events import Dialect
+from workbench.log.events import DialectName
+from workbench.wire.dialects import DIALECTS
+from workbench.wire.marks import MARK
 
-PLACES: Final[Mapping[Dialect, tuple[str, str]]] = {
-    "chat": ("", "messages"),
-    "responses": ("instructions", "input"),
-    "anthropic": ("system", "messages"),
-    "gemini": ("systemInstruction", "contents"),
-}
-"""By dialect: where the system prompt stands, and where the messages do. In chat the system prompt is a message."""
-MARK: Final = "cache_control"
-"""The key of a mark for the cache."""
 _USUAL: Final = {"type": "ephemeral"}
 
 
@@ -59,25 +52,15 @@ def all_unmarked(values: Sequence[Any]) -> list[Unmarked]:
     return list(map(unmarked, values))
 
 
-def messages_of(dialect: Dialect, body: Mapping[str, Any]) -> list[Any]:
-    """The messages of a body. A bare text is one; in Responses it is what the user said, as an item."""
-    found = body.get(PLACES[dialect][1])
-    if isinstance(found, list):
-        return found
-    if found in (None, ""):
-        return []
-    return [{"role": "user", "content": found} if dialect == "responses" and isinstance(found, str) else found]
-
-
 def split(
-    dialect: Dialect, body: Mapping[str, Any], unmark: Callable[[Sequence[Any]], Sequence[Unmarked]] = all_unmarked
+    dialect: DialectName, body: Mapping[str, Any], unmark: Callable[[Sequence[Any]], Sequence[Unmarked]] = all_unmarked
 ) -> Parts:
     """A body in its parts. What is empty, or is not what belongs there, stays among the parameters.
 
     `unmark`: what does as `all_unmarked` and remembers it.
     """
     rest = dict(body)
-    where, key = PLACES[dialect]
+    where, key = DIALECTS[dialect].places
     given = body.get(where) if where else None
     (system,) = unmark([given]) if given and isinstance(given, str | list | dict) else (Unmarked(None),)
     if system.value:
@@ -103,7 +86,7 @@ def split(
 
 
 def join(
-    dialect: Dialect,
+    dialect: DialectName,
     system: Any,
     tools: list[Any] | None,
     messages: list[Any],
@@ -111,7 +94,7 @@ def join(
     cache_marks: Iterable[str] = (),
 ) -> dict[str, Any]:
     """The body of these parts: what `split` was given."""
-    where, key = PLACES[dialect]
+    where, key = DIALECTS[dialect].places
     marks = dict(_read_mark(mark) for mark in cache_marks)
     body: dict[str, Any] = dict(parameters)
     if where and system:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from workbench.log.events import Event, Request, RequestPart
+from workbench.wire.dialects import DIALECTS
 from workbench.wire.parts import join
 
 REMEMBERED = 8
@@ -67,7 +68,7 @@ class RequestBodies:
         """What went over the wire."""
         request = self._requests[seq]
         system, tools = self._parts.get(request.system), self._parts.get(request.tools)
-        is_named = request.dialect == "gemini" or "model" in request.parameters  # Gemini's model is in the address
+        is_named = "model" in request.parameters or not DIALECTS[request.dialect].model_in_body
         named = {"model": request.model} if request.model and not is_named else {}
         parameters = {**named, **request.parameters}
         return join(request.dialect, system, tools, self.messages(self.hashes(seq)), parameters, request.cache_marks)

@@ -14,18 +14,140 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from workbench.log.events import AssistantMessage, Content, Reasoning, SlotContent, SystemMessage, Usage, UserMessage
-from workbench.wire.parts import messages_of
+from workbench.log.events import (
+    AssistantMessage,
+    Content,
+    DialectName,
+    Reasoning,
+    SlotContent,
+    SystemMessage,
+    Usage,
+    UserMessage,
+    text_of,
+)
+from workbench.models.reply_parts import Reported
+from workbench.wire.chat import OPENAI
+from workbench.wire.dialect import Dialect
+from workbench.wire.earlier_responses import input_items
+from workbench.wire.found_items import FoundItem, content_items
+from workbench.wire.streams import stream_events
 from workbench.wire.talk import Talk, report
-from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
+from workbench.wire.values import as_json, content_of, dict_in, is_models, list_in, number_in, text_in
 
-EARLIER: Final = "previous_response_id"
+if TYPE_CHECKING:
+    from workbench.wire.speaking import DialectSpeaker
+
 COMPACTIONS: Final = ("compaction", "compaction_summary")
 SEALED: Final = "[OpenAI compacted the conversation here; the summary is encrypted and cannot be shown]"
 CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}
+
+
+class ResponsesDialect(Dialect):
+    """OpenAI's responses."""
+
+    name: ClassVar[DialectName] = "responses"
+    title = "OpenAI Responses"
+    provider = OPENAI
+    path = "/v1/responses"
+    ends: ClassVar[Mapping[str, str]] = {
+        "/responses": "",
+        "/responses/compact": "compaction",
+        "/responses/input_tokens": "counting",
+    }
+    places = ("instructions", "input")
+    answer_keys = ("output",)
+    replies_are_items = True
+    has_websockets = True
+    remembers_answers = True
+    alive_sign = b": held by workbench proxy\n\n"
+
+    def new_reader(self, talk: Talk) -> ResponsesReader:
+        """What adds items to a talk."""
+        return ResponsesReader(talk)
+
+    def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
+        """The response, from its events."""
+        return _streamed(list(stream_events(stream)))
+
+    def messages_in(self, body: Mapping[str, Any]) -> list[Any]:
+        """The items of a request."""
+        return input_items(body)
+
+    def recognises_body(self, body: dict[str, Any]) -> bool:
+        """Whether it has items, and no messages."""
+        return "input" in body and "messages" not in body
+
+    def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
+        """Whether it is a request with a model and something to answer."""
+        if not self.recognises_body(body) or not text_in(body, "model"):
+            return False
+        items = list_in(body, "input")
+        return isinstance(body["input"], str) or (any(map(_is_item, items)) and not is_models(items[-1]))
+
+    def items_in_message(self, message: dict[str, Any]) -> Iterator[FoundItem]:
+        """An item is one thing; a message has a content."""
+        kind = text_in(message, "type")
+        if kind in ("", "message"):
+            yield from content_items(message, self.role_in(message))
+        else:
+            yield _item(kind, message)
+
+    def credentials(self, key: str) -> dict[str, str]:
+        """The key."""
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def may_truncate(self, parameters: Mapping[str, Any]) -> bool:
+        """OpenAI drops the oldest items where it is asked to."""
+        return parameters.get("truncation") == "auto"
+
+    def new_speaker(self) -> DialectSpeaker:
+        """Loaded when it is asked for: most who read a dialect never speak it."""
+        from workbench.wire.responses_speaker import ResponsesSpeaker
+
+        return ResponsesSpeaker(self)
+
+    def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The message's text is the only item."""
+        content = message.get("content")
+        text = [{"type": "output_text", "text": as_json("" if content is None else content)}]
+        return {"output": [{"type": "message", "role": "assistant", "content": text}] if message else []}
+
+    def usage_json(self, used: Reported) -> dict[str, Any]:
+        """Cached tokens are a part of the input's."""
+        return {
+            "usage": {
+                "input_tokens": used.prompt,
+                "input_tokens_details": {"cached_tokens": used.cached},
+                "output_tokens": used.completion,
+                "output_tokens_details": {"reasoning_tokens": used.reasoning},
+                "total_tokens": used.prompt + used.completion,
+            }
+        }
+
+
+def _is_item(value: Any) -> bool:
+    return bool(text_in(value, "role")) or text_in(value, "type").endswith(("_call", "_call_output"))
+
+
+def _item(kind: str, item: dict[str, Any]) -> FoundItem:
+    if kind == "reasoning":
+        parts = [*list_in(item, "summary"), *list_in(item, "content")]
+        return FoundItem("", -1, "reasoning", "\n\n".join(filter(None, (text_in(part, "text") for part in parts))))
+    if kind == "additional_tools":
+        return FoundItem("", -1, "tool", as_json(item.get("tools")))
+    call_id = text_in(item, "call_id")
+    if kind.endswith("_call_output"):
+        content, failed = output(item.get("output"))
+        return FoundItem("", -1, "result", text_of(content), call_id=call_id, is_error=failed)
+    call_id = call_id or (text_in(item, "id") if kind in CALLS else "")
+    if kind.endswith("_call") and call_id:
+        arguments = item.get(CALLS.get(kind, "action"))
+        tool = text_in(item, "name") or kind.removesuffix("_call")
+        return FoundItem("", -1, "call", as_json("" if arguments is None else arguments), tool, call_id)
+    return FoundItem("", -1, "other", as_json(item))
 
 
 class ResponsesReader:
@@ -128,51 +250,6 @@ class ResponsesReader:
             self.talk.leave_out("reasoning that is empty")
 
 
-class UnknownResponse(KeyError):
-    """A request goes on from a response that nobody knows; it says which."""
-
-    def __str__(self) -> str:
-        return str(self.args[0])
-
-
-class EarlierResponses:
-    """What was asked and answered, for requests that send only what is new and name the response they go on from."""
-
-    def __init__(self, keep: int = 256) -> None:
-        self._keep = keep
-        self._known: dict[str, _KnownResponse] = {}
-
-    def resolved(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The body with the items of all earlier responses that are known.
-
-        It names an earlier response only where the first of these items goes on from one that is not known.
-        """
-        earlier = body.get(EARLIER)
-        if not isinstance(earlier, str) or not earlier:
-            return dict(body)
-        if earlier not in self._known:
-            raise UnknownResponse(earlier)
-        known = self._known[earlier]
-        made = {**body, EARLIER: known.earlier, "input": [*known.items, *messages_of("responses", body)]}
-        if not known.earlier:
-            del made[EARLIER]
-        return made
-
-    def add(self, resolved: Mapping[str, Any], response: Mapping[str, Any]) -> None:
-        """A request, as `resolved` gave it, and the response to it."""
-        items = [*messages_of("responses", resolved), *list_in(response, "output")]
-        self._known[text_in(response, "id")] = _KnownResponse(text_in(resolved, EARLIER), items)
-        if len(self._known) > self._keep:
-            del self._known[next(iter(self._known))]
-
-
-class _KnownResponse(NamedTuple):
-    earlier: str
-    """A response before these items that is not known; empty: there is none."""
-    items: list[Any]
-    """The items of its request, then its own."""
-
-
 def output(value: Any) -> tuple[Content, bool]:
     """A call's output, and whether it is an error."""
     if isinstance(value, dict):
@@ -194,3 +271,9 @@ def usage_in(used: dict[str, Any], model: str) -> Usage | None:
     thought = number_in(dict_in(used, "output_tokens_details"), "reasoning_tokens")
     prompt, completion = number_in(used, "input_tokens"), number_in(used, "output_tokens")
     return report(model, prompt, completion, cached=cached, reasoning=thought)
+
+
+def _streamed(events: list[dict[str, Any]]) -> dict[str, Any]:
+    last = next((dict_in(event, "response") for event in reversed(events) if dict_in(event, "response")), {})
+    done = [event["item"] for event in events if event.get("type") == "response.output_item.done" and "item" in event]
+    return {**last, "output": list_in(last, "output") or done}

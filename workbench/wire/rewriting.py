@@ -14,21 +14,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from workbench.config.errors import Refused, WrongCall
-from workbench.log.events import Dialect
-from workbench.wire import gemini
+from workbench.log.events import DialectName
 from workbench.wire.body_items import (
     BodyItem,
     Place,
     PlacedItem,
     Section,
-    gemini_output,
     items_in,
     placed_items,
     sections_of,
 )
-from workbench.wire.cache_marks import GONE, mark_in, move_back, unmarked
-from workbench.wire.parts import MARK, PLACES
-from workbench.wire.values import list_in, text_in
+from workbench.wire.cache_marks import GONE, move_back
+from workbench.wire.dialects import DIALECTS
+from workbench.wire.marks import mark_in
+from workbench.wire.values import list_in
 
 __all__ = ["BodyItem", "Rewrite", "items_in", "rewritten"]
 
@@ -51,19 +50,19 @@ class Rewrite:
     """None removes one."""
 
 
-def rewritten(dialect: Dialect, body: dict[str, Any], rewrite: Rewrite) -> dict[str, Any]:
+def rewritten(dialect: DialectName, body: dict[str, Any], rewrite: Rewrite) -> dict[str, Any]:
     """The body with the changes; the given one stays as it is. What may not be changed is refused in a sentence."""
     made = dict(body)
     if rewrite.exclude or rewrite.mask or rewrite.texts:
         made = _Rewriting(dialect, body).run(rewrite)
     for name, value in rewrite.parameters.items():
-        if name in (*PLACES[dialect], "tools"):
+        if name in (*DIALECTS[dialect].places, "tools"):
             raise WrongCall(f"{name}: no parameter; what stands there is left out or edited by its path")
         if value is None:
             made.pop(name, None)
         else:
             made[name] = value
-    if rewrite.model and (dialect != "gemini" or "model" in body):
+    if rewrite.model and (DIALECTS[dialect].model_in_body or "model" in body):
         made["model"] = rewrite.model
     return made
 
@@ -71,7 +70,7 @@ def rewritten(dialect: Dialect, body: dict[str, Any], rewrite: Rewrite) -> dict[
 class _Rewriting:
     """One body in the making."""
 
-    def __init__(self, dialect: Dialect, body: dict[str, Any]) -> None:
+    def __init__(self, dialect: DialectName, body: dict[str, Any]) -> None:
         self._dialect = dialect
         self._body = body
         sections = sections_of(dialect, body)
@@ -90,7 +89,7 @@ class _Rewriting:
                 self._write(placed, text)
         self._remove({placed.place for placed in leaving})
         made = dict(self._body)
-        where, key = PLACES[self._dialect]
+        where, key = DIALECTS[self._dialect].places
         names: dict[Section, str] = {"tools": "tools", "system": where, "messages": key}
         for section, name in names.items():
             left = [entry for entry in self._sections[section] if entry is not GONE]
@@ -190,16 +189,9 @@ class _Rewriting:
         """An entry or a block in other words, in the shape that it has."""
         if isinstance(value, str):
             return text
-        kind = text_in(value, "type")
-        if self._dialect == "gemini" and item.kind == "result":
-            key = "functionResponse" if "functionResponse" in value else "function_response"
-            given = gemini.either(value, "functionResponse")
-            response = {gemini_output(given.get("response")) or "output": text}
-            return {**value, key: {**given, "response": response}}
-        if item.kind == "result" and (kind == "tool_result" or self._dialect == "chat"):
-            return {**value, "content": _shaped(value.get("content"), text)}
-        if item.kind == "result" and kind.endswith("_call_output"):
-            return {**value, "output": _shaped(value.get("output"), text)}
+        made = DIALECTS[self._dialect].result_with_text(value, text) if item.kind == "result" else None
+        if made is not None:
+            return made
         if isinstance(value, dict) and isinstance(value.get("text"), str):
             return {**value, "text": text}
         raise Refused(f"{item.path}: has no text that could be changed")
@@ -211,18 +203,6 @@ def _tidied(entry: dict[str, Any], key: str) -> dict[str, Any]:
     if left or key == "content":
         return {**entry, key: left or None}
     return {name: value for name, value in entry.items() if name != key}
-
-
-def _shaped(value: Any, text: str) -> Any:
-    """A text in the shape that a result has: a list stays one, with one part of text."""
-    if isinstance(value, list):
-        first = next((part for part in value if isinstance(part, dict) and isinstance(part.get("text"), str)), None)
-        mark = mark_in(value)
-        return [{**unmarked(first or {"type": "text"}), "text": text, **({MARK: mark} if mark else {})}]
-    if isinstance(value, dict):
-        key = "content_items" if "content_items" in value and "content" not in value else "content"
-        return {**value, key: _shaped(value.get(key), text)}
-    return text
 
 
 def _last(path: str) -> Refused:

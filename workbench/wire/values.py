@@ -36,6 +36,30 @@ def number_in(value: Any, key: str) -> int:
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 0
 
 
+def either(value: Any, key: str) -> Any:
+    """A value under a key in camel case, or the same with underscores."""
+    if not isinstance(value, dict):
+        return None
+    under = "".join(f"_{char.lower()}" if char.isupper() else char for char in key)
+    return value.get(key, value.get(under))
+
+
+def is_models(message: Any) -> bool:
+    """Whether a message is what the model said, in any dialect."""
+    role, kind = text_in(message, "role"), text_in(message, "type")
+    return role in ("assistant", "model") if role else kind == "reasoning" or kind.endswith("_call")
+
+
+def parsed(value: Any) -> Any:
+    """A value that may be JSON as text; the text where it is none."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
 def as_json(value: Any) -> str:
     """A value as JSON text that can be stored; a text stays as it is, because it is what the model wrote."""
     return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

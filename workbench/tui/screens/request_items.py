@@ -28,7 +28,7 @@ from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.text_dialog import TextDialog
-from workbench.wire.parts import PLACES
+from workbench.wire.dialects import DIALECTS
 from workbench.wire.rewriting import BodyItem, Rewrite
 
 T = TypeVar("T")
@@ -231,7 +231,7 @@ class RequestItemsScreen(Finder[T]):
         """Edit the parameters: everything except prompt, tools and messages."""
         if not self._may_change() or self._edit is None:
             return
-        aside = {*PLACES[self._edit.dialect], "tools", "model"}
+        aside = {*DIALECTS[self._edit.dialect].places, "tools", "model"}
         before = {key: value for key, value in self._edit.body.items() if key not in aside}
         now = {key: value for key, value in self._changed.body.items() if key not in aside}
         text = json.dumps(now, indent=2, ensure_ascii=False)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
-from workbench.rehearsal.answers import RehearsedAnswer, RehearsedCall
-from workbench.rehearsal.request import BadRequest, Json, RehearsalRequest, freeform_json, function_of, name_of
-from workbench.rehearsal.side_requests import instance
-from workbench.wire.gemini import either
-from workbench.wire.values import dict_in, list_in, text_in
+from workbench.wire.checked_requests import BadRequest, CheckedRequest, Json, name_of
+from workbench.wire.values import dict_in, either, list_in, text_in
 
 Mode = Literal["auto", "none", "required"]
 _MODES: Final[Mapping[str, Mode]] = {"none": "none", "required": "required", "any": "required"}
@@ -25,7 +21,7 @@ class ToolDemand(NamedTuple):
     names: tuple[str, ...] = ()
     """The tools that may be called; none: any."""
 
-    def offered(self, request: RehearsalRequest) -> RehearsalRequest:
+    def offered(self, request: CheckedRequest) -> CheckedRequest:
         """The request with the tools alone that may be called."""
         if self.mode == "none":
             return replace(request, tools=())
@@ -63,7 +59,7 @@ def _inside(value: Json, key: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def checked(request: RehearsalRequest) -> RehearsalRequest:
+def checked(request: CheckedRequest) -> CheckedRequest:
     """The same; BadRequest where it demands a call of what is not there."""
     demand = demand_in(request.body)
     if demand.mode == "required" and not request.tools:
@@ -72,15 +68,3 @@ def checked(request: RehearsalRequest) -> RehearsalRequest:
         if not demand._replace(names=(name,), mode="auto").offered(request).tools:
             raise BadRequest(f"tool_choice: {name!r} is not among the tools")
     return request
-
-
-def forced(request: RehearsalRequest) -> RehearsedAnswer | None:
-    """A call that has to be, of the first tool on offer, in the plainest form; None: a provider runs them all."""
-    tool = next((each for each in request.tools if function_of(each).get("name")), None)
-    if tool is None:
-        return None
-    name = name_of(tool)
-    if request.is_freeform(name):
-        return RehearsedAnswer(calls=(RehearsedCall(name, freeform_json(request.asked)),))
-    arguments = instance(function_of(tool).get("parameters") or {"type": "object"}, request.asked)
-    return RehearsedAnswer(calls=(RehearsedCall(name, json.dumps(arguments, ensure_ascii=False)),))

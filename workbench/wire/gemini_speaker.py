@@ -1,27 +1,24 @@
-"""Gemini's dialect: contents."""
+"""Gemini's contents, spoken as Google does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from workbench.models.reply_parts import Reported
-from workbench.rehearsal.answers import AnswerPiece, RehearsedCall, pieces
-from workbench.rehearsal.dialect import MODELS, StreamedEvent, event
-from workbench.rehearsal.faults import Refusal
-from workbench.rehearsal.rehearsal_model import PlayedAnswer
-from workbench.rehearsal.request import (
+from workbench.wire.answers import AnswerPiece, PacedAnswer, Refusal, WrittenCall, pieces
+from workbench.wire.checked_requests import (
     BadRequest,
+    CheckedRequest,
     Json,
-    RehearsalRequest,
-    from_wire,
     input_of,
     list_of,
+    request_of,
     unpaired,
     whole_number,
 )
-from workbench.rehearsal.tool_demands import checked
-from workbench.wire.gemini import either
+from workbench.wire.speaking import MODELS, DialectSpeaker, StreamedEvent, event
+from workbench.wire.tool_demands import checked
+from workbench.wire.values import either
 
 REASONS = {"stop": "STOP", "length": "MAX_TOKENS", "tool_calls": "STOP", "refused": "SAFETY"}
 
@@ -52,18 +49,17 @@ _KINDS = {
 _VERSIONS = ("/v1beta", "/v1")
 
 
-class Gemini:
+class GeminiSpeaker(DialectSpeaker):
     """The protocol of `/v1beta/models/MODEL:generateContent`."""
 
-    paths: tuple[str, ...] = tuple(
+    paths: ClassVar[tuple[str, ...]] = tuple(
         f"{version}/models/{{model}}:{verb}"
         for version in _VERSIONS
         for verb in ("generateContent", "streamGenerateContent")
     )
-    counting: tuple[str, ...] = tuple(f"{version}/models/{{model}}:countTokens" for version in _VERSIONS)
-    header = "x-goog-api-key"
+    counting: ClassVar[tuple[str, ...]] = tuple(f"{version}/models/{{model}}:countTokens" for version in _VERSIONS)
 
-    def read(self, body: Json, path: str = "") -> RehearsalRequest:
+    def read(self, body: Json, path: str = "") -> CheckedRequest:
         """The request in a body; its model, and whether it is to be streamed, stand in the path."""
         model, _, verb = path.rpartition("/")[2].partition(":")
         inner = body.get("generateContentRequest")
@@ -75,8 +71,8 @@ class Gemini:
         schema = next((config[key] for key in _SCHEMAS if isinstance(config.get(key), Mapping)), None)
         if schema is None and either(config, "responseMimeType") == "application/json":
             schema = {"type": "object"}
-        request = from_wire(
-            "gemini",
+        request = request_of(
+            self.dialect.read_request(dict(body)),
             body,
             model=model or "rehearsal",
             stream=verb == "streamGenerateContent",
@@ -90,7 +86,7 @@ class Gemini:
             )
         return checked(request)
 
-    def whole(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> dict[str, Any]:
+    def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
         """The answer as one candidate."""
         answer = played.answer
         parts: list[dict[str, Any]] = []
@@ -100,17 +96,16 @@ class Gemini:
             parts.append({"text": answer.text})
         parts += [_call(call) for call in answer.calls]
         reason = REASONS[answer.reason] if played.finishes else ""
-        return _content(request, ident, parts, reason, answer.usage)
+        return {**_content(request, ident, parts, reason), **self.reported(answer.usage)}
 
-    def stream(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> Iterator[StreamedEvent]:
+    def stream(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> Iterator[StreamedEvent]:
         """Pieces of a candidate; a call comes whole, and the last piece says why it ends."""
         found = list(_parts(played))
         for number, (at, part) in enumerate(found, 1):
             last = number == len(found) and played.finishes
             reason = REASONS[played.answer.reason] if last else ""
-            yield StreamedEvent(
-                at, event(_content(request, ident, [part], reason, played.answer.usage if last else None))
-            )
+            reported = self.reported(played.answer.usage if last else None)
+            yield StreamedEvent(at, event({**_content(request, ident, [part], reason), **reported}))
 
     def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
         """An error as Google words it."""
@@ -144,17 +139,14 @@ class Gemini:
 _SCHEMAS = ("responseJsonSchema", "responseSchema", "response_json_schema", "response_schema")
 
 
-def _content(
-    request: RehearsalRequest, ident: str, parts: list[dict[str, Any]], reason: str, usage: Reported | None
-) -> dict[str, Any]:
+def _content(request: CheckedRequest, ident: str, parts: list[dict[str, Any]], reason: str) -> dict[str, Any]:
     candidate: dict[str, Any] = {"content": {"parts": parts, "role": "model"}, "index": 0}
     if reason:
         candidate["finishReason"] = reason
-    body = {"candidates": [candidate], "modelVersion": request.model, "responseId": ident}
-    return {**body, "usageMetadata": usage_json(usage)} if usage else body
+    return {"candidates": [candidate], "modelVersion": request.model, "responseId": ident}
 
 
-def _parts(played: PlayedAnswer) -> Iterator[tuple[float, dict[str, Any]]]:
+def _parts(played: PacedAnswer) -> Iterator[tuple[float, dict[str, Any]]]:
     found: list[AnswerPiece] = list(pieces(played.answer, played.pace))
     for number, piece in enumerate(found):
         following = found[number + 1] if number + 1 < len(found) else None
@@ -167,18 +159,6 @@ def _parts(played: PlayedAnswer) -> Iterator[tuple[float, dict[str, Any]]]:
         yield played.pace.delay, {"text": ""}
 
 
-def _call(call: RehearsedCall) -> dict[str, Any]:
+def _call(call: WrittenCall) -> dict[str, Any]:
     function = {"id": call.call_id, "name": call.tool, "args": input_of(call)}
     return {"functionCall": function, "thoughtSignature": SIGNATURE}
-
-
-def usage_json(usage: Reported) -> dict[str, int]:
-    """Usage in Gemini's form, where cached tokens are a part of the prompt's and thoughts stand beside the answer's."""
-    said = usage.completion - usage.reasoning
-    return {
-        "promptTokenCount": usage.prompt,
-        "candidatesTokenCount": said,
-        "thoughtsTokenCount": usage.reasoning,
-        "cachedContentTokenCount": usage.cached,
-        "totalTokenCount": usage.prompt + usage.completion,
-    }

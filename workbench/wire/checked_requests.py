@@ -1,16 +1,16 @@
-"""A request as the stand-in sees it: one form for all dialects, checked as strictly as the strictest provider does."""
+"""A request in one form for all dialects, checked as strictly as the strictest provider does."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from workbench.log.events import (
     AssistantMessage,
+    Body,
     Content,
-    Dialect,
     ImagePart,
     SlotContent,
     SystemMessage,
@@ -19,9 +19,7 @@ from workbench.log.events import (
     ToolResult,
     UserMessage,
 )
-from workbench.rehearsal.answers import RehearsedCall
-from workbench.rehearsal.own_words import own_texts
-from workbench.wire.dialects import read_request
+from workbench.wire.answers import WrittenCall
 
 Json = Mapping[str, Any]
 
@@ -31,12 +29,12 @@ class BadRequest(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class RehearsalMessage:
+class CheckedMessage:
     """One message of the conversation."""
 
     role: str
     text: str = ""
-    calls: tuple[RehearsedCall, ...] = ()
+    calls: tuple[WrittenCall, ...] = ()
     call_id: str = ""
     """Which call this is the result of."""
     is_error: bool = False
@@ -46,17 +44,12 @@ class RehearsalMessage:
     texts: tuple[str, ...] = ()
     """The parts of its text, where it came in several."""
 
-    @property
-    def own(self) -> list[str]:
-        """What the user said in it himself."""
-        return own_texts(self.texts or (self.text,))
-
 
 @dataclass(frozen=True, slots=True)
-class RehearsalRequest:
+class CheckedRequest:
     """What was asked."""
 
-    messages: tuple[RehearsalMessage, ...]
+    messages: tuple[CheckedMessage, ...]
     tools: tuple[Json, ...] = ()
     """In OpenAI's form."""
     model: str = "rehearsal"
@@ -67,25 +60,6 @@ class RehearsalRequest:
     """What the answer is to look like, where the client wants JSON."""
     body: Json = field(default_factory=dict)
     """What it was read from."""
-
-    @property
-    def turn(self) -> tuple[RehearsalMessage, ...]:
-        """The last message with words of the user's own, and what came after it."""
-        for at in range(len(self.messages) - 1, -1, -1):
-            message = self.messages[at]
-            if message.role == "user" and (message.own or not message.text):
-                return self.messages[at:]
-        return ()
-
-    @property
-    def asked(self) -> str:
-        """What the user said last."""
-        return next((said for message in self.turn[:1] for said in reversed(message.own)), "")
-
-    @property
-    def has_results(self) -> bool:
-        """Whether tools have given something since then."""
-        return any(message.role == "tool" for message in self.turn)
 
     def tool_names(self) -> list[str]:
         """The tools on offer, in the order of their definitions."""
@@ -131,21 +105,21 @@ def content_of(content: object, where: str) -> tuple[tuple[str, ...], tuple[tupl
     return tuple(texts), tuple(images)
 
 
-def from_wire(dialect: Dialect, body: Json, **more: Any) -> RehearsalRequest:
-    """The request in a body, as the readers of its dialect understand it."""
-    messages: list[RehearsalMessage] = []
+def request_of(events: Iterable[Body], body: Json, **more: Any) -> CheckedRequest:
+    """The request in a body, from the events that the readers of its dialect make of it."""
+    messages: list[CheckedMessage] = []
     tools: list[Json] = []
     speaking = ""
-    for event in read_request(dialect, dict(body)):
+    for event in events:
         reply = getattr(event, "reply", "")
         if reply and reply != speaking:
-            messages.append(RehearsalMessage("assistant"))
+            messages.append(CheckedMessage("assistant"))
         speaking = reply
         match event:
             case SlotContent(slot="tools", name=name, text=text):
                 tools.append(_in_its_place(json.loads(text), name))
             case SlotContent(text=text):
-                messages.append(RehearsalMessage("system", text))
+                messages.append(CheckedMessage("system", text))
             case SystemMessage(content, role, name) if content:
                 messages.append(_spoken(role, content, name=name))
             case UserMessage(content, name):
@@ -154,12 +128,12 @@ def from_wire(dialect: Dialect, body: Json, **more: Any) -> RehearsalRequest:
                 said = "\n".join(filter(None, (messages[-1].text, _spoken("", content).text)))
                 messages[-1] = replace(messages[-1], text=said)
             case ToolCall(call_id, tool, arguments):
-                calls = (*messages[-1].calls, RehearsedCall(tool, arguments, call_id))
+                calls = (*messages[-1].calls, WrittenCall(tool, arguments, call_id))
                 messages[-1] = replace(messages[-1], calls=calls)
             case ToolResult(call_id, content, is_error=failed):
                 messages.append(_spoken("tool", content, call_id=call_id, is_error=failed))
     model = str(body.get("model") or "rehearsal")
-    return RehearsalRequest(tuple(messages), tuple(tools), **{"model": model, "body": body, **more})
+    return CheckedRequest(tuple(messages), tuple(tools), **{"model": model, "body": body, **more})
 
 
 def _in_its_place(tool: Json, name: str) -> Json:
@@ -167,11 +141,11 @@ def _in_its_place(tool: Json, name: str) -> Json:
     return {**tool, "function": {**function_of(tool), "name": name}} if name != name_of(tool) else tool
 
 
-def _spoken(role: str, content: Content, **more: Any) -> RehearsalMessage:
+def _spoken(role: str, content: Content, **more: Any) -> CheckedMessage:
     parts = content if isinstance(content, tuple) else (TextPart(content),)
     texts = tuple(part.text for part in parts if isinstance(part, TextPart))
     images = tuple((part.url, part.detail) for part in parts if isinstance(part, ImagePart))
-    return RehearsalMessage(role, "\n".join(texts), images=images, texts=texts, **more)
+    return CheckedMessage(role, "\n".join(texts), images=images, texts=texts, **more)
 
 
 def whole_number(value: object) -> int | None:
@@ -189,7 +163,7 @@ def schema_in(body: Json, *keys: str) -> Json | None:
     return found if isinstance(found, Mapping) else None
 
 
-def input_of(call: RehearsedCall) -> object:
+def input_of(call: WrittenCall) -> object:
     """The arguments of a call as a value; what is no JSON stands in one."""
     try:
         return json.loads(call.arguments or "{}")
@@ -211,14 +185,14 @@ def freeform_json(text: str) -> str:
     return json.dumps({"input": text}, ensure_ascii=False)
 
 
-def unpaired(messages: Sequence[RehearsalMessage]) -> tuple[list[str], list[str]]:
+def unpaired(messages: Sequence[CheckedMessage]) -> tuple[list[str], list[str]]:
     """Calls without a result, and results without a call, in whatever order they come."""
     calls = {call.call_id: None for message in messages for call in message.calls}
     results = {message.call_id: None for message in messages if message.role == "tool"}
     return [each for each in calls if each not in results], [each for each in results if each not in calls]
 
 
-def check_pairs(messages: Sequence[RehearsalMessage]) -> None:
+def check_pairs(messages: Sequence[CheckedMessage]) -> None:
     """Every result answers a call of the assistant message before it, and every call has its result."""
     open_ids: set[str] = set()
     for number, message in enumerate(messages):

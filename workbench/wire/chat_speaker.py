@@ -1,20 +1,16 @@
-"""OpenAI's dialect: chat completions."""
+"""OpenAI's chat completions, spoken as OpenAI does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from workbench.models.reply_parts import Reported
-from workbench.rehearsal.answers import AnswerPiece, RehearsedAnswer, RehearsedCall, pieces
-from workbench.rehearsal.dialect import MODELS, StreamedEvent, event
-from workbench.rehearsal.faults import Refusal
-from workbench.rehearsal.rehearsal_model import PlayedAnswer
-from workbench.rehearsal.request import (
+from workbench.wire.answers import AnswerPiece, PacedAnswer, Refusal, WrittenAnswer, WrittenCall, pieces
+from workbench.wire.checked_requests import (
     BadRequest,
+    CheckedMessage,
+    CheckedRequest,
     Json,
-    RehearsalMessage,
-    RehearsalRequest,
     check_pairs,
     content_of,
     freeform,
@@ -24,7 +20,8 @@ from workbench.rehearsal.request import (
     schema_in,
     whole_number,
 )
-from workbench.rehearsal.tool_demands import checked
+from workbench.wire.speaking import MODELS, DialectSpeaker, StreamedEvent, event
+from workbench.wire.tool_demands import checked
 
 REASONS = {"stop": "stop", "length": "length", "tool_calls": "tool_calls", "refused": "content_filter"}
 
@@ -54,14 +51,13 @@ _QUOTA = "You exceeded your current quota, please check your plan and billing de
 _POLICY = "Your request was rejected as a result of our safety system."
 
 
-class OpenAI:
+class ChatSpeaker(DialectSpeaker):
     """The protocol of `/v1/chat/completions`."""
 
-    paths: tuple[str, ...] = ("/v1/chat/completions", "/chat/completions", "/v1beta/openai/chat/completions")
-    counting: tuple[str, ...] = ()
-    header = ""
+    paths: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/chat/completions", "/v1beta/openai/chat/completions")
+    always_reports = False
 
-    def read(self, body: Json, path: str = "") -> RehearsalRequest:
+    def read(self, body: Json, path: str = "") -> CheckedRequest:
         """The request in a body."""
         given = list_of(body.get("messages"), "messages")
         if not given:
@@ -69,7 +65,7 @@ class OpenAI:
         messages = [_message(each, f"messages[{number}]") for number, each in enumerate(given)]
         check_pairs(messages)
         options = body.get("stream_options")
-        request = RehearsalRequest(
+        request = CheckedRequest(
             tuple(messages),
             tuple(list_of(body.get("tools"), "tools")),
             model=str(body.get("model") or "rehearsal"),
@@ -81,7 +77,7 @@ class OpenAI:
         )
         return checked(request)
 
-    def whole(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> dict[str, Any]:
+    def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
         """A chat completion."""
         answer = played.answer
         message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
@@ -91,9 +87,9 @@ class OpenAI:
             message["tool_calls"] = [_called(call, request) for call in answer.calls]
         choice = {"index": 0, "message": message, "finish_reason": REASONS[answer.reason] if played.finishes else None}
         body = {**_envelope(request, ident, "chat.completion"), "choices": [choice]}
-        return {**body, "usage": usage_json(answer.usage)} if answer.usage else body
+        return {**body, **self.reported(answer.usage)}
 
-    def stream(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> Iterator[StreamedEvent]:
+    def stream(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> Iterator[StreamedEvent]:
         """Chunks of a chat completion."""
         answer = played.answer
         envelope = _envelope(request, ident, "chat.completion.chunk")
@@ -116,7 +112,7 @@ class OpenAI:
             return
         yield chunk(at, {}, REASONS[answer.reason])
         if request.include_usage and answer.usage:
-            yield StreamedEvent(at, event({**envelope, "choices": [], "usage": usage_json(answer.usage)}))
+            yield StreamedEvent(at, event({**envelope, "choices": [], **self.reported(answer.usage)}))
         yield StreamedEvent(at, b"data: [DONE]\n\n")
 
     def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
@@ -158,7 +154,7 @@ def error_json(refusal: Refusal, model: str) -> dict[str, Any]:
 # Reading
 
 
-def _message(message: Json, where: str) -> RehearsalMessage:
+def _message(message: Json, where: str) -> CheckedMessage:
     role = message.get("role")
     if role not in ("system", "developer", "user", "assistant", "tool"):
         raise BadRequest(f"{where}.role: expected system, developer, user, assistant or tool, got {role!r}")
@@ -173,38 +169,38 @@ def _message(message: Json, where: str) -> RehearsalMessage:
         raise BadRequest(f"{where}.content: expected text or a list of parts, got null")
     call_id = str(message.get("tool_call_id") or "")
     name = str(message.get("name") or "")
-    return RehearsalMessage(role, "\n".join(texts), calls, call_id, name=name, images=images, texts=texts)
+    return CheckedMessage(role, "\n".join(texts), calls, call_id, name=name, images=images, texts=texts)
 
 
-def _call(call: Json, where: str) -> RehearsedCall:
+def _call(call: Json, where: str) -> WrittenCall:
     function = function_of(call)
     name, arguments = function.get("name"), function.get("arguments", "")
     if call.get("type") == "custom":
         arguments = freeform_json(str(function.get("input", "")))
     if not isinstance(name, str) or not name or not isinstance(arguments, str):
         raise BadRequest(f"{where}.function: expected a name and arguments as text")
-    return RehearsedCall(name, arguments, str(call.get("id") or ""))
+    return WrittenCall(name, arguments, str(call.get("id") or ""))
 
 
 # Writing
 
 
-def _envelope(request: RehearsalRequest, ident: str, kind: str) -> dict[str, Any]:
+def _envelope(request: CheckedRequest, ident: str, kind: str) -> dict[str, Any]:
     return {"id": f"chatcmpl-{ident}", "object": kind, "created": 0, "model": request.model}
 
 
-def _begun(call: RehearsedCall) -> dict[str, Any]:
+def _begun(call: WrittenCall) -> dict[str, Any]:
     return {"id": call.call_id, "type": "function", "function": {"name": call.tool, "arguments": ""}}
 
 
-def _called(call: RehearsedCall, request: RehearsalRequest) -> dict[str, Any]:
+def _called(call: WrittenCall, request: CheckedRequest) -> dict[str, Any]:
     """A whole call, as a message has it."""
     if request.is_freeform(call.tool):
         return {"id": call.call_id, "type": "custom", "custom": {"name": call.tool, "input": freeform(call.arguments)}}
     return {**_begun(call), "function": {"name": call.tool, "arguments": call.arguments}}
 
 
-def delta_json(piece: AnswerPiece, answer: RehearsedAnswer) -> dict[str, Any]:
+def delta_json(piece: AnswerPiece, answer: WrittenAnswer) -> dict[str, Any]:
     """A piece as the delta of a chunk."""
     match piece.kind:
         case "reasoning":
@@ -215,17 +211,6 @@ def delta_json(piece: AnswerPiece, answer: RehearsedAnswer) -> dict[str, Any]:
             return {"tool_calls": [{"index": piece.number, **_begun(answer.calls[piece.number])}]}
         case "arguments":
             return {"tool_calls": [{"index": piece.number, "function": {"arguments": piece.text}}]}
-
-
-def usage_json(usage: Reported) -> dict[str, Any]:
-    """Usage in OpenAI's form, where cached tokens are a part of the prompt's."""
-    return {
-        "prompt_tokens": usage.prompt,
-        "completion_tokens": usage.completion,
-        "total_tokens": usage.prompt + usage.completion,
-        "prompt_tokens_details": {"cached_tokens": usage.cached, "audio_tokens": 0},
-        "completion_tokens_details": {"reasoning_tokens": usage.reasoning, "audio_tokens": 0},
-    }
 
 
 def _error(text: str, kind: str, code: str | None, param: str | None = None) -> dict[str, Any]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
-from workbench.rehearsal.plain_requests import rounds, unquoted
-
+QUOTED = re.compile(r"`[^`\n]+`|\"[^\"\n]+\"|(?<![\w'])'[^'\n]+'(?!\w)")
 _REMINDER = re.compile(
     r"<(?<![^\s]<)(?P<tag>INSTRUCTIONS|skill|(?:[a-z]+[:_-])+"
     r"(?:reminder|context|instructions?|info|selection|opened|files?|skills|message|notification|stdout|stderr|name|args|"
@@ -28,28 +27,35 @@ _TASK = re.compile(
 _REQUEST = re.compile(r"## My request for \w+:[^\S\n]*\n")
 """Where editors put what the user said, below what they know."""
 _MEANWHILE = re.compile(r"The user sent a new message while you were working:\n(?P<said>.*?)(?:\n\n|\Z)", re.DOTALL)
-"""What was said in the middle of the work; without a request of its own it changes nothing."""
+"""What was said in the middle of the work."""
 
 
-def own_texts(texts: Iterable[str]) -> list[str]:
-    """The user's own words in the parts of a message, where there are any."""
-    return [said for text in texts if (said := _said(text))]
+def own_texts(texts: Iterable[str], heeds: Callable[[str], bool] | None = None) -> list[str]:
+    """The user's own words in the parts of a message, where there are any.
+
+    `heeds`: whether something that was said in the middle of the work counts; without it all of that does.
+    """
+    found = [_said(text) for text in texts]
+    return [said for said, meanwhile in found if said and not (meanwhile and heeds and not heeds(said))]
 
 
 @lru_cache(maxsize=4)
-def _said(text: str) -> str:
-    """Kept for a moment: several rules ask for it, and what a summary is made from is very long."""
+def _said(text: str) -> tuple[str, bool]:
+    """What the user said in a text, and whether it was in the middle of the work.
+
+    Kept for a moment: several rules ask for it, and what a summary is made from is very long.
+    """
     text = _without_reminders(text)
     if not text.strip() or _SET_UP.match(text):
-        return ""
+        return "", False
     task = _TASK.fullmatch(text)
     if task:
-        return unquoted(task["said"])
+        return unquoted(task["said"]), False
     meanwhile, request = _MEANWHILE.match(text), _REQUEST.search(text)
     if meanwhile:
-        return meanwhile["said"] if rounds(meanwhile["said"]) else ""
+        return meanwhile["said"], True
     # Some clients quote what they were given on the command line.
-    return unquoted(text[request.end() :] if request else text)
+    return unquoted(text[request.end() :] if request else text), False
 
 
 def _without_reminders(text: str) -> str:
@@ -61,3 +67,8 @@ def _without_reminders(text: str) -> str:
         kept.append(text[at : found.start()])
         at = end + len(found["tag"]) + 3
     return "".join([*kept, text[at:]]).strip() if at else text
+
+
+def unquoted(text: str) -> str:
+    """Without the quotes around it, if it is one quoted stretch."""
+    return text[1:-1] if QUOTED.fullmatch(text) else text

@@ -1,27 +1,25 @@
-"""Anthropic's dialect: messages."""
+"""Anthropic's messages, spoken as Anthropic does."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from workbench.models.reply_parts import Reported
-from workbench.rehearsal.answers import AnswerPiece, RehearsedAnswer, RehearsedCall, pieces
-from workbench.rehearsal.dialect import MODELS, StreamedEvent, event
-from workbench.rehearsal.faults import Refusal
-from workbench.rehearsal.rehearsal_model import PlayedAnswer
-from workbench.rehearsal.request import (
+from workbench.wire.answers import AnswerPiece, PacedAnswer, Refusal, WrittenAnswer, WrittenCall, pieces
+from workbench.wire.checked_requests import (
     BadRequest,
+    CheckedRequest,
     Json,
-    RehearsalRequest,
     check_pairs,
-    from_wire,
     input_of,
     list_of,
+    request_of,
     schema_in,
     whole_number,
 )
-from workbench.rehearsal.tool_demands import checked
+from workbench.wire.speaking import MODELS, DialectSpeaker, StreamedEvent, event
+from workbench.wire.tool_demands import checked
 
 REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "refused": "refusal"}
 
@@ -49,14 +47,13 @@ _KINDS = {
 }
 
 
-class Anthropic:
+class AnthropicSpeaker(DialectSpeaker):
     """The protocol of `/v1/messages`."""
 
-    paths: tuple[str, ...] = ("/v1/messages", "/messages")
-    counting: tuple[str, ...] = ("/v1/messages/count_tokens", "/messages/count_tokens")
-    header = "anthropic-version"
+    paths: ClassVar[tuple[str, ...]] = ("/v1/messages", "/messages")
+    counting: ClassVar[tuple[str, ...]] = ("/v1/messages/count_tokens", "/messages/count_tokens")
 
-    def read(self, body: Json, path: str = "") -> RehearsalRequest:
+    def read(self, body: Json, path: str = "") -> CheckedRequest:
         """The request in a body."""
         limit = whole_number(body.get("max_tokens"))
         if limit is None and path not in self.counting:
@@ -68,11 +65,13 @@ class Anthropic:
             _check(message, f"messages.{number}")
         schema = schema_in(body, "output_config", "format", "schema") or schema_in(body, "output_format", "schema")
         stream = body.get("stream") is True
-        request = from_wire("anthropic", body, stream=stream, max_tokens=limit, schema=schema)
+        request = request_of(
+            self.dialect.read_request(dict(body)), body, stream=stream, max_tokens=limit, schema=schema
+        )
         check_pairs(request.messages)
         return checked(request)
 
-    def whole(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> dict[str, Any]:
+    def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
         """A message."""
         answer = played.answer
         content: list[dict[str, Any]] = []
@@ -83,13 +82,13 @@ class Anthropic:
         content += [{**_tool_use(call), "input": input_of(call)} for call in answer.calls]
         reason = REASONS[answer.reason] if played.finishes else None
         message = {**_message(request, ident), "content": content, "stop_reason": reason}
-        return {**message, "usage": usage_json(answer.usage)} if answer.usage else message
+        return {**message, **self.reported(answer.usage)}
 
-    def stream(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> Iterator[StreamedEvent]:
+    def stream(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> Iterator[StreamedEvent]:
         """The events of a message."""
         answer, pace = played.answer, played.pace
         usage = answer.usage or Reported(0, 0)
-        started = {**_message(request, ident), "usage": usage_json(usage._replace(completion=1))}
+        started = {**_message(request, ident), **self.reported(usage._replace(completion=1))}
         yield _event(pace.delay, "message_start", message=started)
         yield _event(pace.delay, "ping")
         at, index, block = pace.delay, -1, ""
@@ -118,6 +117,10 @@ class Anthropic:
     def error_event(self) -> bytes:
         """An error as an event."""
         return event(self.error(Refusal(529), ""), "error")
+
+    def told_error(self, said: dict[str, Any], status: int) -> bytes:
+        """An error as an event."""
+        return event(said, "error")
 
     def counted(self, tokens: int) -> dict[str, Any]:
         """The size of a request."""
@@ -153,7 +156,7 @@ def _check(message: Json, where: str) -> None:
 # Writing
 
 
-def _message(request: RehearsalRequest, ident: str) -> dict[str, Any]:
+def _message(request: CheckedRequest, ident: str) -> dict[str, Any]:
     return {
         "id": f"msg_{ident}",
         "type": "message",
@@ -177,7 +180,7 @@ def _closed(at: float, index: int, block: str) -> Iterator[StreamedEvent]:
         yield _event(at, "content_block_stop", index=index)
 
 
-def _block(piece: AnswerPiece, answer: RehearsedAnswer) -> dict[str, Any]:
+def _block(piece: AnswerPiece, answer: WrittenAnswer) -> dict[str, Any]:
     match piece.kind:
         case "reasoning":
             return {"type": "thinking", "thinking": "", "signature": ""}
@@ -186,7 +189,7 @@ def _block(piece: AnswerPiece, answer: RehearsedAnswer) -> dict[str, Any]:
     return {**_tool_use(answer.calls[piece.number]), "input": {}}
 
 
-def _tool_use(call: RehearsedCall) -> dict[str, Any]:
+def _tool_use(call: WrittenCall) -> dict[str, Any]:
     return {"type": "tool_use", "id": call.call_id, "name": call.tool}
 
 
@@ -197,13 +200,3 @@ def _delta(piece: AnswerPiece) -> dict[str, str]:
         case "text":
             return {"type": "text_delta", "text": piece.text}
     return {"type": "input_json_delta", "partial_json": piece.text}
-
-
-def usage_json(usage: Reported) -> dict[str, int]:
-    """Usage in Anthropic's form, where cached tokens stand beside the prompt's."""
-    return {
-        "input_tokens": max(usage.prompt - usage.cached - usage.cache_write, 0),
-        "cache_creation_input_tokens": usage.cache_write,
-        "cache_read_input_tokens": usage.cached,
-        "output_tokens": usage.completion,
-    }

@@ -1,4 +1,4 @@
-"""What the stand-in answers, as one value, and how it is split into the pieces of a stream."""
+"""An answer to write in any dialect: as one value, in the pieces of a stream, or an error in its place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PIECES_PER_SECOND = 20
 """At a chosen speed, so many pieces come in a second: smooth to the eye, cheap to draw."""
 
 
-class RehearsedCall(NamedTuple):
+class WrittenCall(NamedTuple):
     """One call of a tool."""
 
     tool: str
@@ -43,12 +43,12 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class RehearsedAnswer:
+class WrittenAnswer:
     """A whole answer."""
 
     text: str = ""
     reasoning: str = ""
-    calls: tuple[RehearsedCall, ...] = ()
+    calls: tuple[WrittenCall, ...] = ()
     finish: Reason | None = None
     """None: told from the rest."""
     usage: Reported | None = None
@@ -57,6 +57,33 @@ class RehearsedAnswer:
     def reason(self) -> Reason:
         """Why the answer ends."""
         return self.finish or ("tool_calls" if self.calls else "stop")
+
+
+@dataclass(frozen=True, slots=True)
+class PacedAnswer:
+    """An answer, and how fast it comes."""
+
+    answer: WrittenAnswer
+    pace: Pace = Pace()
+
+    @property
+    def finishes(self) -> bool:
+        """Whether the answer says why it ends."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A request that gets an error in place of an answer; each dialect words it in its own way."""
+
+    status: int
+    kind: str = ""
+    """context, quota, policy, request, or empty: what the status says."""
+    wait: int | None = None
+    limit: int = 0
+    asked: int = 0
+    detail: str = ""
+    """What is wrong with the request, where that is the reason."""
 
 
 class AnswerPiece(NamedTuple):
@@ -71,7 +98,7 @@ class AnswerPiece(NamedTuple):
     """Which call, from 0."""
 
 
-def pieces(answer: RehearsedAnswer, pace: Pace) -> Iterator[AnswerPiece]:
+def pieces(answer: WrittenAnswer, pace: Pace) -> Iterator[AnswerPiece]:
     """The answer's pieces in order; joined they give the answer, and the same answer is always split alike."""
     size, sent = pace.size(), 0
 

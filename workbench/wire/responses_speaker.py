@@ -1,30 +1,28 @@
-"""OpenAI's dialect: responses."""
+"""OpenAI's responses, spoken as OpenAI does, also over websockets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import groupby
-from typing import Any
+from typing import Any, ClassVar
 
 from workbench.models.reply_parts import Reported
-from workbench.rehearsal.answers import AnswerPiece, RehearsedAnswer, RehearsedCall, pieces
-from workbench.rehearsal.dialect import StreamedEvent, event
-from workbench.rehearsal.faults import Refusal
-from workbench.rehearsal.openai_dialect import OpenAI, error_json
-from workbench.rehearsal.rehearsal_model import PlayedAnswer
-from workbench.rehearsal.request import (
+from workbench.wire.answers import AnswerPiece, PacedAnswer, Refusal, WrittenAnswer, WrittenCall, pieces
+from workbench.wire.chat_speaker import ChatSpeaker, error_json
+from workbench.wire.checked_requests import (
     BadRequest,
+    CheckedRequest,
     Json,
-    RehearsalRequest,
     freeform,
-    from_wire,
+    request_of,
     schema_in,
     unpaired,
     whole_number,
 )
-from workbench.rehearsal.tool_demands import checked
-from workbench.wire.parts import messages_of
-from workbench.wire.responses import EARLIER, EarlierResponses, UnknownResponse
+from workbench.wire.earlier_responses import EARLIER, EarlierResponses, UnknownResponse, input_items
+from workbench.wire.speaking import SocketSpeaker, SpokenDialect, StreamedEvent, event
+from workbench.wire.tool_demands import checked
+from workbench.wire.values import dict_in
 
 INCOMPLETE = {"length": "max_output_tokens", "refused": "content_filter"}
 
@@ -37,16 +35,19 @@ _OWN = "functions"
 """The namespace of tools that have no other; calls do not name it."""
 
 
-class Responses(OpenAI):
+class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
     """The protocol of `/v1/responses`; models and errors are those of chat."""
 
-    paths: tuple[str, ...] = ("/v1/responses", "/responses")
-    counting: tuple[str, ...] = ("/v1/responses/input_tokens", "/responses/input_tokens")
+    paths: ClassVar[tuple[str, ...]] = ("/v1/responses", "/responses")
+    counting: ClassVar[tuple[str, ...]] = ("/v1/responses/input_tokens", "/responses/input_tokens")
 
-    def __init__(self) -> None:
+    always_reports = True
+
+    def __init__(self, dialect: SpokenDialect) -> None:
+        super().__init__(dialect)
         self._earlier = EarlierResponses()
 
-    def read(self, body: Json, path: str = "") -> RehearsalRequest:
+    def read(self, body: Json, path: str = "") -> CheckedRequest:
         """The request in a body, with the items of the response that it goes on from."""
         given = body.get("input")
         if not isinstance(given, str | list) and not (given is None and body.get("generate") is False):
@@ -57,12 +58,14 @@ class Responses(OpenAI):
             body = {**self._earlier.resolved(body), EARLIER: body.get(EARLIER)}  # a response names it
         except UnknownResponse as unknown:
             raise BadRequest(f"Previous response with id {str(unknown)!r} not found.") from None
-        if not messages_of("responses", body) and body.get("generate") is not False:
+        if not input_items(body) and body.get("generate") is not False:
             raise BadRequest("input: expected at least one item")
         schema = schema_in(body, "text", "format", "schema")
         limit = whole_number(body.get("max_output_tokens"))
         stream = body.get("stream") is True
-        request = from_wire("responses", body, stream=stream, max_tokens=limit, schema=schema)
+        request = request_of(
+            self.dialect.read_request(dict(body)), body, stream=stream, max_tokens=limit, schema=schema
+        )
         calls, results = unpaired(request.messages)
         if calls:
             raise BadRequest(f"No tool output found for function call {calls[0]}.")
@@ -70,30 +73,31 @@ class Responses(OpenAI):
             raise BadRequest(f"No tool call found for function call output with call_id {results[0]}.")
         return checked(request)
 
-    def whole(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> dict[str, Any]:
+    def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
         """A response."""
         output = _output(played.answer, request, ident)
-        made = _response(request, ident, played.answer.reason if played.finishes else "", output, played.answer.usage)
+        reason = played.answer.reason if played.finishes else ""
+        made = {**_response(request, ident, reason, output), **self.reported(played.answer.usage)}
         self._earlier.add(request.body, made)
         return made
 
-    def stream(self, played: PlayedAnswer, request: RehearsalRequest, ident: str) -> Iterator[StreamedEvent]:
+    def stream(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> Iterator[StreamedEvent]:
         """The events of a response, as server-sent ones."""
         for at, body in self.events(played, request, ident):
             yield StreamedEvent(at, event(body, body["type"]))
 
     def events(
-        self, played: PlayedAnswer, request: RehearsalRequest, ident: str
+        self, played: PacedAnswer, request: CheckedRequest, ident: str
     ) -> Iterator[tuple[float, dict[str, Any]]]:
         """The events of a response, numbered, and when each is due."""
         for number, (at, body) in enumerate(self._events(played, request, ident)):
             yield at, {**body, "sequence_number": number}
 
     def _events(
-        self, played: PlayedAnswer, request: RehearsalRequest, ident: str
+        self, played: PacedAnswer, request: CheckedRequest, ident: str
     ) -> Iterator[tuple[float, dict[str, Any]]]:
         answer, at = played.answer, played.pace.delay
-        begun = _response(request, ident, "", [], None)
+        begun = _response(request, ident, "", [])
         yield at, {"type": "response.created", "response": begun}
         yield at, {"type": "response.in_progress", "response": begun}
         output = _output(answer, request, ident)
@@ -106,9 +110,9 @@ class Responses(OpenAI):
             made = self.whole(played, request, ident)
             yield at, {"type": f"response.{made['status']}", "response": made}
 
-    def prewarmed(self, request: RehearsalRequest, ident: str, tokens: int) -> Iterator[dict[str, Any]]:
+    def prewarmed(self, request: CheckedRequest, ident: str, tokens: int) -> Iterator[dict[str, Any]]:
         """What a request is answered with that only makes known what comes: nothing is generated."""
-        made = _response(request, ident, "stop", [], Reported(tokens, 0))
+        made = {**_response(request, ident, "stop", []), **self.reported(Reported(tokens, 0))}
         self._earlier.add(request.body, made)
         yield {"type": "response.created", "response": {**made, "status": "in_progress"}, "sequence_number": 0}
         yield {"type": "response.completed", "response": made, "sequence_number": 1}
@@ -121,6 +125,12 @@ class Responses(OpenAI):
         """An error as an event."""
         return event(self.error_frame(Refusal(500), ""), "error")
 
+    def told_error(self, said: dict[str, Any], status: int) -> bytes:
+        """An error as an event, with its words also outside."""
+        error = dict_in(said, "error")
+        flat = {key: error.get(key) for key in ("code", "message", "param")}
+        return event({"type": "error", "status": status, **said, **flat}, "error")
+
     def error_frame(self, refusal: Refusal, model: str) -> dict[str, Any]:
         """An error as an event of a websocket, which has no status of its own."""
         said = error_json(refusal, model)
@@ -132,13 +142,11 @@ class Responses(OpenAI):
 # Writing
 
 
-def _response(
-    request: RehearsalRequest, ident: str, reason: str, output: list[dict[str, Any]], usage: Reported | None
-) -> dict[str, Any]:
+def _response(request: CheckedRequest, ident: str, reason: str, output: list[dict[str, Any]]) -> dict[str, Any]:
     """A response; without a reason it has not ended."""
     why = INCOMPLETE.get(reason)
     body = {key: request.body.get(key) for key in ("instructions", "max_output_tokens", "temperature", "top_p")}
-    made = {
+    return {
         "id": f"resp_{ident}",
         "object": "response",
         "created_at": 0,
@@ -158,10 +166,9 @@ def _response(
         "truncation": "disabled",
         "metadata": request.body.get("metadata") or {},
     }
-    return {**made, "usage": usage_json(usage)} if usage else made
 
 
-def _output(answer: RehearsedAnswer, request: RehearsalRequest, ident: str) -> list[dict[str, Any]]:
+def _output(answer: WrittenAnswer, request: CheckedRequest, ident: str) -> list[dict[str, Any]]:
     """The items of an answer, in the order of its pieces."""
     items: list[dict[str, Any]] = []
     if answer.reasoning:
@@ -182,7 +189,7 @@ def _output(answer: RehearsedAnswer, request: RehearsalRequest, ident: str) -> l
     return items + [_call(call, request, f"{ident}_{number}") for number, call in enumerate(answer.calls)]
 
 
-def _call(call: RehearsedCall, request: RehearsalRequest, ident: str) -> dict[str, Any]:
+def _call(call: WrittenCall, request: CheckedRequest, ident: str) -> dict[str, Any]:
     space, _, name = call.tool.rpartition(".")
     named = {"name": name, **({"namespace": space} if space not in ("", _OWN) else {})}
     common = {"status": "completed", "call_id": call.call_id, **named}
@@ -238,14 +245,3 @@ def _part(
         yield piece.at, {"type": f"response.{text}.delta", **place, "delta": piece.text, **logs}
     yield found[-1].at, {"type": f"response.{text}.done", **place, "text": part["text"], **logs}
     yield found[-1].at, {"type": f"response.{whole}.done", **place, "part": part}
-
-
-def usage_json(usage: Reported) -> dict[str, Any]:
-    """Usage in the form of responses, where cached tokens are a part of the input's."""
-    return {
-        "input_tokens": usage.prompt,
-        "input_tokens_details": {"cached_tokens": usage.cached},
-        "output_tokens": usage.completion,
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning},
-        "total_tokens": usage.prompt + usage.completion,
-    }

@@ -1,0 +1,63 @@
+"""A dialect is written once: outside wire/ nothing asks for a dialect's name to decide what to do."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+from workbench.log.events import DialectName
+from workbench.wire.dialects import DIALECTS
+
+ROOT = Path(__file__).parents[2] / "workbench"
+NAMES = frozenset(get_args(DialectName))
+MAY_SAY = {
+    "log/events.py": "declares the names",
+    "traces/": "the reader of an agent's files knows which dialect that agent speaks",
+    "models/": "names of providers and of families of models",
+    "live/processes.py": "names of programs",
+    "tui/": "the name of a pane",
+    "proxy/launch.py": "names of providers in the settings of agents",
+    "proxy/routes.py": "Google as a provider, which also takes OpenAI's dialect",
+}
+"""Where a word that is a dialect's name may be, and why."""
+FILES = {
+    path.relative_to(ROOT).as_posix(): ast.parse(path.read_text())
+    for path in sorted(ROOT.rglob("*.py"))
+    if path.relative_to(ROOT).parts[0] != "wire"
+}
+
+
+def words(node: ast.AST) -> set[str]:
+    """The names of dialects that are written in a piece of code."""
+    return {
+        each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)
+    } & NAMES
+
+
+def decisions(tree: ast.AST) -> Iterator[str]:
+    """The pieces of code that decide something by the name of a dialect."""
+    for node in ast.walk(tree):
+        written = ast.unparse(node) if isinstance(node, ast.Compare | ast.match_case | ast.AnnAssign) else ""
+        if isinstance(node, ast.Compare) and "dialect" in written and words(node):
+            yield written
+        if isinstance(node, ast.Match) and "dialect" in ast.unparse(node.subject):
+            yield ast.unparse(node.subject)
+        if isinstance(node, ast.AnnAssign) and words(node) and "[DialectName," in ast.unparse(node.annotation):
+            yield written
+
+
+def test_nothing_outside_decides_by_the_name_of_a_dialect() -> None:
+    assert {name: found for name, tree in FILES.items() if (found := list(decisions(tree)))} == {}
+
+
+def test_names_of_dialects_are_written_only_where_there_is_a_reason() -> None:
+    said = {name for name, tree in FILES.items() if words(tree)}
+    assert {name for name in said if not name.startswith(tuple(MAY_SAY))} == set()
+    assert all(any(name.startswith(place) for name in said) for place in MAY_SAY)
+
+
+def test_the_log_names_all_dialects_and_no_others() -> None:
+    assert set(DIALECTS) == NAMES
+    assert all(dialect.name == name for name, dialect in DIALECTS.items())

@@ -1,0 +1,65 @@
+"""Requests in OpenAI's Responses that send only what is new, and name the response they go on from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from workbench.wire.values import list_in, text_in
+
+EARLIER: Final = "previous_response_id"
+
+
+def input_items(body: Mapping[str, Any]) -> list[Any]:
+    """The items of a request; a bare text is what the user said, as an item."""
+    found = body.get("input")
+    if isinstance(found, list):
+        return found
+    if found in (None, ""):
+        return []
+    return [{"role": "user", "content": found} if isinstance(found, str) else found]
+
+
+class UnknownResponse(KeyError):
+    """A request goes on from a response that nobody knows; it says which."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class EarlierResponses:
+    """What was asked and answered, for requests that send only what is new and name the response they go on from."""
+
+    def __init__(self, keep: int = 256) -> None:
+        self._keep = keep
+        self._known: dict[str, _KnownResponse] = {}
+
+    def resolved(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The body with the items of all earlier responses that are known.
+
+        It names an earlier response only where the first of these items goes on from one that is not known.
+        """
+        earlier = body.get(EARLIER)
+        if not isinstance(earlier, str) or not earlier:
+            return dict(body)
+        if earlier not in self._known:
+            raise UnknownResponse(earlier)
+        known = self._known[earlier]
+        made = {**body, EARLIER: known.earlier, "input": [*known.items, *input_items(body)]}
+        if not known.earlier:
+            del made[EARLIER]
+        return made
+
+    def add(self, resolved: Mapping[str, Any], response: Mapping[str, Any]) -> None:
+        """A request, as `resolved` gave it, and the response to it."""
+        items = [*input_items(resolved), *list_in(response, "output")]
+        self._known[text_in(response, "id")] = _KnownResponse(text_in(resolved, EARLIER), items)
+        if len(self._known) > self._keep:
+            del self._known[next(iter(self._known))]
+
+
+class _KnownResponse(NamedTuple):
+    earlier: str
+    """A response before these items that is not known; empty: there is none."""
+    items: list[Any]
+    """The items of its request, then its own."""

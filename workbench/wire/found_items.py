@@ -1,0 +1,67 @@
+"""What a dialect finds in one message of a request: each thing that can be left out or changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, Literal, NamedTuple
+
+from workbench.log.events import text_of
+from workbench.wire.values import as_json, content_of, text_in
+
+Kind = Literal["system", "tool", "user", "assistant", "reasoning", "call", "result", "other"]
+THINKING: Final = ("thinking", "redacted_thinking")
+_ROLES: Final[dict[str, Kind]] = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "model": "assistant",
+    "tool": "result",
+    "function": "result",
+}
+
+
+class FoundItem(NamedTuple):
+    """A thing in an entry."""
+
+    key: str
+    """Under which key of the entry; empty: it is the entry."""
+    number: int
+    """Which element there; -1: the value itself."""
+    kind: Kind
+    text: str = ""
+    tool: str = ""
+    call_id: str = ""
+    is_error: bool = False
+
+
+def role_kind(role: str) -> Kind:
+    """The kind of what a role says."""
+    return _ROLES.get(role, "other")
+
+
+def entry_text(value: Any) -> str:
+    """The text of an entry or a block."""
+    return text_of(content_of([value])) if not isinstance(value, dict) or "type" in value else text_in(value, "text")
+
+
+def content_items(message: dict[str, Any], role: Kind) -> Iterator[FoundItem]:
+    """The blocks of a message's content, or its text."""
+    content = message.get("content")
+    if isinstance(content, str) and content:
+        yield FoundItem("content", -1, role, content)
+    for index, block in enumerate(content if isinstance(content, list) else ()):
+        yield _block(index, block, role)
+
+
+def _block(index: int, block: Any, role: Kind) -> FoundItem:
+    kind = text_in(block, "type")
+    if kind in THINKING:
+        return FoundItem("content", index, "reasoning", text_in(block, "thinking"))
+    if kind.endswith("tool_use"):
+        arguments = as_json(block.get("input") or {})
+        return FoundItem("content", index, "call", arguments, text_in(block, "name"), text_in(block, "id"))
+    if kind.endswith("tool_result"):
+        text, failed = text_of(content_of(block.get("content"))), block.get("is_error") is True
+        return FoundItem("content", index, "result", text, call_id=text_in(block, "tool_use_id"), is_error=failed)
+    return FoundItem("content", index, role, entry_text(block))

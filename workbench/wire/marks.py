@@ -1,0 +1,35 @@
+"""A mark for the provider's cache on one value, and texts written in the shape of the value they replace."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from workbench.wire.values import list_in
+
+MARK: Final = "cache_control"
+"""The key of a mark for the cache."""
+
+
+def mark_in(value: Any) -> Any:
+    """The last mark on a value and on what is inside it; None: there is none."""
+    inside = value if isinstance(value, list) else list_in(value, "content")
+    found = next(filter(None, map(mark_in, reversed(inside))), None)
+    own = value.get(MARK) if isinstance(value, dict) else None
+    return own if isinstance(own, dict) else found
+
+
+def without_mark(value: Any) -> Any:
+    """An object without a mark of its own."""
+    return {key: each for key, each in value.items() if key != MARK}
+
+
+def shaped(value: Any, text: str) -> Any:
+    """A text in the shape that a result has: a list stays one, with one part of text."""
+    if isinstance(value, list):
+        first = next((part for part in value if isinstance(part, dict) and isinstance(part.get("text"), str)), None)
+        mark = mark_in(value)
+        return [{**without_mark(first or {"type": "text"}), "text": text, **({MARK: mark} if mark else {})}]
+    if isinstance(value, dict):
+        key = "content_items" if "content_items" in value and "content" not in value else "content"
+        return {**value, key: shaped(value.get(key), text)}
+    return text

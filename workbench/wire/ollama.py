@@ -1,0 +1,363 @@
+"""Ollama's own chat, `/api/chat`.
+
+- A request has `tools` as OpenAI's chat has them, and `messages` of the roles `system`, `user`, `assistant` and `tool`,
+  whose contents are texts. Pictures are base64 under `images`, thinking is under `thinking`. A call has `name` and
+  `arguments` as an object, and an `id` only in newer versions; a result has `tool_name`, or nothing: it then belongs to
+  the next call without a result.
+- An answer has one `message`, `done_reason`, and its tokens next to it: `prompt_eval_count`, `eval_count`.
+- Answers are streamed unless `stream` is false: a JSON object per line, the last with `done`.
+- What does not fit into `num_ctx` is dropped from the beginning without a word, unless `truncate` is false.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
+from typing import Any, ClassVar
+
+from workbench.log.events import (
+    AssistantMessage,
+    DialectName,
+    ImagePart,
+    Part,
+    Reasoning,
+    SlotContent,
+    SystemMessage,
+    TextPart,
+    Usage,
+    UserMessage,
+)
+from workbench.models.reply_parts import Reported
+from workbench.wire.answers import PacedAnswer, Refusal, WrittenCall, pieces
+from workbench.wire.checked_requests import (
+    BadRequest,
+    CheckedRequest,
+    Json,
+    input_of,
+    list_of,
+    request_of,
+    whole_number,
+)
+from workbench.wire.dialect import Dialect, ProviderHome, asks_with_messages
+from workbench.wire.found_items import FoundItem
+from workbench.wire.speaking import MODELS, DialectSpeaker, StreamedEvent, to_json
+from workbench.wire.streams import joined, loaded
+from workbench.wire.talk import Talk, report
+from workbench.wire.tool_demands import checked
+from workbench.wire.values import as_json, content_from, content_of, dict_in, list_in, number_in, parsed, text_in
+
+_OWN = frozenset(("options", "keep_alive", "think", "truncate", "shift"))
+"""Keys of a request that no other dialect has."""
+_WORK = ("tags", "show", "version", "ps", "generate", "embed", "embeddings", "pull", "push", "create", "copy", "delete")
+_FINISH = {"length": "length"}
+_ROLES = ("system", "user", "assistant", "tool")
+
+
+class OllamaDialect(Dialect):
+    """Ollama's chat."""
+
+    name: ClassVar[DialectName] = "ollama"
+    title = "Ollama"
+    provider = ProviderHome("ollama", "http://127.0.0.1:11434", ("OLLAMA_API_BASE",))
+    path = "/api/chat"
+    ends: ClassVar[Mapping[str, str]] = {"/api/chat": ""}
+    places = ("", "messages")
+    pairs_by_tool = True
+    needs_key = False
+    answer_keys = ("done",)
+    stream_sign = '"done":'
+
+    def new_reader(self, talk: Talk) -> OllamaReader:
+        """What adds messages to a talk."""
+        return OllamaReader(talk)
+
+    def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
+        """The answer, from its lines."""
+        found: dict[str, Any] = {}
+        said: dict[str, list[str]] = {"content": [], "thinking": []}
+        calls: list[Any] = []
+        for line in io.BytesIO(stream):
+            value = loaded(line)
+            if not isinstance(value, dict):
+                continue
+            message = dict_in(value, "message")
+            for key, texts in said.items():
+                texts.append(text_in(message, key))
+            calls += list_in(message, "tool_calls")
+            found.update(value)
+        whole = {key: text for key, texts in said.items() if (text := joined(texts))}
+        if not found or not (whole or calls):
+            return found
+        more = {"tool_calls": calls} if calls else {}
+        return {**found, "message": {"role": "assistant", "content": "", **whole, **more}}
+
+    def prompt_length(self, messages: list[Any]) -> int:
+        """The first messages of the system are the prompt."""
+        return sum(1 for _ in takewhile(lambda message: text_in(message, "role") == "system", messages))
+
+    def recognises_body(self, body: dict[str, Any]) -> bool:
+        """Whether it has what only Ollama's have."""
+        return isinstance(body.get("messages"), list) and not body.keys().isdisjoint(_OWN)
+
+    def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
+        """Whether it is a request."""
+        return asks_with_messages(body, answered) and self.recognises_body(body)
+
+    def recognises_client(self, path: str, headers: Mapping[str, str]) -> bool:
+        """Its clients also list, load and describe models."""
+        return path.startswith("/api/") and path.split("/")[2] in (*_WORK, "blobs")
+
+    def items_in_message(self, message: dict[str, Any]) -> Iterator[FoundItem]:
+        """Calls and thinking are next to the content; a result is the message itself."""
+        role, said = self.role_in(message), text_in(message, "content")
+        if role == "result":
+            tool = text_in(message, "tool_name") or text_in(message, "name")
+            yield FoundItem("", -1, role, said, tool, text_in(message, "tool_call_id"))
+            return
+        if text_in(message, "thinking"):
+            yield FoundItem("thinking", -1, "reasoning", text_in(message, "thinking"))
+        if said:
+            yield FoundItem("content", -1, role, said)
+        for index, call in enumerate(list_in(message, "tool_calls")):
+            function = dict_in(call, "function")
+            arguments = as_json(function.get("arguments") or {})
+            yield FoundItem("tool_calls", index, "call", arguments, text_in(function, "name"), text_in(call, "id"))
+
+    def result_with_text(self, value: dict[str, Any], text: str) -> Any:
+        """A result has its text under `content`."""
+        return {**value, "content": text}
+
+    def credentials(self, key: str) -> dict[str, str]:
+        """A key is needed only where Ollama is behind something else."""
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    def wants_stream(self, body: Mapping[str, Any], path: str) -> bool:
+        """It streams unless a request says otherwise."""
+        return body.get("stream") is not False
+
+    def may_truncate(self, parameters: Mapping[str, Any]) -> bool:
+        """Ollama drops the oldest messages that do not fit into `num_ctx`."""
+        return parameters.get("truncate") is not False
+
+    def new_speaker(self) -> OllamaSpeaker:
+        """What speaks as Ollama does."""
+        return OllamaSpeaker(self)
+
+    def body_with_prompt(self, body: dict[str, Any], system: Any) -> dict[str, Any]:
+        """The prompt is the first message, where there is none yet."""
+        messages = self.messages_in(body)
+        if self.prompt_length(messages):
+            return body
+        return {**body, "messages": [{"role": "system", "content": system}, *messages]}
+
+    def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The message itself; arguments are objects."""
+        calls = [{"function": _object_call(dict_in(call, "function"))} for call in list_in(message, "tool_calls")]
+        return {"message": {**message, **({"tool_calls": calls} if calls else {})}, "done": True} if message else {}
+
+    def usage_json(self, used: Reported) -> dict[str, Any]:
+        """Neither the cache nor thinking is reported apart."""
+        return {"prompt_eval_count": used.prompt, "eval_count": used.completion}
+
+
+def _object_call(function: dict[str, Any]) -> dict[str, Any]:
+    return {**function, "arguments": parsed(function.get("arguments") or {})}
+
+
+class OllamaReader:
+    """Messages, one by one."""
+
+    def __init__(self, talk: Talk) -> None:
+        self.talk = talk
+        self._replies = 0
+        self._calls = 0
+        self._waiting: list[tuple[str, str]] = []
+        """Calls without a result yet: their tools and ids."""
+
+    def head(self, body: dict[str, Any]) -> int:
+        """The tools, and the system prompt, which is the messages that a request begins with; gives how many."""
+        first = list(takewhile(lambda value: text_in(value, "role") == "system", list_in(body, "messages")))
+        for number, message in enumerate(first, 1):
+            if said := text_in(message, "content"):
+                self.talk.add(SlotContent("system", "system" if number == 1 else f"system {number}", said))
+        for tool in list_in(body, "tools"):
+            self.talk.tool(tool)
+        return len(first)
+
+    def message(self, value: Any) -> None:
+        """A message of a request."""
+        match text_in(value, "role"):
+            case "system":
+                self.talk.add(SystemMessage(text_in(value, "content")))
+            case "user":
+                self.talk.add(UserMessage(content_from(_parts(value))))
+            case "assistant":
+                self._reply(value, "stop")
+            case "tool":
+                self._result(value)
+            case _:
+                self.talk.unknown("message", value)
+
+    def answer(self, body: dict[str, Any]) -> Usage | None:
+        """What a request was answered with."""
+        self.talk.model = text_in(body, "model") or self.talk.model
+        if dict_in(body, "message"):
+            self._reply(dict_in(body, "message"), _FINISH.get(text_in(body, "done_reason"), "stop"), self.talk.model)
+        return report(self.talk.model, number_in(body, "prompt_eval_count"), number_in(body, "eval_count"))
+
+    def _reply(self, value: dict[str, Any], finish: str, model: str = "") -> None:
+        self._replies += 1
+        reply, calls = f"r{self._replies}", list_in(value, "tool_calls")
+        if text_in(value, "thinking"):
+            self.talk.add(Reasoning(text_in(value, "thinking"), reply))
+        content = content_from(_parts(value))
+        if content or not calls:
+            self.talk.add(AssistantMessage(content, reply, finish=finish, model=model))
+        for call in calls:
+            self._calls += 1
+            function = dict_in(call, "function")
+            tool, call_id = text_in(function, "name"), text_in(call, "id") or f"call-{self._calls}"
+            self._waiting.append((tool, call_id))
+            self.talk.call(call_id, tool, function.get("arguments"), reply)
+
+    def _result(self, value: dict[str, Any]) -> None:
+        tool, call_id = text_in(value, "tool_name") or text_in(value, "name"), text_in(value, "tool_call_id")
+        fits = (each for each in self._waiting if (call_id in ("", each[1])) and (call_id or tool in ("", each[0])))
+        found = next(fits, None)
+        if found is not None:
+            self._waiting.remove(found)
+            tool, call_id = found
+        self.talk.result(call_id, content_of(value.get("content")), tool=tool)
+
+
+def _parts(message: dict[str, Any]) -> list[Part]:
+    """A message's text, and its pictures."""
+    said = text_in(message, "content")
+    images = (each for each in list_in(message, "images") if isinstance(each, str))
+    text: list[Part] = [TextPart(said)] if said else []
+    return [*text, *(ImagePart(f"data:image/png;base64,{as_json(each)}") for each in images)]
+
+
+# Speaking as Ollama does
+
+_ERRORS = {
+    401: "unauthorized",
+    404: "model '{model}' not found",
+    429: "too many requests",
+    500: "an error was encountered while running the model",
+    503: "server busy, please try again. maximum pending requests exceeded",
+}
+_KINDS = {
+    "context": "the input length exceeds the context length",
+    "quota": "you have reached your usage limit, please upgrade to continue",
+    "policy": "the request was refused",
+}
+
+
+class OllamaSpeaker(DialectSpeaker):
+    """The protocol of `/api/chat`."""
+
+    paths: ClassVar[tuple[str, ...]] = ("/api/chat",)
+    stream_type = "application/x-ndjson"
+
+    def read(self, body: Json, path: str = "") -> CheckedRequest:
+        """The request in a body. A result without a call is taken, as Ollama takes it."""
+        given = list_of(body.get("messages"), "messages")
+        if not given:
+            raise BadRequest("messages: expected at least one message")
+        for number, message in enumerate(given):
+            if message.get("role") not in _ROLES:
+                raise BadRequest(f"messages[{number}].role: expected {', '.join(_ROLES)}, got {message.get('role')!r}")
+            if not isinstance(message.get("content", ""), str | None):
+                raise BadRequest(f"messages[{number}].content: expected text")
+        wanted, options = body.get("format"), body.get("options")
+        schema = wanted if isinstance(wanted, Mapping) else {"type": "object"} if wanted == "json" else None
+        limit = options.get("num_predict") if isinstance(options, Mapping) else None
+        stream = body.get("stream") is not False
+        events = self.dialect.read_request(dict(body))
+        return checked(request_of(events, body, stream=stream, max_tokens=whole_number(limit), schema=schema))
+
+    def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
+        """The answer as one message."""
+        answer = played.answer
+        message: dict[str, Any] = {"role": "assistant", "content": answer.text}
+        if answer.reasoning:
+            message["thinking"] = answer.reasoning
+        if answer.calls:
+            message["tool_calls"] = [_call(number, call) for number, call in enumerate(answer.calls)]
+        return {**_envelope(request), "message": message, **self._end(played)}
+
+    def stream(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> Iterator[StreamedEvent]:
+        """Lines with pieces of the message; a call comes whole."""
+
+        def line(at: float, more: dict[str, Any], end: dict[str, Any]) -> StreamedEvent:
+            message = {"role": "assistant", "content": "", **more}
+            return StreamedEvent(at, _line({**_envelope(request), "message": message, **end}))
+
+        at = played.pace.delay
+        for piece in pieces(played.answer, played.pace):
+            at = piece.at
+            match piece.kind:
+                case "reasoning":
+                    yield line(at, {"thinking": piece.text}, {"done": False})
+                case "text":
+                    yield line(at, {"content": piece.text}, {"done": False})
+                case "call":
+                    call = _call(piece.number, played.answer.calls[piece.number])
+                    yield line(at, {"tool_calls": [call]}, {"done": False})
+        if played.finishes:
+            yield line(at, {}, self._end(played))
+
+    def _end(self, played: PacedAnswer) -> dict[str, Any]:
+        if not played.finishes:
+            return {"done": False}
+        reason = "length" if played.answer.reason == "length" else "stop"
+        return {"done": True, "done_reason": reason, **self.reported(played.answer.usage)}
+
+    def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
+        """An error is a text."""
+        text = _KINDS.get(refusal.kind) or _ERRORS.get(refusal.status, "the request is not accepted")
+        return {"error": refusal.detail or text.format(model=model)}
+
+    def error_event(self) -> bytes:
+        """An error as a line."""
+        return _line(self.error(Refusal(500), ""))
+
+    def told_error(self, said: dict[str, Any], status: int) -> bytes:
+        """An error as a line."""
+        return _line(said)
+
+    def broken_event(self, broken: str) -> bytes:
+        """A line that is no JSON."""
+        return f"{broken}\n".encode()
+
+    def counted(self, tokens: int) -> dict[str, Any]:
+        """Nobody asks in this dialect; there is no form for it."""
+        return {"prompt_eval_count": tokens}
+
+    def model(self, name: str) -> dict[str, Any]:
+        """One model."""
+        return {
+            "name": name,
+            "model": name,
+            "size": 0,
+            "digest": "",
+            "details": {"format": "gguf", "family": "rehearsal"},
+        }
+
+    def models(self) -> dict[str, Any]:
+        """The list of models."""
+        return {"models": [self.model(name) for name in MODELS]}
+
+
+def _line(body: Json) -> bytes:
+    return f"{to_json(body)}\n".encode()
+
+
+def _envelope(request: CheckedRequest) -> dict[str, Any]:
+    return {"model": request.model, "created_at": "1970-01-01T00:00:00Z"}
+
+
+def _call(number: int, call: WrittenCall) -> dict[str, Any]:
+    return {"id": call.call_id, "function": {"index": number, "name": call.tool, "arguments": input_of(call)}}
