@@ -1,6 +1,6 @@
-"""How signals end what runs in an event loop: its work ends first, as with Ctrl+C.
+"""How signals end work in an event loop: the work ends first, as with Ctrl+C.
 
-So commands that a tool started end with the program, what came of an answer is kept, and a terminal is as it was.
+So the commands of a running tool end too, the part of an answer that came is kept, and the terminal is restored.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _T = TypeVar("_T")
 
 
 def run(work: Coroutine[Any, Any, _T], end: Callable[[], object] | None = None) -> _T:
-    """`asyncio.run`; when one of the signals ended it, SystemExit with the code that a shell gives for it.
+    """`asyncio.run`. If a signal ended it, raises SystemExit with the code that a shell gives for that signal.
 
-    `end` is how to end the work, which then comes to its end by itself; without it the work is cancelled.
+    `end` asks the work to end by itself; without it the work is cancelled.
     """
     told: list[int] = []
     try:
@@ -33,7 +33,7 @@ def run(work: Coroutine[Any, Any, _T], end: Callable[[], object] | None = None) 
 
 
 def told_to_stop() -> asyncio.Event:
-    """Set by ctrl+c, or by being told to end. To be asked for before anybody hears of what is served until then."""
+    """An event that Ctrl+C or SIGTERM sets. Call it before the address of a server is announced."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for each in (signal.SIGINT, *heeded()):
@@ -43,7 +43,7 @@ def told_to_stop() -> asyncio.Event:
 
 
 def heeded() -> list[signal.Signals]:
-    """The signals that end the program. What is ignored stays so: that is what `nohup` is for."""
+    """The signals that end the program. Ignored ones stay ignored: that is what `nohup` is for."""
     return [each for each in ENDING if signal.getsignal(each) is not signal.SIG_IGN]
 
 
@@ -60,7 +60,7 @@ async def _watched(work: Coroutine[Any, Any, _T], end: Callable[[], object] | No
     try:
         for each in watched:
             loop.add_signal_handler(each, stop, each)
-    except RuntimeError:  # not the main thread, which alone gets signals
+    except RuntimeError:  # not the main thread, and only that one gets signals
         watched = {}
     try:
         return await work

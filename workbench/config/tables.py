@@ -1,4 +1,4 @@
-"""The user's TOML files and the tables in them, read strictly; what is wrong is told in a line that names the place."""
+"""The user's TOML files and their tables, read strictly. An error is one line that names the place."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The table of a TOML file; what is wrong with it is told with the file and, where known, the line."""
+    """The content of a TOML file. Raises WrongCall with the file and, where known, the line."""
     text = read_text(path)
     try:
         return tomllib.loads(text)
@@ -33,7 +33,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file that the user names or owns."""
+    """The text of a file that the user named or wrote."""
     try:
         return read_small_text(path)
     except FileNotFoundError:
@@ -47,7 +47,7 @@ def read_text(path: Path) -> str:
 
 
 def _toml_problem(path: Path, text: str, error: ValueError) -> str:
-    """tomllib's message with the place, which it tells only inside its text, moved to the front."""
+    """tomllib's message with the place, which is somewhere in its text, moved to the front."""
     said = " ".join(str(error).split())
     place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", said)
     if place is None:
@@ -57,9 +57,9 @@ def _toml_problem(path: Path, text: str, error: ValueError) -> str:
 
 
 def read_table(kind: type[T], value: Any, file: str, name: str = "") -> T:
-    """A value of a file as a table; `name`: which one, empty for the whole file. Raises WrongCall."""
+    """A value of a file as a table; `name`: its name, empty for the whole file. Raises WrongCall."""
     try:
-        # Of a mapping that is no dict, msgspec lets unknown keys pass.
+        # msgspec ignores unknown keys of a mapping that is not a dict.
         return msgspec.convert(dict(value) if isinstance(value, Mapping) else value, kind)
     except msgspec.ValidationError as error:
         raise WrongCall(f"{file}: {_problem(kind, value, name, str(error))}") from None
@@ -68,7 +68,7 @@ def read_table(kind: type[T], value: Any, file: str, name: str = "") -> T:
 
 
 def _problem(kind: type[msgspec.Struct], value: Any, name: str, said: str) -> str:
-    """What msgspec said, in words for people and with the value that it does not tell."""
+    """msgspec's message in words for people, with the wrong value, which it leaves out."""
     if not isinstance(value, Mapping):
         return f"{name}{': ' if name else ''}expected a table, got {shown(value)}"
     described = msgspec.structs.fields(kind)
@@ -77,7 +77,7 @@ def _problem(kind: type[msgspec.Struct], value: Any, name: str, said: str) -> st
     unknown = next((key for key in value if key not in fields), None)
     if unknown is not None and kind.__struct_config__.forbid_unknown_fields:
         return f"{before}{escaped_name(unknown)}: {no_such_key(unknown, fields)}"
-    # Of a missing key the message has no place. A list is told as a whole: `$.fallback[1]` is about `fallback`.
+    # A missing key has no place in the message. Of a list only the name is used: `$.fallback[1]` is `fallback`.
     missing = [each.encode_name for each in described if each.required and each.encode_name not in value]
     key = re.findall(r" - at .*`\$\.([\w-]+)|$", said)[0] or missing[0]
     # With None for a default the type is `Annotated[...] | None`.
@@ -87,22 +87,22 @@ def _problem(kind: type[msgspec.Struct], value: Any, name: str, said: str) -> st
 
 
 def shown(value: Any) -> str:
-    """A wrong value for an error message: on one line, and short."""
+    """A wrong value for an error message: short, on one line."""
     try:
         text = repr(value)
     except ValueError:
-        # An integer of more digits than Python prints.
+        # An integer with more digits than Python prints.
         text = "a number with thousands of digits"
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def escaped_name(name: str) -> str:
-    """A name that the user wrote, fit for one line on a terminal: as it is, or quoted with its escapes."""
+    """A name that the user wrote, safe for one line of a terminal: as it is, or quoted with escapes."""
     return name if name.isprintable() else repr(name)
 
 
 def no_such_key(key: str, known: Iterable[str]) -> str:
-    """What is said of a key that a table does not have: those it has, and which of them was probably meant."""
+    """The message for an unknown key: the known ones, and which was probably meant."""
     names = list(known)
     near = difflib.get_close_matches(key, names, n=1, cutoff=0.4)
     hint = f"; did you mean {near[0]}?" if near else ""
