@@ -1,4 +1,4 @@
-"""The agents that run, each in a few figures: for status bars and scripts, so nothing is read that need not be."""
+"""Figures of the running agents, for status bars and scripts. It reads no more than it needs."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ from workbench.traces.formats import conversations, read_file
 from workbench.traces.references import split_ref
 
 LARGE = 20_000_000
-"""Bytes from which on a file is not read as a whole: it takes a third of a second."""
+"""Bytes. A larger file is not read whole: this size takes a third of a second."""
 PRESETS = {codex.NAME: "codex"}
-"""Policies that say when an agent compacts."""
+"""The policies that say when an agent compacts."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """One agent at work."""
+    """The figures of one running agent."""
 
     session: AgentSession
     window: int | None
     compacts_at: int | None
-    """Tokens from which on it compacts; None: not known."""
+    """The tokens at which it compacts; None: not known."""
     cost: float | None
-    """US dollars of all requests of the session, those of its sub-agents included; None: not known."""
+    """US dollars for all requests of the session and its sub-agents; None: not known."""
     held: bool = False
-    """Whether a request of it waits at a breakpoint."""
+    """Whether one of its requests waits at a breakpoint."""
 
     @property
     def tokens(self) -> int | None:
-        """Of the last request, as it was reported."""
+        """The reported prompt tokens of the last request."""
         return None if self.session.report is None else self.session.report.prompt
 
     @property
     def share(self) -> float | None:
-        """Of the window."""
+        """The used share of the window."""
         return self.tokens / self.window if self.tokens is not None and self.window else None
 
     @property
@@ -64,7 +64,7 @@ class AgentStatus:
 
 
 def running_sessions(finder: AgentSessionFinder, here: str) -> list[AgentSession]:
-    """The sessions that agents work on now. Of all others not even the beginning is read."""
+    """The sessions that agents are working on now. Other files are not read at all."""
     processes = running_agents()
     if not processes:
         return []
@@ -79,10 +79,10 @@ def running_sessions(finder: AgentSessionFinder, here: str) -> list[AgentSession
 
 
 class StatusReader:
-    """Reads a session as a whole, and again once it has changed."""
+    """Reads whole sessions, and reads one again when it has changed."""
 
     def __init__(self, catalogue: Catalogue, store: Callable[[], Store]) -> None:
-        """`store`: where that is what passed the proxy."""
+        """`store`: opens our own log, for sessions that passed the proxy."""
         self._catalogue = catalogue
         self._store = store
         self._known: dict[str, tuple[FileStamp, tuple[float | None, int | None, int]]] = {}
@@ -94,7 +94,7 @@ class StatusReader:
         return AgentStatus(session, window, compacted_at or _preset(session.agent, window), cost)
 
     def _whole(self, session: AgentSession) -> tuple[float | None, int | None, int]:
-        """The cost of all requests; the size at which it compacted last, and last by itself, for certain (0: never)."""
+        """The cost of all requests; the size at the last compaction, and at the last surely automatic one (0: none)."""
         path = session.path
         file, number = split_ref(path)
         stamp = FileStamp(0, 0, session.modified) if session.passed else session_stamp(file)
