@@ -1,8 +1,8 @@
 """Large texts, stored once.
 
-A row of the log holds the event's line, but where the line has a string over 4 KiB the row has a reference:
-U+0001 and the text's hash. JSON never holds a raw control character, so no text of a user can look like one,
-whatever it says and wherever in the event it stands.
+A row of the log holds the event's line. Where the line has a string over 4 KiB, the row has a reference instead:
+U+0001 and the text's hash. JSON never holds a raw control character, so no text of a user can look like a
+reference.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 from workbench.log.errors import damaged
 
 LARGE: Final = 4096
-"""Bytes of UTF-8, as JSON writes the string, quotes apart."""
+"""Bytes of UTF-8, as JSON writes the string, without the quotes."""
 
 _MARK: Final = "\x01"
 _DIGEST_BYTES: Final = 32
@@ -42,7 +42,7 @@ def split(line: str) -> tuple[str, dict[bytes, bytes]]:
 
 
 def keep(db: sqlite3.Connection, event: int, texts: Iterable[tuple[bytes, bytes]]) -> None:
-    """Store what `split` found in the event with this key; a text that is there already is referred to."""
+    """Store the texts that `split` found in the event with this key; a text that is stored already is referred to."""
     for digest, text in texts:
         db.execute("INSERT OR IGNORE INTO texts(hash, text) VALUES(?, ?)", (digest, text))
         db.execute("INSERT OR IGNORE INTO event_texts(event, hash) VALUES(?, ?)", (event, digest))
@@ -63,7 +63,7 @@ def restore(db: sqlite3.Connection, row: str) -> str:
 
 
 def fill_in(row: str, text_of: Callable[[str], str]) -> str:
-    """A row with its references resolved; `text_of` gives a string, as JSON, for a hash."""
+    """A row with its references resolved; `text_of` gives the JSON string for a hash."""
     return _REFERENCE.sub(lambda match: text_of(match[1]), row) if _MARK in row else row
 
 

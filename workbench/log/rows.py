@@ -1,4 +1,4 @@
-"""Events into their tables and out again; what all ways of writing and reading a session share."""
+"""Writes events into their tables and reads them back; shared by all ways of writing and reading a session."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def now() -> int:
 def insert_session(
     db: sqlite3.Connection, name: str, origin: tuple[str, int] | None, folder: WorkFolder, *, unused: bool = False
 ) -> int:
-    """A new session without events; gives its key."""
+    """Insert a session without events; returns its key."""
     at = now()
     return _key(
         db.execute(
@@ -37,7 +37,7 @@ def insert_session(
 
 
 def insert(db: sqlite3.Connection, session: int, events: Sequence[Settled]) -> None:
-    """Append events to a session, with all that is kept beside them."""
+    """Append events to a session, with their large texts and search words."""
     for event, line in events:
         row, large = large_texts.split(line)
         key = _key(
@@ -54,7 +54,7 @@ def insert(db: sqlite3.Connection, session: int, events: Sequence[Settled]) -> N
 
 
 def labels(events: Iterable[Event]) -> dict[str, str]:
-    """What the settings among the events say about title and model; the last one wins."""
+    """The title and the model that settings among the events give; the last one wins."""
     return {
         event.body.key: event.body.value if isinstance(event.body.value, str) else ""
         for event in events
