@@ -30,7 +30,7 @@ from workbench.compaction.summariser import watched
 from workbench.compaction.values import CompactionRefused
 from workbench.context.conversation import Conversation
 from workbench.context.load import PRESETS
-from workbench.log.codec import decode, encode
+from workbench.log.codec import decode_event, encode_event
 from workbench.log.events import AssistantMessage, Compaction, Event, Failure, Override, Revert, UserMessage
 
 pytestmark = pytest.mark.xdist_group("litellm")
@@ -62,7 +62,7 @@ async def test_a_draft_by_the_model_becomes_an_event_with_its_metadata() -> None
     assert (body.meta["made_by"], body.meta["prompt_hash"]) == (MODEL, load("workbench").hash)
     assert (body.meta["first_turn"], body.meta["last_turn"], body.meta["events"]) == (1, 6, 24)
     assert body.meta["ratio"] == pytest.approx(draft.preview.source_tokens / draft.summary_tokens, abs=0.001)
-    assert decode(encode(Event(33, "x", 1, body))).body == body
+    assert decode_event(encode_event(Event(33, "x", 1, body))).body == body
 
 
 @pytest.mark.parametrize("policy", PRESETS)

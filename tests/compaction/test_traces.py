@@ -19,7 +19,7 @@ from workbench.compaction.values import CompactionRefused
 from workbench.config.text import table
 from workbench.context.planner import plan
 from workbench.context.render import request
-from workbench.log.codec import decode, encode
+from workbench.log.codec import decode_event, encode_event
 from workbench.log.events import Event
 from workbench.sources.source import file_logs
 
@@ -50,7 +50,7 @@ def test_every_transcript_is_planned_into_a_request_that_providers_take() -> Non
         sent = request(made)["messages"]
         assert any(message["role"] == "user" for message in sent), name
         assert problems(sent) == [], name
-        assert [decode(encode(event)) for event in events] == events, name
+        assert [decode_event(encode_event(event)) for event in events] == events, name
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="no transcripts here")

@@ -20,7 +20,7 @@ from workbench.context import policy_files
 from workbench.context.load import load_policy
 from workbench.lab.kept import KeptRuns
 from workbench.lab.tasks import LabPolicy, LabTask
-from workbench.log.codec import decode
+from workbench.log.codec import decode_event
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
 from workbench.sources.services import Services
@@ -69,7 +69,7 @@ def check_export(place: Place, heard: list[str]) -> None:
     path = place.folder / "export.jsonl"
     least = _last([line for line in heard if line.startswith("exported")], 0)
     if path.exists() or least:
-        events = [decode(line) for line in path.read_text().splitlines()]
+        events = [decode_event(line) for line in path.read_text().splitlines()]
         assert [event.seq for event in events] == list(range(1, len(events) + 1)), "the export has gaps"
         assert len(events) >= least, "an export that was acknowledged is gone"
 
@@ -149,7 +149,7 @@ def setting(place: Place, say: Say) -> None:
     """The model of new sessions, in `config.toml`."""
     with Services() as services:
         for number in count(_number(load_settings().model) + 1):
-            services.keep("model", f"model-{number}")
+            services.keep_setting("model", f"model-{number}")
             say(f"set {number}")
 
 

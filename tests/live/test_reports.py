@@ -71,7 +71,7 @@ def test_the_last_report_is_read_from_the_end(agent: str, between: int, tmp_path
     line, window = REPORTS[agent]
     path, lines = SESSIONS[agent]
     put(tmp_path / path, [*lines, {"type": "none", "text": "x" * between}, line, {"type": "none"}])
-    [session] = AgentSessionFinder({"HOME": str(tmp_path)}).find()
+    [session] = AgentSessionFinder({"HOME": str(tmp_path)}).find_sessions()
     assert session.report is not None
     assert (session.report.prompt, session.report.cached, session.report.completion) == (1000, 900, 7)
     assert session.report.window == window
@@ -116,5 +116,5 @@ def test_places_of_the_users_own_are_looked_into(tmp_path: Path) -> None:
     loose = put(tmp_path / "runs" / "deep" / "x.jsonl", SESSIONS["pi"][1])
     more = (str(tmp_path / "box"), str(tmp_path / "runs" / "**" / "*.jsonl"), "~/box", str(tmp_path / "none"))
     finder = AgentSessionFinder({"HOME": str(tmp_path)}, more)
-    found = {each.path: (each.agent, each.folder, each.title) for each in finder.find()}
+    found = {each.path: (each.agent, each.folder, each.title) for each in finder.find_sessions()}
     assert found == {str(moved): ("Codex", WORK, SAID), str(loose): ("pi", WORK, SAID)}

@@ -80,10 +80,10 @@ def test_what_is_appended_meanwhile_leaves_the_draft_alone(store: Store, path: P
 
 def test_a_draft_waits_for_nobody_and_its_failure_stops_nothing(store: Store, path: Path) -> None:
     session = store.create([UserMessage("go")], id="s")
-    with Store.open(path) as other, other._database.write():
+    with Store.open(path) as other, other._database.write_transaction():
         assert not session.keep_draft(Draft("r1", "", "", "half"))
     assert session.keep_draft(Draft("r1", "", "", "half \ud800"))
-    with store._database.read() as db:
+    with store._database.read_transaction() as db:
         assert db.execute("PRAGMA synchronous").fetchone()[0] == 2
         assert db.execute("PRAGMA busy_timeout").fetchone()[0] == 30_000
 

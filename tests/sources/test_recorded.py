@@ -42,7 +42,7 @@ def recorded(*bodies: Body, model: str = "gpt-4o") -> RecordedSession:
 def marks(*bodies: Body) -> list[RequestMark]:
     found = RequestMarks()
     for event in number_events(bodies):
-        found.add(event)
+        found.add_event(event)
     return found.marks
 
 
@@ -351,7 +351,7 @@ def test_a_moment_has_one_size_whoever_asks(bodies: list[Body], reports: list[in
     told = [each for pair in zip(bodies, (Usage("gpt-4o", 0, size) for size in reports), strict=False) for each in pair]
     session = recorded(*told, *bodies[len(reports) :])
     upto = data.draw(st.integers(0, len(session.events)))
-    plan, estimate = session.plan_upto(upto), session.estimate(upto)
+    plan, estimate = session.plan_upto(upto), session.estimated_tokens(upto)
     assert estimate in (None, plan.size)
     place = session.place_of(upto)
     if place is not None:
@@ -379,8 +379,8 @@ def test_the_thinking_of_a_turn_is_told_apart_from_the_fixed_part() -> None:
     assert session.calibration("gpt-4o").thinking == "turn"
     for each in session.listed:
         assert each.unattributed is not None
-        assert abs(each.unattributed - each.beside.tokens) <= 0.02 * (each.mark.reported or 0)
-    assert max(each.beside.thinking for each in session.listed) > 1_000
+        assert abs(each.unattributed - each.known_rest.tokens) <= 0.02 * (each.mark.reported or 0)
+    assert max(each.known_rest.thinking for each in session.listed) > 1_000
 
 
 def test_where_the_rows_have_too_much_the_next_request_says_so_as_well() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
-from workbench.log.codec import decode, encode
+from workbench.log.codec import decode_event, encode_event
 from workbench.log.events import AssistantMessage, Override, Setting, Usage, UserMessage
 from workbench.sources.source import file_logs, read_source
 from workbench.traces.aider import count_chats
@@ -117,7 +117,7 @@ def test_a_history_is_read_or_refused_in_words(pieces: list[str]) -> None:
         logs = file_logs("file", "\n".join([HEAD, *pieces]))
     except WrongCall:
         return
-    assert all(decode(encode(event).encode().decode()) == event for log in logs for event in log)
+    assert all(decode_event(encode_event(event).encode().decode()) == event for log in logs for event in log)
 
 
 LINES = st.sampled_from(

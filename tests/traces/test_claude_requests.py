@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from support.logs import number
 from support.recordings import recorded
-from workbench.log.codec import decode, encode
+from workbench.log.codec import decode_event, encode_event
 from workbench.log.events import Request, RequestPart, SlotContent, Usage
 from workbench.traces.building import Recording, content_hash
 from workbench.traces.formats import conversations
@@ -227,7 +227,7 @@ def test_nonsense_in_a_line_never_stops_the_reader_and_can_be_stored(data: st.Da
     inner[data.draw(st.sampled_from(sorted(set(inner) - {"type", "sessionId"})))] = data.draw(NONSENSE)
     for bodies in read(*lines):
         events = number(bodies)
-        assert [decode(encode(event)) for event in events] == events
+        assert [decode_event(encode_event(event)) for event in events] == events
 
 
 def plain(body: dict[str, Any]) -> dict[str, Any]:

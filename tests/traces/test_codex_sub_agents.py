@@ -70,7 +70,7 @@ def read(path: Path) -> list[Recording]:
 def requests(bodies: list[Body]) -> list[tuple[str, str, int | None]]:
     marks = RequestMarks()
     for event in number_events(bodies):
-        marks.add(event)
+        marks.add_event(event)
     return [(mark.purpose, mark.agent, mark.reported) for mark in marks.marks]
 
 

@@ -28,7 +28,7 @@ from workbench.views.context_view import LogQueries, OverrideWish, runs
 def requests(bodies: list[Body]) -> list[tuple[int, int]]:
     found = RequestMarks()
     for event in logs.number(bodies):
-        found.add(event)
+        found.add_event(event)
     return [(mark.upto, mark.turn) for mark in found.marks]
 
 
@@ -106,7 +106,7 @@ def test_a_transcript_has_a_request_where_a_reply_begins() -> None:
 def test_requests_go_forward_and_lie_in_the_log(log: list[Event]) -> None:
     found = RequestMarks()
     for event in log:
-        found.add(event)
+        found.add_event(event)
         assert all(0 <= mark.upto < event.seq for mark in found.marks[-1:])
 
 

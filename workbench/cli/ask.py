@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         with opened.session as session:
             telling = Complete(tell, session, known)
             telling.catch_up(len(session))
-            failed = signals.run(_ask(connection, opened, message, telling))
+            failed = signals.run_until_signal(_ask(connection, opened, message, telling))
             telling.catch_up(len(session))
             if tell is tell_people:
                 print(f"session {session.id}", file=sys.stderr)

@@ -29,7 +29,7 @@ from workbench.log.errors import ReadOnly
 from workbench.log.events import Body, Compaction, Event, Failure
 from workbench.log.session import Session
 from workbench.sources.compactors import compactor_for
-from workbench.sources.recorded import set_up
+from workbench.sources.recorded import opening_setup
 from workbench.sources.services import Services
 from workbench.sources.source import Source
 from workbench.traces.reading import read_text
@@ -86,7 +86,7 @@ def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> J
 def set_up_for(services: Services, options: argparse.Namespace, source: Source) -> Setup:
     """Without a model named anywhere the one that needs no key summarises, by rules."""
     model = source.model or ("" if source.recorded else services.default_model)
-    return set_up(services, options_of(options), source._replace(model=model))
+    return opening_setup(services, options_of(options), source._replace(model=model))
 
 
 async def _compact(job: Job) -> SummaryDraft:

@@ -44,7 +44,7 @@ from workbench.context.policy import CompactionPolicy
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event
 from workbench.models.ledger import Ledger
-from workbench.sources.recorded import set_up
+from workbench.sources.recorded import opening_setup
 from workbench.sources.services import Services
 from workbench.sources.source import Source, as_source
 
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the status, the history and the counters of a session's compactions."""
     with Services() as services:
         source = read_source(services, options.session)
-        setup = set_up(services, options_of(options), source)
+        setup = opening_setup(services, options_of(options), source)
         plan = setup.plan(source.events, live=source.live)
         growth = Ledger.from_events(source.events, services.catalogue).growth
     found = record(source.events)
@@ -221,7 +221,7 @@ def run_undo(options: argparse.Namespace) -> int:
     with Services() as services, services.store.session(options.session) as session:
         events = session.events()
         changes = _changes(events, options)
-        setup = set_up(services, options_of(options), as_source(options.session, events))
+        setup = opening_setup(services, options_of(options), as_source(options.session, events))
         before = setup.plan(events)
         added = session.append(*(change.revert for change in changes))
         after = setup.plan([*events, *added])

@@ -89,7 +89,7 @@ class _Tuning:
     def __init__(self, options: argparse.Namespace, objective: Objective, services: Services, kept: KeptRuns) -> None:
         self._options = options
         self._objective = objective
-        self._weigh = services.weight
+        self._weigh = services.source_bytes
         asked = options_of(options)
         self._fixed = asked.knobs
         self.base = options.policy or DEFAULT

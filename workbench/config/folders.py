@@ -60,9 +60,9 @@ def _repository(folder: Path) -> Path | None:
 def _head(git: Path) -> str:
     try:
         if git.is_file():  # a worktree or a submodule: the file has the path of the git folder
-            found = re.match(r"gitdir: (.+)", _read(git))
+            found = re.match(r"gitdir: (.+)", _read_start(git))
             git = git.parent / found[1].strip() if found else git
-        head = _read(git / "HEAD").strip()
+        head = _read_start(git / "HEAD").strip()
     except (OSError, ValueError):
         return ""
     if head.startswith("ref:"):
@@ -70,6 +70,6 @@ def _head(git: Path) -> str:
     return head[:_SHORT] if _HASH.fullmatch(head) else ""
 
 
-def _read(path: Path) -> str:
+def _read_start(path: Path) -> str:
     with open_regular_file(path) as file:
         return file.read(_MOST).decode("utf-8", "replace")

@@ -41,14 +41,14 @@ class OutputFile(NamedTuple):
         if self.is_stream:
             return
         if os.path.isdir(self.name):
-            raise WrongCall(f"{self._told}: expected a file, this is a folder")
+            raise WrongCall(f"{self._named_for_user}: expected a file, this is a folder")
         path = self._path
         folder = path.parent
         if not folder.is_dir():
-            raise WrongCall(f"{self._told}: there is no folder {os.path.dirname(self.name) or folder}")
+            raise WrongCall(f"{self._named_for_user}: there is no folder {os.path.dirname(self.name) or folder}")
         if path.exists() and not os.access(path, os.W_OK):
-            raise WrongCall(f"{self._told}: is write-protected")
-        with self._in_words():
+            raise WrongCall(f"{self._named_for_user}: is write-protected")
+        with self._with_clear_errors():
             _probe(folder)
 
     @property
@@ -72,7 +72,7 @@ class OutputFile(NamedTuple):
     @contextmanager
     def writing(self) -> Iterator[IO[bytes]]:
         """The file to write to. Makes no folders. Raises WorkbenchError where writing fails."""
-        with self._in_words():
+        with self._with_clear_errors():
             if self.name == STANDARD:
                 sys.stdout.flush()
                 yield sys.stdout.buffer
@@ -105,18 +105,18 @@ class OutputFile(NamedTuple):
         return int(found[1]) if found else None
 
     @property
-    def _told(self) -> str:
+    def _named_for_user(self) -> str:
         return f"{self.option} {self.name}".strip()
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def _with_clear_errors(self) -> Iterator[None]:
         try:
             yield
         except BrokenPipeError:
             raise  # the reader closed the pipe, which is no error
         except OSError as error:
             kind = WorkbenchError if error.errno in _FAILURES else WrongCall
-            raise kind(f"{self._told}: cannot be written: {error.strerror or error}") from None
+            raise kind(f"{self._named_for_user}: cannot be written: {error.strerror or error}") from None
 
 
 def _probe(folder: Path) -> None:

@@ -112,8 +112,8 @@ def load_settings(folder: Path | None = None) -> Settings:
     table = read_toml(path)
     misplaced = next((key for key in table if key in KNOB_TABLES), None)
     if misplaced is not None:
-        told = _as_policy_file(misplaced, table[misplaced], table.get("policy"))
-        raise WrongCall(f"{path}: {misplaced}: {told}")
+        hint = _as_policy_file(misplaced, table[misplaced], table.get("policy"))
+        raise WrongCall(f"{path}: {misplaced}: {hint}")
     for name, entry in read_table(_File, table, str(path)).models.items():
         read_table(_Model, entry, str(path), f'models."{escaped_name(name)}"')
     if "policy" in table:
@@ -132,8 +132,10 @@ def _as_policy_file(section: str, content: Any, policy: Any) -> str:
     base = policy if isinstance(policy, str) else "sliding" if is_adk else ""
     lines = [f"extends = {json.dumps(base)}"] if base else []
     knobs = [f"{escaped_name(key)} = {json.dumps(value, default=str)[:200]}" for key, value in given.items()]
-    told = "; ".join([*lines, f"[{section}]", *knobs])
-    return f'knobs belong in a policy file; write policies/mine.toml beside this one: {told}; and here: policy = "mine"'
+    content = "; ".join([*lines, f"[{section}]", *knobs])
+    return (
+        f'knobs belong in a policy file; write policies/mine.toml beside this one: {content}; and here: policy = "mine"'
+    )
 
 
 def _policy_ref(ref: str, home: Path) -> str:

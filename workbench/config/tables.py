@@ -23,7 +23,7 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def read_toml(path: Path) -> dict[str, Any]:
     """The content of a TOML file. Raises WrongCall with the file and, where known, the line."""
-    text = read_text(path)
+    text = read_user_text(path)
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -32,7 +32,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise WrongCall(_toml_problem(path, text, error)) from None
 
 
-def read_text(path: Path) -> str:
+def read_user_text(path: Path) -> str:
     """The text of a file that the user named or wrote."""
     try:
         return read_small_text(path)
@@ -48,12 +48,12 @@ def read_text(path: Path) -> str:
 
 def _toml_problem(path: Path, text: str, error: ValueError) -> str:
     """tomllib's message with the place, which is somewhere in its text, moved to the front."""
-    said = " ".join(str(error).split())
-    place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", said)
+    message = " ".join(str(error).split())
+    place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
     if place is None:
-        return f"{path}: expected TOML: {said}"
+        return f"{path}: expected TOML: {message}"
     line = place[1] or max(len(text.splitlines()), 1)
-    return f"{path}, line {line}: expected TOML: {said[: place.start()]}"
+    return f"{path}, line {line}: expected TOML: {message[: place.start()]}"
 
 
 def read_table(kind: type[T], value: Any, file: str, name: str = "") -> T:
@@ -67,10 +67,10 @@ def read_table(kind: type[T], value: Any, file: str, name: str = "") -> T:
         raise WrongCall(f"{file}: {name}{': ' if name else ''}expected text, got half of a surrogate pair") from None
 
 
-def _problem(kind: type[msgspec.Struct], value: Any, name: str, said: str) -> str:
+def _problem(kind: type[msgspec.Struct], value: Any, name: str, message: str) -> str:
     """msgspec's message in words for people, with the wrong value, which it leaves out."""
     if not isinstance(value, Mapping):
-        return f"{name}{': ' if name else ''}expected a table, got {shown(value)}"
+        return f"{name}{': ' if name else ''}expected a table, got {shown_value(value)}"
     described = msgspec.structs.fields(kind)
     fields = {each.encode_name: each.type for each in described}
     before = f"{name}." if name else ""
@@ -79,14 +79,14 @@ def _problem(kind: type[msgspec.Struct], value: Any, name: str, said: str) -> st
         return f"{before}{escaped_name(unknown)}: {no_such_key(unknown, fields)}"
     # A missing key has no place in the message. Of a list only the name is used: `$.fallback[1]` is `fallback`.
     missing = [each.encode_name for each in described if each.required and each.encode_name not in value]
-    key = re.findall(r" - at .*`\$\.([\w-]+)|$", said)[0] or missing[0]
+    key = re.findall(r" - at .*`\$\.([\w-]+)|$", message)[0] or missing[0]
     # With None for a default the type is `Annotated[...] | None`.
     annotated = next(each for each in (fields[key], *get_args(fields[key])) if hasattr(each, "__metadata__"))
-    got = shown(value[key]) if key in value else "nothing"
+    got = shown_value(value[key]) if key in value else "nothing"
     return f"{before}{key}: expected {annotated.__metadata__[0].description}, got {got}"
 
 
-def shown(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """A wrong value for an error message: short, on one line."""
     try:
         text = repr(value)

@@ -14,7 +14,7 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from workbench.config.settings import ADK_NAMES
-from workbench.config.tables import shown
+from workbench.config.tables import shown_value
 from workbench.context.policy import NO_LIMIT, Policy, ToolTruncation
 
 TOOLS = "truncation.tools"
@@ -71,7 +71,7 @@ class Knob:
             case "list":
                 fits = isinstance(value, list | tuple) and all(_is_text(each) and each for each in value)
         if not fits:
-            raise ValueError(f"expected {self.allowed()}, got {shown(value)}")
+            raise ValueError(f"expected {self.allowed()}, got {shown_value(value)}")
         if self.kind == "float":
             return float(value)
         return tuple(value) if self.kind == "list" else value
@@ -84,7 +84,7 @@ class Knob:
         if self.low <= value <= self.high:
             return True
         if value > NO_LIMIT <= self.high:
-            raise ValueError(f"expected {self.allowed()} and at most {NO_LIMIT}, got {shown(value)}")
+            raise ValueError(f"expected {self.allowed()} and at most {NO_LIMIT}, got {shown_value(value)}")
         return False
 
 

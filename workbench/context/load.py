@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
 from workbench.config.settings import looks_like_path
-from workbench.config.tables import escaped_name, read_toml, shown
+from workbench.config.tables import escaped_name, read_toml, shown_value
 from workbench.context.knobs import (
     KNOBS,
     SECTIONS,
@@ -180,7 +180,7 @@ def _file(path: Path, home: Path, seen: tuple[Path, ...]) -> _Source:
     for key, default in (("extends", DEFAULT), ("name", path.stem), ("description", "")):
         words[key] = table.pop(key, default)
         if not isinstance(words[key], str):
-            raise WrongCall(f"{path}: {key}: expected text, got {shown(words[key])}")
+            raise WrongCall(f"{path}: {key}: expected text, got {shown_value(words[key])}")
     for key in table:
         if key not in SECTIONS and "." not in key:
             raise WrongCall(f"{path}: {escaped_name(key)}: no such section{closest(key, [*SECTIONS, *words])}")

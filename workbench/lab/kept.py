@@ -122,7 +122,7 @@ class KeptRuns:
     def work_left(self, task: LabTask, again: int = 0) -> int:
         """About how many bytes are still to be replayed, each policy for itself; `again`: so many more of them come."""
         left = self.missing(task)
-        return self._services.weight(task.source) * (left + again) if left else 0
+        return self._services.source_bytes(task.source) * (left + again) if left else 0
 
     def missing(self, task: LabTask) -> int:
         """How many policies are still to be replayed."""

@@ -97,7 +97,7 @@ class AgentSessionFinder:
         self._known: dict[str, tuple[FileStamp, tuple[AgentSession, ...]]] = {}
         self._lock = Lock()
 
-    def find(
+    def find_sessions(
         self, here: str = "", most: int = MOST, wanted: Callable[[AgentHome, FileStamp], bool] | None = None
     ) -> list[AgentSession]:
         """The sessions of all agents, without files that cannot be read or are not `wanted`.
@@ -118,7 +118,7 @@ class AgentSessionFinder:
         sessions = (each for each in found if not each.is_sub_agent)
         return sorted(sessions, key=lambda each: each.modified, reverse=True)[:most]
 
-    def at(self, ref: str) -> AgentSession | None:
+    def session_at(self, ref: str) -> AgentSession | None:
         """The session that a reference opens, of any agent; None if there is none."""
         path, _ = split_ref(ref)
         stamp = stamp_of(path)
@@ -138,7 +138,7 @@ class AgentSessionFinder:
 
 
 def _of_file(home: AgentHome, path: str, stamp: FileStamp) -> AgentSession:
-    head = read_head(path, home.agent, home.beside)
+    head = read_head(path, home.agent, home.folder_file)
     if head.agent == aider.NAME:  # all chats of a folder are in one file; the last one is meant
         path = f"{path}#{_last_chat(path)}"
     folder = head.folder or (os.path.dirname(path) if home.is_here else "")

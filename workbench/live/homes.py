@@ -58,7 +58,7 @@ class AgentHome:
     """The home without the variable, relative to the user's."""
     pattern: str
     """The files, one for each session; for a database, the file."""
-    beside: str = ""
+    folder_file: str = ""
     """The file that names a session's folder, relative to the session, for formats that do not have it inside."""
     is_here: bool = False
     """Whether its files are in the working folder."""

@@ -68,7 +68,7 @@ def running_agents() -> list[AgentProcess]:
     return found
 
 
-def placed(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess]) -> list[AgentSession]:
+def with_process_folders(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess]) -> list[AgentSession]:
     """The sessions, with the folder of the running process for agents that do not record theirs."""
     found = list(sessions)
     for process in (each for each in processes if each.agent == mini_swe_agent.NAME):
@@ -79,7 +79,7 @@ def placed(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess]) 
     return found
 
 
-def at_work(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess]) -> frozenset[str]:
+def running_paths(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess]) -> frozenset[str]:
     """The paths of the running sessions: for each process, the last one changed in its folder since it started."""
     found: set[str] = set()
     folders = {each.path: os.path.realpath(each.folder) for each in sessions if each.folder}

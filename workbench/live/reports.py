@@ -47,29 +47,31 @@ def format_of(head: bytes) -> str:
 
 def last_report(agent: str, lines: list[bytes]) -> LastReport | None:
     """The report in the last, whole lines of a transcript; None if there is none."""
-    telling = [number for number, line in enumerate(lines) if _REPORT.search(line)][-MOST_REPORTS:]
-    if not telling:
+    with_report = [number for number, line in enumerate(lines) if _REPORT.search(line)][-MOST_REPORTS:]
+    if not with_report:
         return None
     # The last line with a report is mostly enough. Some formats need its reply too, and an error's report is empty.
     if agent == mini_swe_agent.NAME:  # one object of many lines
-        found = _of_object(b"\n".join(lines[telling[-1] :]))
+        found = _of_object(b"\n".join(lines[with_report[-1] :]))
     else:
-        found = report_in(_read(agent, [lines[telling[-1]]])) or report_in(_read(agent, lines[telling[0] :]))
-    windows = [int(each[1]) for number in telling if (each := _WINDOW.search(lines[number]))]
+        found = report_in(_read_lines(agent, [lines[with_report[-1]]])) or report_in(
+            _read_lines(agent, lines[with_report[0] :])
+        )
+    windows = [int(each[1]) for number in with_report if (each := _WINDOW.search(lines[number]))]
     return found and replace(found, window=windows[-1] if windows else 0)
 
 
 def _of_object(text: bytes) -> LastReport | None:
     """A report in OpenAI's format, which begins in the first line."""
-    told = text[text.index(b"{") :].decode("utf-8", "replace")
+    json_text = text[text.index(b"{") :].decode("utf-8", "replace")
     try:
-        used = usage_in(json.JSONDecoder().raw_decode(told)[0], "")
+        used = usage_in(json.JSONDecoder().raw_decode(json_text)[0], "")
     except (ValueError, RecursionError):
         return None
     return report_in([Recording([used])]) if used is not None else None
 
 
-def _read(agent: str, lines: list[bytes]) -> list[Recording]:
+def _read_lines(agent: str, lines: list[bytes]) -> list[Recording]:
     text = b"\n".join(lines).decode("utf-8", "replace")
     try:
         return _READERS[agent](read_json(agent, text, skip=True), text)

@@ -11,7 +11,7 @@ from workbench.context.agent_window import compacted_at
 from workbench.context.load import load_policy
 from workbench.live.finder import AgentSession, AgentSessionFinder, window_of
 from workbench.live.homes import AgentHome
-from workbench.live.processes import at_work, placed, running_agents
+from workbench.live.processes import running_agents, running_paths, with_process_folders
 from workbench.live.stamps import FileStamp, session_stamp
 from workbench.log.events import Body, Compaction, Event
 from workbench.log.store import Store
@@ -73,8 +73,8 @@ def running_sessions(finder: AgentSessionFinder, here: str) -> list[AgentSession
         changed = stamp.changed // 1_000_000 / 1000
         return any(home.agent in ("", each.agent) and changed >= each.started for each in processes)
 
-    sessions = placed(finder.find(here, wanted=may_run), processes)
-    found = at_work(sessions, processes)
+    sessions = with_process_folders(finder.find_sessions(here, wanted=may_run), processes)
+    found = running_paths(sessions, processes)
     return [each for each in sessions if each.path in found]
 
 
@@ -87,7 +87,7 @@ class StatusReader:
         self._store = store
         self._known: dict[str, tuple[FileStamp, tuple[float | None, int | None, int]]] = {}
 
-    def read(self, session: AgentSession) -> AgentStatus:
+    def read_status(self, session: AgentSession) -> AgentStatus:
         """The status of a session."""
         cost, compacted_at, by_itself = self._whole(session)
         window = window_of(session, self._catalogue, by_itself)

@@ -52,12 +52,12 @@ def clean(text: str) -> str:
     return text
 
 
-def encode(event: Event) -> str:
+def encode_event(event: Event) -> str:
     """The canonical line of an event, without a newline."""
     return _checked(event)[1]
 
 
-def decode(line: str | Mapping[str, Any]) -> Event:
+def decode_event(line: str | Mapping[str, Any]) -> Event:
     """The event of a line, or of the line's parsed JSON."""
     if not isinstance(line, str):
         return _examine(dict(line))
@@ -68,7 +68,7 @@ def decode(line: str | Mapping[str, Any]) -> Event:
     return _event(found)
 
 
-def settle(event: Event) -> tuple[Event, str]:
+def settle_event(event: Event) -> tuple[Event, str]:
     """The event exactly as it will read back, and its line.
 
     It differs from the given event where a text holds lone surrogates, or where free JSON values change in a round
@@ -77,7 +77,7 @@ def settle(event: Event) -> tuple[Event, str]:
     """
     settled, line = _checked(event)
     cleaned = clean(line)
-    return settled if cleaned is line else decode(cleaned), cleaned
+    return settled if cleaned is line else decode_event(cleaned), cleaned
 
 
 def search_text(body: Body) -> str:
@@ -118,7 +118,7 @@ def _checked(event: Event) -> tuple[Event, str]:
         line = _WRITER.encode(data)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadEvent(f"a {kind} event: expected values that JSON can hold ({error})") from None
-    settled = decode(line)
+    settled = decode_event(line)
     if isinstance(settled.body, Unknown) and not isinstance(body, Unknown):
         raise BadEvent(f"a {kind} event: expected values that this version can read")
     return settled, line
@@ -150,9 +150,9 @@ def _examine(data: dict[str, Any]) -> Event:
         try:
             return _event(msgspec.convert(data, ANY_LINE))
         except msgspec.ValidationError as error:
-            said = str(error)
-            if not said.startswith(_NEWER):
-                raise BadEvent(f"a {kind} event: {said[:1].lower()}{said[1:]}") from None
+            message = str(error)
+            if not message.startswith(_NEWER):
+                raise BadEvent(f"a {kind} event: {message[:1].lower()}{message[1:]}") from None
         except UnicodeEncodeError:  # in a key, or in a field with a fixed set of words
             raise BadEvent(f"a {kind} event: expected words without lone surrogates") from None
     rest = {key: value for key, value in data.items() if key not in _ENVELOPE}

@@ -40,7 +40,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.lock = threading.RLock()
-        with self.told():
+        with self.errors_in_words():
             self.read_only = _belongs_to_others(path)
             """Whether this user may read the file but not write it."""
             if not self.read_only:
@@ -66,7 +66,7 @@ class Database:
         migrations.migrate(self._db)
 
     @contextlib.contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
+    def read_transaction(self) -> Iterator[sqlite3.Connection]:
         """Several reads of one consistent state."""
         with self._transaction("BEGIN") as db:
             yield db
@@ -77,7 +77,7 @@ class Database:
             raise StoreError(f"{self.path} can be read but not written")
 
     @contextlib.contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
+    def write_transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction: all or nothing, and on disk when it ends."""
         self.check_writable()
         with self._transaction("BEGIN IMMEDIATE") as db:
@@ -85,22 +85,22 @@ class Database:
 
     @contextlib.contextmanager
     def write_lightly(self) -> Iterator[sqlite3.Connection]:
-        """Like `write`, for writes that must not delay other work: they survive the end of the program but not a power
-        failure, and fail at once while another process writes."""
+        """A transaction that must not delay other work: it survives the end of the program but not a power failure, and
+        fails at once while another process writes."""
         with self.lock:
             try:
-                with self.told():
+                with self.errors_in_words():
                     self._db.execute("PRAGMA busy_timeout = 0")
                     self._db.execute("PRAGMA synchronous = NORMAL")
-                with self.write() as db:
+                with self.write_transaction() as db:
                     yield db
             finally:
-                with self.told():
+                with self.errors_in_words():
                     self._db.execute(_DURABLE)
                     self._db.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
 
-    def one(self, sql: str, values: tuple[object, ...]) -> Any:
-        """A single row, or None. Faster than `read`, for queries that are made thousands of times."""
+    def one_row(self, sql: str, values: tuple[object, ...]) -> Any:
+        """A single row, or None. Faster than `read_transaction`, for queries that are made thousands of times."""
         with self.lock:
             try:
                 return self._db.execute(sql, values).fetchone()
@@ -109,11 +109,11 @@ class Database:
 
     def close(self) -> None:
         """Close the file; closing twice does no harm."""
-        with self.lock, self.told():
+        with self.lock, self.errors_in_words():
             self._db.close()
 
     @contextlib.contextmanager
-    def told(self) -> Iterator[None]:
+    def errors_in_words(self) -> Iterator[None]:
         """Turn errors of SQLite and of the system into one line that names the file."""
         try:
             yield
@@ -125,7 +125,7 @@ class Database:
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         """A transaction around the block; inside another transaction it is a part of that."""
-        with self.lock, self.told():
+        with self.lock, self.errors_in_words():
             is_inside = self._db.in_transaction
             if is_inside:
                 yield self._db

@@ -23,25 +23,25 @@ class Draft(NamedTuple):
     text: str
 
 
-def keep(db: sqlite3.Connection, session: int, draft: Draft) -> None:
+def store_draft(db: sqlite3.Connection, session: int, draft: Draft) -> None:
     """Store a draft. A session has one reply at a time: drafts of another reply are deleted."""
     db.execute("DELETE FROM drafts WHERE session = ? AND reply != ?", (session, draft.reply))
     values = (session, *map(clean, draft))
     db.execute("INSERT INTO drafts(session, reply, model, thinking, text) VALUES(?, ?, ?, ?, ?)", values)
 
 
-def drop(db: sqlite3.Connection, session: int) -> None:
+def drop_drafts(db: sqlite3.Connection, session: int) -> None:
     """Delete the drafts of a session, because the answer is in the log."""
     db.execute("DELETE FROM drafts WHERE session = ?", (session,))
 
 
-def sessions(db: sqlite3.Connection) -> list[str]:
+def sessions_with_drafts(db: sqlite3.Connection) -> list[str]:
     """The ids of the sessions with drafts."""
     found = db.execute("SELECT DISTINCT sessions.id FROM drafts JOIN sessions ON sessions.key = drafts.session")
     return [name for (name,) in found]
 
 
-def cut_short(db: sqlite3.Connection, session: int) -> list[Body]:
+def draft_events(db: sqlite3.Connection, session: int) -> list[Body]:
     """The drafts of an unfinished answer, as events; empty if there are none."""
     sql = "SELECT reply, model, thinking, text FROM drafts WHERE session = ? ORDER BY key"
     found = [Draft(*row) for row in db.execute(sql, (session,))]
@@ -51,5 +51,5 @@ def cut_short(db: sqlite3.Connection, session: int) -> list[Body]:
         expect(draft, str, str, str, str)
     reply, model, _, _ = found[-1]
     thinking = "".join(draft.thinking for draft in found)
-    said = AssistantMessage("".join(draft.text for draft in found), reply, "", "killed", model)
-    return [Reasoning(thinking, reply), said] if thinking else [said]
+    message = AssistantMessage("".join(draft.text for draft in found), reply, "", "killed", model)
+    return [Reasoning(thinking, reply), message] if thinking else [message]

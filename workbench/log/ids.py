@@ -12,7 +12,7 @@ _RANDOM_CHARS = 4
 _LATEST = 32**_TIME_CHARS - 32**4  # with a clock set later than this, ids would start again at zero
 
 
-def encode(number: int, width: int) -> str:
+def encode_base32(number: int, width: int) -> str:
     """`number` in base 32 with leading zeros, so that text order is number order."""
     chars = []
     for _ in range(width):
@@ -34,7 +34,7 @@ class IdSource:
         fresh = min(time.time_ns() // 1_000_000, _LATEST) * span + secrets.randbelow(span)
         with self._lock:
             self._last = max(fresh, self._last + 1)
-            return encode(self._last, _TIME_CHARS + _RANDOM_CHARS)
+            return encode_base32(self._last, _TIME_CHARS + _RANDOM_CHARS)
 
 
 new_id = IdSource().next

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import open_regular_file, size_of
 from workbench.log import large_texts
-from workbench.log.codec import decode, settle
+from workbench.log.codec import decode_event, settle_event
 from workbench.log.drafts import Draft
 from workbench.log.errors import BadEvent, StoreError
 from workbench.log.events import Event, Failure
@@ -56,12 +56,12 @@ class _Found:
     drafts: list[tuple[int, Draft]] = field(default_factory=list)
 
 
-def recover(damaged: Path, target: Path) -> list[RecoveredSession]:
+def recover_store(damaged: Path, target: Path) -> list[RecoveredSession]:
     """Make a new store from what can be read. Returns its sessions, oldest first."""
     sessions: dict[int, _Found] = {}
     texts: dict[str, str] = {}
     for row in Pages(_content(damaged), _content(damaged.with_name(damaged.name + "-wal"))).rows():
-        _take(row, sessions, texts)
+        _sort_row(row, sessions, texts)
     made = []
     with Store.open(target) as store:
         for _, found in sorted(sessions.items()):
@@ -83,7 +83,7 @@ def _content(path: Path) -> memoryview:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def _take(row: PageRow, sessions: dict[int, _Found], texts: dict[str, str]) -> None:
+def _sort_row(row: PageRow, sessions: dict[int, _Found], texts: dict[str, str]) -> None:
     """Put a row where it belongs; its columns show its table. See `migrations`."""
     match row.values:
         case (None, int(session), int(seq), str(name), str(line)):
@@ -142,13 +142,13 @@ def _whole(found: _Found, text_of: Callable[[str], str]) -> Iterator[Settled]:
     for seq in sorted(found.lines):
         name, row = found.lines[seq]
         try:
-            event, line = settle(decode(large_texts.fill_in(row, text_of)))
+            event, line = settle_event(decode_event(large_texts.fill_references(row, text_of)))
         except BadEvent:
             continue
         if (event.seq, event.id) != (seq, name) or name in ids or seq - before > _MOST_LOST:
             continue
         for missing in range(before + 1, seq):
-            yield settle(Event(missing, new_id(), event.at, _LOST_EVENT))
+            yield settle_event(Event(missing, new_id(), event.at, _LOST_EVENT))
         before = seq
         ids.add(name)
         yield event, line

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from workbench.log import large_texts
-from workbench.log.codec import SEARCH_VERSION, clean, decode, search_text
+from workbench.log.codec import SEARCH_VERSION, clean, decode_event, search_text
 from workbench.log.errors import BadEvent, damaged, expect
 from workbench.log.events import Body, UserMessage
 
@@ -44,7 +44,7 @@ class Hit(NamedTuple):
     """One line around the first match."""
 
 
-def add(db: sqlite3.Connection, event: int, body: Body) -> None:
+def index_event(db: sqlite3.Connection, event: int, body: Body) -> None:
     """Put an event into the index."""
     words = _words(body)
     if words:
@@ -59,21 +59,21 @@ def remove_session(db: sqlite3.Connection, session: int) -> None:
             db.execute("INSERT INTO words(words, rowid, text) VALUES('delete', ?, ?)", (event, words))
 
 
-def outdated(db: sqlite3.Connection) -> bool:
+def index_outdated(db: sqlite3.Connection) -> bool:
     """Whether the index was built by a program that took other words from the same events."""
     found = db.execute("SELECT value FROM facts WHERE name = 'search'").fetchone()
     return found is None or found[0] != SEARCH_VERSION
 
 
-def rebuild(db: sqlite3.Connection) -> None:
+def rebuild_index(db: sqlite3.Connection) -> None:
     """Rebuild the index from the log."""
     db.execute("INSERT INTO words(words) VALUES('delete-all')")
     for event, body in _bodies(db):
-        add(db, event, body)
+        index_event(db, event, body)
     db.execute("INSERT OR REPLACE INTO facts(name, value) VALUES('search', ?)", (SEARCH_VERSION,))
 
 
-def find(db: sqlite3.Connection, text: str, session: int | None, limit: int) -> list[Hit]:
+def find_events(db: sqlite3.Connection, text: str, session: int | None, limit: int) -> list[Hit]:
     """Events that hold every word of `text`, newest first. The last word may be only a beginning."""
     words = clean(text).replace("\0", " ").split()
     if not words:
@@ -92,7 +92,7 @@ def find(db: sqlite3.Connection, text: str, session: int | None, limit: int) -> 
     return hits
 
 
-def said(db: sqlite3.Connection, folder: str) -> list[UserMessage]:
+def user_messages_in(db: sqlite3.Connection, folder: str) -> list[UserMessage]:
     """The users' messages in the sessions of a folder, newest first, as far back as a quick search gets."""
     found: list[tuple[int, str]] = []
     left = LOOKED_AT
@@ -139,7 +139,7 @@ def _body(db: sqlite3.Connection, data: str) -> Body:
     """The body of an event as it is stored."""
     expect((data,), str)
     try:
-        return decode(large_texts.restore(db, data)).body
+        return decode_event(large_texts.restore_line(db, data)).body
     except BadEvent as error:
         raise damaged(str(error)) from error
 

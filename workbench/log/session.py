@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 from workbench.config.folders import WorkFolder, shown_folder
 from workbench.config.text import printable
 from workbench.log import drafts, large_texts, rows
-from workbench.log.codec import settle
+from workbench.log.codec import settle_event
 from workbench.log.database import Database
 from workbench.log.drafts import Draft
 from workbench.log.errors import NotFound, ReadOnly, StoreError, expect
@@ -64,8 +64,8 @@ class Session:
         self._drafted = ""
         """The reply that has a draft."""
         if write and self.take_over():
-            with database.read() as db:  # the previous writer may have appended since the info was read
-                self._look(db)
+            with database.read_transaction() as db:  # the previous writer may have appended since the info was read
+                self._update_view(db)
 
     @property
     def writable(self) -> bool:
@@ -75,7 +75,7 @@ class Session:
     @property
     def is_written(self) -> bool:
         """Whether anyone may append now, this view or another, in any process."""
-        with self._database.told():
+        with self._database.errors_in_words():
             return self._lock.taken()
 
     def append(self, *bodies: Body) -> tuple[Event, ...]:
@@ -86,10 +86,10 @@ class Session:
             return ()
         over = bool(self._drafted) and any(getattr(body, "reply", "") == self._drafted for body in bodies)
         with self._database.lock:
-            with self._database.write() as db:
+            with self._database.write_transaction() as db:
                 count, events = self._insert(db, bodies)
                 if over:
-                    drafts.drop(db, self._key)
+                    drafts.drop_drafts(db, self._key)
             if over:
                 self._drafted = ""
             if count == self._seen:  # otherwise `refresh` must first show what comes before
@@ -100,7 +100,7 @@ class Session:
     def used_in(self, folder: WorkFolder) -> None:
         """The user writes here. A session without a folder belongs to this one from now on."""
         self.folder = self.folder or folder.path
-        with self._database.write() as db:
+        with self._database.write_transaction() as db:
             db.execute(
                 "UPDATE sessions SET folder = ?, branch = ?, unused = 0 WHERE key = ?",
                 (self.folder, folder.branch, self._key),
@@ -110,7 +110,7 @@ class Session:
         """Store what came of a reply until the whole reply is appended; returns whether that was possible."""
         try:
             with self._database.write_lightly() as db:
-                drafts.keep(db, self._key, draft)
+                drafts.store_draft(db, self._key, draft)
         except StoreError:
             return False  # the reply goes on without it
         self._drafted = draft.reply
@@ -123,8 +123,8 @@ class Session:
             first = max(after, 0)
             if first >= last:
                 return []
-            with self._database.read() as db:
-                lines = rows.lines(db, self._key, first, last)
+            with self._database.read_transaction() as db:
+                lines = rows.stored_lines(db, self._key, first, last)
         return rows.events_of(lines)
 
     def last(self, n: int) -> list[Event]:
@@ -137,14 +137,14 @@ class Session:
             if not 0 < seq_or_id <= self._seen:
                 raise NotFound(f"session {self.id} has no event {seq_or_id}: expected 1 to {self._seen}")
             return self.events(seq_or_id - 1, seq_or_id)[0]
-        with self._database.read() as db:
+        with self._database.read_transaction() as db:
             found = db.execute(
                 "SELECT data FROM events WHERE session = ? AND id = ?", (self._key, seq_or_id)
             ).fetchone()
             if found is None:
                 raise NotFound(f"session {self.id} has no event '{seq_or_id}'")
             expect(found, str)
-            line = large_texts.restore(db, found[0])
+            line = large_texts.restore_line(db, found[0])
         return rows.events_of([line])[0]
 
     def __len__(self) -> int:
@@ -159,9 +159,9 @@ class Session:
         """The events that were appended elsewhere since the last refresh."""
         with self._database.lock:
             seen = self._seen
-            with self._database.read() as db:
-                self._look(db)
-                lines = rows.lines(db, self._key, seen, self._seen)
+            with self._database.read_transaction() as db:
+                self._update_view(db)
+                lines = rows.stored_lines(db, self._key, seen, self._seen)
         return rows.events_of(lines)
 
     def take_over(self) -> bool:
@@ -197,22 +197,22 @@ class Session:
     def _finish_draft(self) -> None:
         """Append the draft that a killed writer left to the log; `refresh` shows it."""
         with suppress(StoreError):  # a full disk is no reason not to read
-            with self._database.read() as db:
-                left = drafts.cut_short(db, self._key)
+            with self._database.read_transaction() as db:
+                left = drafts.draft_events(db, self._key)
             if left:
-                with self._database.write() as db:
+                with self._database.write_transaction() as db:
                     self._insert(db, left)
-                    drafts.drop(db, self._key)
+                    drafts.drop_drafts(db, self._key)
 
     def _insert(self, db: sqlite3.Connection, bodies: Sequence[Body]) -> tuple[int, tuple[Event, ...]]:
         """Write bodies as events; returns how many events came before, and the new ones."""
         count, _, _ = self._row(db)
         at = rows.now()
-        settled = [settle(Event(seq, new_id(), at, body)) for seq, body in enumerate(bodies, start=count + 1)]
-        rows.insert(db, self._key, settled)
+        settled = [settle_event(Event(seq, new_id(), at, body)) for seq, body in enumerate(bodies, start=count + 1)]
+        rows.insert_events(db, self._key, settled)
         return count, tuple(event for event, _ in settled)
 
-    def _look(self, db: sqlite3.Connection) -> None:
+    def _update_view(self, db: sqlite3.Connection) -> None:
         """Update this view to the state of the store."""
         self._seen, self.title, self.model = self._row(db)
 

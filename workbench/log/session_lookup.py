@@ -26,14 +26,14 @@ class StoredSession(NamedTuple):
     info: SessionInfo
 
 
-def by_id(db: sqlite3.Connection, name: str) -> StoredSession | None:
+def session_by_id(db: sqlite3.Connection, name: str) -> StoredSession | None:
     """The session with exactly this id."""
     return next(iter(_select(db, "WHERE id = ?", clean(name))), None)
 
 
-def by_ref(db: sqlite3.Connection, ref: str) -> StoredSession:
+def session_by_ref(db: sqlite3.Connection, ref: str) -> StoredSession:
     """A session by its id, by a unique beginning of its id, or by its exact title."""
-    exact = by_id(db, ref)
+    exact = session_by_id(db, ref)
     if exact is not None:
         return exact
     begun = _select(db, f"WHERE id GLOB ? {_NEWEST} 4", re.sub(r"([*?[])", r"[\1]", clean(ref)) + "*") if ref else []
@@ -48,7 +48,7 @@ def by_ref(db: sqlite3.Connection, ref: str) -> StoredSession:
     raise NotFound(_missing(db, ref))
 
 
-def listing(db: sqlite3.Connection, limit: int | None, query: str, folder: str) -> list[SessionInfo]:
+def listed_sessions(db: sqlite3.Connection, limit: int | None, query: str, folder: str) -> list[SessionInfo]:
     """The sessions whose title holds the query or whose id begins with it, the last changed first.
 
     Sessions without a message are left out.
@@ -65,7 +65,7 @@ def listing(db: sqlite3.Connection, limit: int | None, query: str, folder: str) 
     return [session.info for session in found]
 
 
-def holding(db: sqlite3.Connection, text: str, among: int, within: int) -> list[SessionInfo]:
+def sessions_holding(db: sqlite3.Connection, text: str, among: int, within: int) -> list[SessionInfo]:
     """Those of the last changed sessions that have the text in the line of one of their first events."""
     recent = f"SELECT key FROM sessions WHERE NOT unused {_NEWEST} ?"
     line = "SELECT 1 FROM events WHERE session = sessions.key AND seq <= ? AND instr(data, ?) > 0"
@@ -79,10 +79,10 @@ def first_lines(db: sqlite3.Connection, ids: Sequence[str], text: str, within: i
     line = f"SELECT data FROM events WHERE {mine} ORDER BY seq LIMIT 1"
     marks = ",".join("?" * len(ids))
     found = db.execute(f"SELECT id, ({line}) FROM sessions WHERE id IN ({marks})", [within, clean(text), *ids])
-    return {name: large_texts.restore(db, data) for name, data in found if data is not None}
+    return {name: large_texts.restore_line(db, data) for name, data in found if data is not None}
 
 
-def unused(db: sqlite3.Connection) -> list[str]:
+def unused_sessions(db: sqlite3.Connection) -> list[str]:
     """The ids of sessions without a message."""
     return [found.info.id for found in _select(db, "WHERE unused")]
 

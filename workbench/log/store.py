@@ -13,7 +13,7 @@ from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.folders import WorkFolder
 from workbench.config.paths import data_dir
 from workbench.log import drafts, large_texts, rows, search, session_lookup
-from workbench.log.codec import decode, settle
+from workbench.log.codec import decode_event, settle_event
 from workbench.log.database import Database
 from workbench.log.drafts import Draft
 from workbench.log.errors import BadEvent, NotFound
@@ -57,11 +57,11 @@ class Store:
 
     def _catch_up(self) -> None:
         """Finish what an older program, or one that was killed, has left undone."""
-        with self._database.read() as db:
-            outdated, unfinished = search.outdated(db), drafts.sessions(db)
+        with self._database.read_transaction() as db:
+            outdated, unfinished = search.index_outdated(db), drafts.sessions_with_drafts(db)
         if outdated:
-            with self._database.write() as db:
-                search.rebuild(db)
+            with self._database.write_transaction() as db:
+                search.rebuild_index(db)
         for name in unfinished:  # a session that is still written elsewhere keeps its draft
             self.session(name).close()
 
@@ -83,17 +83,17 @@ class Store:
 
         If it fails, call `refresh` on the sessions that were appended to.
         """
-        with self._database.write():
+        with self._database.write_transaction():
             yield
 
     def recorded(self, journal: str) -> int:
         """How far a proxy's journal has been recorded; 0: not at all."""
-        found = self._database.one("SELECT value FROM facts WHERE name = ?", (_JOURNAL + journal,))
+        found = self._database.one_row("SELECT value FROM facts WHERE name = ?", (_JOURNAL + journal,))
         return int(found[0]) if found else 0
 
     def set_recorded(self, journal: str, position: int) -> None:
         """Store how far a journal has been recorded; 0: it is gone."""
-        with self._database.write() as db:
+        with self._database.write_transaction() as db:
             if position:
                 db.execute("INSERT OR REPLACE INTO facts(name, value) VALUES(?, ?)", (_JOURNAL + journal, position))
             else:
@@ -114,14 +114,14 @@ class Store:
         """
         given = [Setting("title", title), *bodies] if title else bodies
         at = rows.now()
-        settled = [settle(Event(seq, new_id(), at, body)) for seq, body in enumerate(given, start=1)]
+        settled = [settle_event(Event(seq, new_id(), at, body)) for seq, body in enumerate(given, start=1)]
         return self._add(settled, new_id() if id is None else id, folder=folder, unused=unused)
 
     def create_from(self, events: Sequence[Event], *more: Body) -> Session:
         """A new session that begins with events from elsewhere. They keep ids and times; a missing time is now."""
         now = rows.now()
-        settled = [settle(event if event.at else event._replace(at=now)) for event in events]
-        settled += [settle(Event(seq, new_id(), now, body)) for seq, body in enumerate(more, len(events) + 1)]
+        settled = [settle_event(event if event.at else event._replace(at=now)) for event in events]
+        settled += [settle_event(Event(seq, new_id(), now, body)) for seq, body in enumerate(more, len(events) + 1)]
         return self._add(settled, new_id())
 
     def session(self, ref: str, *, write: bool = True) -> Session:
@@ -141,23 +141,23 @@ class Store:
 
         `folder`: only the sessions of this folder.
         """
-        with self._database.read() as db:
-            return session_lookup.listing(db, limit, query, folder)
+        with self._database.read_transaction() as db:
+            return session_lookup.listed_sessions(db, limit, query, folder)
 
     def holding(self, text: str, among: int, within: int) -> Infos:
         """Those of the `among` last changed sessions that have the text in the line of one of their first events.
 
         `within`: how many events are searched.
         """
-        with self._database.read() as db:
-            return session_lookup.holding(db, text, among, within)
+        with self._database.read_transaction() as db:
+            return session_lookup.sessions_holding(db, text, among, within)
 
     def first_events(self, ids: Sequence[str], text: str = "", within: int = 1) -> dict[str, Event]:
         """The first event of each of these sessions, by the session's id.
 
         With a text: the first event that has it in its line, of the `within` first.
         """
-        with self._database.read() as db:
+        with self._database.read_transaction() as db:
             found = session_lookup.first_lines(db, ids, text, within)
         return dict(zip(found, rows.events_of(found.values()), strict=True))
 
@@ -165,8 +165,8 @@ class Store:
         """Delete the sessions that a killed program left behind without a message."""
         if self._database.read_only:
             return
-        with self._database.read() as db:
-            left = session_lookup.unused(db)
+        with self._database.read_transaction() as db:
+            left = session_lookup.unused_sessions(db)
         for name in left:
             with suppress(WorkbenchError):  # still open elsewhere, or deleted meanwhile
                 self.delete(name)
@@ -187,41 +187,41 @@ class Store:
         last = info.events if at_seq is None else at_seq
         if not 0 <= last <= info.events:
             raise WrongCall(f"session {info.id} cannot be forked at {last}: expected 0 to {info.events}")
-        with self._database.read() as db:
-            lines = rows.lines(db, key, 0, last)
+        with self._database.read_transaction() as db:
+            lines = rows.stored_lines(db, key, 0, last)
         settled = [*zip(rows.events_of(lines), lines, strict=True)]
         return self._add(settled, new_id(), (info.id, last), WorkFolder(info.folder, info.branch))
 
     def delete(self, id: str) -> None:  # noqa: A002 - see `create`; a whole id, because it cannot be undone
         """Delete a whole session, with its search rows and the texts that no other session uses."""
-        with self._database.read() as db:
-            found = session_lookup.by_id(db, id)
+        with self._database.read_transaction() as db:
+            found = session_lookup.session_by_id(db, id)
         if found is None:
             raise NotFound(f"there is no session '{id}': expected a whole id")
         self._database.check_writable()
         lock = self._lock(id)
-        with self._database.told():
+        with self._database.errors_in_words():
             if not lock.acquire():
                 raise Refused(f"Session {found.info.title or id} is open in {lock.holder()}; close it there first.")
         try:
-            with self._database.write() as db:
+            with self._database.write_transaction() as db:
                 search.remove_session(db, found.key)
-                hashes = large_texts.of_session(db, found.key)
+                hashes = large_texts.hashes_of_session(db, found.key)
                 db.execute("DELETE FROM sessions WHERE key = ?", (found.key,))
-                large_texts.drop_unused(db, hashes)
+                large_texts.drop_unused_texts(db, hashes)
         finally:
             lock.release()
 
     def search(self, text: str, session: str | None = None, limit: int = 50) -> Hits:
         """Events that hold all the words, the newest first; in one session or in all."""
         key = None if session is None else self._find(session).key
-        with self._database.read() as db:
-            return search.find(db, text, key, limit)
+        with self._database.read_transaction() as db:
+            return search.find_events(db, text, key, limit)
 
-    def said(self, folder: str) -> UserMessages:
+    def user_messages(self, folder: str) -> UserMessages:
         """The users' messages in the sessions of a folder, newest first."""
-        with self._database.read() as db:
-            return search.said(db, folder)
+        with self._database.read_transaction() as db:
+            return search.user_messages_in(db, folder)
 
     def import_events(self, lines: Iterable[str], source: str) -> Session:
         """A new session from exported lines, all or nothing; the events keep their ids, numbers and times."""
@@ -237,28 +237,28 @@ class Store:
         """The canonical lines of a session, without newlines."""
         key, info = self._find(ref)
         for after in range(0, info.events, _PAGE):
-            with self._database.read() as db:
-                page = rows.lines(db, key, after, min(after + _PAGE, info.events))
+            with self._database.read_transaction() as db:
+                page = rows.stored_lines(db, key, after, min(after + _PAGE, info.events))
             yield from page
 
     def put_back(self, info: SessionInfo, settled: Sequence[rows.Settled], left: Iterable[Draft]) -> str:
         """Store a session from another store again, with all that was known about it; returns its id."""
         name = info.id if _ID.fullmatch(info.id) else new_id()
-        with self._database.write() as db:
-            if session_lookup.by_id(db, name) is not None:
+        with self._database.write_transaction() as db:
+            if session_lookup.session_by_id(db, name) is not None:
                 name = new_id()
             key = rows.insert_session(db, name, info.forked_from, WorkFolder(info.folder, info.branch))
             known = (info.title, info.model, info.created, key)
             db.execute("UPDATE sessions SET title = ?, model = ?, created = ? WHERE key = ?", known)
-            rows.insert(db, key, settled)
+            rows.insert_events(db, key, settled)
             db.execute("UPDATE sessions SET updated = ? WHERE key = ?", (info.updated, key))
             for draft in left:
-                drafts.keep(db, key, draft)
+                drafts.store_draft(db, key, draft)
         return name
 
     def load_count(self, tokenizer: str, digest: bytes) -> tuple[int, bool] | None:
         """The tokens of a text with a tokenizer, and whether they are exact; None if never counted."""
-        found = self._database.one(
+        found = self._database.one_row(
             "SELECT tokens, exact FROM counts WHERE tokenizer = ? AND digest = ?", (tokenizer, digest)
         )
         return None if found is None else (found[0], bool(found[1]))
@@ -268,7 +268,7 @@ class Store:
         if self._database.read_only:
             return  # a count can be made again
         given = [*rows]  # now, because the caller may read the store while making them
-        with self._database.write() as db:
+        with self._database.write_transaction() as db:
             db.executemany("INSERT OR REPLACE INTO counts VALUES(?, ?, ?, ?)", given)
 
     def _add(
@@ -286,16 +286,16 @@ class Store:
         self._database.check_writable()
         taken = WrongCall(f"there is a session {name} already: expected a new id")
         lock = self._lock(name)
-        with self._database.told():
+        with self._database.errors_in_words():
             if not lock.acquire():
                 raise taken
         try:
-            with self._database.write() as db:
-                if session_lookup.by_id(db, name) is not None:
+            with self._database.write_transaction() as db:
+                if session_lookup.session_by_id(db, name) is not None:
                     raise taken
                 key = rows.insert_session(db, name, origin, folder, unused=unused)
-                rows.insert(db, key, settled)
-                found = session_lookup.by_ref(db, name)
+                rows.insert_events(db, key, settled)
+                found = session_lookup.session_by_ref(db, name)
         except BaseException:
             lock.release()
             raise
@@ -303,8 +303,8 @@ class Store:
 
     def _find(self, ref: str) -> session_lookup.StoredSession:
         """The session that a user means."""
-        with self._database.read() as db:
-            return session_lookup.by_ref(db, ref)
+        with self._database.read_transaction() as db:
+            return session_lookup.session_by_ref(db, ref)
 
     def _lock(self, name: str) -> WriterLock:
         """The lock of a session, not taken yet."""
@@ -324,7 +324,7 @@ def _checked(lines: Iterable[str], source: str) -> Iterator[rows.Settled]:
         if not line.strip():
             continue
         try:
-            event, canonical = settle(decode(line))
+            event, canonical = settle_event(decode_event(line))
             if event.seq != len(ids) + 1:
                 raise BadEvent(f"expected `seq` {len(ids) + 1}, found {event.seq}")
             if event.id in ids:

@@ -100,7 +100,7 @@ class MainScreen(SessionPanes):
         """What was said in this folder, in whichever session."""
         here = work_folder().path
         try:
-            found = await self.in_background(lambda: self.services.store.said(here)) if here else []
+            found = await self.in_background(lambda: self.services.store.user_messages(here)) if here else []
         except WorkbenchError as error:
             self.tell(str(error), "error")
         else:
