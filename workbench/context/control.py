@@ -1,4 +1,4 @@
-"""Events that decide about other events: reverts, overrides, compactions and slot contents, resolved to what stands."""
+"""Events that decide about other events (reverts, overrides, compactions, slot contents), resolved to what applies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workbench.log.events import (
 )
 
 CONTROL = frozenset({Compaction, Revert, Override, SlotContent, Setting, Request, RequestPart, RequestAnswer, Hold})
-"""Bodies that are never a row of their own: they show in what they do to others, or in a view of their own."""
+"""Bodies without an item: their effect on others is shown, or they have a view of their own."""
 
 
 class UserDecision(NamedTuple):
@@ -32,18 +32,18 @@ class UserDecision(NamedTuple):
     """True: masked by hand. False: kept from masking. None: the stage decides."""
     excluded: bool = False
     by: int = 0
-    """The override that last decided whether it is in or out; between a call and its result the later one holds."""
+    """The override that last included or excluded it; between a call and its result the later one wins."""
     why: str = ""
-    """Why it is excluded or masked, where that was not decided by hand."""
+    """Why it is excluded or masked, if not by hand."""
     text: str = ""
-    """What stands in its place, where it is masked in the words of another agent."""
+    """What replaces it, if another agent masked it with its own words."""
 
 
 NO_DECISION = UserDecision()
 
 
 def decide(own: UserDecision, action: OverrideAction, seq: int, why: str = "", text: str = "") -> UserDecision:
-    """What holds for an event after one more override."""
+    """The decision on an event after one more override."""
     match action:
         case "pin":
             return UserDecision(pinned=True, by=seq)
@@ -69,14 +69,14 @@ def with_pair(decision: UserDecision, other: UserDecision) -> UserDecision:
 
 @dataclass(frozen=True, slots=True)
 class InEffect:
-    """What holds at the end of a log."""
+    """The decisions in force at the end of a log."""
 
     compactions: tuple[Event, ...] = ()
-    """Neither reverted nor inside the range of a later one, in the order of their ranges."""
+    """Neither reverted nor inside the range of a later one, ordered by range."""
     overrides: Mapping[int, UserDecision] = field(default_factory=dict)
     """By sequence number."""
     slots: tuple[Event, ...] = ()
-    """The latest content of each slot and name that has one, in the order of first appearance."""
+    """The latest content of each slot and name, in the order of first appearance."""
 
 
 def in_effect(controls: Sequence[Event]) -> InEffect:
@@ -87,7 +87,7 @@ def in_effect(controls: Sequence[Event]) -> InEffect:
 
 
 def reverted(controls: Iterable[Event]) -> frozenset[int]:
-    """What is taken back. A revert of a revert brings its target back; so the last word is read first."""
+    """The events that are undone. Reverting a revert restores its target, so the last revert is read first."""
     gone: set[int] = set()
     for event in reversed(list(controls)):
         if isinstance(event.body, Revert) and event.seq not in gone and event.body.target < event.seq:
@@ -127,7 +127,7 @@ def _overrides(alive: Sequence[Event]) -> dict[int, UserDecision]:
 
 
 def apply_override(overrides: dict[int, UserDecision], event: Event) -> range:
-    """Write one override into `overrides`; returns the sequence numbers it speaks of, all older than itself."""
+    """Apply one override to `overrides`; returns the sequence numbers that it covers, all older than itself."""
     body = event.body
     assert isinstance(body, Override)
     touched = range(max(body.first, 1), min(body.last, event.seq - 1) + 1)
@@ -137,7 +137,7 @@ def apply_override(overrides: dict[int, UserDecision], event: Event) -> range:
 
 
 def slots_of(alive: Iterable[Event]) -> tuple[Event, ...]:
-    """The slot contents that stand."""
+    """The current contents of the slots."""
     found: dict[tuple[str, str], Event] = {}
     for event in alive:
         if isinstance(event.body, SlotContent):

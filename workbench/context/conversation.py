@@ -1,8 +1,8 @@
 """The conversation: events become cells and units, counted, paired, cut and masked as they arrive, with running sums.
 
-It is incremental: adding an event costs the same however long the log is. An event out of order (a result that comes
-after the conversation went on) cannot be added in place; `add` says so, and the planner starts again with the events
-put in order.
+It is incremental: adding an event costs the same for a log of any length. An event out of order (a late result, after
+the conversation went on) cannot be added in place; `add_event` returns False, and the planner starts again with the
+events in order.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NOTHING = Count(0, True)
 
 
 class Conversation(MeasuredUnits):
-    """The conversation so far, as it grows, and what it costs."""
+    """The growing conversation and its cost."""
 
     def __init__(self, meter: Meter, ground: Preconditions) -> None:
         super().__init__(meter, ground)
@@ -46,14 +46,14 @@ class Conversation(MeasuredUnits):
         """The newest unit with calls."""
         self._pairs = normalise.Pairs()
         self._early: set[str] = set()
-        """Of the turn's results without a call: its id. The call may still come."""
+        """The call ids of the turn's results without a call. The call may still come."""
         self._late: set[str] = set()
-        """Ids of calls whose result came before them; a result behind them is preferred to it."""
+        """Ids of calls whose result came before them; a result after them is preferred."""
 
     # Events
 
     def add(self, event: Event) -> bool:
-        """Add one event; False when it is out of order, and then nothing was changed."""
+        """Add one event; False if it is out of order, and then nothing was changed."""
         body = event.body
         adder = _ADDERS.get(type(body))
         if adder is not None:
@@ -64,7 +64,7 @@ class Conversation(MeasuredUnits):
         return True
 
     def _add_thinking(self, event: Event, body: Reasoning, count: Count) -> bool:
-        """Thinking that was sent with its reply; False where it has no text, or stands behind the reply's calls."""
+        """Add thinking that was sent with its reply; False if it has no text, or comes after the reply's calls."""
         unit = self.units[-1] if self.units else None
         joins = unit is not None and bool(body.reply) and unit.reply == body.reply
         if not body.text.strip() or (joins and unit is not None and unit.calls):
@@ -73,7 +73,7 @@ class Conversation(MeasuredUnits):
         return True
 
     def _drop(self, event: Event, count: Count, why: str) -> Cell:
-        """A cell that normalise leaves out."""
+        """Add a cell that normalise leaves out."""
         cell = Cell(event, self.turn, -1, *count)
         cell.fate = why
         self._store(cell)
@@ -179,7 +179,7 @@ class Conversation(MeasuredUnits):
         return True
 
     def _put(self, unit: Unit, event: Event, count: Count, name: str, blank: bool = False) -> None:
-        """A message of one cell in the newest unit."""
+        """Add a message of one cell to the newest unit."""
         tokens, exact = count
         cell = Cell(event, self.turn, len(self.units) - 1, tokens, exact)
         if blank:
@@ -191,10 +191,10 @@ class Conversation(MeasuredUnits):
     def _in_newest_unit(self, at: int) -> bool:
         return self.cells[at].unit == len(self.units) - 1
 
-    # The same once more
+    # Copies
 
     def again(self) -> Conversation:
-        """A copy that grows for itself: nothing that still changes is shared."""
+        """An independent copy: nothing that still changes is shared."""
         made = copy(self)
         for name in ("cells", "units", "openers", "held", "preamble", "repairs", "_results", "_asides"):
             setattr(made, name, getattr(self, name)[:])
@@ -209,9 +209,9 @@ class Conversation(MeasuredUnits):
         return made
 
     def under(self, ground: Preconditions) -> Conversation:
-        """The same events under other overrides and compactions; all were in order.
+        """The same events with other overrides and compactions; all were in order.
 
-        Nothing is paired, counted or cut to its cap once more: that would take ten times as long.
+        Nothing is paired, counted or cut to its cap again: that would take ten times as long.
         """
         made = self.again()
         made.ground, made.overrides, made._plain, made._measuring = ground, ground.overrides, False, False
@@ -238,9 +238,9 @@ class Conversation(MeasuredUnits):
         return made
 
     def without(self, gone: Container[int]) -> Conversation | None:
-        """The same without events that a compaction stands for; None where that would split a unit.
+        """The conversation without events that a compaction replaces; None if that would split a unit.
 
-        What is left is as it was, but for its place: the turns whose user messages are gone are part of those before.
+        The rest is unchanged except for its position: turns without their user message are merged into the turn before.
         """
         stays = [cell.event.seq not in gone for cell in self.cells]
         numbers: dict[int, int] = {}
@@ -283,7 +283,7 @@ class Conversation(MeasuredUnits):
         return made
 
 
-# Functions, not methods that are bound to a conversation: such a one would wait for the collector, with all its cells.
+# Functions, not bound methods: a bound method would keep a conversation, with all its cells, until the next collection.
 _ADDERS: dict[type, Callable[[Conversation, Event, Any], bool]] = {
     ToolResult: Conversation._add_result,
     ToolCall: Conversation._add_call,

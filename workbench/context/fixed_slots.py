@@ -1,6 +1,6 @@
-"""The fixed slots: system prompt, instructions, memory and tools. The stages never cut nor compact them away.
+"""The fixed slots: system prompt, instructions, memory and tools. No stage cuts them and no compaction covers them.
 
-A file that is too large for its slot is cut where it is read, and ends with a line that says so.
+A file that is too large for its slot is cut when it is read, and ends with a line that says so.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from workbench.models.framing import count_tool, count_tools_frame
 
 SLOT_ORDER = ("system", "instructions", "memory", "tools")
 HEADINGS = {"system": "", "instructions": "# Instructions: {name}\n\n", "memory": "# Memory: {name}\n\n"}
-"""System prompt, instructions and memory go out as one system message; a heading tells them apart."""
+"""System prompt, instructions and memory are sent as one system message; headings separate them."""
 
 
 class FixedSlots(NamedTuple):
-    """The rows of the fixed slots and what they cost beyond their content."""
+    """The items of the fixed slots, and what they cost beyond their content."""
 
     rows: tuple[Item, ...] = ()
     framing: int = 0
 
 
 def cut_marker(name: str, kept: int, size: int) -> str:
-    """The last line of a file that was cut before it came into its slot."""
+    """The last line of a file that was cut before it was put into its slot."""
     return f"[truncated: kept first {kept} of {size} bytes of {name}]"
 
 
 def cut_in(text: str) -> str:
-    """What that line says; empty: nothing was cut."""
+    """The text of that line; empty: nothing was cut."""
     line = text[text.rfind("\n") + 1 :]
     return line.strip("[]") if line.startswith("[truncated: kept first ") else ""
 
 
 def heading(slot: str, name: str) -> str:
-    """What stands before a slot's content in the system message."""
+    """The heading of a slot's content in the system message."""
     return HEADINGS[slot].format(name=name)
 
 
 def fill(
     slots: Sequence[Event], preamble: Iterable[Cell], overrides: Mapping[int, UserDecision], meter: Meter
 ) -> FixedSlots:
-    """The rows of the fixed slots, in the order of the request: the one system message, then a transcript's own."""
+    """The items of the fixed slots, in request order: the one system message, then a transcript's own."""
     contents = [(event, event.body) for event in slots if isinstance(event.body, SlotContent)]
     rows: list[Item] = []
     around = 0
@@ -73,16 +73,16 @@ def fill(
 
 
 _MERGED = -2
-"""The unit of the rows that are merged into one system message."""
+"""The unit of the items that are merged into one system message."""
 
 
 def is_merged(row: Item) -> bool:
-    """Whether a row is part of the one system message, rather than a message of its own."""
+    """Whether an item is part of the one system message, rather than a message of its own."""
     return row.unit == _MERGED and row.slot != "tools"
 
 
 def _first_system(sent: Sequence[Item]) -> str | None:
-    """The text that the first system message of a request ends with; None where it has none."""
+    """The text at the end of the first system message of a request; None if it has none."""
     merged = [row.text or "" for row in sent if is_merged(row)]
     own = [row.text or "" for row in sent if row.slot != "tools"]
     return merged[-1] if merged else own[0] if own else None
@@ -97,7 +97,7 @@ def _edits(own: UserDecision, before: int, after: int, note: str, is_sent: bool 
 
 
 def tool_definition(text: str) -> dict[str, Any] | None:
-    """A tool's definition; None where the slot holds no JSON object."""
+    """A tool's definition; None if the slot holds no JSON object."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
-"""Fill a policy: preset, policy file, the model's own knobs, environment, command line; the later wins.
+"""Loads a policy: preset, policy file, the model's own knobs, environment, command line; later ones win.
 
-Every value is checked where it stands, so that an error names the file, variable or option it came from. The
-origin of each knob is kept beside the policy.
+Every value is checked at its source, so that an error names the file, variable or option it came from. The origin of
+each knob is kept with the policy.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from workbench.context.policy import Policy, ToolTruncation, TruncationPolicy
 
 DEFAULT = "workbench"
 RECORDED = "recorded"
-"""What was sent. No knob of the user's changes that, unless it is set for one call."""
+"""The policy of what was sent. No knob of the user changes it, unless set for one call."""
 NOT_SET = "default"
 """The origin of a knob that nobody set."""
 PRESETS = ("workbench", "codex", "layers", "sliding", "window", "confirm", RECORDED)
@@ -46,8 +46,8 @@ class LoadedPolicy:
 
     policy: Policy
     origins: Mapping[str, str]
-    """Dotted knob to `default`, `preset NAME`, `policy file PATH`, `environment VARIABLE`, `--set`, or what
-    the caller calls the model's knobs."""
+    """Dotted knob to `default`, `preset NAME`, `policy file PATH`, `environment VARIABLE`, `--set`, or the caller's
+    name for the model's knobs."""
 
 
 class PolicyRow(NamedTuple):
@@ -55,27 +55,27 @@ class PolicyRow(NamedTuple):
 
     name: str
     value: Any
-    """None where it is not set."""
+    """None if it is not set."""
     origin: str
     meaning: str
 
     @property
     def written(self) -> str:
-        """The value as it would stand in a policy file; empty where it is not set."""
+        """The value as a policy file has it; empty if it is not set."""
         return as_toml(self.value)
 
 
 class _Layer(NamedTuple):
-    """Values from one place, checked."""
+    """Checked values from one source."""
 
     origin: str
     where: str
-    """How an error message names the place."""
+    """How an error message names the source."""
     values: dict[str, Any]
 
 
 class _Source(NamedTuple):
-    """A preset or policy file with all it extends, the base first."""
+    """A preset or policy file with all that it extends, the base first."""
 
     name: str
     description: str
@@ -91,9 +91,9 @@ def load_policy(
     model_knobs: Mapping[str, Any] | None = None,
     model_origin: str = "model knobs",
 ) -> LoadedPolicy:
-    """The policy that `ref` names (a preset, a policy of the config folder, a path), with what is set on top.
+    """The policy named by `ref` (a preset, a policy of the config folder, a path), with the settings on top.
 
-    `env` is the process's own where None; `folder` is the config folder; `sets` are the KEY=VALUE of `--set`.
+    `env`: None is the environment of the process; `folder` is the config folder; `sets` are the KEY=VALUE of `--set`.
     """
     home = config_dir() if folder is None else folder
     source = _source(ref or DEFAULT, home)
@@ -107,8 +107,7 @@ def load_policy(
 
 
 def portable(ref: str | None) -> tuple[str, tuple[str, ...]]:
-    """The same policy as a preset and the KEY=VALUE that change it, for a machine that has neither its file nor this
-    environment."""
+    """A policy as a preset and KEY=VALUE changes, for a machine that has neither its file nor this environment."""
     source = _source(ref or DEFAULT, config_dir())
     layers = source.layers[1:] + (list(_from_environment(os.environ)) if ref != RECORDED else [])
     sets = {name: value for layer in layers for name, value in layer.values.items()}
@@ -142,7 +141,7 @@ def describe(loaded: LoadedPolicy) -> list[PolicyRow]:
 
 
 def _source(ref: str, home: Path, beside: Path | None = None, seen: tuple[Path, ...] = ()) -> _Source:
-    """Find a preset or policy file by name or path; `beside` is the folder of the file that extends it."""
+    """Find a preset or policy file by name or path; `base` is the folder of the file that extends it."""
     own = home / "policies" / f"{ref}.toml"
     if ref in PRESETS:
         if os.path.lexists(own):
@@ -160,7 +159,7 @@ def _source(ref: str, home: Path, beside: Path | None = None, seen: tuple[Path, 
 
 @functools.cache
 def _preset(name: str) -> _Source:
-    """A policy that ships with the program; it stands on the defaults of `policy.py` alone."""
+    """A policy that ships with the program; it extends only the defaults of `policy.py`."""
     resource = importlib.resources.files("workbench") / "policies" / f"{name}.toml"
     with importlib.resources.as_file(resource) as path:
         table = read_toml(path)
@@ -198,7 +197,7 @@ def _from_environment(env: Mapping[str, str]) -> Iterator[_Layer]:
         parts = variable.removeprefix(PREFIX).split("__")
         name = ".".join(parts).lower()
         if name.startswith(f"{TOOLS}."):
-            # A tool's name may itself hold a double underscore, and capitals where it is not all capitals.
+            # A tool's name may contain a double underscore, and capitals if it is not all capitals.
             tool = "__".join(parts[2:-1])
             name = f"{TOOLS}.{tool.lower() if tool.isupper() else tool}.{parts[-1].lower()}"
         yield _layer(f"environment {variable}", variable, {name: parse_text(env[variable])})
@@ -213,7 +212,7 @@ def _from_option(text: str) -> _Layer:
 
 
 def _layer(origin: str, where: str, raw: Mapping[str, Any]) -> _Layer:
-    """Check values against their knobs; an error says where, which knob, and what was expected."""
+    """Check values against their knobs. An error names the source, the knob, and what was expected."""
     values = {}
     for name, value in raw.items():
         try:
@@ -224,7 +223,7 @@ def _layer(origin: str, where: str, raw: Mapping[str, Any]) -> _Layer:
 
 
 def _assemble(source: _Source, layers: Sequence[_Layer]) -> LoadedPolicy:
-    """Lay the layers over the defaults, the later over the earlier."""
+    """Apply the layers to the defaults in order."""
     values: dict[str, Any] = {}
     origins = dict.fromkeys(KNOBS, NOT_SET)
     placed: dict[str, int] = {}
@@ -241,7 +240,7 @@ def _assemble(source: _Source, layers: Sequence[_Layer]) -> LoadedPolicy:
 
 
 def _built(source: _Source, values: Mapping[str, Any]) -> Policy:
-    """The frozen policy of checked values."""
+    """The frozen policy with checked values."""
     sections: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     tools: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
@@ -258,7 +257,7 @@ def _built(source: _Source, values: Mapping[str, Any]) -> Policy:
 
 
 def _contradictions(policy: Policy) -> Iterator[tuple[list[str], str]]:
-    """Values that are each allowed but make no sense together, with the knobs involved."""
+    """Values that are allowed alone but contradict each other, with their knobs."""
     budget = policy.budget
     if budget.reserve_ratio + budget.margin_ratio >= 1:
         yield (
@@ -274,7 +273,7 @@ def _contradictions(policy: Policy) -> Iterator[tuple[list[str], str]]:
 def _line_contradictions(
     section: str, general: TruncationPolicy, own: ToolTruncation
 ) -> Iterator[tuple[list[str], str]]:
-    """Head and tail lines must fit under the cap on lines, where lines are what is cut by."""
+    """Head and tail lines must fit under the cap on lines, if results are cut by lines."""
     keys = ("head_lines", "tail_lines", "max_lines")
     pairs = ((getattr(own, key), getattr(general, key)) for key in keys)
     head, tail, most = (wide if narrow is None else narrow for narrow, wide in pairs)

@@ -1,8 +1,8 @@
 """The planner: `plan(log, policy, budget) -> ContextPlan`, from scratch or one event at a time.
 
-It is incremental: appending an event to a log of any length costs the same, because the conversation keeps running
-sums over the units, and the two cuts are found in them by bisection. What changes the past (a compaction, a revert, a
-late result) starts the conversation again; an override mends the units it speaks of.
+It is incremental: appending an event to a log of any length costs the same, because the conversation keeps running sums
+over the units, and the two cuts are found in them by bisection. What changes the past (a compaction, a revert, a late
+result) rebuilds the conversation; an override updates only the units it covers.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ TRIED = "compaction.draft"
 
 
 class Planner:
-    """Plans one log under one policy, as it grows."""
+    """Plans one log with one policy, as it grows."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Planner:
         events: Iterable[Event] = (),
     ) -> None:
         """`live`: calls without a result in the newest reply are still running; otherwise they never returned.
-        `thinking`: what the model thought is part of the request.
+        `thinking`: the model's thinking is part of the request.
         """
         self.policy = policy
         self.limits = limits
@@ -77,15 +77,15 @@ class Planner:
         self._summaries: tuple[PlacedSummary, ...] = ()
         self._base = base_of(fixed_slots.FixedSlots(), (), self._meter)
         self._built = 0
-        """How many events there were when the conversation was last built."""
+        """How many events the log had when the conversation was last built."""
         self._trial: Planner | None = None
-        """The latest for another thread: what it was tried for is mostly what comes next."""
+        """The latest planner for another thread: what it was used to try is mostly what comes next."""
         self.extend(events)
 
-    # Taking in events
+    # Adding events
 
     def extend(self, events: Iterable[Event]) -> None:
-        """Take in many events at once."""
+        """Add many events at once."""
         fresh = list(events)
         if self._events and (len(fresh) == 1 or not any(map(self._changes_the_past, fresh))):
             for event in fresh:
@@ -97,13 +97,13 @@ class Planner:
         self._restart()
 
     def _changes_the_past(self, event: Event) -> bool:
-        """Whether the conversation has to be built again for an event; for many at once it is built but once."""
+        """Whether an event needs the conversation to be rebuilt; for many events that is done once."""
         if isinstance(event.body, Override):
             return bool(self._in_effect.compactions)
         return isinstance(event.body, Compaction | Revert)
 
     def append(self, event: Event) -> None:
-        """Take in one event."""
+        """Add one event."""
         trial, self._trial = self._trial, None
         self._events.append(event)
         body = event.body
@@ -135,7 +135,7 @@ class Planner:
             self._restart(same=True)
 
     def reword(self, body: Compaction) -> None:
-        """Another text for the compaction that came last; its range and what it keeps are the same."""
+        """Replace the text of the last compaction; its range and what it keeps are the same."""
         last = self._events[-1]
         assert _same_range(last.body, body), "only a compaction can be reworded"
         self._events[-1] = self._controls[-1] = last._replace(body=body)
@@ -143,18 +143,18 @@ class Planner:
         self._settle()
 
     def has_tried(self, event: Event, length: int) -> bool:
-        """Whether this is the planner of as many events, built with the same compaction, whatever its text."""
+        """Whether this planner has as many events and was built with the same compaction, with any text."""
         if not self._built == length == len(self._events):
             return False
         last = self._events[-1]
         return last.seq == event.seq and _same_range(last.body, event.body)
 
     def _is_inside(self, seq: int) -> bool:
-        """Whether an event lies in the range of a standing compaction."""
+        """Whether an event is in the range of a compaction in force."""
         return any(first <= seq <= last for first, last in map(span, self._in_effect.compactions))
 
     def _outgrew_its_compaction(self) -> bool:
-        """Whether the newest unit was summarised, and now has a cell that the summary knows nothing of."""
+        """Whether the newest unit was summarised, and now has a cell that the summary does not cover."""
         if not self._in_effect.compactions or not self._conversation.units:
             return False
         cells, cover = self._conversation.units[-1].cells, self._conversation.ground.cover
@@ -162,8 +162,8 @@ class Planner:
         return first and not last
 
     def plan_with(self, body: Compaction) -> ContextPlan:
-        """The plan as it would be with this compaction as the next event; uses the planner up. Another compaction of
-        the same range only changes its text."""
+        """The plan with this compaction as the next event. After that the planner can be used for nothing else than another
+        compaction of the same range, which only changes its text."""
         last = self._events[-1] if self._events else None
         if last is not None and last.id == TRIED and _same_range(last.body, body):
             self.reword(body)
@@ -172,14 +172,14 @@ class Planner:
         return self.plan()
 
     def set_unattributed(self, tokens: int) -> None:
-        """What requests have beside the log from now on, where each one's report says so."""
+        """Set the tokens of requests that are not in the log, from their reports."""
         if tokens != self.limits.unattributed:
             self.limits = self._meter.limits = replace(self.limits, unattributed=tokens)
 
     def at_this_moment(self, *, to_try: bool = True) -> Planner:
-        """A planner of the same log for another thread, which may use it up while this one goes on.
+        """A planner of the same log for another thread, independent of this one.
 
-        `to_try`: what it is used up for is mostly what comes next, and what was built for it is then taken over.
+        `to_try`: it is used to try a compaction that mostly comes next; what it built is then reused.
         """
         made = copy(self)
         made._events, made._controls = list(self._events), list(self._controls)
@@ -190,7 +190,7 @@ class Planner:
         return made
 
     def without(self, gone: Collection[int]) -> Planner | None:
-        """A planner of the log without events that its compactions stand for; None where that would split a unit."""
+        """A planner of the log without events that its compactions replace; None if that would split a unit."""
         gone = {*gone}.difference(cell.seq for cell in self._conversation.preamble)
         conversation = self._conversation.without(gone)
         if conversation is None:
@@ -202,7 +202,7 @@ class Planner:
         return made
 
     def _restart(self, *, same: bool = False) -> None:
-        """Build the conversation again from all events; `same`: they are those it has, only not decided on alike."""
+        """Rebuild the conversation from all events; `same`: the events are the same, with other decisions."""
         self._in_effect = in_effect(self._controls)
         said = [event for event in self._events if type(event.body) not in CONTROL] if self._controls else self._events
         ground = fold.Preconditions(self._in_effect.overrides)
@@ -225,7 +225,7 @@ class Planner:
         self._settle()
 
     def _settle(self) -> None:
-        """The conversation is built: what stands around it follows."""
+        """Fill in what surrounds the conversation once it is built."""
         self._summaries = self._place_summaries()
         self._refill()
         self._built = len(self._events)
@@ -251,7 +251,7 @@ class Planner:
         self._base = base_of(rows, self._summaries, self._meter)
 
     def _place_summaries(self) -> tuple[PlacedSummary, ...]:
-        """The summaries' rows: where their range began, or behind what was kept of it."""
+        """The items of the summaries: where their range began, or after what was kept of it."""
         cells, units = self._conversation.cells, self._conversation.units
         placed = []
         for event in self._in_effect.compactions:
@@ -294,7 +294,7 @@ class Planner:
 
     @property
     def slots(self) -> tuple[Event, ...]:
-        """What stands in the fixed slots."""
+        """The contents of the fixed slots."""
         return self._in_effect.slots
 
     def plan(self) -> ContextPlan:
@@ -302,7 +302,7 @@ class Planner:
         return self.outline().plan()
 
     def outline(self) -> Outline:
-        """What it sends, without a word on it."""
+        """What it sends, without explanations."""
         return arrange(self.parts)
 
     @property

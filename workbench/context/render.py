@@ -1,4 +1,4 @@
-"""Render: the plan as a request. Nothing is decided here; what a row says is sent is what stands in the request."""
+"""Render: the plan as a request. Nothing is decided here: the request has exactly what the items say is sent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DETAILS = ("low", "high")
 
 
 def request(plan: ContextPlan) -> dict[str, Any]:
-    """The request's body in OpenAI's form, which litellm translates for every provider."""
+    """The request's body in OpenAI's format, which litellm translates for every provider."""
     body: dict[str, Any] = {"model": plan.model} if plan.model else {}
     body["messages"] = messages(plan)
     definitions = [row.text for row in plan.rows.in_request() if row.kind == "tool_definition" and row.text]
@@ -34,7 +34,7 @@ def messages(plan: ContextPlan) -> list[Message]:
     merged: list[str] = []
     unit = -1
     pictures: list[Message] = []
-    """Of the results that came last: they follow when all results of a reply are there."""
+    """The pictures of the last results: they follow when all results of a reply are added."""
     for row in plan.rows.in_request():
         if row.kind == "tool_definition":
             continue
@@ -70,7 +70,7 @@ def _message(row: Item, pictures: list[Message]) -> Message:
 
 
 def _extend(message: Message, row: Item) -> None:
-    """One more row of the same assistant message: a call, or text that the reply gave in several pieces."""
+    """Add one more item to the same assistant message: a call, or text that the reply gave in several pieces."""
     if row.kind == "tool_call":
         message.setdefault("tool_calls", []).append(_call(row))
     else:
@@ -82,7 +82,7 @@ def _call(row: Item) -> dict[str, Any]:
 
 
 def content_json(content: Content) -> str | list[dict[str, Any]]:
-    """A content in OpenAI's form."""
+    """A content in OpenAI's format."""
     if isinstance(content, str):
         return content
     found: list[dict[str, Any]] = []
@@ -99,9 +99,9 @@ def content_json(content: Content) -> str | list[dict[str, Any]]:
 
 
 def _sent(row: Item) -> Content:
-    """What a row sends. Providers refuse a blank text among the parts of a message; the others make the message.
+    """What an item sends. Providers refuse a blank text among the parts of a message, so it is left out.
 
-    What another agent sent in its own form, and the recorded view shows so, is put into this one.
+    What another agent sent in its own format, and the recorded view shows so, is converted to this one.
     """
     content = row.content or ""
     if isinstance(content, str):

@@ -1,4 +1,4 @@
-"""What a call does, from the tool's name and its arguments: this program's tools and other agents' as a table."""
+"""What a call does, from the tool's name and its arguments: a table of our own tools and other agents'."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from workbench.config.text import counted
 from workbench.context.text_changes import changes, patch_changes
 
 MOST = 200
-"""Characters of the part of a line that tells the most; of each argument beside it, a quarter."""
+"""Characters of a line's most important part; each other argument gets a quarter."""
 Values = Mapping[str, Any]
 """Arguments by their names in lower case and without underscores: `filePath` and `file_path` are one."""
 
 
 class CallLine(NamedTuple):
-    """A call in parts, so that what is too wide can be cut where it tells the least."""
+    """A call in parts, so that a line that is too wide can be cut where it loses the least."""
 
     verb: str
     subject: str = ""
@@ -26,9 +26,9 @@ class CallLine(NamedTuple):
     rest: str = ""
     """`+12 −3`, `1–80`, `in src/`."""
     place: str = ""
-    """The folder in which it is done, while the line is made; then it is part of the rest."""
+    """The folder of a command, while the line is made; then it is part of the rest."""
     is_path: bool = False
-    """Whether both ends of the subject tell something, so that it is cut in the middle."""
+    """Whether both ends of the subject are important, so that it is cut in the middle."""
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.verb, self.subject, self.rest)))
@@ -39,7 +39,7 @@ def _plain(name: object) -> str:
 
 
 def named_values(arguments: Mapping[Any, Any]) -> Values:
-    """Arguments under names that are compared here."""
+    """Arguments with their names in the form used here."""
     return {_plain(key): value for key, value in arguments.items()}
 
 
@@ -48,7 +48,7 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-# Values by what they are called
+# Values by their names
 
 
 def _first(values: Values, keys: tuple[str, ...]) -> str:
@@ -75,7 +75,7 @@ def _number(values: Values, keys: tuple[str, ...]) -> int | None:
 
 
 def _dicts(values: Values, keys: tuple[str, ...]) -> list[Values]:
-    """The objects of the first list, or the one object, under any of these names; of all where none is named."""
+    """The objects of the first list, or the one object, under any of these names; of all values if none is named."""
     for key in keys or tuple(values):
         value = values.get(key)
         found = value if isinstance(value, list) else [value]
@@ -124,13 +124,13 @@ def _read(values: Values) -> CallLine:
 
 
 def _read_from_zero(values: Values) -> CallLine:
-    """Gemini's and Qwen's `read_file` count an offset from 0; ours, which has the same name, takes a `path`."""
+    """Gemini's and Qwen's `read_file` count an offset from 0; ours has the same name, but takes a `path`."""
     offset = _number(values, ("offset",))
     return _read(values if offset is None or "path" in values else {**values, "offset": offset + 1})
 
 
 def _lines(values: Values) -> str:
-    """`1–80`, where only some lines are read."""
+    """`1–80`, if only some lines are read."""
     span = values.get("viewrange")
     if isinstance(span, list) and len(span) == 2:
         first, last = _number({"": span[0]}, ("",)), _number({"": span[1]}, ("",))
@@ -188,12 +188,12 @@ def command_text(values: Values) -> str:
 
 
 def file_named(values: Values) -> str:
-    """The file that a call names."""
+    """The file in a call's arguments."""
     return _first(values, _PATH)
 
 
 def work_folder(values: Values) -> str:
-    """Where a command is said to run; empty where nothing is said."""
+    """The folder in which a command should run; empty if not given."""
     return _first(values, _WORKDIR)
 
 
@@ -248,7 +248,7 @@ def _task_change(values: Values) -> CallLine:
 
 
 def telling(arguments: Mapping[Any, Any]) -> CallLine:
-    """Of a tool that nobody knows: the argument that says the most as it is, and some others by their names."""
+    """For an unknown tool: the most important argument as it is, and some others by name."""
     keys = {_plain(key): key for key in arguments}
     best = next((keys[key] for key in _TELLING if keys.get(key) is not None and arguments[keys[key]]), None)
     if len(arguments) == 1:
@@ -268,7 +268,7 @@ def _short(value: object) -> str:
 
 
 class ToolKind(NamedTuple):
-    """How the calls of a tool are told."""
+    """How the calls of a tool are shown."""
 
     verb: str
     describe: Callable[[Values], CallLine]
@@ -313,6 +313,6 @@ _EDITORS = frozenset({"strreplaceeditor", "strreplacebasededittool", "fileeditor
 
 
 def known_tool(tool: str, values: Values) -> ToolKind | None:
-    """The tool of this name, whoever's it is; an editor is what its argument `command` says."""
+    """The tool with this name, of any agent; an editor is what its argument `command` says."""
     name = _plain(tool)
     return _TOOLS.get(_plain(values.get("command", "")) if name in _EDITORS else name)
