@@ -1,9 +1,11 @@
-"""The words on the screen and the command line are plain: none of those that people had to ask about comes back."""
+"""Plain words on the screen, on the command line, in docstrings, comments, names and docs."""
 
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,5 +64,92 @@ def test_no_text_has_words_that_puzzle() -> None:
         if not path.relative_to(ROOT).as_posix().startswith(SAID_TO_MODELS)
         for line, text in texts(path)
         if puzzling.search(text)
+    ]
+    assert found == []
+
+
+TOP = Path(__file__).parents[1]
+PLAIN_TEXT: tuple[str, ...] = (
+    # One path per line. Folders join when they are clean, and never leave.
+)
+"""The docstrings and comments of these modules, and the prose of these pages, have none of the words in `PRIVATE`."""
+PLAIN_NAMES: tuple[str, ...] = (
+    # One path per line. Folders join when they are clean, and never leave.
+)
+"""The names that these modules define say what they name: see `VAGUE` and `VAGUE_ALONE`."""
+PRIVATE = {
+    r"\btold\b": "shown, reported, passed, known by",
+    r"\bbeside\b": "next to, besides, in addition to, compared with",
+    r"\bwhoever\b": "the caller, anyone who",
+    r"\banew\b": "again, from scratch",
+    r"\bstands\b(?! for)": "is, appears, is in effect",
+    r"\b(tell|tells|telling|said|say|says|hear|hears) of\b": "show, report, describe, mention",
+    r"\b(nothing|anything|something|is|are|was|were|sent|shown|known|seen|read|made) of it\b": "it",
+    r"\b(makes?|becomes?|became|comes?|came|knows?|sees?) of it\b": "the result, what happens to it",
+    r"\bwhat (is|was) \w+( \w+)? (is|was)\b": "name the thing",
+    r"\b(be|is|are|was|were) there\b(?! (a|an|any|are|is|no|was)\b)": "exists, is present, name the place",
+}
+"""Words that readers outside the project stumble over, and what to write instead."""
+VAGUE = ("anew", "beside", "tell", "told", "whoever")
+"""Words that are in no name."""
+VAGUE_ALONE = ("look", "said", "take")
+"""Words that are not the whole of a name."""
+
+
+def modules(paths: tuple[str, ...]) -> Iterator[Path]:
+    for name in paths:
+        found = TOP / name
+        yield from sorted(found.rglob("*.py")) if found.is_dir() else [found]
+
+
+def prose(path: Path) -> Iterator[tuple[int, str]]:
+    """Comments and docstrings of a module, or the lines of a page; what is in backticks is code."""
+    source = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        yield from enumerate(
+            re.sub(r"```.*?```", lambda code: "\n" * code[0].count("\n"), source, flags=re.S).split("\n"), 1
+        )
+        return
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string
+    for holder in ast.walk(ast.parse(source)):
+        if isinstance(holder, HOLDERS):
+            for each in holder.body:
+                if isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant):
+                    yield from enumerate(str(each.value.value).split("\n"), each.lineno)
+
+
+def defined_names(path: Path) -> Iterator[tuple[int, str]]:
+    """The names that a module gives to functions, classes, arguments, variables and fields."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.attr
+
+
+def test_docstrings_comments_and_docs_are_in_plain_english() -> None:
+    found = [
+        f"{path.relative_to(TOP)}:{line}: {hit[0]!r}, better {instead}: {text.strip()}"
+        for path in modules(PLAIN_TEXT)
+        for line, text in prose(path)
+        for pattern, instead in PRIVATE.items()
+        for hit in [re.search(pattern, re.sub(r"`[^`]*`", "``", text), re.IGNORECASE)]
+        if hit
+    ]
+    assert found == []
+
+
+def test_names_say_what_they_name() -> None:
+    found = [
+        f"{path.relative_to(TOP)}:{line}: {name}"
+        for path in modules(PLAIN_NAMES)
+        for line, name in defined_names(path)
+        if name.strip("_") in VAGUE_ALONE or set(name.lower().split("_")) & set(VAGUE)
     ]
     assert found == []
