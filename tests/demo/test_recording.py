@@ -35,7 +35,7 @@ def structure(events: Sequence[Event]) -> list[str]:
 def states(events: Sequence[Event]) -> dict[int, str]:
     """What becomes of each event under the recording's own policy."""
     setup = set_up(PlanOptions(model="rehearsal", sets=record.KNOBS), Settings(), Catalogue())
-    return {row.seq: row.state for row in setup.plan(events).rows if row.seq is not None}
+    return {row.seq: row.state for row in setup.plan(events).items if row.seq is not None}
 
 
 def facts(events: Sequence[Event]) -> list[tuple[int, int]]:

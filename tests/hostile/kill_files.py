@@ -178,7 +178,7 @@ def check_approvals(place: Place, heard: list[str]) -> None:
 def choosing(place: Place, say: Say) -> None:
     """A policy of the user's own."""
     for number in count(max(_kept_last(), 0) + 1):
-        policy_files.save("mine", "workbench", {"masking.keep_last": number}, over=True)
+        policy_files.save_policy("mine", "workbench", {"masking.keep_last": number}, over=True)
         say(f"chosen {number}")
 
 
@@ -187,7 +187,7 @@ def check_policy(place: Place, heard: list[str]) -> None:
 
 
 def _kept_last() -> int:
-    path = policy_files.path_of("mine")
+    path = policy_files.policy_path("mine")
     return load_policy(str(path), env={}).policy.masking.keep_last if path.exists() else -1
 
 

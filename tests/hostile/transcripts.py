@@ -23,7 +23,7 @@ from workbench.cli.plan import FoundPlan, as_json
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import WorkbenchError
-from workbench.context.render import request
+from workbench.context.render import render_request
 from workbench.log.codec import decode_event, encode_event
 from workbench.log.events import Event
 from workbench.sources.options import Options
@@ -167,7 +167,7 @@ def _check(shown_plan: FoundPlan) -> None:
     totals = shown["totals"]
     assert totals["items"] == sum(row["tokens"] for row in shown["items"]), "a sum is wrong"
     assert totals["tokens"] == totals["items"] + totals["framing"], "a sum is wrong"
-    found = problems(request(made)["messages"])
+    found = problems(render_request(made)["messages"])
     assert not found, found[0]
 
 

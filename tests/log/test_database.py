@@ -129,12 +129,12 @@ class TestMigrations:
             assert session.events() == log
             session.append(UserMessage("and now?"))
             plan = planned([event.body for event in session.events()], policy)
-            assert [row.original for row in plan.rows if row.role == "user"][-1] == "and now?"
+            assert [row.original for row in plan.items if row.role == "user"][-1] == "and now?"
             session.append(summary_of(policy, 1, len(log), "bread was baked"))
         with Store.open(path) as store:
             after = planned([event.body for event in store.session("old").events()], policy)
-        assert [row.text for row in after.rows if row.in_request][-1] == "and now?"
-        assert any("bread was baked" in (row.text or "") for row in after.rows)
+        assert [row.text for row in after.items if row.in_request][-1] == "and now?"
+        assert any("bread was baked" in (row.text or "") for row in after.items)
 
     def test_new_steps_run_once_and_in_order(self, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.add(

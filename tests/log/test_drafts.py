@@ -14,7 +14,7 @@ from support.talk import preset
 from support.validity import problems
 from workbench.context.budget import Limits
 from workbench.context.planner import plan
-from workbench.context.render import messages
+from workbench.context.render import render_messages
 from workbench.log.drafts import Draft
 from workbench.log.events import AssistantMessage, Body, Override, Reasoning, UserMessage
 from workbench.log.store import Store
@@ -128,7 +128,7 @@ def test_killed_at_any_point_the_log_has_the_answer_once_and_plans(
         Limits(9_000, "option", 0, 0),
         counter("o200k_base"),
     )
-    sent = messages(made)
+    sent = render_messages(made)
     assert not problems(sent)
     assert len([each for each in sent if each["role"] == "assistant"]) <= 1
     again.close()

@@ -49,7 +49,7 @@ def test_nothing_is_cut_but_what_the_other_agent_cut() -> None:
             shown = session.place(None)
             if shown is None:
                 continue
-            for row in session.plan(shown).rows:
+            for row in session.plan(shown).items:
                 if row.state in ("truncated", "dropped"):
                     ours = row.edits[-1].stage != "normalise" and "before it was sent" not in row.edits[-1].why
                     assert not ours, (source.name, row.edits)

@@ -59,7 +59,7 @@ def read(*lines: dict[str, Any]) -> list[Body]:
 
 def left(*lines: dict[str, Any]) -> list[str]:
     """What the next request would hold."""
-    return [row.text or "" for row in planned(read(*lines), RECORDED).rows if row.in_request]
+    return [row.text or "" for row in planned(read(*lines), RECORDED).items if row.in_request]
 
 
 TALK = [said("one", "u1", None), answered("1", "a1", "u1"), said("two", "u2", "a1"), answered("2", "a2", "u2")]
@@ -68,7 +68,7 @@ TALK = [said("one", "u1", None), answered("1", "a1", "u1"), said("two", "u2", "a
 def test_what_the_user_went_back_from_is_not_sent_and_says_why() -> None:
     lines = [*TALK, said("two again", "u3", "a1"), answered("3", "a3", "u3")]
     assert left(*lines) == ["one", "1", "two again", "3"]
-    gone = next(row for row in planned(read(*lines), RECORDED).rows if row.original == "two")
+    gone = next(row for row in planned(read(*lines), RECORDED).items if row.original == "two")
     assert (gone.state, gone.edits[-1].why) == (
         "excluded",
         "undone in Claude Code: its user went back to an earlier message",

@@ -42,7 +42,7 @@ def read(*lines: dict[str, Any]) -> list[Body]:
 
 def left(*lines: dict[str, Any]) -> list[str]:
     """What the next request would hold."""
-    return [row.text or "" for row in planned(read(*lines), RECORDED).rows if row.in_request]
+    return [row.text or "" for row in planned(read(*lines), RECORDED).items if row.in_request]
 
 
 TALK = [
@@ -58,7 +58,7 @@ TALK = [
 def test_turns_that_were_rolled_back_are_not_sent_and_say_why() -> None:
     lines = [*TALK, message("user", "three"), message("assistant", "3"), rollback(2), message("user", "four")]
     assert left(*lines) == ["one", "1", "four"]
-    gone = next(row for row in planned(read(*lines), RECORDED).rows if row.original == "three")
+    gone = next(row for row in planned(read(*lines), RECORDED).items if row.original == "three")
     assert (gone.state, gone.edits[-1].why) == ("excluded", "rolled back in Codex: its user undid 2 turns")
 
 

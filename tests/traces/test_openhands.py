@@ -127,7 +127,7 @@ def test_a_condensation_without_a_summary_forgets_what_it_says() -> None:
     assert found[6:] == [Override("exclude", 2, 3, FORGOTTEN), Override("exclude", 5, 5, FORGOTTEN)]
     made = planned(found, preset("sliding"))
     assert [content for _, content in spoken(made)] == ["m0", "m3", "m5"]
-    assert {row.edits[-1].why for row in made.rows if row.state == "excluded"} == {FORGOTTEN}
+    assert {row.edits[-1].why for row in made.items if row.state == "excluded"} == {FORGOTTEN}
 
 
 def test_a_condensation_that_names_nothing_is_carried_along() -> None:

@@ -47,7 +47,7 @@ def test_what_if_plans_the_log_with_the_overrides_and_leaves_the_log_alone() -> 
     queries = LogQueries(model.events, model.setup)
     model.append(UserMessage("later"))
     after = queries.what_if([OverrideWish("pin", 9, 9), OverrideWish("exclude", 12, 12)])
-    states = {row.seq: (row.state, row.pinned) for row in after.rows}
+    states = {row.seq: (row.state, row.pinned) for row in after.items}
     assert states[9] == ("sent", True)
     assert states[12] == ("excluded", False)
     assert length + 1 not in states
@@ -113,7 +113,7 @@ def test_requests_go_forward_and_lie_in_the_log(log: list[Event]) -> None:
 def by_brute_force(model: Model, seq: int, state: State) -> list[int]:
     """The numbers of the requests in which an event was in a state, each planned for itself; 0 is the next one."""
     marks = [*enumerate((mark.upto for mark in model.requests.marks), 1), (0, len(model.events))]
-    return [number for number, upto in marks for row in model.plan(upto).rows if row.seq == seq and row.state == state]
+    return [number for number, upto in marks for row in model.plan(upto).items if row.seq == seq and row.state == state]
 
 
 def test_it_is_told_since_which_request_a_result_is_truncated_or_masked() -> None:
@@ -130,7 +130,7 @@ def test_it_is_told_since_which_request_a_result_is_truncated_or_masked() -> Non
 def test_what_a_policy_left_out_says_since_when_and_in_a_past_request_until_when() -> None:
     model = Model(talk(), setup("layers", "history.max_tokens=300", window=10_000))
     queries = LogQueries(model.events, model.setup, model.requests.marks)
-    gone = [row.seq for row in model.plan().rows if row.state == "dropped" and row.seq is not None]
+    gone = [row.seq for row in model.plan().items if row.state == "dropped" and row.seq is not None]
     dropped = {seq: by_brute_force(model, seq, "dropped") for seq in gone}
     assert dropped
     for seq, had in dropped.items():

@@ -19,7 +19,7 @@ from workbench.compaction import prompts
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.preview import preview_rows
 from workbench.compaction.progress import Progress, silent
-from workbench.compaction.triggers import question
+from workbench.compaction.triggers import compaction_question
 from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, SelectedRange, SummaryDraft
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
@@ -79,7 +79,7 @@ def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> J
         source = source._replace(events=session.events())
     setup = set_up_for(services, options, source)
     if not options.digest:
-        prompts.load(setup.loaded.policy.compaction.prompt)
+        prompts.load_prompt(setup.loaded.policy.compaction.prompt)
     return Job(services, options, source.events, setup, session, _own_summary(options))
 
 
@@ -158,7 +158,7 @@ def _agree(preview: CompactionPreview, setup: Setup, agreed: bool, *, can_ask: b
     """Ask, where somebody can answer; no is the default. What frees too little needs a yes in any case."""
     if agreed:
         return
-    if can_ask and not agrees(question(preview.tokens_before, setup.limits.window)):
+    if can_ask and not agrees(compaction_question(preview.tokens_before, setup.limits.window)):
         raise Refused("nothing was compacted")
     if preview.little and not can_ask:
         raise CompactionRefused("nothing", f"this {preview.little}; --yes compacts all the same")
@@ -228,7 +228,7 @@ def kept_json(selected: SelectedRange) -> list[dict[str, Any]]:
             "text": shortened.get(row.seq, row.original if row.text is None else row.text),
             "shortened": row.seq in shortened,
         }
-        for row in selected.beside
+        for row in selected.staying
         if row.seq is not None
     ]
 

@@ -1,8 +1,8 @@
 """What each policy would summarise: one function per strategy.
 
-A strategy chooses among the units that may be taken at all. Where that is nothing, or not enough, the finished
-iteration groups of the open turn may go too (`groups`); where the conversation no longer fits, nothing is kept for
-being recent (`tight`).
+A strategy chooses among the units that may be summarised. If that is nothing, or not enough, the finished iteration
+groups of the open turn may go too (`groups`); if the conversation no longer fits, recent items are not spared
+(`tight`).
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from workbench.context.stages.truncate import TruncationRule, truncate
 from workbench.models.tokens import TokenCounter
 
 MARKED_ROOM = 64
-"""A user message that spills over is cut to what is left of the budget; below so many tokens little but the marker
-would be left of it, and so its beginning stays, with an ellipsis."""
+"""A user message that exceeds the budget is cut to what is left; below this many tokens only the marker would be left,
+so its beginning is kept, with an ellipsis."""
 
 
 KEPT_SHARE = 2
-"""User messages that are kept have at most half of the room that the fixed slots leave: the rest is for what comes."""
+"""Kept user messages get at most half of the room that the fixed slots leave: the rest is for what comes."""
 
 
 class Retained(NamedTuple):
-    """A user message that stays beside the summary."""
+    """A user message that stays next to the summary."""
 
     unit: RowUnit
     text: str | None
-    """A shortened text; None: as it is."""
+    """A shortened text; None: unchanged."""
     tokens: int
 
 
@@ -40,16 +40,16 @@ class StrategyChoice(NamedTuple):
     """What a strategy would do."""
 
     wanted: Sequence[RowUnit]
-    """What is summarised."""
+    """The units to summarise."""
     retained: Sequence[Retained]
     why: str
     spares: str = ""
-    """The knob that keeps what is recent, with its value; empty where none does."""
+    """The knob that keeps recent items, with its value; empty if none does."""
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyInputs:
-    """What the strategies go by."""
+    """The inputs of the strategies."""
 
     policy: CompactionPolicy
     limits: Limits
@@ -60,7 +60,7 @@ class StrategyInputs:
     tight: bool = False
 
 
-def choose(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
+def choose_units(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     """What the policy's strategy would summarise."""
     choice = _STRATEGIES[inputs.policy.selection](candidates, inputs)
     going_on = candidates.units[candidates.open_from :]
@@ -70,7 +70,7 @@ def choose(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
 
 
 def _fresh(candidates: Candidates, inputs: StrategyInputs) -> list[RowUnit]:
-    """What may be taken and is not summarised yet."""
+    """The units that may be summarised and are not yet."""
     return [unit for unit in candidates.takeable(groups=inputs.groups) if not unit.summarised]
 
 
@@ -105,7 +105,7 @@ def _turns(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
 
 
 def _finished_groups(candidates: Candidates, inputs: StrategyInputs, keep: int) -> StrategyChoice:
-    """The iteration groups of the last turns, of which user messages and answers stay."""
+    """The iteration groups of the last turns; user messages and answers stay."""
     groups = [unit for unit in _fresh(candidates, inputs) if unit.has_calls]
     turns = min(keep, max(candidates.turn, 1))
     why = f"the finished iteration groups of the last {'turn' if turns == 1 else counted(turns, 'turn')}"
@@ -136,7 +136,7 @@ def _sliding(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     if behind == len(units):
         return StrategyChoice((), (), "the turns finished since the last compaction")
     new, last = units[behind].turn, units[-1].turn
-    # What stands before the first user message is turn 0; it belongs to the first window.
+    # What comes before the first user message is turn 0; it belongs to the first window.
     start = max(new - inputs.policy.overlap, 0) if behind else 0
     again = new - max(start, 1) if behind else 0
     wanted = [unit for unit in units if unit.turn >= start]
@@ -162,9 +162,9 @@ def _without(units: Sequence[RowUnit], retained: Sequence[Retained]) -> list[Row
 
 
 def _retain(units: Sequence[RowUnit], inputs: StrategyInputs, spent: int) -> tuple[list[Retained], str]:
-    """User messages from the newest on, as far as the budget reaches, and what to say of them.
+    """User messages from the newest on, as far as the budget reaches, and the words for them.
 
-    The one that spills over is cut in its middle.
+    The first that exceeds the budget is cut in its middle.
     """
     policy = inputs.policy
     cap = capped(policy.keep_user_tokens, policy.keep_user_ratio, inputs.limits.window)

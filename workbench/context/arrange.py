@@ -10,11 +10,11 @@ from typing import NamedTuple
 from workbench.context.budget import Budget, Limits
 from workbench.context.conversation import Conversation
 from workbench.context.fitting import fit_results
-from workbench.context.fixed_slots import FixedSlots, cut_in
+from workbench.context.fixed_slots import FixedSlots, cut_note_in
 from workbench.context.items import SLOTS, Edit, Item, Kind, Slot, Stage
 from workbench.context.measure import Meter
 from workbench.context.plan import ContextPlan, Totals
-from workbench.context.plan_rows import Cuts, PlacedSummary, PlanRows
+from workbench.context.plan_items import Cuts, PlacedSummary, PlanItems
 from workbench.context.stages import groups, history, normalise
 from workbench.context.stages.groups import GroupCut
 from workbench.context.stages.history import NO_CAP, HistoryCut
@@ -57,7 +57,7 @@ def base_of(fixed: FixedSlots, summaries: tuple[PlacedSummary, ...], meter: Mete
     around = fixed.framing + REPLY_PRIMING + meter.around_message * sum(len(summary.rows) for summary in summaries)
     original_tokens = sum(row.original_tokens for row in rows)
     files = (row.text for row in fixed.rows if row.slot in ("instructions", "memory") and row.text)
-    cuts = tuple(filter(None, map(cut_in, files)))
+    cuts = tuple(filter(None, map(cut_note_in, files)))
     return RequestBase(fixed.rows, summaries, slots, sum(slots.values()) + around, around, original_tokens, cuts)
 
 
@@ -91,7 +91,7 @@ class Outline(NamedTuple):
     all of its requests."""
 
     parts: Arrangement
-    rows: PlanRows
+    rows: PlanItems
     slots: dict[Slot, int]
     framing: int
     original_tokens: int
@@ -231,7 +231,7 @@ class _Arranger:
             return HistoryCut(0), None
         if fits and policy.notice:
             budget = min(room - self._widest_notice(count), cap)
-        cut = history.fill(sums.cost, sums.messages, end, budget, resident, self._opener_of)
+        cut = history.cut_history(sums.cost, sums.messages, end, budget, resident, self._opener_of)
         dropped = sums.messages[cut.start]
         if cut.opener >= 0:
             dropped -= sums.messages[cut.opener + 1] - sums.messages[cut.opener]
@@ -258,7 +258,7 @@ class _Arranger:
     def _cut_groups(self, room: int) -> GroupCut:
         if not self._policy.turn.drop_groups:
             return GroupCut(self._behind)
-        return groups.fill(self._sums.cost, self._behind, self._last, room)
+        return groups.cut_groups(self._sums.cost, self._behind, self._last, room)
 
     # The first message
 
@@ -275,7 +275,7 @@ class _Arranger:
         return 0 if self._is_plain() else self._meter.text(normalise.OPENING).tokens + self._meter.around_message
 
     def _is_plain(self) -> bool:
-        """Whether a user message is first after any cut: a user opened the conversation and no single item was touched."""
+        """Whether a user message is first after any cut: a user opened the conversation and no item is an exception."""
         conversation = self._conversation
         opened = not conversation.units or (conversation.turn > 0 and conversation.openers[1] == 0)
         return opened and not conversation.overrides and not self._base.summaries
@@ -331,7 +331,7 @@ class _Arranger:
         repairs = len(conversation.repairs)
         original = conversation.original_tokens + base.original_tokens + added
         original += (repairs + len(self._lacking)) * self._meter.no_result.tokens
-        rows = PlanRows(
+        rows = PlanItems(
             base.rows + extra,
             self._view,
             conversation.units,

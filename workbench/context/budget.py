@@ -60,7 +60,9 @@ class Limits:
         return room if shorter and tokens <= self.capacity else None
 
 
-def limits(info: ModelInfo, policy: BudgetPolicy, *, window: int | None = None, reserve: int | None = None) -> Limits:
+def model_limits(
+    info: ModelInfo, policy: BudgetPolicy, *, window: int | None = None, reserve: int | None = None
+) -> Limits:
     """The limits of a model under a policy; the user's own `window` and `reserve` win."""
     size, input_only = info.window, info.input_only
     source: str = info.window_source

@@ -39,7 +39,7 @@ class CellForm(NamedTuple):
     kind: Kind
     role: str | None
     """Who speaks; None if it is no part of the conversation."""
-    said: Callable[[Any], Content]
+    content_of: Callable[[Any], Content]
     """The content of the event's body, with its parts."""
 
 
@@ -156,24 +156,24 @@ class Cell:
         return body.name if isinstance(body, (UserMessage, AssistantMessage, SystemMessage)) else ""
 
     @property
-    def said(self) -> Content:
+    def event_content(self) -> Content:
         """The event's content, with its parts."""
-        return self.form.said(self.event.body)
+        return self.form.content_of(self.event.body)
 
     @property
     def content(self) -> Content:
-        """What is sent of it, uncut."""
-        return self.said if self.changed is None else self.changed
+        """What is sent, uncut."""
+        return self.event_content if self.changed is None else self.changed
 
     @property
     def text(self) -> str:
-        """What is sent of it, uncut, as readable text."""
+        """What is sent, uncut, as readable text."""
         return self.original if self.changed is None else text_of(self.changed)
 
     @property
     def original(self) -> str:
         """The event's content, as readable text."""
-        said = self.said
+        said = self.event_content
         return said if type(said) is str else text_of(said)
 
 

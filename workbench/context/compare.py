@@ -52,12 +52,12 @@ class RequestChanges(NamedTuple):
     """Its tokens are the difference: below 0 if the changed items got smaller."""
     gone: ItemTotal
     effect: Effect
-    beside: int = 0
+    outside_items: int = 0
     """How many more tokens were reported than the items account for. Below 0: fewer, for example because an earlier
     turn's thinking is no longer sent. 0 if one of the two requests has no report."""
 
 
-def effect(before: ContextPlan, after: ContextPlan) -> Effect:
+def plan_effect(before: ContextPlan, after: ContextPlan) -> Effect:
     """What the second plan does to the request of the first."""
     freed = before.totals.tokens - after.totals.tokens
     found = _same_tokens(before, after)
@@ -74,25 +74,25 @@ def same_tokens(before: ContextPlan, after: ContextPlan) -> int:
     return least if found is None else min(found, least)
 
 
-def changes(before: ContextPlan, after: ContextPlan) -> RequestChanges:
+def request_changes(before: ContextPlan, after: ContextPlan) -> RequestChanges:
     """Which items the second request adds, changes or lacks."""
-    old = {row.id: row for row in before.rows.in_request()}
+    old = {row.id: row for row in before.items.in_request()}
     marks: dict[str, Mark] = {}
     added = changed = gone = ItemTotal()
-    for row in after.rows.in_request():
+    for row in after.items.in_request():
         was = old.pop(row.id, None)
         if was is None:
             marks[row.id] = "added"
             added = added.plus(row.tokens)
-        elif _said(was) != _said(row):
+        elif _on_the_wire(was) != _on_the_wire(row):
             marks[row.id] = "changed"
             changed = changed.plus(row.tokens - was.tokens)
     for row in old.values():
         marks[row.id] = "gone"
         gone = gone.plus(row.tokens)
     reported = before.reported is not None and after.reported is not None
-    beside = after.unattributed - before.unattributed if reported else 0
-    return RequestChanges(marks, added, changed, gone, effect(before, after), beside)
+    outside = after.unattributed - before.unattributed if reported else 0
+    return RequestChanges(marks, added, changed, gone, plan_effect(before, after), outside)
 
 
 def _same_tokens(before: ContextPlan, after: ContextPlan) -> int | None:
@@ -102,7 +102,7 @@ def _same_tokens(before: ContextPlan, after: ContextPlan) -> int | None:
         if old is None or new is None:
             return min(before.totals.tokens, after.totals.tokens) - REPLY_PRIMING
         (was, _), (row, around) = old, new
-        if _said(was) != _said(row):
+        if _on_the_wire(was) != _on_the_wire(row):
             return tokens + _same_part(was, row)
         tokens += row.tokens + around
     return None
@@ -111,7 +111,7 @@ def _same_tokens(before: ContextPlan, after: ContextPlan) -> int | None:
 def _framed(plan: ContextPlan) -> Iterator[tuple[Item, int]]:
     """The items of a request, each with its framing, without headings and authors, which are small."""
     last: Item | None = None
-    for row in plan.rows.in_request():
+    for row in plan.items.in_request():
         if row.kind == "tool_definition":
             begins = False
         elif is_merged(row):
@@ -123,7 +123,7 @@ def _framed(plan: ContextPlan) -> Iterator[tuple[Item, int]]:
         last = row
 
 
-def _said(row: Item) -> tuple[object, ...]:
+def _on_the_wire(row: Item) -> tuple[object, ...]:
     """The parts of an item that go over the wire."""
     return row.role, row.kind, row.tool, row.call_id, row.name, row.content if row.content is not None else row.text
 

@@ -42,7 +42,7 @@ class UserDecision(NamedTuple):
 NO_DECISION = UserDecision()
 
 
-def decide(own: UserDecision, action: OverrideAction, seq: int, why: str = "", text: str = "") -> UserDecision:
+def decision_after(own: UserDecision, action: OverrideAction, seq: int, why: str = "", text: str = "") -> UserDecision:
     """The decision on an event after one more override."""
     match action:
         case "pin":
@@ -98,10 +98,10 @@ def reverted(controls: Iterable[Event]) -> frozenset[int]:
 def _compactions(alive: Sequence[Event]) -> tuple[Event, ...]:
     found = [event for event in alive if isinstance(event.body, Compaction)]
     kept = [event for event in found if not any(_inside(event, later) for later in found if later.seq > event.seq)]
-    return tuple(sorted(kept, key=lambda event: (span(event), event.seq)))
+    return tuple(sorted(kept, key=lambda event: (compaction_range(event), event.seq)))
 
 
-def span(event: Event) -> tuple[int, int]:
+def compaction_range(event: Event) -> tuple[int, int]:
     """The range of a compaction; it never reaches beyond the compaction itself."""
     assert isinstance(event.body, Compaction)
     return event.body.first, min(event.body.last, event.seq - 1)
@@ -109,12 +109,12 @@ def span(event: Event) -> tuple[int, int]:
 
 def span_words(event: Event) -> str:
     """The range of a compaction, in words."""
-    first, last = span(event)
+    first, last = compaction_range(event)
     return f"events {first:,} to {last:,}" if first <= last else "events that are not in the log"
 
 
 def _inside(event: Event, later: Event) -> bool:
-    (first, last), (from_, upto) = span(event), span(later)
+    (first, last), (from_, upto) = compaction_range(event), compaction_range(later)
     return from_ <= first and last <= upto
 
 
@@ -132,7 +132,7 @@ def apply_override(overrides: dict[int, UserDecision], event: Event) -> range:
     assert isinstance(body, Override)
     touched = range(max(body.first, 1), min(body.last, event.seq - 1) + 1)
     for seq in touched:
-        overrides[seq] = decide(overrides.get(seq, NO_DECISION), body.action, event.seq, body.why, body.text)
+        overrides[seq] = decision_after(overrides.get(seq, NO_DECISION), body.action, event.seq, body.why, body.text)
     return touched
 
 

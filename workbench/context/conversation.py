@@ -52,7 +52,7 @@ class Conversation(MeasuredUnits):
 
     # Events
 
-    def add(self, event: Event) -> bool:
+    def add_event(self, event: Event) -> bool:
         """Add one event; False if it is out of order, and then nothing was changed."""
         body = event.body
         adder = _ADDERS.get(type(body))
@@ -90,13 +90,13 @@ class Conversation(MeasuredUnits):
             self._unmask_turn()
         if former >= 0 and self.units[former].special:
             self._measure([former])
-        self._put(unit, event, self._meter.content(body.content), body.name, is_blank(body.content))
+        self._put(unit, event, self._meter.count_content(body.content), body.name, is_blank(body.content))
         if body.cut is not None:
             self.cells[-1].agent_cut = body.cut
         return True
 
     def _add_system(self, event: Event, body: SystemMessage) -> bool:
-        count = self._meter.content(body.content)
+        count = self._meter.count_content(body.content)
         if is_blank(body.content):
             self._drop(event, count, normalise.BLANK)
         elif not self.units:
@@ -111,14 +111,14 @@ class Conversation(MeasuredUnits):
 
     def _add_reply(self, event: Event, body: AssistantMessage) -> bool:
         if is_blank(body.content):
-            self._drop(event, self._meter.content(body.content), normalise.BLANK)
+            self._drop(event, self._meter.count_content(body.content), normalise.BLANK)
             return True
         unit = self.units[-1] if self.units else None
         if unit is None or not body.reply or unit.reply != body.reply:
             unit = self._open(body.reply, self.turn)
         elif unit.calls:
             return False
-        self._put(unit, event, self._meter.content(body.content), body.name)
+        self._put(unit, event, self._meter.count_content(body.content), body.name)
         return True
 
     def _add_call(self, event: Event, body: ToolCall) -> bool:
@@ -132,7 +132,7 @@ class Conversation(MeasuredUnits):
         self.last_group = len(self.units) - 1
         cell = Cell(event, self.turn, self.last_group, 0, True)
         cell.tool = body.tool or normalise.UNNAMED_TOOL
-        self._meter.call(cell, body)
+        self._meter.count_call(cell, body)
         cell.wire_id, renamed = self._pairs.call(body.call_id, len(self.cells))
         if renamed:
             cell.note = f"{cell.note}; {renamed}" if cell.note else renamed
@@ -147,14 +147,14 @@ class Conversation(MeasuredUnits):
             return False
         if at < 0:
             self._early.add(body.call_id)
-            self._drop(event, self._meter.content(body.content), why).tool = body.tool or None
+            self._drop(event, self._meter.count_content(body.content), why).tool = body.tool or None
             return True
         call = self.cells[at]
         newest = len(self.units) - 1
         if call.unit != newest:
             return False
         self._pairs.settle(body.call_id, at)
-        tokens, exact = self._meter.content(body.content)
+        tokens, exact = self._meter.count_content(body.content)
         cell = Cell(event, self.turn, newest, tokens, exact)
         cell.tool, cell.wire_id, cell.partner = call.tool, call.wire_id, at
         if body.cut is not None:
@@ -164,7 +164,7 @@ class Conversation(MeasuredUnits):
             self._meter.fill_in(cell, normalise.EMPTY_RESULT)
         else:
             self._meter.put_in_chat_form(cell)
-        cut = self._meter.cut(cell)
+        cut = self._meter.cut_result(cell)
         if cut is not None:
             cell.cut = cut
         unit = self.units[newest]
@@ -193,14 +193,14 @@ class Conversation(MeasuredUnits):
 
     # Copies
 
-    def again(self) -> Conversation:
+    def copy(self) -> Conversation:
         """An independent copy: nothing that still changes is shared."""
         made = copy(self)
         for name in ("cells", "units", "openers", "held", "preamble", "repairs", "_results", "_asides"):
             setattr(made, name, getattr(self, name)[:])
         for name in ("_aside_kinds", "_pinned", "_early", "_late"):
             setattr(made, name, getattr(self, name).copy())
-        made.sums, made._mask, made._pairs = self.sums.again(), self._mask.again(), self._pairs.again()
+        made.sums, made._mask, made._pairs = self.sums.copy(), self._mask.copy(), self._pairs.copy()
         if self.units:  # the newest may still get cells, and its calls their results
             made.units[-1] = newest = copy(self.units[-1])
             newest.cells = newest.cells[:]
@@ -213,7 +213,7 @@ class Conversation(MeasuredUnits):
 
         Nothing is paired, counted or cut to its cap again: that would take ten times as long.
         """
-        made = self.again()
+        made = self.copy()
         made.ground, made.overrides, made._plain, made._measuring = ground, ground.overrides, False, False
         made._pinned, made.held_set, made.held = set(), frozenset(), []
         made._mask, made._results = self._meter.mask_window(), []
@@ -277,7 +277,7 @@ class Conversation(MeasuredUnits):
             [places[at] for at in each if at in places] for each in (self.repairs, self._results)
         )
         made.preamble, made._early, made._late = self.preamble[:], self._early.copy(), self._late.copy()
-        made.sums, made._mask = self.sums.of_units(numbers), self._mask.again()
+        made.sums, made._mask = self.sums.of_units(numbers), self._mask.copy()
         calls = (cell.event.body for cell in made.cells)
         made._pairs = self._pairs.moved(places, {call.call_id for call in calls if isinstance(call, ToolCall)})
         return made

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from workbench.context.cells import Cell, Unit
 from workbench.context.measure import Meter
-from workbench.context.plan_rows import Cuts
+from workbench.context.plan_items import Cuts
 from workbench.context.stages.fit import LEAST, FittedResult, common_cap, reason
 from workbench.context.view import View, fate_of, own_of
 

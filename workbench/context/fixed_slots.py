@@ -35,7 +35,7 @@ def cut_marker(name: str, kept: int, size: int) -> str:
     return f"[truncated: kept first {kept} of {size} bytes of {name}]"
 
 
-def cut_in(text: str) -> str:
+def cut_note_in(text: str) -> str:
     """The text of that line; empty: nothing was cut."""
     line = text[text.rfind("\n") + 1 :]
     return line.strip("[]") if line.startswith("[truncated: kept first ") else ""
@@ -46,7 +46,7 @@ def heading(slot: str, name: str) -> str:
     return HEADINGS[slot].format(name=name)
 
 
-def fill(
+def fill_fixed_slots(
     slots: Sequence[Event], preamble: Iterable[Cell], overrides: Mapping[int, UserDecision], meter: Meter
 ) -> FixedSlots:
     """The items of the fixed slots, in request order: the one system message, then a transcript's own."""
@@ -90,10 +90,10 @@ def _first_system(sent: Sequence[Item]) -> str | None:
 
 def _edits(own: UserDecision, before: int, after: int, note: str, is_sent: bool = True) -> tuple[Edit, ...]:
     if own.excluded:
-        return (override.exclude(own, before),)
+        return (override.exclude_edit(own, before),)
     if not note:
         return ()
-    return (normalise.change(before, after, note) if is_sent else normalise.drop(before, note),)
+    return (normalise.change_edit(before, after, note) if is_sent else normalise.drop_edit(before, note),)
 
 
 def tool_definition(text: str) -> dict[str, Any] | None:

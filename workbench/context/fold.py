@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from workbench.context.cells import Cell, Unit, is_answer
-from workbench.context.control import NO_DECISION, InEffect, UserDecision, span
+from workbench.context.control import NO_DECISION, InEffect, UserDecision, compaction_range
 from workbench.context.items import Edit, State
 from workbench.context.stages.normalise import Pairs, is_blank
 from workbench.log.events import (
@@ -26,23 +26,23 @@ from workbench.log.events import (
 TEXT, CALL, RESULT = range(3)
 
 
-def aside(tokens: int, unsure: bool = False) -> Edit:
+def aside_edit(tokens: int, unsure: bool = False) -> Edit:
     """Keep to be read what is no part of the conversation; `unsure`: another agent may have sent it."""
     why = "kept for reading; the log does not say if it was sent" if unsure else "not sent: kept for reading"
     return Edit("fold", "aside", tokens, 0, why)
 
 
-def summarise(tokens: int, compaction: int) -> Edit:
+def summarise_edit(tokens: int, compaction: int) -> Edit:
     """Leave out what a compaction replaces."""
     return Edit("fold", "summarised", tokens, 0, f"summarised by compaction #{compaction}")
 
 
-def leave_with_call(state: State, tokens: int) -> Edit:
+def unneeded_result_edit(state: State, tokens: int) -> Edit:
     """Leave out the synthetic result of a call that is not sent."""
     return Edit("fold", state, tokens, 0, "left out with its call")
 
 
-def keep_in_part(before: int, after: int) -> Edit:
+def kept_edit(before: int, after: int) -> Edit:
     """Send what a compaction kept of a message."""
     why = f"kept in part by a compaction: {after:,} of {before:,} tokens"
     return Edit("fold", "truncated", before, after, why)
@@ -104,7 +104,7 @@ class _Buckets:
         self._early: list[tuple[int, Event]] = []
         """Results without a call, and their turns. The call may still come."""
 
-    def add(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         body = event.body
         match body:
             case ToolResult():
@@ -124,7 +124,7 @@ class _Buckets:
             case SystemMessage() if not is_blank(body.content):
                 self._begin(event)
             case _:
-                self._beside(event)
+                self._add_unsent(event)
 
     def _begin(self, event: Event, rank: int = TEXT, reply: str = "") -> None:
         self.buckets.append([(rank, event.seq, event)])
@@ -143,7 +143,7 @@ class _Buckets:
         call, why = self._pairs.match(body.call_id, self._is_newest)
         if call < 0:
             self.unpaired[event.seq] = why
-            self._beside(event)
+            self._add_unsent(event)
             self._early.append((self._turn, event))
             return
         self._pairs.settle(body.call_id, call)
@@ -182,14 +182,14 @@ class _Buckets:
     def _is_of(self, turn: int, call: int) -> bool:
         return self._turn_of[call] == turn
 
-    def _beside(self, event: Event) -> None:
+    def _add_unsent(self, event: Event) -> None:
         """Add something that is never sent: it stays after what came last."""
         if not self.buckets:
             self.buckets.append([])
         self.buckets[-1].append((self._rank, event.seq, event))
 
 
-def in_order(events: Iterable[Event]) -> tuple[list[Event], dict[int, str]]:
+def events_in_order(events: Iterable[Event]) -> tuple[list[Event], dict[int, str]]:
     """Events with every result next to its call and all parts of a reply together, whenever they came.
 
     Providers want results right after the message with the calls. Nothing else moves. Also returns, by sequence
@@ -197,7 +197,7 @@ def in_order(events: Iterable[Event]) -> tuple[list[Event], dict[int, str]]:
     """
     gathered = _Buckets()
     for event in events:
-        gathered.add(event)
+        gathered.add_event(event)
     gathered.pair_early()
     ordered = [event for bucket in gathered.buckets for _, _, event in sorted(bucket, key=itemgetter(0, 1))]
     return ordered, gathered.unpaired
@@ -212,7 +212,7 @@ def coverage(
     the user message of a turn that was open when it was compacted (because it outgrew the window), while it is the
     latest (its sequence number is `latest`) and if the turn went on.
     """
-    ranges = [(index, event.seq, *span(event)) for index, event in enumerate(effective.compactions)]
+    ranges = [(index, event.seq, *compaction_range(event)) for index, event in enumerate(effective.compactions)]
     keeps = [_keeps(event) for event in effective.compactions]
     ends = {unit.turn: cells[unit.cells[-1]].event.seq for unit in units}
     """The last event of each turn."""

@@ -76,7 +76,7 @@ class Item(NamedTuple):
 
     @property
     def who(self) -> str:
-        """Who it is from, in a word: a tool's name (in brackets for a call), the role, or else the kind."""
+        """Who it is from, in a word: a tool (`name()` for a call), the role, or else the slot or the kind."""
         if self.kind in ("reasoning", "summary", "notice"):
             return self.kind
         if self.slot in ("instructions", "memory"):

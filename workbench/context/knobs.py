@@ -59,7 +59,7 @@ class Knob:
                     return f"{number} from {self.low:g} up"
                 return f"{number} from {self.low:g} to {self.high:g}"
 
-    def check(self, value: Any) -> Any:
+    def check_value(self, value: Any) -> Any:
         """The value as the policy holds it. Raises ValueError with what was expected."""
         match self.kind:
             case "int" | "float":
@@ -126,7 +126,7 @@ KNOBS: Mapping[str, Knob] = {knob.name: knob for name, table in SECTIONS.items()
 TOOL_KNOBS: Mapping[str, Knob] = {knob.key: knob for knob in _knobs_of(f"{TOOLS}.NAME", ToolTruncation)}
 
 
-def find(name: str) -> Knob:
+def find_knob(name: str) -> Knob:
     """The knob with a dotted name. Raises LookupError with the closest ones. A tool's name may contain dots."""
     if name in KNOBS:
         return KNOBS[name]

@@ -25,7 +25,7 @@ from workbench.context.knobs import (
     TOOLS,
     as_toml,
     closest,
-    find,
+    find_knob,
     flatten,
     parse_text,
 )
@@ -106,7 +106,7 @@ def load_policy(
     return _assemble(source, layers)
 
 
-def portable(ref: str | None) -> tuple[str, tuple[str, ...]]:
+def portable_policy(ref: str | None) -> tuple[str, tuple[str, ...]]:
     """A policy as a preset and KEY=VALUE changes, for a machine that has neither its file nor this environment."""
     source = _source(ref or DEFAULT, config_dir())
     layers = source.layers[1:] + (list(_from_environment(os.environ)) if ref != RECORDED else [])
@@ -126,7 +126,7 @@ def user_policies(folder: Path | None = None) -> list[Path]:
     return sorted((home / "policies").glob("*.toml"))
 
 
-def describe(loaded: LoadedPolicy) -> list[PolicyRow]:
+def describe_policy(loaded: LoadedPolicy) -> list[PolicyRow]:
     """Every knob of a policy with its value, origin and meaning, in the order of the reference."""
     rows = []
     for name, origin in loaded.origins.items():
@@ -136,11 +136,11 @@ def describe(loaded: LoadedPolicy) -> list[PolicyRow]:
         else:
             tool, _, key = name.removeprefix(f"{TOOLS}.").rpartition(".")
             value = getattr(loaded.policy.truncation.tools[tool], key)
-        rows.append(PolicyRow(name, value, origin, find(name).meaning))
+        rows.append(PolicyRow(name, value, origin, find_knob(name).meaning))
     return rows
 
 
-def _source(ref: str, home: Path, beside: Path | None = None, seen: tuple[Path, ...] = ()) -> _Source:
+def _source(ref: str, home: Path, base: Path | None = None, seen: tuple[Path, ...] = ()) -> _Source:
     """Find a preset or policy file by name or path; `base` is the folder of the file that extends it."""
     own = home / "policies" / f"{ref}.toml"
     if ref in PRESETS:
@@ -148,8 +148,8 @@ def _source(ref: str, home: Path, beside: Path | None = None, seen: tuple[Path, 
             raise WrongCall(f"{own}: has the name of a preset; expected another file name")
         return _preset(ref)
     if looks_like_path(ref):
-        return _file((beside or Path()) / os.path.expanduser(ref), home, seen)
-    for candidate in (beside / own.name, own) if beside else (own, Path(ref)):
+        return _file((base or Path()) / os.path.expanduser(ref), home, seen)
+    for candidate in (base / own.name, own) if base else (own, Path(ref)):
         if os.path.isfile(candidate):
             return _file(candidate, home, seen)
     known = [*PRESETS, *(each.stem for each in user_policies(home))]
@@ -216,7 +216,7 @@ def _layer(origin: str, where: str, raw: Mapping[str, Any]) -> _Layer:
     values = {}
     for name, value in raw.items():
         try:
-            values[name] = find(name).check(value)
+            values[name] = find_knob(name).check_value(value)
         except (LookupError, ValueError) as error:
             raise WrongCall(f"{where}: {escaped_name(name)}: {error}") from None
     return _Layer(origin, where, values)

@@ -73,7 +73,7 @@ class Meter:
             found = self._around[key] = framing(kind, begins, author, self.counter.framing)
         return found
 
-    def content(self, content: Content) -> Count:
+    def count_content(self, content: Content) -> Count:
         """Count a message's content: text with the tokenizer, pictures by the provider's rule."""
         if type(content) is str:
             return self.text(content)
@@ -89,7 +89,7 @@ class Meter:
             total, exact = total + count.tokens, exact and count.exact
         return Count(total, exact)
 
-    def call(self, cell: Cell, body: ToolCall) -> None:
+    def count_call(self, cell: Cell, body: ToolCall) -> None:
         """Count a call: its name and its arguments, as valid JSON."""
         sent, note = normalise.sound_arguments(body.arguments)
         cell.tokens, cell.exact = count_call(self.counter, body.tool, sent)
@@ -109,7 +109,7 @@ class Meter:
         """The tokens around the synthetic result of a call."""
         return self.framing("tool_result", True, self.tool_author(call))
 
-    def cut(self, cell: Cell) -> TruncatedText | None:
+    def cut_result(self, cell: Cell) -> TruncatedText | None:
         """Cut a tool result that is over its cap; None if it is not."""
         tool = cell.tool or ""
         rule = self._rules.get(tool)
@@ -150,7 +150,7 @@ class Meter:
         why, note = "", ""
         if rule.strategy != "lines":
             cap = rule.max_tokens
-            sizes = [self.content((part,)).tokens for part in others]
+            sizes = [self.count_content((part,)).tokens for part in others]
             room = cap - min(size, cap // 2) - MESSAGE * bool(others)
             count, note = fitting_parts(sizes, room, self.counter, item_id)
             why = f"pictures and files of {sum(sizes):,} tokens are over the cap of {cap:,}" if note else ""
@@ -183,7 +183,7 @@ class Meter:
 
     def put_in_chat_form(self, cell: Cell) -> None:
         """Convert a cell's parts to what a chat API accepts; recorded ones stay as they were sent."""
-        said = cell.said
+        said = cell.event_content
         if isinstance(said, str) or self.is_record:
             return
         sent, note = chat_parts(said, cell.role)
@@ -192,11 +192,11 @@ class Meter:
         cell.note, cell.whole = note, cell.tokens
         if sent != said:
             cell.changed = sent
-        cell.tokens, cell.exact = self.content(sent) if cell.role != "tool" else self._result(sent)
+        cell.tokens, cell.exact = self.count_content(sent) if cell.role != "tool" else self._result(sent)
 
     def _result(self, content: tuple[Part, ...]) -> Count:
         """Count a result's content, with the message for its pictures."""
-        tokens, exact = self.content(content)
+        tokens, exact = self.count_content(content)
         return Count(tokens + MESSAGE * any(isinstance(part, ImagePart) for part in content), exact)
 
     def fill_in(self, cell: Cell, text: str) -> None:

@@ -79,7 +79,7 @@ class MeasuredUnits:
         self.units.append(unit)
         if last.calls != last.results:
             self._repair(last)
-        self.sums.open()
+        self.sums.open_unit()
         return unit
 
     def _repair(self, unit: Unit) -> None:
@@ -88,7 +88,7 @@ class MeasuredUnits:
         self.repairs.extend(lacking)
         if self._plain:
             around = sum(self._meter.repair_framing(self.cells[at]) for at in lacking)
-            self.sums.add(len(lacking) * self._meter.no_result.tokens, around, len(lacking))
+            self.sums.add_cost(len(lacking) * self._meter.no_result.tokens, around, len(lacking))
         else:
             self._measure([self.cells[lacking[0]].unit])
 
@@ -125,7 +125,7 @@ class MeasuredUnits:
         )
 
     def _is_over(self) -> bool:
-        """Whether the turn ends with an answer. An excluded answer does not count, unless its question is excluded too."""
+        """Whether the turn ends with an answer. An excluded one does not count, unless its question is excluded too."""
         asked_for = not self.overrides.get(self.latest, NO_DECISION).excluded
         for unit in reversed(self.units):
             if unit.reply is None or unit.calls:
@@ -151,7 +151,7 @@ class MeasuredUnits:
         self.cells.append(cell)
         self.original_tokens += cell.tokens if cell.whole is None else cell.whole
         if self._plain or (self._measuring and self._is_undecided(unit, cell)):
-            self.sums.add(tokens, self._meter.framing(kind, begins, author), begins)
+            self.sums.add_cost(tokens, self._meter.framing(kind, begins, author), begins)
         else:
             self._join_special(unit, cell)
 
@@ -194,7 +194,7 @@ class MeasuredUnits:
         else:
             freed = 0
         self._results.append(at)
-        fresh = self._mask.add(freed)
+        fresh = self._mask.add_result(freed)
         if fresh:
             self._masked([self.cells[self._results[number]] for number in fresh], 1)
 
@@ -267,4 +267,4 @@ class MeasuredUnits:
         view = self.view()
         newest = len(self.units) - 1
         costs = {number: unit_cost(self.units[number], view, self._meter, number < newest) for number in numbers}
-        self.sums.put(costs, self.held_set)
+        self.sums.set_costs(costs, self.held_set)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from workbench.context.budget import Budget, Limits
-from workbench.context.plan_rows import PlanRows
+from workbench.context.plan_items import PlanItems
 from workbench.models.calibration import NOTHING, Beside
 
 
@@ -43,7 +43,7 @@ class ContextPlan:
     verdict: Verdict
     budget: Budget
     totals: Totals
-    rows: PlanRows
+    items: PlanItems
     warnings: tuple[str, ...] = ()
     gives_way: bool = False
     """Whether the policy leaves something out if room is short."""
@@ -52,7 +52,7 @@ class ContextPlan:
     unattributed: int = 0
     """Tokens in the request, but in no item: what was reported beyond our count (below 0: what we counted too much),
     or, without a report, the part that is not in the log, as calibrated."""
-    beside: Beside = NOTHING
+    known_rest: Beside = NOTHING
     """The known part of `unattributed`: a system prompt and tools, thinking."""
     framing: float = 1.0
     """The factor on the documented framing around messages, as calibrated."""
@@ -77,11 +77,11 @@ class ContextPlan:
         return self.verdict.status == "too_large" or self.cut_to_fit > 0
 
     def as_reported(
-        self, reported: int | None, rest: int = 0, beside: Beside = NOTHING, whole: bool = False
+        self, reported: int | None, rest: int = 0, known_rest: Beside = NOTHING, whole: bool = False
     ) -> ContextPlan:
         """The plan of a request that was sent, with its report: it fitted, even by a larger count of ours.
 
-        `rest`: the estimated tokens outside the items, if nothing was reported. `beside`: the known part of that.
+        `rest`: the estimated tokens outside the items, if nothing was reported. `known_rest`: the known part of that.
         `whole`: the items are all.
         """
         rest = rest if reported is None else reported - self.totals.tokens
@@ -96,7 +96,7 @@ class ContextPlan:
             budget=self.budget._replace(unattributed=rest, free=free),
             reported=reported,
             unattributed=rest,
-            beside=beside,
+            known_rest=known_rest,
             whole=whole,
         )
 

@@ -15,12 +15,12 @@ from workbench.config.garbage import collector_paused
 from workbench.context import fixed_slots, fold
 from workbench.context.arrange import Arrangement, Outline, arrange, base_of, synthetic
 from workbench.context.budget import Limits
-from workbench.context.control import CONTROL, InEffect, apply_override, in_effect, span, span_words
+from workbench.context.control import CONTROL, InEffect, apply_override, compaction_range, in_effect, span_words
 from workbench.context.conversation import Conversation
 from workbench.context.items import Item
 from workbench.context.measure import Meter
 from workbench.context.plan import ContextPlan
-from workbench.context.plan_rows import PlacedSummary
+from workbench.context.plan_items import PlacedSummary
 from workbench.context.policy import Policy
 from workbench.context.stages import normalise
 from workbench.log.events import (
@@ -89,7 +89,7 @@ class Planner:
         fresh = list(events)
         if self._events and (len(fresh) == 1 or not any(map(self._changes_the_past, fresh))):
             for event in fresh:
-                self.append(event)
+                self.append_event(event)
             return
         self._trial = None
         self._events += fresh
@@ -102,7 +102,7 @@ class Planner:
             return bool(self._in_effect.compactions)
         return isinstance(event.body, Compaction | Revert)
 
-    def append(self, event: Event) -> None:
+    def append_event(self, event: Event) -> None:
         """Add one event."""
         trial, self._trial = self._trial, None
         self._events.append(event)
@@ -110,7 +110,7 @@ class Planner:
         if type(body) not in CONTROL:
             units = len(self._conversation.units)
             no_longer_latest = isinstance(body, UserMessage) and self._is_inside(self._conversation.latest)
-            if no_longer_latest or not self._conversation.add(event) or self._outgrew_its_compaction():
+            if no_longer_latest or not self._conversation.add_event(event) or self._outgrew_its_compaction():
                 self._restart()
             elif not units:
                 self._refill()
@@ -151,7 +151,7 @@ class Planner:
 
     def _is_inside(self, seq: int) -> bool:
         """Whether an event is in the range of a compaction in force."""
-        return any(first <= seq <= last for first, last in map(span, self._in_effect.compactions))
+        return any(first <= seq <= last for first, last in map(compaction_range, self._in_effect.compactions))
 
     def _outgrew_its_compaction(self) -> bool:
         """Whether the newest unit was summarised, and now has a cell that the summary does not cover."""
@@ -162,13 +162,13 @@ class Planner:
         return first and not last
 
     def plan_with(self, body: Compaction) -> ContextPlan:
-        """The plan with this compaction as the next event. After that the planner can be used for nothing else than another
-        compaction of the same range, which only changes its text."""
+        """The plan with this compaction as the next event. After that the planner can only plan other compactions of
+        the same range, which differ in their text."""
         last = self._events[-1] if self._events else None
         if last is not None and last.id == TRIED and _same_range(last.body, body):
             self.reword(body)
         else:
-            self.append(Event(last.seq + 1 if last is not None else 1, TRIED, 0, body))
+            self.append_event(Event(last.seq + 1 if last is not None else 1, TRIED, 0, body))
         return self.plan()
 
     def set_unattributed(self, tokens: int) -> None:
@@ -183,7 +183,7 @@ class Planner:
         """
         made = copy(self)
         made._events, made._controls = list(self._events), list(self._controls)
-        made._conversation = self._conversation.again()
+        made._conversation = self._conversation.copy()
         made._built, made._trial = 0, None
         if to_try:
             self._trial = made
@@ -233,19 +233,19 @@ class Planner:
     def _conversation_of(self, said: list[Event], ground: fold.Preconditions) -> tuple[Conversation, bool]:
         conversation = Conversation(self._meter, ground)
         with collector_paused(), conversation.measured_once():
-            placed = all(map(conversation.add, said))
+            placed = all(map(conversation.add_event, said))
         if placed:
             return conversation, True
-        ordered, unpaired = fold.in_order(said)
+        ordered, unpaired = fold.events_in_order(said)
         conversation = Conversation(self._meter, replace(ground, unpaired=unpaired, ordered=said[-1].seq))
         with collector_paused(), conversation.measured_once():
             for event in ordered:
-                placed = conversation.add(event)
+                placed = conversation.add_event(event)
                 assert placed, "an event in order always has its place"
         return conversation, False
 
     def _refill(self) -> None:
-        rows = fixed_slots.fill(
+        rows = fixed_slots.fill_fixed_slots(
             self._in_effect.slots, self._conversation.preamble, self._in_effect.overrides, self._meter
         )
         self._base = base_of(rows, self._summaries, self._meter)
@@ -257,7 +257,7 @@ class Planner:
         for event in self._in_effect.compactions:
             body = event.body
             assert isinstance(body, Compaction)
-            first, last = span(event)
+            first, last = compaction_range(event)
             inside = self._conversation.units_within(range(first, last + 1))
             if not inside:
                 before = sum(cells[unit.cells[0]].seq < first for unit in units)

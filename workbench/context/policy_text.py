@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.config.foreign_files import read_small_text
 from workbench.config.tables import read_toml
-from workbench.context.knobs import TOOLS, find
+from workbench.context.knobs import TOOLS, find_knob
 
 _HEAD = "# Written by Workbench. What is not set here is as in the policy that it extends.\n"
 
@@ -29,7 +29,7 @@ def policy_text(
         read_toml(file)  # raises if it is broken
         document = tomlkit.parse(read_small_text(file))
     for name, value in knobs.items():
-        checked = find(name).check(value)
+        checked = find_knob(name).check_value(value)
         if name in document:  # a knob may be written under its full name, in quotes
             table, key = document, name
         else:

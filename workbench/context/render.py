@@ -15,11 +15,11 @@ Message = dict[str, Any]
 _DETAILS = ("low", "high")
 
 
-def request(plan: ContextPlan) -> dict[str, Any]:
+def render_request(plan: ContextPlan) -> dict[str, Any]:
     """The request's body in OpenAI's format, which litellm translates for every provider."""
     body: dict[str, Any] = {"model": plan.model} if plan.model else {}
-    body["messages"] = messages(plan)
-    definitions = [row.text for row in plan.rows.in_request() if row.kind == "tool_definition" and row.text]
+    body["messages"] = render_messages(plan)
+    definitions = [row.text for row in plan.items.in_request() if row.kind == "tool_definition" and row.text]
     tools = [tool for tool, _ in map(chat_tool, map(json.loads, definitions)) if tool is not None]
     if tools:
         body["tools"] = tools
@@ -28,14 +28,14 @@ def request(plan: ContextPlan) -> dict[str, Any]:
     return body
 
 
-def messages(plan: ContextPlan) -> list[Message]:
+def render_messages(plan: ContextPlan) -> list[Message]:
     """The messages of the request."""
     found: list[Message] = []
     merged: list[str] = []
     unit = -1
     pictures: list[Message] = []
     """The pictures of the last results: they follow when all results of a reply are added."""
-    for row in plan.rows.in_request():
+    for row in plan.items.in_request():
         if row.kind == "tool_definition":
             continue
         if row.role != "tool":

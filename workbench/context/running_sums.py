@@ -52,7 +52,7 @@ class RunningSums:
         self._apart_sums: _ApartSums | None = None
         """The sums of those kept apart; None: to be computed."""
 
-    def again(self) -> RunningSums:
+    def copy(self) -> RunningSums:
         """An independent copy."""
         made = copy(self)
         made.cost, made.framing, made.messages = self.cost[:], self.framing[:], self.messages[:]
@@ -63,27 +63,27 @@ class RunningSums:
         """The sums of some of the units, in order, by the numbers that they get."""
         made = RunningSums()
         for number, new in numbers.items():
-            made.open()
+            made.open_unit()
             if number in self._apart:
                 made._apart[new] = self._apart[number]
             else:
-                cost, framing, messages = self.of(number)
-                made.add(cost - framing, framing, messages)
+                cost, framing, messages = self.cost_of(number)
+                made.add_cost(cost - framing, framing, messages)
         return made
 
-    def open(self) -> None:
+    def open_unit(self) -> None:
         """Add a unit, which costs nothing yet."""
         self.cost.append(self.cost[-1])
         self.framing.append(self.framing[-1])
         self.messages.append(self.messages[-1])
 
-    def add(self, tokens: int, framing: int, messages: int) -> None:
+    def add_cost(self, tokens: int, framing: int, messages: int) -> None:
         """Add a cost to the newest unit, which is not kept apart."""
         self.cost[-1] += tokens + framing
         self.framing[-1] += framing
         self.messages[-1] += messages
 
-    def of(self, number: int) -> UnitCost:
+    def cost_of(self, number: int) -> UnitCost:
         """The cost of one unit."""
         apart = self._apart.get(number)
         if apart is not None:
@@ -95,13 +95,13 @@ class RunningSums:
             self.messages[after] - self.messages[before],
         )
 
-    def put(self, values: Mapping[int, UnitCost], apart: Container[int]) -> None:
+    def set_costs(self, values: Mapping[int, UnitCost], apart: Container[int]) -> None:
         """Set new costs for some units; the sums after the first of them are updated."""
         if not values:
             return
         deltas: dict[int, UnitCost] = {}
         for number, value in values.items():
-            was = UnitCost(0, 0, 0) if number in self._apart else self.of(number)
+            was = UnitCost(0, 0, 0) if number in self._apart else self.cost_of(number)
             if number in apart:
                 self._apart[number] = value
                 self._apart_sums = None

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
 from workbench.context.agent_window import as_the_agent_used_it
-from workbench.context.budget import Limits, limits
+from workbench.context.budget import Limits, model_limits
 from workbench.context.load import NOT_SET, LoadedPolicy, load_policy
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
@@ -72,7 +72,7 @@ class Setup:
         """The setup with a window that the provider itself named; 0: with the one known without it."""
         info = _sized(self.info, LearntWindow(tokens)) if tokens else self.listed or self.info
         window = None if tokens else self.options.window
-        budget = limits(info, self.loaded.policy.budget, window=window, reserve=self.options.reserve)
+        budget = model_limits(info, self.loaded.policy.budget, window=window, reserve=self.options.reserve)
         return replace(self, info=info, limits=budget)
 
     @property
@@ -165,7 +165,7 @@ def set_up(
     for key, value, least in (("window", options.window, 1), ("reserve", options.reserve, 0)):
         if value is not None and value < least:
             raise WrongCall(f"--{key}: expected a whole number from {least} up, got {value}")
-    budget = limits(info, loaded.policy.budget, window=options.window, reserve=options.reserve)
+    budget = model_limits(info, loaded.policy.budget, window=options.window, reserve=options.reserve)
     counted = counter(info.tokenizer, store, exact=info.tokenizer_exact, note=info.tokenizer_note)
     if not info.tokenizer_exact:
         counted = calibrated(counted, tokenizer_factor(name), "measured for its family")

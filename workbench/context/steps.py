@@ -14,7 +14,7 @@ from workbench.context.cells import Cell
 from workbench.context.compare import same_tokens
 from workbench.context.items import Item, State
 from workbench.context.plan import ContextPlan
-from workbench.context.plan_rows import Cuts
+from workbench.context.plan_items import Cuts
 from workbench.context.planner import Planner
 from workbench.context.stages.fit import FittedResult
 from workbench.context.stages.mask import MaskedSpan
@@ -86,11 +86,11 @@ class PlanSteps:
         first = len(self._fates)
         if self._is_same_past(now):
             for at in self._touched(now):
-                if self._look(at, now, changes):
+                if self._compare(at, now, changes):
                     first = min(first, at)
             same = self._same(now, first)
         else:
-            first = self._look_at_all(now, changes)
+            first = self._compare_all(now, changes)
             same = same_tokens(self._seen.outline.plan(), outline.plan()) if self._seen is not None else 0
         self._note_results(now.view)
         self._seen = now
@@ -137,7 +137,7 @@ class PlanSteps:
 
     # Their states
 
-    def _look(self, at: int, now: _Seen, changes: list[CellChange]) -> bool:
+    def _compare(self, at: int, now: _Seen, changes: list[CellChange]) -> bool:
         """Whether a cell changed; a new one that is not sent is no difference."""
         cell = now.view.cells[at]
         state, tokens = _outcome(cell, now)
@@ -152,7 +152,7 @@ class PlanSteps:
         changes.append(CellChange(cell, before[1] if before else None, state))
         return not is_new
 
-    def _look_at_all(self, now: _Seen, changes: list[CellChange]) -> int:
+    def _compare_all(self, now: _Seen, changes: list[CellChange]) -> int:
         old = {seq: (state, tokens) for seq, state, tokens in self._fates}
         made: list[_Fate] = []
         for at in range(now.view.length):

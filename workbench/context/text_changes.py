@@ -16,7 +16,7 @@ _BLOCK = re.compile(
 )
 
 
-def changes(old: str, new: str) -> tuple[int, int]:
+def changed_lines(old: str, new: str) -> tuple[int, int]:
     """Lines added and removed when one text replaces another."""
     before, after = old.splitlines(), new.splitlines()
     start = 0
@@ -37,7 +37,7 @@ def patch_changes(patch: str) -> tuple[list[str], int, int]:
     """The files of a patch and its lines added and removed; Codex's format, a unified diff, or blocks to replace."""
     blocks = _BLOCK.findall(patch)
     if blocks:
-        counted = [changes(old, new) for old, new in blocks]
+        counted = [changed_lines(old, new) for old, new in blocks]
         return [], sum(added for added, _ in counted), sum(removed for _, removed in counted)
     paths = list(dict.fromkeys([*_PATCHED.findall(patch), *_UNIFIED.findall(patch)]))
     lines = patch.splitlines()

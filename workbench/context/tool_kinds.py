@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from workbench.config.text import counted
-from workbench.context.text_changes import changes, patch_changes
+from workbench.context.text_changes import changed_lines, patch_changes
 
 MOST = 200
 """Characters of a line's most important part; each other argument gets a quarter."""
@@ -43,7 +43,7 @@ def named_values(arguments: Mapping[Any, Any]) -> Values:
     return {_plain(key): value for key, value in arguments.items()}
 
 
-def cut(text: str, most: int) -> str:
+def cut_text(text: str, most: int) -> str:
     """A text of at most so many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
@@ -114,10 +114,10 @@ _CD = re.compile(r"""\s*cd (?P<place>"[^"\n]+"|'[^'\n]+'|[^\s;&|"']+) && """)
 # What a kind of tool does, from its arguments
 
 
-def _read(values: Values) -> CallLine:
+def _read_call(values: Values) -> CallLine:
     files = _dicts(values, ("files", "filepaths"))
     if files:
-        made = _read(files[0])
+        made = _read_call(files[0])
         more = f"and {len(files) - 1} more" if len(files) > 1 else ""
         return made._replace(rest=" ".join(filter(None, (made.rest, more))))
     return CallLine("", _first(values, _PATH), _lines(values), is_path=True)
@@ -126,7 +126,7 @@ def _read(values: Values) -> CallLine:
 def _read_from_zero(values: Values) -> CallLine:
     """Gemini's and Qwen's `read_file` count an offset from 0; ours has the same name, but takes a `path`."""
     offset = _number(values, ("offset",))
-    return _read(values if offset is None or "path" in values else {**values, "offset": offset + 1})
+    return _read_call(values if offset is None or "path" in values else {**values, "offset": offset + 1})
 
 
 def _lines(values: Values) -> str:
@@ -156,7 +156,7 @@ def _edit(values: Values) -> CallLine:
     pairs = [(_first(piece, _OLD), _first(piece, _NEW)) for piece in pieces]
     if not any(old or new for old, new in pairs):
         return _patch(values) if _first(values, _PATCH) else CallLine("", path, "", is_path=True)
-    added, removed = map(sum, zip(*(changes(old, new) for old, new in pairs), strict=True))
+    added, removed = map(sum, zip(*(changed_lines(old, new) for old, new in pairs), strict=True))
     return CallLine("", path, _counts(added, removed), is_path=True)
 
 
@@ -192,7 +192,7 @@ def file_named(values: Values) -> str:
     return _first(values, _PATH)
 
 
-def work_folder(values: Values) -> str:
+def command_folder(values: Values) -> str:
     """The folder in which a command should run; empty if not given."""
     return _first(values, _WORKDIR)
 
@@ -202,7 +202,7 @@ def _command(values: Values) -> CallLine:
     if "*** Begin Patch" in text[:400] and "apply_patch" in text[:400]:
         return _patch({"input": text})
     moved = _CD.match(text)
-    place = moved["place"].strip("\"'") if moved else work_folder(values)
+    place = moved["place"].strip("\"'") if moved else command_folder(values)
     lines = [line for line in text[moved.end() if moved else 0 :].splitlines() if line.strip()]
     return CallLine("", lines[0] + (" …" if len(lines) > 1 else "") if lines else "", place=place)
 
@@ -247,14 +247,14 @@ def _task_change(values: Values) -> CallLine:
     return CallLine("", f"#{number}" if number else "", _first(values, ("status",)))
 
 
-def telling(arguments: Mapping[Any, Any]) -> CallLine:
+def unknown_call_line(arguments: Mapping[Any, Any]) -> CallLine:
     """For an unknown tool: the most important argument as it is, and some others by name."""
     keys = {_plain(key): key for key in arguments}
     best = next((keys[key] for key in _TELLING if keys.get(key) is not None and arguments[keys[key]]), None)
     if len(arguments) == 1:
         best = next(iter(arguments))
     others = [(key, value) for key, value in arguments.items() if key != best]
-    named = [f"{key}={cut(_short(value), MOST // 4)}" for key, value in others[:3]]
+    named = [f"{key}={cut_text(_short(value), MOST // 4)}" for key, value in others[:3]]
     return CallLine("", "" if best is None else _short(arguments[best]), " ".join(named))
 
 
@@ -276,7 +276,7 @@ class ToolKind(NamedTuple):
 
 _KNOWN: tuple[tuple[str, Callable[[Values], CallLine], str], ...] = (
     ("Read", _read_from_zero, "readfile"),
-    ("Read", _read, "read readfiles readmanyfiles view viewfile viewimage open openfile notebookread"),
+    ("Read", _read_call, "read readfiles readmanyfiles view viewfile viewimage open openfile notebookread"),
     ("Write", _write, "write writefile writetofile create createfile"),
     ("Edit", _edit, "edit editfile multiedit replace replaceinfile replacestringinfile strreplace strreplacefile"),
     ("Edit", _edit, "searchreplace multireplacestringinfile inserteditintofile notebookedit editor"),

@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.config.text import printable
 from workbench.context.items import Item
-from workbench.context.tool_kinds import MOST, CallLine, cut, known_tool, named_values, telling
+from workbench.context.tool_kinds import MOST, CallLine, cut_text, known_tool, named_values, unknown_call_line
 
 LAST_PARTS = 2
 """Names at the end of a path outside the session's folder that are shown."""
@@ -45,14 +45,16 @@ def call_parts(name: str, arguments: Mapping[str, Any] | str, folder: str = "") 
     known = known_tool(base, values)
     made = known.describe(values) if known is not None else CallLine("")
     if not made.subject and not made.rest:
-        made = telling(given)
+        made = unknown_call_line(given)
     verb = base if known is None else made.verb or known.verb
     if server:
         verb = f"{server}: {base}"
     subject = shown_path(made.subject, folder) if made.is_path else printable(made.subject)
     place = shown_path(made.place, folder) if made.place else "."
     rest = printable(" ".join(filter(None, (made.rest, f"in {place}" if place != "." else ""))))
-    return CallLine(cut(printable(verb), MOST), cut(subject, MOST), cut(rest, MOST), is_path=made.is_path)
+    return CallLine(
+        cut_text(printable(verb), MOST), cut_text(subject, MOST), cut_text(rest, MOST), is_path=made.is_path
+    )
 
 
 def arguments_of(text: str) -> Mapping[str, Any]:

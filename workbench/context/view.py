@@ -124,27 +124,27 @@ def edits_of(cell: Cell, state: State, view: View, results: int) -> list[Edit]:
     edits: list[Edit] = []
     size = cell.original_tokens
     if cell.fate:
-        return [normalise.drop(size, cell.fate)]
+        return [normalise.drop_edit(size, cell.fate)]
     if state == "aside":
-        return [fold.aside(size, view.is_record and cell.kind == "reasoning")]
+        return [fold.aside_edit(size, view.is_record and cell.kind == "reasoning")]
     own = own_of(cell, view) if view.overrides else NO_DECISION
     if cell.agent_cut is not None:
         edits.append(override.agent_cut(cell.agent_cut, size))
     if cell.note:
-        edits.append(normalise.change(size, cell.tokens, cell.note))
+        edits.append(normalise.change_edit(size, cell.tokens, cell.note))
     if state == "excluded":
-        return [*edits, override.exclude(view.overrides.get(cell.seq, NO_DECISION), cell.tokens)]
+        return [*edits, override.exclude_edit(view.overrides.get(cell.seq, NO_DECISION), cell.tokens)]
     if own.pinned or state == "summarised":
         return edits
     before, cut = cell.tokens, cell.cut
     if cut is not None and state in ("truncated", "masked"):
         kept = cell.seq in view.kept
-        edits.append(fold.keep_in_part(before, cut.tokens) if kept else truncate.edit(before, cut))
+        edits.append(fold.kept_edit(before, cut.tokens) if kept else truncate.truncate_edit(before, cut))
         before = cut.tokens
     if state == "truncated" and (fitted := view.fitted.get(cell.seq)) is not None:
         edits.append(fitted.edit())
     if state == "masked" and own.masked:
-        edits.append(override.mask(own, before, size, cell.mask_tokens))
+        edits.append(override.masked_by_hand_edit(own, before, size, cell.mask_tokens))
     elif state == "masked" and mask.lies_between(cell.number, cell.turn, view.masked):
-        edits.append(mask.mask(cell.number, results, view.masked, before, size, cell.mask_tokens))
+        edits.append(mask.mask_edit(cell.number, results, view.masked, before, size, cell.mask_tokens))
     return edits

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.facts import Mentions
-from workbench.compaction.record import CATEGORY, record
-from workbench.compaction.triggers import ATTEMPTS, compacts_at, decide, size_limit
+from workbench.compaction.record import CATEGORY, read_record
+from workbench.compaction.triggers import ATTEMPTS, compacts_at, decide_compaction, size_limit
 from workbench.compaction.values import CompactionRefused, SummaryDraft, Trigger
 from workbench.config.errors import WorkbenchError
 from workbench.context.arrange import Outline
-from workbench.context.control import CONTROL, span
+from workbench.context.control import CONTROL, compaction_range
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
@@ -67,7 +67,7 @@ class LabLog:
     def compact(self, event: Event) -> None:
         """Take in a compaction."""
         self._events.append(event)
-        self.planner.append(event)
+        self.planner.append_event(event)
 
     def forget(self) -> None:
         """What the last compaction covers says no more; what it keeps of it does, and what the next will read again."""
@@ -75,7 +75,7 @@ class LabLog:
         at = max(at for at, event in enumerate(events) if isinstance(event.body, Compaction))
         body = events[at].body
         assert isinstance(body, Compaction)
-        first, last = span(events[at])
+        first, last = compaction_range(events[at])
         users = [event.seq for event in events if isinstance(event.body, UserMessage)]
         kept = {*users[-1:], *(each.seq for each in body.kept)}
         end = self._read_no_more(users, last)
@@ -166,7 +166,9 @@ class LabCompactor:
             holds = (self._turns, turn_over, now.overflows, now.rows.leaves_out)
             if holds == self._held:
                 break
-            decision = decide(now.plan(), said, record(said), policy, headless=False, turn_over=turn_over)
+            decision = decide_compaction(
+                now.plan(), said, read_record(said), policy, headless=False, turn_over=turn_over
+            )
             idle = self._idle and decision.trigger != "overflow"
             if decision.action == "none" or decision.trigger is None or idle:
                 self._held = holds if decision.held or idle else ()
@@ -212,7 +214,7 @@ class LabCompactor:
         self._log.compact(made)
         self._said.append(made)
         self._count += 1
-        covered = span(made)[1]
+        covered = compaction_range(made)[1]
         self._turns = sum(isinstance(event.body, UserMessage) and event.seq > covered for event in self._said)
         return draft
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from workbench.compaction.actions import arguments_of
+from workbench.compaction.actions import call_arguments
 from workbench.compaction.source import ends
 from workbench.models.tokens import counter
 from workbench.rehearsal.request import RehearsalMessage, RehearsalRequest
@@ -257,7 +257,7 @@ def _spoken(role: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _call(arguments: str) -> Iterator[tuple[str, str]]:
-    for name, value in arguments_of(arguments).items():
+    for name, value in call_arguments(arguments).items():
         if name in _COMMANDS:
             yield "Commands", value if isinstance(value, str) else json.dumps(value)
         elif isinstance(value, str) and _FILE.fullmatch(value):

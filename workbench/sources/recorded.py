@@ -122,7 +122,7 @@ class RecordedSession:
         counted = RequestPlans(self.events, self._bodies, self._plain_setup).plan(mark).totals
         rest = self._estimated(mark, counted) - made.totals.tokens if self.lessons else 0
         setup = self._plain_setup(mark.model).with_calibration(self.calibration(mark.model), rest)
-        return replace(setup.plan(self.events[:upto]), beside=self._outside_rows(mark))
+        return replace(setup.plan(self.events[:upto]), known_rest=self._outside_rows(mark))
 
     def place_of(self, upto: int) -> int | None:
         """The index of the reported request of the conversation that was made from the log up to an event."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import msgspec
 
-from workbench.context.control import CONTROL, in_effect, span
+from workbench.context.control import CONTROL, compaction_range, in_effect
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
@@ -126,7 +126,7 @@ class _Walk:
         if not self._sizes or not standing:
             return planner
         latest = next((event.seq for event in reversed(known) if isinstance(event.body, UserMessage)), 0)
-        first, last = span(standing[-1])
+        first, last = compaction_range(standing[-1])
         covered = [event for event in known if first <= event.seq <= last and _is_forgettable(event, latest)]
         seqs = {event.seq for event in covered}
         left = [event for event in known if event.seq not in seqs]
@@ -204,7 +204,7 @@ class WholeRequestPlanner:
         """Give the planner the new events."""
         bodies = self._reader.talk.bodies
         for at in range(len(self._planner.events), len(bodies)):
-            self._planner.append(Event(at + 1, f"r{at + 1:05d}", 0, bodies[at]))
+            self._planner.append_event(Event(at + 1, f"r{at + 1:05d}", 0, bodies[at]))
 
     @property
     def _head(self) -> tuple[str, str, str]:
@@ -221,15 +221,15 @@ class WholeRequestPlanner:
             planner = planner.at_this_moment()
             at = len(planner.events) + 1
             summary = msgspec.structs.replace(done.summary, first=1, last=at - 1)
-            planner.append(Event(at, f"r{at:05d}", 0, summary))
+            planner.append_event(Event(at, f"r{at:05d}", 0, summary))
         made = planner.plan()
         if most and made.totals.tokens > most * _COUNTED_OTHERWISE:
             made = self._without_oldest(made, most)
-        return replace(made, rows=made.rows.placed(self._places))
+        return replace(made, items=made.items.with_places(self._places))
 
     def _without_oldest(self, made: ContextPlan, most: int) -> ContextPlan:
         """The plan without the oldest items of the conversation, so that it matches a smaller report."""
-        rows = [row for row in made.rows if row.in_request and row.unit >= 0 and row.seq is not None]
+        rows = [row for row in made.items if row.in_request and row.unit >= 0 and row.seq is not None]
         excess, last = made.totals.tokens - round(most * _COUNTED_OTHERWISE), 0
         for row in rows:
             if excess <= 0 or row.slot == "turn":
@@ -241,7 +241,7 @@ class WholeRequestPlanner:
         over = f"{made.totals.tokens - most:,} tokens more were sent than were reported"
         why = f"dropped by OpenAI (truncation: auto), to judge by the size: {over}"
         at = len(planner.events) + 1
-        planner.append(Event(at, f"r{at:05d}", 0, Override("exclude", 1, last, why, at_provider=True)))
+        planner.append_event(Event(at, f"r{at:05d}", 0, Override("exclude", 1, last, why, at_provider=True)))
         return planner.plan()
 
     def _take_out(self, cleared: Mapping[int, Override]) -> None:

@@ -29,7 +29,7 @@ def said(page: TextPage) -> str:
 
 
 def row(seq: int) -> Item:
-    return next(each for each in SHOWN.plan.rows if each.seq == seq)
+    return next(each for each in SHOWN.plan.items if each.seq == seq)
 
 
 def test_a_cut_row_shows_what_was_cut() -> None:
@@ -183,7 +183,7 @@ def test_a_summarised_item_says_which_requests_had_it_and_which_compaction_took_
     model = Model(bodies)
     marks = model.requests.marks
     shown = model.shown()
-    result = next(each for each in shown.plan.rows if each.seq == 12)
+    result = next(each for each in shown.plan.items if each.seq == 12)
     number = len(BODIES) + 1
     had = [at for at, mark in enumerate(marks, 1) if 12 <= mark.upto < number]
     assert shown.queries is not None

@@ -21,7 +21,7 @@ class GroupCut(NamedTuple):
         return Edit("groups", "dropped", tokens, 0, self.why)
 
 
-def fill(cost: Sequence[int], first: int, last: int, room: int) -> GroupCut:
+def cut_groups(cost: Sequence[int], first: int, last: int, room: int) -> GroupCut:
     """Keep as many of the turn's latest units as cost at most `room` up to `last` (not counting it).
 
     `cost` is a running sum over units; `first` is the unit after the turn's user message and `last` its last iteration

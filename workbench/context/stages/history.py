@@ -51,7 +51,7 @@ def resident_limit(policy: HistoryPolicy, limit: int, known: bool) -> int:
     return policy.resident_messages or NO_CAP
 
 
-def fill(
+def cut_history(
     cost: Sequence[int],
     messages: Sequence[int],
     end: int,

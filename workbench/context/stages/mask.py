@@ -38,7 +38,7 @@ def marker(tokens: int, item_id: str, kind: Kind = "tool_result") -> str:
     return f"[{what} masked — ~{tokens} tokens removed] [id {item_id}]"
 
 
-def mask(number: int, results: int, kept: MaskedSpan, before: int, original: int, after: int) -> Edit:
+def mask_edit(number: int, results: int, kept: MaskedSpan, before: int, original: int, after: int) -> Edit:
     """The edit that replaces a result by a marker: `number` of `results`.
 
     `before`, `original` and `after` are the tokens of the result as cut, of the whole, and of the marker.
@@ -78,13 +78,13 @@ class MaskWindow:
         self._counted = policy.keep_first
         """Results before this one are in the middle or among the first; what they free is added up."""
 
-    def again(self) -> MaskWindow:
+    def copy(self) -> MaskWindow:
         """An independent copy."""
         made = copy(self)
         made._freed = self._freed[:]
         return made
 
-    def add(self, freed: int) -> range:
+    def add_result(self, freed: int) -> range:
         """Add a result, which would free `freed` tokens; returns the numbers of the results that are masked now."""
         self._freed.append(freed)
         if not self.active or len(self._freed) - self._last <= self._counted:

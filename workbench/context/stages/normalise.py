@@ -35,17 +35,17 @@ def is_blank(content: Content) -> bool:
     return all(isinstance(part, TextPart) and not part.text.strip() for part in content)
 
 
-def drop(tokens: int, why: str) -> Edit:
+def drop_edit(tokens: int, why: str) -> Edit:
     """The edit that leaves out what has no pair or no content."""
     return Edit("normalise", "dropped", tokens, 0, why)
 
 
-def change(before: int, after: int, why: str) -> Edit:
+def change_edit(before: int, after: int, why: str) -> Edit:
     """The edit that sends what every provider accepts in place of the original."""
     return Edit("normalise", "sent", before, after, why)
 
 
-def repair(call_id: str, tokens: int) -> Edit:
+def repair_edit(call_id: str, tokens: int) -> Edit:
     """The edit that adds a result for a call without one."""
     return Edit("normalise", "sent", 0, tokens, f"the call {call_id!r} has no result; this one was added")
 
@@ -94,7 +94,7 @@ class Pairs:
         self._used: set[str] = set()
         """The ids on the wire."""
 
-    def again(self) -> Pairs:
+    def copy(self) -> Pairs:
         """An independent copy."""
         made = Pairs()
         made._open = {call_id: waiting[:] for call_id, waiting in self._open.items()}

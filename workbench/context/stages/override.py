@@ -23,13 +23,13 @@ def masks(own: UserDecision, kind: Kind, is_latest: bool) -> bool | None:
     return None if own.masked is None else own.masked and kind != "tool_call"
 
 
-def exclude(own: UserDecision, tokens: int) -> Edit:
+def exclude_edit(own: UserDecision, tokens: int) -> Edit:
     """The edit for an excluded item; `own` is the decision on the item itself, without its pair."""
     why = (own.why or "excluded by hand") if own.excluded else "excluded with the other half of its pair"
     return Edit("override", "excluded", tokens, 0, why)
 
 
-def mask(own: UserDecision, before: int, original: int, marker: int) -> Edit:
+def masked_by_hand_edit(own: UserDecision, before: int, original: int, marker: int) -> Edit:
     """The edit for an item masked by hand."""
     why = f"{own.why or 'masked by hand'}; {original:,} tokens replaced by a marker of {marker:,}"
     return Edit("override", "masked", before, marker, why)
@@ -43,6 +43,6 @@ def agent_cut(cut: AgentCut, left: int) -> Edit:
     return Edit("override", cut.state, max(cut.tokens, left), left, why)
 
 
-def leave_with_call(tokens: int) -> Edit:
+def excluded_call_edit(tokens: int) -> Edit:
     """The edit for the synthetic result of an excluded call."""
     return Edit("override", "excluded", tokens, 0, "left out with its call")

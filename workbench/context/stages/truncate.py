@@ -36,7 +36,7 @@ class TruncatedText(NamedTuple):
     """What is sent, if the result has pictures or the like in addition to its text."""
 
 
-def edit(before: int, cut: TruncatedText) -> Edit:
+def truncate_edit(before: int, cut: TruncatedText) -> Edit:
     """The edit for a cut result."""
     return Edit("truncate", "truncated", before, cut.tokens, cut.why)
 

@@ -19,7 +19,7 @@ from workbench.config.background import in_background
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.context.plan import ContextPlan
-from workbench.context.render import request
+from workbench.context.render import render_request
 from workbench.tui.widgets.cells import joined
 from workbench.tui.widgets.reader import TextReader, TextScreen
 from workbench.tui.widgets.text_dialog import TextDialog
@@ -32,7 +32,7 @@ CHARS_PER_TOKEN = 5
 
 def as_json(plan: ContextPlan) -> str:
     """The request's body, readable."""
-    return json.dumps(request(plan), ensure_ascii=False, indent=2)
+    return json.dumps(render_request(plan), ensure_ascii=False, indent=2)
 
 
 def as_curl(plan: ContextPlan) -> str:

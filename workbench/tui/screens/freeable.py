@@ -86,7 +86,7 @@ def _maskable(plan: ContextPlan) -> Iterator[Item]:
     That is what was said in the current turn, and the results that the model has not answered yet.
     """
     fresh: list[Item] = []
-    for row in plan.rows.in_request():
+    for row in plan.items.in_request():
         if row.role == "assistant":
             yield from fresh
             fresh = []
@@ -113,7 +113,7 @@ def still_sent(report: WasteReport, plan: ContextPlan) -> list[CarriedWaste]:
     What took its place has to be sent too: else it is the only copy that is left.
     """
     wanted = {seq for item in report.items for seq in (item.event, item.by)}
-    rows = {row.seq: row for row in plan.rows.in_request() if row.seq in wanted and row.state != "masked"}
+    rows = {row.seq: row for row in plan.items.in_request() if row.seq in wanted and row.state != "masked"}
     found = []
     for item in report.items:
         row = rows.get(item.event)

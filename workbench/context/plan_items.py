@@ -45,17 +45,17 @@ class Cuts(NamedTuple):
             return self.history if unit < self.history.start and unit != self.history.opener else None
         return self.groups if self.behind <= unit < self.groups.first else None
 
-    def sent_units(self, beside: Iterable[int] = ()) -> Iterator[int]:
+    def sent_units(self, extra: Iterable[int] = ()) -> Iterator[int]:
         """The units that are sent, in order; also `extra`, the units with an insert before them."""
         start, behind = self.history.start, self.behind
-        early = {unit for unit in (*self.held, *beside, self.history.opener) if 0 <= unit < start}
+        early = {unit for unit in (*self.held, *extra, self.history.opener) if 0 <= unit < start}
         yield from sorted(early)
         first = self.groups.first
         if first <= behind:
             yield from range(start, self.units)
             return
         yield from range(start, behind)
-        yield from sorted({unit for unit in (*self.held, *beside) if behind <= unit < first})
+        yield from sorted({unit for unit in (*self.held, *extra) if behind <= unit < first})
         yield from range(first, self.units)
 
 
@@ -68,7 +68,7 @@ class PlacedSummary(NamedTuple):
     """The compaction's event."""
 
 
-class PlanRows(Sequence[Item]):
+class PlanItems(Sequence[Item]):
     """All items, sent or not, in request order. An item is made on access."""
 
     def __init__(
@@ -131,14 +131,14 @@ class PlanRows(Sequence[Item]):
         """The items that replace what was summarised."""
         return tuple([row for summary in self._summaries for row in summary.rows])
 
-    def candidates(self) -> PlanRows:
+    def candidates(self) -> PlanItems:
         """The items without those that are never sent, whatever is decided."""
         rows = copy(self)
         rows.__dict__.pop("_inserts", None)
         rows._hidden = sum(self.asides.values())
         return rows
 
-    def without_reasons(self) -> PlanRows:
+    def without_reasons(self) -> PlanItems:
         """The items without their edits, which take half of the time, for callers that do not read them."""
         rows = copy(self)
         rows._reasons = False
@@ -153,20 +153,20 @@ class PlanRows(Sequence[Item]):
         """One of the cells that are not skipped."""
         return self.view.cells[shown + bisect_right(self.view.asides, shown, 0, self._hidden)]
 
-    def placed(self, places: Mapping[int, int | None]) -> PlanRows:
+    def with_places(self, places: Mapping[int, int | None]) -> PlanItems:
         """The items with other sequence numbers: the events they were planned from have other places in a log."""
         rows = copy(self)
         rows._places = places
         rows.fixed = tuple(row if row.seq is None else row._replace(seq=places.get(row.seq)) for row in self.fixed)
         return rows
 
-    def with_fitted(self, fitted: Mapping[int, FittedResult]) -> PlanRows:
+    def with_fitted(self, fitted: Mapping[int, FittedResult]) -> PlanItems:
         """The items with results that were cut so that the request fits."""
         rows = copy(self)
         rows.view = self.view._replace(fitted=fitted)
         return rows
 
-    def with_fixed(self, row: Item) -> PlanRows:
+    def with_fixed(self, row: Item) -> PlanItems:
         """The items and one more after the fixed ones, only to be shown; it is in no request."""
         rows = copy(self)
         rows.fixed = (*self.fixed, row)
@@ -229,7 +229,7 @@ class PlanRows(Sequence[Item]):
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, PlanRows)
+            isinstance(other, PlanItems)
             and len(self) == len(other)
             and all(a == b for a, b in zip(self, other, strict=True))
         )
@@ -305,7 +305,7 @@ class PlanRows(Sequence[Item]):
         plain = state == "sent" and not cell.note and not self.view.overrides
         edits = [] if plain else edits_of(cell, state, self.view, self.cuts.results)
         if state == "summarised":
-            edits.append(fold.summarise(cell.tokens, self._summaries[self.view.cover[cell.seq]].compaction))
+            edits.append(fold.summarise_edit(cell.tokens, self._summaries[self.view.cover[cell.seq]].compaction))
         if cut is not None:
             edits.append(cut.drop(tokens))
         return tuple(edits)
@@ -315,7 +315,7 @@ class PlanRows(Sequence[Item]):
             return what
         call = self.view.cells[what]
         tokens, exact = self._no_result
-        edits = [normalise.repair(call.wire_id, tokens)]
+        edits = [normalise.repair_edit(call.wire_id, tokens)]
         state = fate_of(call, self.view)[0]
         if is_sent(call, self.view):
             cut = self.cuts.cut_of(call.unit)
@@ -324,7 +324,7 @@ class PlanRows(Sequence[Item]):
                 state = "dropped"
         else:
             edits.append(
-                override.leave_with_call(tokens) if state == "excluded" else fold.leave_with_call(state, tokens)
+                override.excluded_call_edit(tokens) if state == "excluded" else fold.unneeded_result_edit(state, tokens)
             )
         sent = normalise.NO_RESULT if state == "sent" else None
         return Item(
