@@ -17,7 +17,7 @@ from workbench.context.text_changes import changed_lines
 from workbench.context.tool_kinds import _TOOLS, MOST
 from workbench.context.tool_lines import call_line, call_parts, shown_path
 from workbench.log.events import ToolCall
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 
 PATCH = """*** Begin Patch
 *** Update File: src/a.py
@@ -176,7 +176,7 @@ def test_calls_of_real_clients_are_told_by_what_they_do(client: Path) -> None:
 
 def _calls(path: Path) -> list[ToolCall]:
     try:
-        found = conversations(*read_file(str(path)))
+        found = read_conversations(*read_file(str(path)))
     except ValueError:
         return []
     return [body for recording in found for body in recording if isinstance(body, ToolCall)]

@@ -13,7 +13,7 @@ from support.recordings import FOLDER
 from workbench.live.finder import AgentSessionFinder
 from workbench.live.heads import HEAD, TAIL, read_head
 from workbench.live.reports import LastReport, report_in
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 
 CLAUDE = {"input_tokens": 5, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 95, "output_tokens": 7}
 CODEX = {"input_tokens": 1000, "cached_input_tokens": 900, "output_tokens": 7, "total_tokens": 1007}
@@ -103,7 +103,7 @@ REAL = sorted(path for agent in ("claude-code", "codex", "pi") for path in FOLDE
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: str(path.name))
 def test_of_real_transcripts_it_is_that_of_the_whole_file(path: Path) -> None:
-    [recording, *_] = conversations(*read_file(str(path)))
+    [recording, *_] = read_conversations(*read_file(str(path)))
     whole, end = report_in([recording]), read_head(str(path)).report
     assert whole is not None
     assert end is not None

@@ -13,7 +13,7 @@ from support.logs import number
 from support.talk import planned, preset
 from workbench.lab.rewinding import undone_by
 from workbench.log.events import Body, Override, Revert
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 RECORDED = preset("recorded")
 
@@ -53,7 +53,7 @@ def summary(text: str, uuid: str, parent: str) -> dict[str, Any]:
 
 
 def read(*lines: dict[str, Any]) -> list[Body]:
-    [bodies] = conversations("file", "\n".join(map(json.dumps, lines)))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, lines)))
     return bodies
 
 
@@ -99,7 +99,7 @@ def test_calls_side_by_side_are_no_branches() -> None:
     ids=lambda more: next(iter(more)),
 )
 def test_what_the_program_writes_takes_nobody_back(more: dict[str, Any]) -> None:
-    found = conversations("file", "\n".join(map(json.dumps, [*TALK, said("noted", "u3", "a1", **more)])))
+    found = read_conversations("file", "\n".join(map(json.dumps, [*TALK, said("noted", "u3", "a1", **more)])))
     assert not any(isinstance(body, Override) for talk in found for body in talk)
 
 

@@ -15,7 +15,7 @@ from support.talk import planned, preset
 from workbench.lab.rewinding import undone_by
 from workbench.log.events import Failure, Override, Usage
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 
 RECORDED = preset("recorded")
 
@@ -50,7 +50,7 @@ def put(folder: Path, second: int, name: str, *lines: dict[str, Any], day: str =
 
 
 def read(path: Path) -> list[Recording]:
-    return conversations(*read_file(str(path)), path=str(path))
+    return read_conversations(*read_file(str(path)), path=str(path))
 
 
 def left(path: Path) -> list[str]:
@@ -118,7 +118,7 @@ def test_a_file_that_is_missing_is_said(tmp_path: Path) -> None:
     assert left(path) == ["two", "TWO"]
     [told] = [body for body in read(path)[0] if isinstance(body, Failure)]
     assert "goes on from the rollout t, which is not beside it" in told.message
-    assert len(conversations(*read_file(str(path)))) == 1, "where the file alone is asked for"
+    assert len(read_conversations(*read_file(str(path)))) == 1, "where the file alone is asked for"
 
 
 def test_a_file_that_names_itself_is_read_once(tmp_path: Path) -> None:

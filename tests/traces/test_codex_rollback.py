@@ -13,7 +13,7 @@ from support.logs import number
 from support.talk import planned, preset
 from workbench.lab.rewinding import undone_by
 from workbench.log.events import Body, Override
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 RECORDED = preset("recorded")
 
@@ -36,7 +36,7 @@ def rollback(turns: int) -> dict[str, Any]:
 
 
 def read(*lines: dict[str, Any]) -> list[Body]:
-    [bodies] = conversations("file", "\n".join(map(json.dumps, [line("session_meta", id="s"), *lines])))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, [line("session_meta", id="s"), *lines])))
     return bodies
 
 

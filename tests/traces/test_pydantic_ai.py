@@ -24,7 +24,7 @@ from workbench.log.events import (
 )
 from workbench.sources.source import number_events
 from workbench.traces import pydantic_ai
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 from workbench.traces.reading import read_json
 
 
@@ -41,7 +41,7 @@ def response(*parts: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def read(*messages: dict[str, Any]) -> list[Body]:
-    [found] = conversations("file", json.dumps(messages))
+    [found] = read_conversations("file", json.dumps(messages))
     return found
 
 

@@ -32,7 +32,7 @@ from workbench.sources.compactors import compactor_for
 from workbench.sources.recorded import opening_setup
 from workbench.sources.services import Services
 from workbench.sources.source import Source
-from workbench.traces.reading import read_text
+from workbench.traces.reading import read_transcript_text
 
 LOST_SHOWN = 12
 BY_HAND = "hand"
@@ -123,7 +123,7 @@ async def _compact(job: Job) -> SummaryDraft:
 
 def _own_summary(options: argparse.Namespace) -> str | None:
     """The summary that the user gives, if one."""
-    return None if options.summary is None else read_text(options.summary)[1].strip()
+    return None if options.summary is None else read_transcript_text(options.summary)[1].strip()
 
 
 def _edited(job: Job, compactor: Compactor, draft: SummaryDraft) -> SummaryDraft:

@@ -15,12 +15,12 @@ from workbench.context.setup import corrected
 from workbench.models.catalogue import ModelInfo, prices
 from workbench.models.local.offers import look_around, offers
 from workbench.sources.services import Services
-from workbench.traces.reading import read_text
+from workbench.traces.reading import read_transcript_text
 
 
 def run_tokens(options: argparse.Namespace) -> int:
     """Count a text."""
-    name, text = read_text(options.file)
+    name, text = read_transcript_text(options.file)
     with Services() as services:
         setup = services.set_up(options_of(options))
         count = setup.counter.count(text)

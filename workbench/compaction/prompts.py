@@ -85,7 +85,7 @@ def _shipped(name: str) -> str:
 
 
 def _path(text: str) -> Path:
-    """A relative path is relative to the working directory or, if nothing is there, to the config folder."""
+    """A relative path is relative to the working directory or, if that has no such file, to the config folder."""
     try:
         path = Path(text).expanduser()
     except RuntimeError:  # an unknown home folder

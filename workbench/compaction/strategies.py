@@ -129,7 +129,7 @@ def _last_messages(candidates: Candidates, inputs: StrategyInputs) -> StrategyCh
 def _sliding(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     """The turns since the last compaction, and so many before them again.
 
-    What was summarised before is read again from the log, not from its summary.
+    Turns that were summarised before are read again from the log, not from their summary.
     """
     units = candidates.takeable(groups=inputs.groups)
     behind = max((at for at, unit in enumerate(units, 1) if unit.summarised), default=0)

@@ -297,7 +297,7 @@ class _Arranger:
         return True
 
     def _speaker(self, number: int) -> str | None:
-        """Who speaks first in a unit that is sent; None if nothing of it is sent, or if it is a system message."""
+        """Who speaks first in a unit that is sent; None if nothing is sent, or if it is a system message."""
         sent = (self._conversation.cells[at] for at in self._conversation.units[number].cells)
         first = next((cell for cell in sent if is_sent(cell, self._view)), None)
         return first.role if first is not None and first.role in ("user", "assistant") else None

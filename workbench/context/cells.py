@@ -173,8 +173,8 @@ class Cell:
     @property
     def original(self) -> str:
         """The event's content, as readable text."""
-        said = self.event_content
-        return said if type(said) is str else text_of(said)
+        content = self.event_content
+        return content if type(content) is str else text_of(content)
 
 
 def aside_name(cell: Cell) -> str:

@@ -160,8 +160,8 @@ class Meter:
         cut = self._remembered(text, size, rule, item_id) if text else None
         if cut is None and not why:
             return None
-        said = text if cut is None else cut.text
-        parts = (*([TextPart(said)] if said else ()), *others, *([TextPart(note)] if note else ()))
+        kept = text if cut is None else cut.text
+        parts = (*([TextPart(kept)] if kept else ()), *others, *([TextPart(note)] if note else ()))
         tokens, exact = self._result(parts)
         return TruncatedText(
             text_of(parts), tokens, exact, "; ".join(filter(None, (cut.why if cut else "", why))), parts
@@ -183,14 +183,14 @@ class Meter:
 
     def put_in_chat_form(self, cell: Cell) -> None:
         """Convert a cell's parts to what a chat API accepts; recorded ones stay as they were sent."""
-        said = cell.event_content
-        if isinstance(said, str) or self.is_record:
+        content = cell.event_content
+        if isinstance(content, str) or self.is_record:
             return
-        sent, note = chat_parts(said, cell.role)
+        sent, note = chat_parts(content, cell.role)
         if not note:
             return
         cell.note, cell.whole = note, cell.tokens
-        if sent != said:
+        if sent != content:
             cell.changed = sent
         cell.tokens, cell.exact = self.count_content(sent) if cell.role != "tool" else self._result(sent)
 

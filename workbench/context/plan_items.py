@@ -272,7 +272,7 @@ class PlanItems(Sequence[Item]):
         if cut is not None:
             state, tokens, content = "dropped", 0, None
         kind, role, read = cell.form
-        said = read(body)
+        original = read(body)
         if self._places is not None:
             seq = self._places.get(seq)
         # By position, not by name: the items are very many, and names would make each take three times as long.
@@ -291,7 +291,7 @@ class PlanItems(Sequence[Item]):
             pinned,
             edits,
             content if content is None or type(content) is str else text_of(content),
-            said if type(said) is str else text_of(said),
+            original if type(original) is str else text_of(original),
             content,
             cell.unit,
             cell.wire_id,

@@ -204,10 +204,10 @@ class Planner:
     def _restart(self, *, same: bool = False) -> None:
         """Rebuild the conversation from all events; `same`: the events are the same, with other decisions."""
         self._in_effect = in_effect(self._controls)
-        said = [event for event in self._events if type(event.body) not in CONTROL] if self._controls else self._events
+        talk = [event for event in self._events if type(event.body) not in CONTROL] if self._controls else self._events
         ground = fold.Preconditions(self._in_effect.overrides)
         if not (same and self._in_effect.compactions):
-            self._conversation, self._ordered = self._conversation_of(said, ground)
+            self._conversation, self._ordered = self._conversation_of(talk, ground)
         if self._in_effect.compactions:
             cover, kept = fold.coverage(
                 self._in_effect,
@@ -221,7 +221,7 @@ class Planner:
                 with collector_paused():
                     self._conversation = self._conversation.under(ground)
             else:
-                self._conversation, self._ordered = self._conversation_of(said, ground)
+                self._conversation, self._ordered = self._conversation_of(talk, ground)
         self._settle()
 
     def _settle(self) -> None:
@@ -230,14 +230,14 @@ class Planner:
         self._refill()
         self._built = len(self._events)
 
-    def _conversation_of(self, said: list[Event], ground: fold.Preconditions) -> tuple[Conversation, bool]:
+    def _conversation_of(self, talk: list[Event], ground: fold.Preconditions) -> tuple[Conversation, bool]:
         conversation = Conversation(self._meter, ground)
         with collector_paused(), conversation.measured_once():
-            placed = all(map(conversation.add_event, said))
+            placed = all(map(conversation.add_event, talk))
         if placed:
             return conversation, True
-        ordered, unpaired = fold.events_in_order(said)
-        conversation = Conversation(self._meter, replace(ground, unpaired=unpaired, ordered=said[-1].seq))
+        ordered, unpaired = fold.events_in_order(talk)
+        conversation = Conversation(self._meter, replace(ground, unpaired=unpaired, ordered=talk[-1].seq))
         with collector_paused(), conversation.measured_once():
             for event in ordered:
                 placed = conversation.add_event(event)

@@ -56,14 +56,14 @@ def render_messages(plan: ContextPlan) -> list[Message]:
 def _message(row: Item, pictures: list[Message]) -> Message:
     if row.kind == "tool_call":
         return {"role": "assistant", "content": None, "tool_calls": [_call(row)]}
-    said = _sent(row)
+    content = _sent(row)
     if row.role == "tool":
-        shown = () if isinstance(said, str) else tuple(part for part in said if isinstance(part, ImagePart))
+        shown = () if isinstance(content, str) else tuple(part for part in content if isinstance(part, ImagePart))
         if shown:
             pictures.append({"role": "user", "content": content_json(shown)})
-            said = tuple(part for part in said if not isinstance(part, str | ImagePart))
-        return {"role": "tool", "tool_call_id": row.call_id, "content": content_json(said)}
-    message: Message = {"role": row.role, "content": content_json(said)}
+            content = tuple(part for part in content if not isinstance(part, str | ImagePart))
+        return {"role": "tool", "tool_call_id": row.call_id, "content": content_json(content)}
+    message: Message = {"role": row.role, "content": content_json(content)}
     if row.name:
         message["name"] = row.name
     return message

@@ -179,7 +179,7 @@ class LearntWindow(NamedTuple):
     """A window in the log."""
 
     tokens: int
-    """0: what was learnt before is no longer valid."""
+    """0: an earlier one is no longer valid."""
     source: WindowSource = "provider"
     """provider: an error named it; server: a local server reported it; option: the user named it."""
 

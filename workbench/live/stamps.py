@@ -6,7 +6,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from workbench.traces.claude_sub_agents import files_beside
+from workbench.traces.claude_sub_agents import claude_sub_agent_files
 
 
 class FileStamp(NamedTuple):
@@ -32,8 +32,8 @@ def stamp_of(path: str) -> FileStamp | None:
 def session_stamp(path: str) -> FileStamp | None:
     """The stamp of a session, which also changes when its sub-agents write their own files."""
     own = stamp_of(path)
-    beside = (found.changed for file in files_beside(path) if (found := stamp_of(file)) is not None)
-    return own if own is None else own._replace(changed=max(own.changed, *beside, 0))
+    others = (found.changed for file in claude_sub_agent_files(path) if (found := stamp_of(file)) is not None)
+    return own if own is None else own._replace(changed=max(own.changed, *others, 0))
 
 
 def _log_changed(path: str) -> int:

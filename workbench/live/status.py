@@ -19,7 +19,7 @@ from workbench.models.catalogue import Catalogue
 from workbench.models.ledger import Ledger
 from workbench.traces import codex
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 from workbench.traces.references import split_ref
 
 LARGE = 20_000_000
@@ -119,7 +119,7 @@ class StatusReader:
 
 
 def _in_file(path: str, number: int) -> list[Body]:
-    return conversations(*read_file(path, growing=True), number, path)[number - 1]
+    return read_conversations(*read_file(path, growing=True), number, path)[number - 1]
 
 
 def _compacted_at(bodies: list[Body]) -> int | None:

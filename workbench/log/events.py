@@ -56,7 +56,7 @@ class AgentCut(_Value, frozen=True):
     """Masked: the agent's own marker replaces all of the text."""
     by: str
     """The agent."""
-    told: str = ""
+    size: str = field(default="", name="told")
     """What the agent reports about the size: `29,210 tokens before`, `98 lines left out`; may be empty."""
     tokens: int = 0
     """The original's size in tokens, by the agent's own count; 0 where it has none."""

@@ -71,12 +71,12 @@ def foresee(services: Services, events: Sequence[Event], policy: WayPolicy | Non
     return Foresight(words, preview(found.dialect, found.asked, found.sent, setup, own.batch_tokens, masking=masking))
 
 
-def policy_words(told: SessionPolicy) -> str:
+def policy_words(session: SessionPolicy) -> str:
     """The policy of a session's requests, in one line."""
-    if told.policy is None:
-        policy = "off" if told.own else "none"
+    if session.policy is None:
+        policy = "off" if session.own else "none"
     else:
-        policy = f"{told.policy} ({'of its own' if told.own else 'as all of this proxy'})"
-    masked = f"; {counted(told.results, 'result')} of the last request masked or cut" if told.results else ""
-    leaving = f", {told.leaving:,} of them whole again from the next batch on" if told.leaving else ""
+        policy = f"{session.policy} ({'of its own' if session.own else 'as all of this proxy'})"
+    masked = f"; {counted(session.results, 'result')} of the last request masked or cut" if session.results else ""
+    leaving = f", {session.leaving:,} of them whole again from the next batch on" if session.leaving else ""
     return f"{policy}{masked}{leaving}"

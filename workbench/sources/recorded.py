@@ -242,8 +242,8 @@ class RecordedSession:
         found = []
         for number, (mark, totals) in enumerate(zip(self.marks, self._all_totals, strict=False), 1):
             rest = None if mark.reported is None else mark.reported - totals.tokens
-            beside = NOTHING if mark.reported is None else self._outside_rows(mark)
-            found.append(ListedRequest(number, mark, totals.tokens, rest, self._changed(mark), beside))
+            known_rest = NOTHING if mark.reported is None else self._outside_rows(mark)
+            found.append(ListedRequest(number, mark, totals.tokens, rest, self._changed(mark), known_rest))
         return found
 
     @property
@@ -353,8 +353,8 @@ def make_setup(
     if recorded is None:
         return made
     made = made.summarised_by(services.default_model)
-    beside = recorded.unattributed(at) if upto is None else recorded.plan_upto(upto).unattributed
-    return made.with_calibration(recorded.calibration(source.model), beside)
+    outside = recorded.unattributed(at) if upto is None else recorded.plan_upto(upto).unattributed
+    return made.with_calibration(recorded.calibration(source.model), outside)
 
 
 def opening_setup(services: Services, options: Options, source: Source) -> Setup:

@@ -190,8 +190,8 @@ class WholeRequestPlanner:
         taken = len(self._planner.events)
         fresh = talk.bodies[taken:]
         del talk.bodies[taken:]
-        for said in fresh:
-            body = said
+        for each in fresh:
+            body = each
             if isinstance(body, Compaction):  # what only the log knows comes between the messages
                 body = msgspec.structs.replace(body, first=min(body.first, talk.last + 1), last=talk.last)
             place = self._places[talk.last + 1] = self._log.find_event(body, self._last)

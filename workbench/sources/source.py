@@ -32,8 +32,8 @@ from workbench.log.events import (
 from workbench.log.store import Store
 from workbench.sources.foreign import harmless_log
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations, read_file
-from workbench.traces.reading import bad
+from workbench.traces.formats import read_conversations, read_file
+from workbench.traces.reading import bad_file
 from workbench.traces.references import SUB_AGENTS, is_file, split_ref
 from workbench.traces.tables import Tables
 
@@ -79,8 +79,8 @@ def _recorded(events: Sequence[Event]) -> tuple[bool, bool]:
     if not end:
         return False, False
     since = [event.body for event in events[end:]]
-    said = any(isinstance(body, UserMessage | Usage) for body in since)
-    return not said, any(isinstance(body, Override | Compaction | Revert) for body in since)
+    continued = any(isinstance(body, UserMessage | Usage) for body in since)
+    return not continued, any(isinstance(body, Override | Compaction | Revert) for body in since)
 
 
 def recorded_end(events: Sequence[Event]) -> int:
@@ -197,7 +197,7 @@ def knobs_of(events: Iterable[Event]) -> tuple[str, ...]:
 def _from_file(path: str, number: int | None, growing: bool) -> Source:
     name, content = read_file(path, growing=growing)
     own = isinstance(content, str) and is_event_log(content)
-    found = [] if own else conversations(name, content, number or 1, path)
+    found = [] if own else read_conversations(name, content, number or 1, path)
     if number is None and len(sessions := [at for at, each in enumerate(found, 1) if not each.sub_agent]) == 1:
         number = sessions[0]
     if number is None and len(found) > 1:
@@ -213,8 +213,8 @@ def _from_file(path: str, number: int | None, growing: bool) -> Source:
 def _title(found: Recording) -> str:
     """The name of a conversation in a list: its title, or how it begins."""
     titles = (str(body.value) for body in found if isinstance(body, Setting) and body.key == "title")
-    said = (text_of(body.content) for body in found if isinstance(body, UserMessage))
-    shown = printable(found.title or next(chain(titles, said), "")).strip()
+    messages = (text_of(body.content) for body in found if isinstance(body, UserMessage))
+    shown = printable(found.title or next(chain(titles, messages), "")).strip()
     return f'"{shown[:_TITLE]}{"..." if len(shown) > _TITLE else ""}"'
 
 
@@ -234,16 +234,16 @@ def file_logs(name: str, content: str | Tables, path: str = "") -> list[list[Eve
     """The conversations of a file, each as a log; `path`: include those of files that belong to it."""
     if isinstance(content, str) and is_event_log(content):
         return [harmless_log(_event_log(name, content))]
-    return [recorded_log(found) for found in conversations(name, content, path=path)]
+    return [recorded_log(found) for found in read_conversations(name, content, path=path)]
 
 
 def recorded_log(found: Recording) -> list[Event]:
     """A conversation of another agent as a log. The setting that says so is at the end, so that no event moves."""
     log = harmless_log(number_events(found))
     at = log[-1].at if log else 0
-    said = [Setting(SUB_AGENTS, found.sub_agents)] if found.sub_agents else []
-    said.append(Setting(RECORDED, found.format))
-    return [*log, *(Event(seq, f"e{seq:05d}", at, body) for seq, body in enumerate(said, len(log) + 1))]
+    settings = [Setting(SUB_AGENTS, found.sub_agents)] if found.sub_agents else []
+    settings.append(Setting(RECORDED, found.format))
+    return [*log, *(Event(seq, f"e{seq:05d}", at, body) for seq, body in enumerate(settings, len(log) + 1))]
 
 
 def _event_log(name: str, text: str) -> list[Event]:
@@ -255,7 +255,7 @@ def _event_log(name: str, text: str) -> list[Event]:
             except BadEvent as error:
                 raise WrongCall(f"{name}: line {number}: {error}") from None
             if event.seq != len(events) + 1:
-                raise bad(name, number, f"the event with seq {len(events) + 1}", event.seq)
+                raise bad_file(name, number, f"the event with seq {len(events) + 1}", event.seq)
             events.append(event)
     return events
 

@@ -1,34 +1,34 @@
 """Claude Code: the JSON lines of a session, or what its command prints as `stream-json`.
 
-- A session is `~/.claude/projects/-PATH/ID.jsonl`, a sub-agent `ID/subagents/agent-*.jsonl` beside it.
-- A line has a `type`, a `uuid` and its `sessionId`. `user` and `assistant` carry an Anthropic `message`; one reply of
+- A session is `~/.claude/projects/-PATH/ID.jsonl`, a sub-agent `ID/subagents/agent-*.jsonl` next to it.
+- A line has a `type`, a `uuid` and its `sessionId`. `user` and `assistant` have an Anthropic `message`; one reply of
   the model is several lines with the same `message.id`, one per block, and that id is the reply's. Results of its first
-  calls may stand between the lines of a reply; they come behind it here, as they are sent.
+  calls may come between the lines of a reply; the reader moves them after it, as they are sent.
 - Blocks: `text`, `image`, `thinking`, `tool_use` (`id`, `name`, `input`), and in user messages `tool_result`
   (`tool_use_id`, `content`, `is_error`). Calls and results are paired by id.
-- `message.usage` stands on every line of a reply; the last is the reply's. Cached tokens come beside `input_tokens`.
+- `message.usage` is on every line of a reply; the last one counts. Cached tokens are not part of `input_tokens`.
 - From 2.1.282 on every request of the conversation is in the file: `claude_requests` rebuilds it, with system prompt
   and tools. Earlier files have neither of the two; some have both in a `prompt_snapshot`.
 - An `attachment` is what the program put into the request. Later versions have the text (`rendered`, `renderedRole`);
-  what was `rendered` for the role system is sent without the tags around it. A message typed while the agent worked is
-  an attachment too (`queued_command`). Without `rendered`, `claude_attachments` has the words of a file, a memory and
-  others; the rest is carried as unknown.
-- `compact_boundary` with the user message behind it that is marked `isCompactSummary` is a compaction of all before
-  the boundary, less the `preservedSegment` that some versions name; it tells the tokens before, and later after. Where
-  the segment is anchored at the boundary itself ("summarize from here"), only what follows it is replaced. Where the
-  file begins at the boundary, the compaction stands for what is not in it. A summary without a boundary and with
-  nothing before it, as in a session that continues another file, is a user message. A
-  `microcompact_boundary` names the calls whose results were cleared: they are masked from there on.
-- `message.context_management` tells what Anthropic itself had cleared in the request of a reply (`context_edits`).
-- Each session of a file is a conversation of its own, unless its first line goes on from a line of another. Lines of
-  sub-agents (`isSidechain`) are conversations behind them, one per `agentId`, or per root where there is none; those in
-  files beside the session (`claude_sub_agents`), too. The session tells that they asked, and what that cost.
+  text `rendered` for the role system is sent without the tags around it. A message typed while the agent worked is an
+  attachment too (`queued_command`). Without `rendered`, `claude_attachments` has the wording for a file, a memory and
+  others; the rest is kept as unknown.
+- `compact_boundary` with the user message after it that is marked `isCompactSummary` is a compaction of everything
+  before the boundary, except for the `preservedSegment` of some versions; it has the tokens before, and later after. If
+  the segment is anchored at the boundary itself ("summarize from here"), only what follows it is replaced. If the file
+  begins at the boundary, the compaction replaces what is not in the file. A summary without a boundary and with nothing
+  before it, as in a session that continues another file, is a user message. A `microcompact_boundary` names the calls
+  whose results were cleared: they are masked from there on.
+- `message.context_management` has what Anthropic itself cleared in the request of a reply (`context_edits`).
+- Each session of a file is its own conversation, unless its first line continues a line of another. Lines of
+  sub-agents (`isSidechain`) are conversations after them, one per `agentId`, or per root if they have none; so are
+  those in files next to the session (`claude_sub_agents`). The session records their requests and what they cost.
 - An error of the API that was shown as a reply (`isApiErrorMessage`) is a failure. `summary`, `custom-title` and
   `ai-title` are titles.
-- `system` lines are for the screen. `local_command` (what `/model` printed, for one) is sent as the user's from
+- `system` lines are for the screen. `local_command` (the output of `/model`, for example) is sent as the user's from
   2.1.70 on, and was not sent up to 2.1.50. An `api_error` is a failure.
-- A message of the user's with the same `parentUuid` as an earlier one: the user went back ("rewind"). What was said
-  from the earlier one on is excluded. Lines that stand before their parent come behind it here: the first reply may.
+- A message of the user with the same `parentUuid` as an earlier one: the user went back ("rewind"). Everything from the
+  earlier one on is excluded. Lines that come before their parent are moved after it: the first reply may be one.
 - Counted, not kept: progress, snapshots of files, durations and hooks.
 """
 
@@ -45,16 +45,16 @@ from workbench.traces.claude_attachments import sent_contents
 from workbench.traces.claude_conversations import ClaudeConversations
 from workbench.traces.claude_requests import RecordedRequests
 from workbench.traces.claude_sub_agents import (
-    FilesBeside,
+    SubAgentFiles,
     SubAgentRequest,
-    in_order,
     is_of_sub_agent,
     kinds_in,
-    read_beside,
+    lines_in_time,
+    read_claude_sub_agents,
     requests_in,
 )
 from workbench.traces.cut_words import OLD_RESULT
-from workbench.traces.parents import behind_parents, count_missing, tell_gaps
+from workbench.traces.parents import behind_parents, count_missing, report_gaps
 from workbench.traces.reading import Document
 from workbench.traces.undone import undo_from, went_back
 from workbench.wire.anthropic import FINISH, AnthropicReader, kept_an_hour
@@ -75,7 +75,7 @@ _QUIET = (
 )
 """Kinds of `system` lines that are about the program."""
 _COMMANDS_SENT = (2, 1, 70)
-"""The version from which on the model sees what a local command printed."""
+"""The first version in which the model sees the output of a local command."""
 _TITLES = {"summary": "summary", "custom-title": "customTitle", "ai-title": "aiTitle"}
 _REMINDER = ("<system-reminder>\n", "\n</system-reminder>")
 
@@ -92,7 +92,7 @@ def _is_line(value: dict[str, Any]) -> bool:
     if kind in ("user", "assistant"):
         return "content" in dict_in(value, "message") and ours
     if kind == "system":
-        return ours and "subtype" in value and "systemPayload" not in value  # which Qwen Code's have
+        return ours and "subtype" in value and "systemPayload" not in value  # Qwen Code's lines have it
     return (kind in _NOISE and ours) or (kind == "summary" and "leafUuid" in value)
 
 
@@ -100,9 +100,9 @@ def read(document: Document, text: str) -> list[Recording]:
     """The sessions, then their sub-agents."""
     own = behind_parents([value for _, value in entries(document, text)], "uuid", "parentUuid")
     sessions = list(dict.fromkeys(filter(None, (text_in(value, "sessionId") for value in own))))
-    beside = read_beside(document.path, sessions) if document.path else FilesBeside()
-    lines = in_order(own, beside.lines) if beside.lines else own
-    kinds = kinds_in(lines) | {agent: kind for agent, kind in beside.kinds.items() if kind}
+    sub_agents = read_claude_sub_agents(document.path, sessions) if document.path else SubAgentFiles()
+    lines = lines_in_time(own, sub_agents.lines) if sub_agents.lines else own
+    kinds = kinds_in(lines) | {agent: kind for agent, kind in sub_agents.kinds.items() if kind}
     asked = requests_in(lines, kinds)
     edits = edits_by_reply(dict_in(value, "message") for value in lines)
     has_requests = any(text_in(value, "type") == "api-request" for value in lines)
@@ -116,7 +116,7 @@ def read(document: Document, text: str) -> list[Recording]:
             session.sub_agent_asked(asked[at])
     found = sorted(conversations.made.items(), key=lambda item: item[0][1] != "")
     if found:
-        found[0][1].builder.skipped(beside.broken)
+        found[0][1].builder.skipped(sub_agents.broken)
     talks = [(reader.builder.has_talk, agent, reader.finish()) for (_, agent), reader in found]
     for _, agent, bodies in talks:
         bodies.sub_agent = kinds.get(agent, agent)
@@ -127,18 +127,18 @@ class ClaudeCodeReader:
     """One conversation, line by line."""
 
     def __init__(self, broken: Any, has_requests: bool, edits: Mapping[str, ProviderEdits]) -> None:
-        """`edits`: by reply, what the provider had cleared in its request."""
+        """`edits`: what the provider cleared in the request of each reply."""
         self.builder = Builder(NAME, broken)
         self._edits = edits
         self._wire = AnthropicReader(self.builder)
         self._requests = RecordedRequests(self.builder) if has_requests else None
         self._lines: dict[str, dict[str, Any]] = {}
         self._seqs: dict[str, int] = {}
-        """By line: the last event before it, for the segment that a compaction preserved."""
+        """The last event before each line, for the segment that a compaction preserved."""
         self._ends: dict[str, int] = {}
-        """By line: the last event before the one behind it."""
+        """The last event of each line."""
         self._prompts: dict[tuple[str, str], tuple[str, int]] = {}
-        """By session and line: the message of the user's that goes on from it, and the last event before that."""
+        """By session and line: the user's message that continues it, and the last event before that."""
         self._clearable: dict[str, tuple[int, int]] = {}
         """By call, and by line of an attachment: the events that a micro-compaction clears."""
         self._boundary: dict[str, Any] | None = None
@@ -147,27 +147,27 @@ class ClaudeCodeReader:
         self._reply = ""
         self._usage: dict[str, Any] = {}
         self._request = 0
-        """What the reply answers."""
+        """The event of the request that the reply answers."""
         self._reported: set[str] = set()
-        """Replies whose usage was told."""
+        """Replies whose usage was recorded."""
         self._held: list[dict[str, Any]] = []
         """Lines with results that came while the reply may go on."""
         self.gaps = 0
-        """Lines that go on from a line that is not in the file."""
-        self._beside: list[SubAgentRequest] = []
-        """What sub-agents asked while the reply may go on."""
+        """Lines that continue a line that is not in the file."""
+        self._sub_agents: list[SubAgentRequest] = []
+        """Requests of sub-agents while the reply may go on."""
 
     def has_line(self, uuid: str) -> bool:
-        """Whether a line is one of this conversation's."""
+        """Whether a line is part of this conversation."""
         return uuid in self._seqs
 
     def _was_there(self, value: dict[str, Any]) -> bool:
-        """Whether a line stands there for the second time, as when a file was put together from several."""
+        """Whether a line comes a second time, as in a file that was put together from several."""
         before = self._lines.setdefault(text_in(value, "uuid"), value)
         return before is not value and before == value
 
     def line(self, value: Any) -> None:
-        """Take in what comes next."""
+        """Read the next line."""
         kind = text_in(value, "type")
         subtype = text_in(value, "subtype")
         match kind:
@@ -204,23 +204,23 @@ class ClaudeCodeReader:
                 self.builder.unknown(f"{kind} {subtype}" if subtype else kind or "line", value)
 
     def sub_agent_asked(self, asked: SubAgentRequest) -> None:
-        """One of its sub-agents got a reply."""
-        self._beside.append(asked)
+        """Record a request of a sub-agent."""
+        self._sub_agents.append(asked)
         if not self._reply:
-            self._tell_beside()
+            self._add_sub_agents()
 
     def finish(self) -> Recording:
-        """All that was read."""
+        """Everything that was read."""
         self._close()
         if self._requests is not None:
             self._requests.finish()
         if self._boundary is not None:
             self.builder.unknown("system compact_boundary", self._boundary, is_talk=False)
-        tell_gaps(self.builder, self.gaps)
+        report_gaps(self.builder, self.gaps)
         return self.builder.finish()
 
     def _begin(self, value: dict[str, Any]) -> None:
-        """Something else than a reply that goes on."""
+        """End the reply: something else begins."""
         self._close()
         self._at(value)
 
@@ -232,7 +232,7 @@ class ClaudeCodeReader:
             self._seqs[value["uuid"]] = self.builder.last
 
     def _go_back(self, value: dict[str, Any]) -> None:
-        """A message that goes on from where an earlier one did stands in its place: all since then is undone."""
+        """A message that continues the same line as an earlier one replaces it: everything since then is undone."""
         if "parentUuid" not in value or value.get("isMeta") or value.get("isCompactSummary") or is_of_sub_agent(value):
             return
         place, name = (text_in(value, "sessionId"), text_in(value, "parentUuid")), text_in(value, "uuid")
@@ -242,13 +242,13 @@ class ClaudeCodeReader:
         self._prompts[place] = (name, self.builder.last)
 
     def _close(self) -> None:
-        """A reply is over: its usage is known, and results that came in between are behind it."""
+        """End a reply: record its usage, then the results that came in between."""
         used, reply = self._usage, self._reply
         self._usage, self._reply = {}, ""
         if reply not in self._reported:
             self._usage_of(used, self._request)
             self._reported.add(reply)
-        self._tell_beside()
+        self._add_sub_agents()
         held, self._held = self._held, []
         for value in held:
             self._at(value)
@@ -260,19 +260,19 @@ class ClaudeCodeReader:
         kept = {"cached": cached, "cache_write": written, "cache_hour": kept_an_hour(used)}
         self.builder.usage(prompt, completion, **kept, request=request, **more)
 
-    def _tell_beside(self) -> None:
-        """What sub-agents asked, behind the reply: its report would be taken for theirs."""
-        beside, self._beside = self._beside, []
-        for asked in beside:
+    def _add_sub_agents(self) -> None:
+        """Record the sub-agents' requests, after the reply: its report would be taken for theirs."""
+        sub_agents, self._sub_agents = self._sub_agents, []
+        for asked in sub_agents:
             self.builder.when(asked.timestamp)
             self._usage_of(asked.usage, self.builder.request(asked.request), model=asked.request.model)
 
     def _system(self, value: dict[str, Any], subtype: str) -> None:
-        """A line for the screen; of these, the model sees what a local command printed."""
-        said = text_in(value, "content")
-        if subtype == "local_command" and said and _version(value) >= _COMMANDS_SENT:
+        """A line for the screen; the model sees only the output of a local command."""
+        text = text_in(value, "content")
+        if subtype == "local_command" and text and _version(value) >= _COMMANDS_SENT:
             self._begin(value)
-            self.builder.add(SystemMessage(said, "user"))
+            self.builder.add(SystemMessage(text, "user"))
         elif subtype == "api_error":
             self._begin(value)
             self.builder.failure(_api_error(value))
@@ -291,7 +291,7 @@ class ClaudeCodeReader:
             self.builder.leave_out("user line that is only shown")
             return
         if self._requests is not None:
-            self._requests.said("user", "", content)
+            self._requests.add_message("user", "", content)
         before = self.builder.last
         self._wire.user(content)
         for seq, body in enumerate(self.builder.bodies[before:], before + 1):
@@ -316,7 +316,7 @@ class ClaudeCodeReader:
         self._usage = dict_in(message, "usage") or self._usage
         if self._requests is not None:
             self._request = self._requests.event(text_in(value, "requestRef"))
-            self._requests.said("assistant", reply, message.get("content"))
+            self._requests.add_message("assistant", reply, message.get("content"))
         self._wire.reply(message.get("content"), reply, FINISH.get(text_in(message, "stop_reason"), "stop"))
 
     def _attachment(self, value: dict[str, Any]) -> None:
@@ -333,7 +333,7 @@ class ClaudeCodeReader:
         longest = max((len(text_of(text)) for text in texts), default=0) if attached.get("truncated") is True else -1
         first = self.builder.last + 1
         for text in texts:
-            cut = AgentCut("truncated", NAME) if len(text_of(text)) == longest else None  # not the words around it
+            cut = AgentCut("truncated", NAME) if len(text_of(text)) == longest else None  # without the words around it
             self.builder.add(UserMessage(text) if typed else SystemMessage(text, role, cut=cut))
         if texts:
             self._clearable[text_in(value, "uuid")] = (first, self.builder.last)
@@ -345,7 +345,7 @@ class ClaudeCodeReader:
             self.builder.unknown(f"attachment {kind}".rstrip(), value)
 
     def _snapshot(self, attached: dict[str, Any]) -> None:
-        """System prompt and tools, where no request tells them more exactly."""
+        """System prompt and tools, if no request has them more exactly."""
         if self._requests is None:
             tools = [dict_in(each, "schema") for each in list_in(attached, "tools")]
             self._wire.head({"system": "\n\n".join(map(str, list_in(attached, "systemPrompt"))), "tools": tools})
@@ -364,7 +364,7 @@ class ClaudeCodeReader:
         last = self._covered if self._boundary is not None else self.builder.last
         kept, first = dict_in(noted, "preservedSegment"), 1
         if text_in(kept, "anchorUuid") and text_in(kept, "anchorUuid") == text_in(self._boundary, "uuid"):
-            first = self._ends.get(text_in(kept, "tailUuid"), 0) + 1  # what is kept stands before the summary
+            first = self._ends.get(text_in(kept, "tailUuid"), 0) + 1  # what is kept comes before the summary
         else:
             last = min(last, self._seqs.get(text_in(kept, "headUuid"), last))
         self._boundary = None
@@ -384,17 +384,17 @@ def _has_results_only(value: dict[str, Any]) -> bool:
 
 
 def _version(value: dict[str, Any]) -> tuple[int, ...]:
-    """The version of Claude Code that wrote a line; nothing where it does not say."""
+    """The version of Claude Code that wrote a line; empty if unknown."""
     return tuple(whole_number(part) if part.isdecimal() else 0 for part in text_in(value, "version").split(".")[:3])
 
 
 def _api_error(value: dict[str, Any]) -> str:
     error = dict_in(value, "error")
     inner = dict_in(dict_in(error, "error"), "error") or dict_in(error, "error")
-    said = text_in(value, "content") or text_in(inner, "message") or text_in(error, "message")
+    text = text_in(value, "content") or text_in(inner, "message") or text_in(error, "message")
     code = text_in(dict_in(value, "cause"), "code") or text_in(dict_in(error, "cause"), "code")
     status = number_in(error, "status")
-    return said or code or (f"the API answered with status {status}" if status else "the API answered with an error")
+    return text or code or (f"the API answered with status {status}" if status else "the API answered with an error")
 
 
 def _bare(content: Content) -> Content:

@@ -1,25 +1,25 @@
 """Codex: the JSON lines of a rollout.
 
-- A rollout is `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`; those of sub-agents are conversations behind the session
+- A rollout is `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`; those of sub-agents are conversations after the session
   that started them (`codex_sub_agents`). A line is `{"timestamp", "type", "payload"}`. `turn_context` has the `model`;
   `response_item` an item of OpenAI's Responses API, as it is sent. Rollouts of the first versions have the same items
-  bare, behind a header without a type.
+  bare, after a header without a type.
 - `session_meta` has the `base_instructions`, which are the system prompt. For some models they are sent as an item of
-  the developer's, which is in the file too: then the item stands. Those models also get their tools as an item
+  the developer, which is in the file too: then the item is used. Those models also get their tools as an item
   (`additional_tools`); for others the tools are not in the file.
-- Codex writes the `AGENTS.md` files and the `<environment_context>` as messages of the user's, or as parts of them.
-  They are instructions: each fills the instructions slot, the newest of a name stands, and no turn begins with one.
-- An output is an error where `success` is false or the text's own head says an exit code other than 0.
+- Codex writes the `AGENTS.md` files and the `<environment_context>` as messages of the user, or as parts of them. They
+  are instructions: each fills the instructions slot, the newest of a name wins, and no turn begins with one.
+- An output is an error if `success` is false or its head has an exit code other than 0.
 - `token_usage_record` is the report on the response before it. Older versions have only the `token_count` among the
-  `event_msg`, behind the outputs of the calls; it is told again when nothing was asked in between, and tells the
-  window. What else `event_msg` tells the screen, the items say too: it is counted, not kept; but errors are failures.
-- `compacted` replaces all that was before it by its `replacement_history`: entries that are earlier messages are kept
-  by the compaction, a summary among them or in `message` becomes its summary, and what is new follows as messages. The
-  summary may be encrypted; then a line says so. `compaction_response_id` names the response that was asked for the
-  summary: it is no part of the conversation. The `token_count` that follows has the size of what is left, alone.
+  `event_msg`, after the outputs of the calls; it is repeated if nothing was asked in between, and has the window. The
+  other `event_msg` repeat the items for the screen: they are counted, not kept; but errors are failures.
+- `compacted` replaces everything before it by its `replacement_history`: entries that are earlier messages are kept by
+  the compaction, a summary among them or in `message` becomes its summary, and new entries follow as messages. The
+  summary may be encrypted; then a line says so. `compaction_response_id` names the response that wrote the summary: it
+  is no part of the conversation. The `token_count` that follows has only the size of what is left.
 - `thread_rolled_back` among the `event_msg` undoes the last `num_turns` turns: they are excluded (`codex_rollback`).
-  Later versions begin a new file instead, which goes on from the one before (`codex_history`), as forks do.
-- `agent_message` is what another agent of the session wrote to this one; the model sees it. Parts may be encrypted.
+  Later versions begin a new file instead, which continues the one before (`codex_history`), as forks do.
+- `agent_message` is a message from another agent of the session; the model sees it. Parts may be encrypted.
 - Encrypted reasoning is sent back. Its size is not in the file.
 """
 
@@ -52,14 +52,14 @@ from workbench.traces.building import Builder, Recording, SubAgentReport, beginn
 from workbench.traces.codex_history import CodexThread, history
 from workbench.traces.codex_rollback import rolled_back
 from workbench.traces.codex_sub_agents import (
+    codex_reports,
+    codex_sub_agent_files,
+    codex_sub_agent_name,
     copied_lines,
-    files_beside,
     in_time,
-    name_of,
     report_times,
-    reports_in,
 )
-from workbench.traces.files_beside import read_files
+from workbench.traces.companion_files import read_files
 from workbench.traces.reading import Document
 from workbench.traces.undone import undo_from, went_back
 from workbench.wire.responses import COMPACTIONS, ResponsesReader
@@ -76,9 +76,9 @@ _INSTRUCTIONS = re.compile(
     r"# (AGENTS\.md instructions(?: for [^\n]*|(?=\s*<INSTRUCTIONS>)))|<(user_instructions|environment_context)>"
 )
 _HEAD = 300
-"""Characters at the beginning of an output among which Codex writes the exit code."""
+"""Characters at the beginning of an output that may have the exit code."""
 _SAME = 200
-"""Instructions that begin with so many equal characters are the same: what is sent may lack a line."""
+"""Instructions with an equal beginning of this length are the same: what is sent may lack a line."""
 
 
 def recognises(document: Document) -> bool:
@@ -96,32 +96,34 @@ def _is_old_header(value: Any) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The rollout as one conversation, and those of its sub-agents behind it."""
+    """The rollout as one conversation, with those of its sub-agents after it."""
     own = [value for _, value in entries(document, text)]
     known = history(document.path, own) if document.path else CodexThread(own, {}, "")
     thread = text_in(dict_in(own[0], "payload"), "id") if document.path else ""
-    files = files_beside(known.first_file, thread)
-    beside, broken = read_files(files, os.path.dirname(document.path) or ".") if files else ([], [])
+    files = codex_sub_agent_files(known.first_file, thread)
+    sub_agents, broken = read_files(files, os.path.dirname(document.path) or ".") if files else ([], [])
     talks: list[Recording] = []
     reports: list[list[SubAgentReport]] = []
-    for other in beside:
+    for other in sub_agents:
         theirs = [value for _, value in other.values]
         before = history(other.name, theirs)
         talks.append(_conversation(before, (*other.broken, *before.broken)))
-        talks[-1].sub_agent = name_of(theirs[0])
+        talks[-1].sub_agent = codex_sub_agent_name(theirs[0])
         inherited = before.lines[: len(before.lines) - len(theirs) + copied_lines(theirs)]
         others = _conversation(CodexThread(inherited, {}, ""), ()) if inherited else []
-        reports.append(reports_in(talks[-1], theirs[0])[sum(isinstance(body, Usage) for body in others) :])
+        reports.append(codex_reports(talks[-1], theirs[0])[sum(isinstance(body, Usage) for body in others) :])
     return [_conversation(known, (*document.broken, *known.broken, *broken), in_time(reports)), *talks]
 
 
-def _conversation(known: CodexThread, broken: Iterable[WrongCall], beside: Sequence[SubAgentReport] = ()) -> Recording:
-    """`beside`: what sub-agents asked. It comes behind the report on the request before it."""
+def _conversation(
+    known: CodexThread, broken: Iterable[WrongCall], sub_agents: Sequence[SubAgentReport] = ()
+) -> Recording:
+    """`sub_agents`: their requests. Each comes after the report on the request before it."""
     lines = known.lines
     summaries = {text_in(dict_in(value, "payload"), "compaction_response_id") for value in lines} - {""}
     aside = _answers(lines, summaries) if summaries else set()
     reader = CodexReader(Builder(NAME, broken), summaries, _sent_instructions(lines))
-    waiting = deque(beside)
+    waiting = deque(sub_agents)
     until = report_times(lines) if waiting else []
     undone = set(known.went_back.values())
     starts: dict[int, int] = {}
@@ -141,17 +143,17 @@ def _conversation(known: CodexThread, broken: Iterable[WrongCall], beside: Seque
 
 
 def _sent_instructions(lines: list[Any]) -> list[str]:
-    """The beginnings of what the developer says before the model does."""
+    """How the developer's messages before the model's first begin."""
     items = (dict_in(value, "payload") for value in lines if text_in(value, "type") == "response_item")
     first = takewhile(lambda item: not _is_models(item), items)
     return [text_of(content_of(item.get("content")))[:_SAME] for item in first if text_in(item, "role") == "developer"]
 
 
 def _answers(lines: list[Any], responses: set[str]) -> set[int]:
-    """The places of the items that are these responses."""
+    """The indexes of the items that belong to these responses."""
     found: set[int] = set()
     run: list[int] = []
-    """The model's items since something else was said."""
+    """The model's items since the last message of anyone else."""
     for at, value in enumerate(lines):
         kind, payload = text_in(value, "type"), dict_in(value, "payload")
         if kind == "response_item":
@@ -171,22 +173,22 @@ class CodexReader(ResponsesReader):
     """One rollout, line by line."""
 
     def __init__(self, builder: Builder, summaries: set[str], sent_instructions: list[str]) -> None:
-        """`summaries`: responses that were asked for a summary. `sent_instructions`: how those begin that are items."""
+        """`summaries`: responses that wrote a summary. `sent_instructions`: how instructions that are items begin."""
         super().__init__(builder)
         self.builder = builder
         self._summaries = summaries
         self._sent_instructions = sent_instructions
         self._total: Any = None
         self._size = 0
-        """What the last report says of the whole context, the answer included."""
+        """The whole context by the last report, the answer included."""
         self._compaction = 0
-        """The event of a compaction whose size is not told yet."""
+        """The event of a compaction whose size is not known yet."""
         self._has_records = False
         self._held: list[dict[str, Any]] = []
         """Lines with outputs that came before the report on their calls."""
 
     def line(self, value: Any) -> None:
-        """Take in what comes next."""
+        """Read the next line."""
         kind, payload = text_in(value, "type"), dict_in(value, "payload")
         if kind == "response_item" and text_in(payload, "type").endswith("_call_output"):
             self._held.append(value)
@@ -203,7 +205,7 @@ class CodexReader(ResponsesReader):
                 self.builder.says_model(text_in(payload, "model"))
                 self.builder.leave_out(kind)
             case "event_msg":
-                self._told(payload)
+                self._event_message(payload)
             case "token_usage_record":
                 self._record(payload)
             case "compacted":
@@ -220,13 +222,13 @@ class CodexReader(ResponsesReader):
                 self.message(value)
 
     def sub_agent_asked(self, asked: SubAgentReport) -> None:
-        """One of its sub-agents got an answer."""
+        """Record a request of a sub-agent."""
         self.builder.when(asked.at)
         request = self.builder.request(asked.request)
         self.builder.add(replace(asked.usage, request=request, upto=0))
 
     def settle(self) -> None:
-        """What was read so far is over."""
+        """End what was read so far."""
         self._give_held()
         self._speaking = False
 
@@ -234,10 +236,10 @@ class CodexReader(ResponsesReader):
         """The user went back to where this was the newest event."""
         self.builder.add(*undo_from(self.builder.bodies, seq + 1, went_back(NAME)))
 
-    def finish(self, beside: Iterable[SubAgentReport] = ()) -> Recording:
-        """All that was read; `beside`: what sub-agents asked last."""
+    def finish(self, sub_agents: Iterable[SubAgentReport] = ()) -> Recording:
+        """Everything that was read; `sub_agents`: their last requests."""
         self._give_held()
-        for asked in beside:
+        for asked in sub_agents:
             self.sub_agent_asked(asked)
         return self.builder.finish()
 
@@ -254,8 +256,8 @@ class CodexReader(ResponsesReader):
         self.builder.leave_out("session_meta")
 
     def message(self, value: Any) -> None:
-        """Take in an item of the Responses API."""
-        if text_in(value, "type") in ("ghost_snapshot", *COMPACTIONS):  # which `compacted` tells
+        """Read an item of the Responses API."""
+        if text_in(value, "type") in ("ghost_snapshot", *COMPACTIONS):  # `compacted` has it
             self.builder.leave_out(text_in(value, "type"))
         elif text_in(value, "type") == "agent_message":
             self._agent_message(value)
@@ -263,7 +265,7 @@ class CodexReader(ResponsesReader):
             super().message(value)
 
     def _agent_message(self, value: dict[str, Any]) -> None:
-        """What another agent of the session wrote to this one; parts of it may be encrypted."""
+        """A message from another agent of the session; parts of it may be encrypted."""
         self._speaking = False
         content = value.get("content")
         parts = content if isinstance(content, list) else [content]
@@ -282,26 +284,26 @@ class CodexReader(ResponsesReader):
         return content, found is not None and found[1] != "0"
 
     def user(self, content: Content) -> None:
-        """What the user said, less the instructions among it."""
-        said = self._without_instructions(content)
-        if said or not content:
-            self.builder.add(UserMessage(said))
+        """Add a user message, without the instructions in it."""
+        own = self._without_instructions(content)
+        if own or not content:
+            self.builder.add(UserMessage(own))
 
     def _without_instructions(self, content: Content) -> Content:
-        """What the user said in a message; the instructions among its parts go to their slot."""
+        """The user's own words in a message; instructions among its parts go to their slot."""
         parts = (TextPart(content),) if isinstance(content, str) else content
-        said: list[Part] = []
+        own: list[Part] = []
         for part in parts:
             found = _INSTRUCTIONS.match(part.text.lstrip()) if isinstance(part, TextPart) else None
             if found is None or not isinstance(part, TextPart):
-                said.append(part)
+                own.append(part)
                 continue
             self.builder.slot("instructions", found[1] or found[2], part.text)
-        return content_from(said)
+        return content_from(own)
 
     # Reports
 
-    def _told(self, payload: dict[str, Any]) -> None:
+    def _event_message(self, payload: dict[str, Any]) -> None:
         kind = text_in(payload, "type")
         if kind in ("error", "stream_error"):
             self.builder.failure(text_in(payload, "message"))
@@ -318,11 +320,11 @@ class CodexReader(ResponsesReader):
             self.builder.leave_out(f"event_msg {kind}")
 
     def _tokens(self, info: dict[str, Any]) -> None:
-        """A count is told again when nothing was asked in between: the total tells."""
+        """A count is repeated if nothing was asked in between: then the total is the same."""
         total, last = info.get("total_token_usage"), dict_in(info, "last_token_usage")
         self.builder.says_window(number_in(info, "model_context_window"))
         if self._compaction and not number_in(last, "input_tokens"):
-            self._tell_size(number_in(last, "total_tokens"))
+            self._set_size(number_in(last, "total_tokens"))
         elif last and total != self._total and not self._has_records:
             self._report(last)
         self._total = total
@@ -385,8 +387,8 @@ class CodexReader(ResponsesReader):
             self.message(item)
         self._speaking = False
 
-    def _tell_size(self, tokens: int) -> None:
-        """So many tokens were left by the last compaction."""
+    def _set_size(self, tokens: int) -> None:
+        """Record how many tokens the last compaction left."""
         at, self._compaction = self._compaction - 1, 0
         made = self.builder.bodies[at]
         if isinstance(made, Compaction) and tokens:
@@ -398,7 +400,7 @@ def _key(role: str, content: Content) -> tuple[str, str]:
 
 
 def _old_output(content: str) -> tuple[str, bool]:
-    """The first versions wrote `{"output": ..., "metadata": {"exit_code": ...}}` as text, which the model saw so."""
+    """The first versions wrote `{"output": ..., "metadata": {"exit_code": ...}}` as text, which the model saw."""
     try:
         code = dict_in(json.loads(content), "metadata").get("exit_code")
     except (ValueError, RecursionError):

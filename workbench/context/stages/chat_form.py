@@ -71,9 +71,9 @@ def _words(data: Mapping[str, Any]) -> str:
         if isinstance(value, str) and value.strip():
             return value
         if isinstance(value, list):
-            said = "\n".join(filter(None, (_words(each) for each in value if isinstance(each, Mapping))))
-            if said:
-                return said
+            joined = "\n".join(filter(None, (_words(each) for each in value if isinstance(each, Mapping))))
+            if joined:
+                return joined
     return ""
 
 

@@ -70,7 +70,7 @@ class MaskWindow:
         share = int(window * policy.batch_ratio) if policy.batch_ratio else policy.batch_tokens
         self._batch = min(policy.batch_tokens, share)
         knob = "batch_ratio" if share < policy.batch_tokens else "batch_tokens"
-        self._said = f"{self._batch:,} tokens (masking.{knob})"
+        self._batch_words = f"{self._batch:,} tokens (masking.{knob})"
         self.upto = policy.keep_first
         self._freed: list[int] = []
         """By number: what masking a result would free."""
@@ -99,4 +99,4 @@ class MaskWindow:
 
     def span(self, turn: int) -> MaskedSpan:
         """What is masked now, in this turn alone or, with -1, in all turns."""
-        return MaskedSpan(self._first, self.upto, turn, self._last, self._said)
+        return MaskedSpan(self._first, self.upto, turn, self._last, self._batch_words)

@@ -38,8 +38,8 @@ def masked_by_hand_edit(own: UserDecision, before: int, original: int, marker: i
 def agent_cut(cut: AgentCut, left: int) -> Edit:
     """The edit for an agent's own cut before it sent the item; the original is in no log."""
     done = "cut" if cut.state == "truncated" else "replaced"
-    told = f" (by its own count {cut.told})" if cut.told else ""
-    why = f"{done} by {cut.by} before it was sent: {left:,} tokens left{told}"
+    own_count = f" (by its own count {cut.size})" if cut.size else ""
+    why = f"{done} by {cut.by} before it was sent: {left:,} tokens left{own_count}"
     return Edit("override", cut.state, max(cut.tokens, left), left, why)
 
 
