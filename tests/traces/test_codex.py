@@ -26,7 +26,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.codex import SEALED, SEALED_MESSAGE
+from workbench.traces.codex_lines import SEALED, SEALED_MESSAGE
 from workbench.traces.formats import read_conversations
 
 

@@ -57,6 +57,17 @@ def entries(document: Document, text: str) -> list[Located]:
     return document.values
 
 
+def read_entries(
+    document: Document, text: str, name: str, reader: Callable[[Builder], Callable[[Any], None]]
+) -> list[Recording]:
+    """One conversation from all entries of a log; `reader` gives the function that reads an entry into a builder."""
+    builder = Builder(name, document.broken)
+    read_entry = reader(builder)
+    for _, value in entries(document, text):
+        read_entry(value)
+    return [builder.finish()]
+
+
 def beginning(document: Document, count: int = 40) -> list[dict[str, Any]]:
     """The objects among a document's first entries, to recognise its format."""
     first = document.values[0].value

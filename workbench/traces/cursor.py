@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.log.events import Reasoning
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, beginning, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.values import as_json, content_of, dict_in, list_in, number_in, text_in
@@ -48,11 +48,7 @@ def _is_printed(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
-    builder = Builder(NAME, document.broken)
-    reader = _Reader(builder)
-    for _, value in entries(document, text):
-        reader.line(value)
-    return [builder.finish()]
+    return read_entries(document, text, NAME, lambda builder: _Reader(builder).line)
 
 
 class _Reader:

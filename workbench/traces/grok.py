@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage, OtherPart, Reasoning, SystemMessage, UserMessage, text_of
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, beginning, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.values import cleaned, content_of, dict_in, list_in, text_in
 
@@ -39,11 +39,7 @@ def _is_line(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
-    builder = Builder(NAME, document.broken)
-    reader = _Reader(builder)
-    for _, value in entries(document, text):
-        reader.line(value)
-    return [builder.finish()]
+    return read_entries(document, text, NAME, lambda builder: _Reader(builder).line)
 
 
 class _Reader:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, UserMessage
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, beginning, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.values import as_json, dict_in, text_in
 
@@ -48,11 +48,7 @@ def _is_said(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
-    builder = Builder(NAME, document.broken)
-    reader = _Reader(builder)
-    for _, value in entries(document, text):
-        reader.step(value)
-    return [builder.finish()]
+    return read_entries(document, text, NAME, lambda builder: _Reader(builder).step)
 
 
 class _Reader:
