@@ -117,9 +117,9 @@ def an_answered_message_goes_with_its_answer(found: Case) -> None:
     if found.candidates.latest >= 0 or not units or found.policy.compaction.selection in ("user_messages", "turns"):
         return
     gone = summarised(found.after)
-    if units[-1].rows[0].id in gone:
+    if units[-1].items[0].id in gone:
         asked = [unit for unit in units if unit.turn == units[-1].turn and unit.is_user]
-        assert all(unit.rows[0].id in gone for unit in asked if unit.number not in found.candidates.barred)
+        assert all(unit.items[0].id in gone for unit in asked if unit.number not in found.candidates.barred)
 
 
 def pending_calls_and_the_last_group_of_an_open_turn_stay_outside(found: Case) -> None:

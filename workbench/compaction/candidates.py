@@ -15,56 +15,56 @@ from workbench.context.plan import ContextPlan
 from workbench.log.events import Compaction, Event
 
 
-class RowUnit(NamedTuple):
+class ItemUnit(NamedTuple):
     """The items of one unit: a user message, or an assistant message with its calls and results."""
 
     number: int
     turn: int
-    rows: tuple[Item, ...]
+    items: tuple[Item, ...]
     seqs: tuple[int, ...]
     """The numbers of its events; a synthetic result has none."""
 
     @property
     def summarised(self) -> bool:
         """Whether a compaction in force covers it; that is so for all of its items or none."""
-        return self.rows[0].state == "summarised"
+        return self.items[0].state == "summarised"
 
     @property
     def excluded(self) -> bool:
         """Whether the user excluded all of it."""
-        return self.rows[0].state == "excluded" and all(row.state == "excluded" for row in self.rows)
+        return self.items[0].state == "excluded" and all(item.state == "excluded" for item in self.items)
 
     @property
     def is_user(self) -> bool:
         """Whether it is a user message."""
-        return self.rows[0].role == "user"
+        return self.items[0].role == "user"
 
     @property
     def has_calls(self) -> bool:
         """Whether it is an iteration group."""
-        return any(row.kind == "tool_call" for row in self.rows)
+        return any(item.kind == "tool_call" for item in self.items)
 
     @property
     def messages(self) -> int:
         """How many messages it is on the wire: all but the results are one."""
-        results = sum(row.role == "tool" for row in self.rows)
-        return results + (results < len(self.rows))
+        results = sum(item.role == "tool" for item in self.items)
+        return results + (results < len(self.items))
 
     @property
     def tokens(self) -> int:
         """Its cost as it is sent now."""
-        return sum(row.tokens for row in self.rows)
+        return sum(item.tokens for item in self.items)
 
     def cost(self) -> int:
         """Its cost when sent; for one that is left out now, uncut."""
-        return sum(row.tokens if row.in_request else row.original_tokens for row in self.rows)
+        return sum(item.tokens if item.in_request else item.original_tokens for item in self.items)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
     """The units of a conversation, and which of them may be summarised."""
 
-    units: tuple[RowUnit, ...]
+    units: tuple[ItemUnit, ...]
     """In request order."""
     standing: InEffect
     latest: int
@@ -81,7 +81,7 @@ class Candidates:
         """The number of the last turn."""
         return self.units[-1].turn if self.units else 0
 
-    def takeable(self, *, groups: bool) -> list[RowUnit]:
+    def takeable(self, *, groups: bool) -> list[ItemUnit]:
         """Units that may be summarised, including those that are already.
 
         The open turn stays. With `groups`, only its user message does, and everything from its last iteration group on.
@@ -102,25 +102,25 @@ def candidates_in(plan: ContextPlan, events: Iterable[Event], report: ReportProg
     return Candidates(units, stands, latest, open_from, frozenset(barred), _shortened(stands.compactions))
 
 
-def _units(rows: Iterable[Item]) -> tuple[RowUnit, ...]:
+def _units(items: Iterable[Item]) -> tuple[ItemUnit, ...]:
     found = []
-    for number, group in groupby((row for row in rows if row.unit >= 0), key=lambda row: row.unit):
+    for number, group in groupby((item for item in items if item.unit >= 0), key=lambda item: item.unit):
         members = tuple(group)
-        seqs = tuple([row.seq for row in members if row.seq is not None])
-        found.append(RowUnit(number, members[0].turn, members, seqs))
+        seqs = tuple([item.seq for item in members if item.seq is not None])
+        found.append(ItemUnit(number, members[0].turn, members, seqs))
     return tuple(found)
 
 
-def _is_barred(unit: RowUnit, stands: InEffect) -> bool:
+def _is_barred(unit: ItemUnit, stands: InEffect) -> bool:
     if unit.excluded:
         return True
     return any(stands.overrides.get(seq, NO_DECISION).pinned for seq in unit.seqs) if stands.overrides else False
 
 
-def _open_from(units: Sequence[RowUnit]) -> int:
+def _open_from(units: Sequence[ItemUnit]) -> int:
     """A turn is over when it ends with an answer; an excluded answer does not count."""
     standing = next((unit for unit in reversed(units) if not unit.excluded), None)
-    if standing is None or is_answer(standing.rows):
+    if standing is None or is_answer(standing.items):
         return len(units)
     start = len(units)
     while start and units[start - 1].turn == units[-1].turn:

@@ -84,7 +84,7 @@ def whole_session(plan: ContextPlan, events: Sequence[Event], policy: Compaction
     previous = stands.compactions
     # What a summary replaces is read from the summary, unless the policy starts over from the log.
     left_out = {"excluded", "aside"} | ({"summarised"} if policy.update else set())
-    items = tuple(row for row in plan.items if row.unit >= 0 and row.state not in left_out)
+    items = tuple(item for item in plan.items if item.unit >= 0 and item.state not in left_out)
     if not items and not previous:
         raise CompactionRefused("nothing", "nothing to continue from: this session is empty")
     last = events[-1].seq

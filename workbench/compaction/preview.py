@@ -81,12 +81,12 @@ def previous_text(selected: SelectedRange, policy: CompactionPolicy) -> str:
 def source_tokens(selected: SelectedRange, plan: ContextPlan) -> int:
     """The tokens that the summary is made from."""
     replaced = {event.id for event in selected.previous}
-    summaries = sum(row.tokens for row in plan.items.summaries if row.id in replaced)
+    summaries = sum(item.tokens for item in plan.items.summaries if item.id in replaced)
     return summaries + sum(map(_read_tokens, selected.items))
 
 
-def _read_tokens(row: Item) -> int:
-    return row.tokens if row.in_request else row.original_tokens
+def _read_tokens(item: Item) -> int:
+    return item.tokens if item.in_request else item.original_tokens
 
 
 def event_of(selected: SelectedRange, summary: str, policy: CompactionPolicy, recall: bool) -> Compaction:

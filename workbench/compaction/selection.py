@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workbench.compaction.candidates import Candidates, RowUnit, candidates_in
+from workbench.compaction.candidates import Candidates, ItemUnit, candidates_in
 from workbench.compaction.progress import ReportProgress, silent
 from workbench.compaction.strategies import Retained, StrategyChoice, StrategyInputs, choose_units
 from workbench.compaction.summary_sizes import fixed_tokens, summaries_can_shrink, take_too_much
@@ -80,7 +80,7 @@ def _outgrown(plan: ContextPlan, candidates: Candidates) -> bool:
     if plan.overflows:
         return True
     turn = candidates.units[candidates.open_from :]
-    return any(unit.rows[0].state == "dropped" for unit in turn)
+    return any(unit.items[0].state == "dropped" for unit in turn)
 
 
 def _is_enough(choice: StrategyChoice, plan: ContextPlan, limits: Limits) -> bool:
@@ -122,14 +122,14 @@ def _range_of(
     if not updates:
         # A summary that is replaced without being updated: what it replaced is read again.
         wanted |= {unit.number for unit in candidates.units if _is_replaced(unit, first, last, candidates)}
-    items = tuple(row for unit in candidates.units if unit.number in wanted for row in unit.rows)
+    items = tuple(item for unit in candidates.units if unit.number in wanted for item in unit.items)
     staying = [
         unit
         for unit in candidates.units
         if unit.number not in wanted and not unit.summarised and any(first <= seq <= last for seq in unit.seqs)
     ]
     kept, tokens = _kept(staying, choice.retained, candidates, first, last)
-    staying_items = tuple(row for unit in staying for row in unit.rows if row.state != "excluded")
+    staying_items = tuple(item for unit in staying for item in unit.items if item.state != "excluded")
     why = f"{choice.why}, and the summaries before, which take too much room" if merges and previous else choice.why
     return SelectedRange(
         first, last, items, kept, tokens, tuple(previous), why, staying_items, merges and bool(previous)
@@ -160,13 +160,13 @@ def _reach(first: int, last: int, compactions: Sequence[Event]) -> tuple[int, in
     return first, last
 
 
-def _is_replaced(unit: RowUnit, first: int, last: int, candidates: Candidates) -> bool:
+def _is_replaced(unit: ItemUnit, first: int, last: int, candidates: Candidates) -> bool:
     inside = all(first <= seq <= last for seq in unit.seqs)
     return inside and unit.summarised and unit.number not in candidates.barred
 
 
 def _kept(
-    staying: Sequence[RowUnit], retained: Sequence[Retained], candidates: Candidates, first: int, last: int
+    staying: Sequence[ItemUnit], retained: Sequence[Retained], candidates: Candidates, first: int, last: int
 ) -> tuple[tuple[KeptEvent, ...], int]:
     """What stays of the range, in log order, and its cost."""
     own = {each.unit.number: each for each in retained}

@@ -75,8 +75,8 @@ def blocks(selected: SelectedRange) -> list[SourceBlock]:
     Items that stay next to the summary are included, and marked: without the questions the answers would make no sense.
     """
     staying = {item.id for item in selected.staying}
-    rows = sorted((*selected.items, *selected.staying), key=attrgetter("unit"))
-    return [_block(item, item.id in staying) for item in rows if item.state != "excluded"]
+    ordered = sorted((*selected.items, *selected.staying), key=attrgetter("unit"))
+    return [_block(item, item.id in staying) for item in ordered if item.state != "excluded"]
 
 
 def transcript(selected: SelectedRange) -> list[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from workbench.compaction.candidates import Candidates, RowUnit
+from workbench.compaction.candidates import Candidates, ItemUnit
 from workbench.config.text import counted
 from workbench.context.budget import Limits, capped
 from workbench.context.policy import CompactionPolicy, Selection
@@ -30,7 +30,7 @@ KEPT_SHARE = 2
 class Retained(NamedTuple):
     """A user message that stays next to the summary."""
 
-    unit: RowUnit
+    unit: ItemUnit
     text: str | None
     """A shortened text; None: unchanged."""
     tokens: int
@@ -39,7 +39,7 @@ class Retained(NamedTuple):
 class StrategyChoice(NamedTuple):
     """What a strategy would do."""
 
-    wanted: Sequence[RowUnit]
+    wanted: Sequence[ItemUnit]
     """The units to summarise."""
     retained: Sequence[Retained]
     why: str
@@ -69,7 +69,7 @@ def choose_units(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoi
     return choice
 
 
-def _fresh(candidates: Candidates, inputs: StrategyInputs) -> list[RowUnit]:
+def _fresh(candidates: Candidates, inputs: StrategyInputs) -> list[ItemUnit]:
     """The units that may be summarised and are not yet."""
     return [unit for unit in candidates.takeable(groups=inputs.groups) if not unit.summarised]
 
@@ -118,7 +118,7 @@ def _last_messages(candidates: Candidates, inputs: StrategyInputs) -> StrategyCh
     left, cut = keep, len(candidates.units)
     while cut and left > 0:
         cut -= 1
-        if any(row.in_request for row in candidates.units[cut].rows):
+        if any(item.in_request for item in candidates.units[cut].items):
             left -= candidates.units[cut].messages
     recent = {unit.number for unit in candidates.units[cut:]}
     wanted = [unit for unit in _fresh(candidates, inputs) if unit.number not in recent]
@@ -156,12 +156,12 @@ _STRATEGIES: dict[Selection, Callable[[Candidates, StrategyInputs], StrategyChoi
 # User messages under a budget
 
 
-def _without(units: Sequence[RowUnit], retained: Sequence[Retained]) -> list[RowUnit]:
+def _without(units: Sequence[ItemUnit], retained: Sequence[Retained]) -> list[ItemUnit]:
     stay = {each.unit.number for each in retained}
     return [unit for unit in units if unit.number not in stay]
 
 
-def _retain(units: Sequence[RowUnit], inputs: StrategyInputs, spent: int) -> tuple[list[Retained], str]:
+def _retain(units: Sequence[ItemUnit], inputs: StrategyInputs, spent: int) -> tuple[list[Retained], str]:
     """User messages from the newest on, as far as the budget reaches, and the words for them.
 
     The first that exceeds the budget is cut in its middle.
@@ -176,7 +176,7 @@ def _retain(units: Sequence[RowUnit], inputs: StrategyInputs, spent: int) -> tup
             continue
         cost = unit.cost()
         if cost > room:
-            if room > 0 and unit.rows[0].state != "masked":
+            if room > 0 and unit.items[0].state != "masked":
                 cut = _shortened(unit, room, inputs.counter)
                 retained += [cut] if cut.tokens <= room else []
             break
@@ -190,19 +190,19 @@ def _retain(units: Sequence[RowUnit], inputs: StrategyInputs, spent: int) -> tup
     return retained, f"; of that, {count} with {tokens:,} tokens are kept (budget {cap:,})"
 
 
-def _shortened(unit: RowUnit, room: int, counter: TokenCounter) -> Retained:
-    row = unit.rows[0]
+def _shortened(unit: ItemUnit, room: int, counter: TokenCounter) -> Retained:
+    item = unit.items[0]
     if room < MARKED_ROOM:
         return _beginning(unit, room, counter)
     rule = TruncationRule("both", room, 0, 0, 0, 0, False)
-    cut = truncate(row.original, counter.count(row.original).tokens, rule, counter, row.id)
+    cut = truncate(item.original, counter.count(item.original).tokens, rule, counter, item.id)
     # Pictures cost more than their text: then the text alone may fit.
-    text, tokens = (cut.text, cut.tokens) if cut else (row.original, counter.count(row.original).tokens)
+    text, tokens = (cut.text, cut.tokens) if cut else (item.original, counter.count(item.original).tokens)
     return Retained(unit, text, tokens)
 
 
-def _beginning(unit: RowUnit, room: int, counter: TokenCounter) -> Retained:
-    text = short = unit.rows[0].original
+def _beginning(unit: ItemUnit, room: int, counter: TokenCounter) -> Retained:
+    text = short = unit.items[0].original
     end = counter.head(text, room)
     while end < len(text) and counter.count(short := f"{text[:end]}…").tokens > room and end:
         end -= 1

@@ -199,8 +199,8 @@ def _left_out(plan: ContextPlan) -> TriggerCheck:
     missing iteration groups in the turn.
     """
     total, capacity = plan.size, plan.room + plan.limits.unattributed
-    notice = next((row for row in _opening_rows(plan) if row.id == "notice"), None)
-    groups = len({row.unit for row in _turn_rows(plan) if row.edits and row.edits[-1].stage == "groups"})
+    notice = next((item for item in _opening_items(plan) if item.id == "notice"), None)
+    groups = len({item.unit for item in _turn_items(plan) if item.edits and item.edits[-1].stage == "groups"})
     gone = [notice.edits[0].why] if notice else []
     gone += [f"{groups:,} iteration groups of the turn are left out"] if groups else []
     size = f"the request has {total:,} of the {capacity:,} that leave the answer its room"
@@ -208,14 +208,14 @@ def _left_out(plan: ContextPlan) -> TriggerCheck:
     return TriggerCheck("threshold", bool(gone), words, total, capacity, capacity + 1)
 
 
-def _opening_rows(plan: ContextPlan) -> Iterator[Item]:
+def _opening_items(plan: ContextPlan) -> Iterator[Item]:
     """The items before the conversation, which include a notice."""
-    return takewhile(lambda row: row.seq is None or row.slot not in ("history", "turn"), plan.items)
+    return takewhile(lambda item: item.seq is None or item.slot not in ("history", "turn"), plan.items)
 
 
-def _turn_rows(plan: ContextPlan) -> Iterator[Item]:
+def _turn_items(plan: ContextPlan) -> Iterator[Item]:
     """The items of the turn, which may include a summary."""
-    return takewhile(lambda row: row.slot in ("turn", "summaries"), _newest_first(plan))
+    return takewhile(lambda item: item.slot in ("turn", "summaries"), _newest_first(plan))
 
 
 def _overflow(plan: ContextPlan, reported: bool) -> TriggerCheck:

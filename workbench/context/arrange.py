@@ -27,7 +27,7 @@ from workbench.models.tokens import Count
 class RequestBase(NamedTuple):
     """The part of every request that is never cut: fixed slots and summaries."""
 
-    rows: tuple[Item, ...]
+    items: tuple[Item, ...]
     summaries: tuple[PlacedSummary, ...]
     slots: dict[Slot, int]
     cost: int
@@ -50,15 +50,15 @@ class Arrangement(NamedTuple):
 
 def base_of(fixed: FixedSlots, summaries: tuple[PlacedSummary, ...], meter: Meter) -> RequestBase:
     """Add up what is in every request."""
-    rows = [*fixed.rows, *(row for summary in summaries for row in summary.rows)]
+    items = [*fixed.items, *(item for summary in summaries for item in summary.items)]
     slots: dict[Slot, int] = dict.fromkeys(SLOTS, 0)
-    for row in rows:
-        slots[row.slot] += row.tokens
-    around = fixed.framing + REPLY_PRIMING + meter.around_message * sum(len(summary.rows) for summary in summaries)
-    original_tokens = sum(row.original_tokens for row in rows)
-    files = (row.text for row in fixed.rows if row.slot in ("instructions", "memory") and row.text)
+    for item in items:
+        slots[item.slot] += item.tokens
+    around = fixed.framing + REPLY_PRIMING + meter.around_message * sum(len(summary.items) for summary in summaries)
+    original_tokens = sum(item.original_tokens for item in items)
+    files = (item.text for item in fixed.items if item.slot in ("instructions", "memory") and item.text)
     cuts = tuple(filter(None, map(cut_note_in, files)))
-    return RequestBase(fixed.rows, summaries, slots, sum(slots.values()) + around, around, original_tokens, cuts)
+    return RequestBase(fixed.items, summaries, slots, sum(slots.values()) + around, around, original_tokens, cuts)
 
 
 def synthetic(
@@ -91,7 +91,7 @@ class Outline(NamedTuple):
     all of its requests."""
 
     parts: Arrangement
-    rows: PlanItems
+    items: PlanItems
     slots: dict[Slot, int]
     framing: int
     original_tokens: int
@@ -135,7 +135,7 @@ class Outline(NamedTuple):
             verdict(limits, total, slots, self.waiting),
             Budget._make((*slots.values(), *rest)),
             Totals(total, total - self.framing, self.framing, self.original_tokens),
-            self.rows,
+            self.items,
             warnings(limits, total, slots, meter.guidance, base.cuts),
             policy.history.mode == "fit" or policy.turn.drop_groups,
             unattributed=limits.unattributed,
@@ -198,7 +198,7 @@ class _Arranger:
         for each in found.values():
             slots["turn" if units[each.unit].turn == cuts.turn else "history"] -= each.saved
         return made._replace(
-            rows=made.rows.with_fitted(found), slots=slots, tokens=made.tokens - saved, cut_to_fit=saved
+            items=made.items.with_fitted(found), slots=slots, tokens=made.tokens - saved, cut_to_fit=saved
         )
 
     def _history_span(self, sums: Sequence[int], cut: HistoryCut) -> int:
@@ -319,8 +319,8 @@ class _Arranger:
 
     def _result(self, cuts: Cuts, notice: Item | None, opening: Item | None) -> Outline:
         conversation, base = self._conversation, self._base
-        extra = tuple(row for row in (notice, opening) if row)
-        added = sum(row.tokens for row in extra)
+        extra = tuple(item for item in (notice, opening) if item)
+        added = sum(item.tokens for item in extra)
         past = self._history_span(self._sums.cost, cuts.history) + self._past.cost
         past_framing = self._history_span(self._sums.framing, cuts.history) + self._past.framing
         turn, turn_framing = self._turn_cost(cuts.groups.first), self._turn_framing(cuts.groups.first)
@@ -331,8 +331,8 @@ class _Arranger:
         repairs = len(conversation.repairs)
         original = conversation.original_tokens + base.original_tokens + added
         original += (repairs + len(self._lacking)) * self._meter.no_result.tokens
-        rows = PlanItems(
-            base.rows + extra,
+        items = PlanItems(
+            base.items + extra,
             self._view,
             conversation.units,
             cuts,
@@ -343,4 +343,4 @@ class _Arranger:
             self._meter.no_result,
         )
         waiting = tuple(conversation.cells[at].wire_id for at in self._waiting)
-        return Outline(self._parts, rows, slots, around, original, waiting, sum(slots.values()) + around)
+        return Outline(self._parts, items, slots, around, original, waiting, sum(slots.values()) + around)

@@ -76,20 +76,20 @@ def same_tokens(before: ContextPlan, after: ContextPlan) -> int:
 
 def request_changes(before: ContextPlan, after: ContextPlan) -> RequestChanges:
     """Which items the second request adds, changes or lacks."""
-    old = {row.id: row for row in before.items.in_request()}
+    old = {item.id: item for item in before.items.in_request()}
     marks: dict[str, Mark] = {}
     added = changed = gone = ItemTotal()
-    for row in after.items.in_request():
-        was = old.pop(row.id, None)
+    for item in after.items.in_request():
+        was = old.pop(item.id, None)
         if was is None:
-            marks[row.id] = "added"
-            added = added.plus(row.tokens)
-        elif _on_the_wire(was) != _on_the_wire(row):
-            marks[row.id] = "changed"
-            changed = changed.plus(row.tokens - was.tokens)
-    for row in old.values():
-        marks[row.id] = "gone"
-        gone = gone.plus(row.tokens)
+            marks[item.id] = "added"
+            added = added.plus(item.tokens)
+        elif _on_the_wire(was) != _on_the_wire(item):
+            marks[item.id] = "changed"
+            changed = changed.plus(item.tokens - was.tokens)
+    for item in old.values():
+        marks[item.id] = "gone"
+        gone = gone.plus(item.tokens)
     reported = before.reported is not None and after.reported is not None
     outside = after.unattributed - before.unattributed if reported else 0
     return RequestChanges(marks, added, changed, gone, plan_effect(before, after), outside)
@@ -101,39 +101,46 @@ def _same_tokens(before: ContextPlan, after: ContextPlan) -> int | None:
     for old, new in zip_longest(_framed(before), _framed(after)):
         if old is None or new is None:
             return min(before.totals.tokens, after.totals.tokens) - REPLY_PRIMING
-        (was, _), (row, around) = old, new
-        if _on_the_wire(was) != _on_the_wire(row):
-            return tokens + _same_part(was, row)
-        tokens += row.tokens + around
+        (was, _), (item, around) = old, new
+        if _on_the_wire(was) != _on_the_wire(item):
+            return tokens + _same_part(was, item)
+        tokens += item.tokens + around
     return None
 
 
 def _framed(plan: ContextPlan) -> Iterator[tuple[Item, int]]:
     """The items of a request, each with its framing, without headings and authors, which are small."""
     last: Item | None = None
-    for row in plan.items.in_request():
-        if row.kind == "tool_definition":
+    for item in plan.items.in_request():
+        if item.kind == "tool_definition":
             begins = False
-        elif is_merged(row):
+        elif is_merged(item):
             begins = last is None
         else:
-            goes_on = last is not None and row.role == last.role == "assistant" and row.unit == last.unit >= 0
+            goes_on = last is not None and item.role == last.role == "assistant" and item.unit == last.unit >= 0
             begins = not goes_on
-        yield row, framing(row.kind, begins, 0, plan.framing)
-        last = row
+        yield item, framing(item.kind, begins, 0, plan.framing)
+        last = item
 
 
-def _on_the_wire(row: Item) -> tuple[object, ...]:
+def _on_the_wire(item: Item) -> tuple[object, ...]:
     """The parts of an item that go over the wire."""
-    return row.role, row.kind, row.tool, row.call_id, row.name, row.content if row.content is not None else row.text
+    return (
+        item.role,
+        item.kind,
+        item.tool,
+        item.call_id,
+        item.name,
+        item.content if item.content is not None else item.text,
+    )
 
 
-def _same_part(was: Item, row: Item) -> int:
+def _same_part(was: Item, item: Item) -> int:
     """For two items that differ: the tokens of their common beginning, in proportion to its length."""
-    old, new = was.text or "", row.text or ""
-    if was.role != row.role or not old or not new:
+    old, new = was.text or "", item.text or ""
+    if was.role != item.role or not old or not new:
         return 0
-    return row.tokens * same_start(old, new) // len(new)
+    return item.tokens * same_start(old, new) // len(new)
 
 
 def same_start(one: str, other: str) -> int:

@@ -26,7 +26,7 @@ HEADINGS = {"system": "", "instructions": "# Instructions: {name}\n\n", "memory"
 class FixedSlots(NamedTuple):
     """The items of the fixed slots, and what they cost beyond their content."""
 
-    rows: tuple[Item, ...] = ()
+    items: tuple[Item, ...] = ()
     framing: int = 0
 
 
@@ -51,40 +51,40 @@ def fill_fixed_slots(
 ) -> FixedSlots:
     """The items of the fixed slots, in request order: the one system message, then a transcript's own."""
     contents = [(event, event.body) for event in slots if isinstance(event.body, SlotContent)]
-    rows: list[Item] = []
+    items: list[Item] = []
     around = 0
     for slot in SLOT_ORDER:
         for event, body in contents:
             if body.slot == slot:
-                row = _slot_row(event, body, overrides, meter)
-                rows.append(row)
-                if row.in_request and slot != "tools":
+                item = _slot_item(event, body, overrides, meter)
+                items.append(item)
+                if item.in_request and slot != "tools":
                     around += meter.counter.count(heading(slot, body.name)).tokens
         if slot == "memory":
             for cell in preamble:
-                row = _preamble_row(cell, overrides)
-                rows.append(row)
-                around += meter.framing(row.kind, True, meter.author(cell)) * row.in_request
-    sent = [row for row in rows if row.in_request]
-    around += meter.framing("message", any(is_merged(row) for row in sent))
-    if any(row.slot == "tools" for row in sent):
+                item = _preamble_item(cell, overrides)
+                items.append(item)
+                around += meter.framing(item.kind, True, meter.author(cell)) * item.in_request
+    sent = [item for item in items if item.in_request]
+    around += meter.framing("message", any(is_merged(item) for item in sent))
+    if any(item.slot == "tools" for item in sent):
         around += count_tools_frame(meter.counter, _first_system(sent), meter.style)
-    return FixedSlots(tuple(rows), around)
+    return FixedSlots(tuple(items), around)
 
 
 _MERGED = -2
 """The unit of the items that are merged into one system message."""
 
 
-def is_merged(row: Item) -> bool:
+def is_merged(item: Item) -> bool:
     """Whether an item is part of the one system message, rather than a message of its own."""
-    return row.unit == _MERGED and row.slot != "tools"
+    return item.unit == _MERGED and item.slot != "tools"
 
 
 def _first_system(sent: Sequence[Item]) -> str | None:
     """The text at the end of the first system message of a request; None if it has none."""
-    merged = [row.text or "" for row in sent if is_merged(row)]
-    own = [row.text or "" for row in sent if row.slot != "tools"]
+    merged = [item.text or "" for item in sent if is_merged(item)]
+    own = [item.text or "" for item in sent if item.slot != "tools"]
     return merged[-1] if merged else own[0] if own else None
 
 
@@ -105,7 +105,7 @@ def tool_definition(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, UserDecision], meter: Meter) -> Item:
+def _slot_item(event: Event, body: SlotContent, overrides: Mapping[int, UserDecision], meter: Meter) -> Item:
     own = overrides.get(event.seq, NO_DECISION)
     is_tool = body.slot == "tools"
     tokens, exact = meter.counter.count(body.text) if not is_tool else count_tool(meter.counter, body.text, meter.style)
@@ -140,7 +140,7 @@ def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, UserDecis
     )
 
 
-def _preamble_row(cell: Cell, overrides: Mapping[int, UserDecision]) -> Item:
+def _preamble_item(cell: Cell, overrides: Mapping[int, UserDecision]) -> Item:
     own = overrides.get(cell.seq, NO_DECISION)
     out = own.excluded
     return Item(

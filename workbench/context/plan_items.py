@@ -63,7 +63,7 @@ class PlacedSummary(NamedTuple):
     """The items of a compaction in force, and the unit that they come before."""
 
     before: int
-    rows: tuple[Item, ...]
+    items: tuple[Item, ...]
     compaction: int
     """The compaction's event."""
 
@@ -106,7 +106,7 @@ class PlanItems(Sequence[Item]):
     @property
     def tools(self) -> range:
         """The indexes of the tool definitions."""
-        at = [number for number, row in enumerate(self.fixed) if row.kind == "tool_definition"]
+        at = [number for number, item in enumerate(self.fixed) if item.kind == "tool_definition"]
         return range(at[0], at[-1] + 1) if at else range(0)
 
     def tokens_behind(self, seq: int) -> int:
@@ -129,20 +129,20 @@ class PlanItems(Sequence[Item]):
     @property
     def summaries(self) -> tuple[Item, ...]:
         """The items that replace what was summarised."""
-        return tuple([row for summary in self._summaries for row in summary.rows])
+        return tuple([item for summary in self._summaries for item in summary.items])
 
     def candidates(self) -> PlanItems:
         """The items without those that are never sent, whatever is decided."""
-        rows = copy(self)
-        rows.__dict__.pop("_inserts", None)
-        rows._hidden = sum(self.asides.values())
-        return rows
+        items = copy(self)
+        items.__dict__.pop("_inserts", None)
+        items._hidden = sum(self.asides.values())
+        return items
 
     def without_reasons(self) -> PlanItems:
         """The items without their edits, which take half of the time, for callers that do not read them."""
-        rows = copy(self)
-        rows._reasons = False
-        return rows
+        items = copy(self)
+        items._reasons = False
+        return items
 
     def _shown_before(self, cell: int) -> int:
         """How many of the cells before one are not skipped."""
@@ -155,22 +155,24 @@ class PlanItems(Sequence[Item]):
 
     def with_places(self, places: Mapping[int, int | None]) -> PlanItems:
         """The items with other sequence numbers: the events they were planned from have other places in a log."""
-        rows = copy(self)
-        rows._places = places
-        rows.fixed = tuple(row if row.seq is None else row._replace(seq=places.get(row.seq)) for row in self.fixed)
-        return rows
+        items = copy(self)
+        items._places = places
+        items.fixed = tuple(
+            item if item.seq is None else item._replace(seq=places.get(item.seq)) for item in self.fixed
+        )
+        return items
 
     def with_fitted(self, fitted: Mapping[int, FittedResult]) -> PlanItems:
         """The items with results that were cut so that the request fits."""
-        rows = copy(self)
-        rows.view = self.view._replace(fitted=fitted)
-        return rows
+        items = copy(self)
+        items.view = self.view._replace(fitted=fitted)
+        return items
 
-    def with_fixed(self, row: Item) -> PlanItems:
+    def with_fixed(self, item: Item) -> PlanItems:
         """The items and one more after the fixed ones, only to be shown; it is in no request."""
-        rows = copy(self)
-        rows.fixed = (*self.fixed, row)
-        return rows
+        items = copy(self)
+        items.fixed = (*self.fixed, item)
+        return items
 
     @cached_property
     def _inserts(self) -> tuple[list[int], list[Item | int]]:
@@ -178,7 +180,7 @@ class PlanItems(Sequence[Item]):
         at: list[tuple[int, int, Item | int]] = []
         for summary in self._summaries:
             place = self._first_cell(summary.before)
-            at.extend((place, 0, row) for row in summary.rows)
+            at.extend((place, 0, item) for item in summary.items)
         for call in (*self._repairs[: self._repair_count], *self._open_repairs):
             unit = self._units[self.view.cells[call].unit]
             last = max(index for index in unit.cells if index < self.view.length)
@@ -210,7 +212,7 @@ class PlanItems(Sequence[Item]):
         before = bisect_right(places, number)
         if before and places[before - 1] == number:
             return self._inserted(what[before - 1])
-        return self._row(self._cell(number - before))
+        return self._item(self._cell(number - before))
 
     def __iter__(self) -> Iterator[Item]:
         yield from self.fixed
@@ -223,7 +225,7 @@ class PlanItems(Sequence[Item]):
             while done < len(places) and places[done] == at - passed + done:
                 yield self._inserted(what[done])
                 done += 1
-            yield self._row(self.view.cells[at])
+            yield self._item(self.view.cells[at])
         for rest in what[done:]:
             yield self._inserted(rest)
 
@@ -238,10 +240,10 @@ class PlanItems(Sequence[Item]):
 
     def in_request(self) -> Iterator[Item]:
         """The items that are sent, in order, without making those that are left out."""
-        yield from (row for row in self.fixed if row.in_request)
+        yield from (item for item in self.fixed if item.in_request)
         summaries: dict[int, list[Item]] = {}
         for summary in self._summaries:
-            summaries.setdefault(summary.before, []).extend(summary.rows)
+            summaries.setdefault(summary.before, []).extend(summary.items)
         missing = {*self._repairs[: self._repair_count], *self._open_repairs}
         cells, length, cover = self.view.cells, self.view.length, self.view.cover
         for number in self.cuts.sent_units(summaries):
@@ -250,17 +252,17 @@ class PlanItems(Sequence[Item]):
             lacking = []
             for at in self._units[number].cells:
                 if at < length and cells[at].seq not in cover:
-                    row = self._row(cells[at])
-                    if row.in_request:
-                        yield row
+                    item = self._item(cells[at])
+                    if item.in_request:
+                        yield item
                     if at in missing:
                         lacking.append(self._inserted(at))
-            yield from (row for row in lacking if row.in_request)
+            yield from (item for item in lacking if item.in_request)
         yield from summaries.get(self.cuts.units, ())
 
     # One item
 
-    def _row(self, cell: Cell) -> Item:
+    def _item(self, cell: Cell) -> Item:
         view = self.view
         state, tokens, content, exact = fate_of(cell, view)
         cut = self.cuts.cut_of(cell.unit) if content is not None else None

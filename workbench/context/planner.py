@@ -245,10 +245,10 @@ class Planner:
         return conversation, False
 
     def _refill(self) -> None:
-        rows = fixed_slots.fill_fixed_slots(
+        items = fixed_slots.fill_fixed_slots(
             self._in_effect.slots, self._conversation.preamble, self._in_effect.overrides, self._meter
         )
-        self._base = base_of(rows, self._summaries, self._meter)
+        self._base = base_of(items, self._summaries, self._meter)
 
     def _place_summaries(self) -> tuple[PlacedSummary, ...]:
         """The items of the summaries: where their range began, or after what was kept of it."""
@@ -266,24 +266,24 @@ class Planner:
                 before, turn = min(inside), units[min(inside)].turn
             else:
                 before, turn = max(inside) + 1, units[max(inside)].turn
-            placed.append(PlacedSummary(before, self._summary_rows(event, body, turn), event.seq))
+            placed.append(PlacedSummary(before, self._summary_items(event, body, turn), event.seq))
         return tuple(placed)
 
-    def _summary_rows(self, event: Event, body: Compaction, turn: int) -> tuple[Item, ...]:
+    def _summary_items(self, event: Event, body: Compaction, turn: int) -> tuple[Item, ...]:
         maker = body.meta.get("made_by")
         by = f", written by {maker}" if isinstance(maker, str) and maker and maker != "digest" else ""
         why = f"replaces the {span_words(event)}{by}"
         text = body.preface + body.summary
         if normalise.is_blank(text):
             text = normalise.EMPTY_SUMMARY
-        rows = [synthetic(event.id, "summaries", "user", "summary", text, self._meter.text(text), "fold", why, turn)]
+        items = [synthetic(event.id, "summaries", "user", "summary", text, self._meter.text(text), "fold", why, turn)]
         if not normalise.is_blank(body.acknowledgement):
             text, why = body.acknowledgement, "the assistant's answer to the summary"
             count = self._meter.text(text)
-            rows.append(
+            items.append(
                 synthetic(f"{event.id}.ack", "summaries", "assistant", "summary", text, count, "fold", why, turn)
             )
-        return tuple(rows)
+        return tuple(items)
 
     # The plan
 

@@ -80,8 +80,8 @@ class PlanSteps:
     def step(self, planner: Planner) -> PlanStep:
         """Plan now, and compare with the last time. Another planner of the same log may take over."""
         outline = planner.outline()
-        rows = outline.rows
-        now = _Seen(outline, rows.view, rows.cuts, rows.fixed[len(outline.parts.base.rows) :])
+        items = outline.items
+        now = _Seen(outline, items.view, items.cuts, items.fixed[len(outline.parts.base.items) :])
         changes: list[CellChange] = []
         first = len(self._fates)
         if self._is_same_past(now):
@@ -174,10 +174,10 @@ class PlanSteps:
         was = self._seen
         assert was is not None
         for old, new, around, ahead in (
-            (was.parts.base.rows, now.parts.base.rows, 0, 0),
+            (was.parts.base.items, now.parts.base.items, 0, 0),
             (was.extra, now.extra, now.parts.meter.around_message, _fixed_cost(now)),
         ):
-            same = _same_rows(old, new, around)
+            same = _same_items(old, new, around)
             if same is not None:
                 return ahead + same
         unit = now.view.cells[first].unit if first < now.view.length else now.cuts.units
@@ -240,7 +240,7 @@ def _refitted(was: Mapping[int, FittedResult], now: Mapping[int, FittedResult]) 
             yield (now.get(seq) or was[seq]).at
 
 
-def _same_rows(old: tuple[Item, ...], new: tuple[Item, ...], around: int) -> int | None:
+def _same_items(old: tuple[Item, ...], new: tuple[Item, ...], around: int) -> int | None:
     """Tokens of the common beginning of two requests' items, with their framing; None if they are the same."""
     if old is new:
         return None
@@ -255,7 +255,7 @@ def _same_rows(old: tuple[Item, ...], new: tuple[Item, ...], around: int) -> int
 def _fixed_cost(now: _Seen) -> int:
     """The cost of everything before the conversation, without the notice."""
     base, around = now.parts.base, now.parts.meter.around_message
-    return base.cost - REPLY_PRIMING - sum(row.tokens + around for each in base.summaries for row in each.rows)
+    return base.cost - REPLY_PRIMING - sum(item.tokens + around for each in base.summaries for item in each.items)
 
 
 def _cost_before(now: _Seen, unit: int) -> int:
@@ -266,11 +266,11 @@ def _cost_before(now: _Seen, unit: int) -> int:
     def span(first: int, end: int) -> int:
         return cost[end] - cost[first] if end > first else 0
 
-    tokens = _fixed_cost(now) + sum(row.tokens + around for row in now.extra)
+    tokens = _fixed_cost(now) + sum(item.tokens + around for item in now.extra)
     tokens += span(history.start, min(unit, cuts.turn_start))
     if 0 <= history.opener < unit:
         tokens += span(history.opener, history.opener + 1)
     tokens += span(cuts.turn_start, min(unit, cuts.behind)) + span(max(cuts.groups.first, cuts.behind), unit)
     tokens += sums.apart_before(unit).cost - sum(each.saved for each in now.view.fitted.values() if each.unit < unit)
     summaries = (each for each in now.parts.base.summaries if each.before <= unit)
-    return tokens + sum(row.tokens + around for each in summaries for row in each.rows)
+    return tokens + sum(item.tokens + around for each in summaries for item in each.items)

@@ -22,11 +22,11 @@ LOOKED_AT = 600
 """Characters of a text that a line may show; the rest of a megabyte is not processed."""
 
 
-def item_line(row: Item) -> str:
+def item_line(item: Item) -> str:
     """An item in one line; for a call, what it does."""
-    if row.kind == "tool_call" and len(row.original) <= MOST_PARSED:
-        return call_line(row.tool or "", row.original)
-    return printable(row.original[:LOOKED_AT])
+    if item.kind == "tool_call" and len(item.original) <= MOST_PARSED:
+        return call_line(item.tool or "", item.original)
+    return printable(item.original[:LOOKED_AT])
 
 
 def call_line(name: str, arguments: Mapping[str, Any] | str, folder: str = "") -> str:

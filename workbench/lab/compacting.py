@@ -163,7 +163,7 @@ class LabCompactor:
         found: list[SummaryDraft] = []
         while len(found) < ATTEMPTS and self._may_be_due(now, turn_over):
             policy, said = self._policy, self._said
-            holds = (self._turns, turn_over, now.overflows, now.rows.leaves_out)
+            holds = (self._turns, turn_over, now.overflows, now.items.leaves_out)
             if holds == self._held:
                 break
             decision = decide_compaction(
@@ -189,7 +189,7 @@ class LabCompactor:
             return True
         by_new = policy.measure == "since_compaction"
         size = now.slots["history"] + now.slots["turn"] if by_new else now.size
-        return size >= self._limit(now) > 0 or not fits or now.rows.leaves_out
+        return size >= self._limit(now) > 0 or not fits or now.items.leaves_out
 
     def _limit(self, now: Outline) -> int:
         """From which size on a trigger may fire; the same for all requests."""

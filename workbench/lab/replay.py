@@ -308,7 +308,7 @@ class _Replay:
         for change in step.changes:
             if change.after in self._touched:
                 self._touched[change.after].add(change.cell.seq)
-        self._available.take(step.changes, step.outline.rows.summaries)
+        self._available.take(step.changes, step.outline.items.summaries)
         if self._meter is not None:
             self._meter.take(step.changes)
         self._invalid += any(map(self._breaks_pair, step.changes))
