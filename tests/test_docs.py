@@ -14,7 +14,7 @@ import pytest
 from support.reference import PLACES, bindings, blocks, made
 from support.requirements import documents_page, requirement, rows
 from workbench.cli.main import main, make_parser
-from workbench.context.load import DEFAULT, PRESETS, RECORDED, describe, load_policy
+from workbench.context.load import DEFAULT, PRESETS, RECORDED, describe_policy, load_policy
 from workbench.rehearsal.faults import FAULTS
 from workbench.traces.formats import NAMES
 from workbench.tui.commands.registry import REGISTRY
@@ -77,7 +77,7 @@ def test_the_documents_names_lead_to_knobs_with_the_documented_values(row: list[
     knob = re.search(r"`([a-z]+\.[a-z_]+)`", target)
     if knob is None or not value:
         pytest.skip("no knob stands behind this name")
-    values = {each.name: each.written for each in describe(load_policy(preset.strip("`"), env={}))}
+    values = {each.name: each.written for each in describe_policy(load_policy(preset.strip("`"), env={}))}
     assert values[knob[1]] == value.strip("`")
 
 

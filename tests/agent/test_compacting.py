@@ -16,11 +16,11 @@ from support.validity import problems
 from workbench.agent.hooks import Hooks
 from workbench.agent.loop import Agent
 from workbench.agent.steps import Planned, Step, Summarising
-from workbench.compaction.record import record
+from workbench.compaction.record import read_record
 from workbench.compaction.undo import undo
 from workbench.compaction.values import CompactionDecision
 from workbench.config.errors import Refused
-from workbench.context.render import messages
+from workbench.context.render import render_messages
 from workbench.log.events import AssistantMessage, Body, Compaction, Failure, ToolCall, ToolResult, UserMessage
 from workbench.log.session import Session
 from workbench.models.endpoints import Endpoint
@@ -76,17 +76,17 @@ async def test_after_a_turn_it_compacts_by_itself_where_nobody_can_be_asked(
     assert compaction.meta["trigger"] == "threshold"
     assert compaction.meta["tokens_before"] == before
     assert compaction.meta["tokens_after"] == made.plan.totals.tokens < before * 0.9
-    assert problems(messages(made.plan)) == []
+    assert problems(render_messages(made.plan)) == []
     assert await settled(made) == [], "there is a cool-down"
 
 
 async def test_undoing_it_gives_the_plan_from_before(session: Session, project: Path, gateway: Gateway) -> None:
     session.append(*talk(17))
     made = agent(session, project, gateway, **FULL)
-    before = messages(made.plan), made.plan.totals
+    before = render_messages(made.plan), made.plan.totals
     assert bodies(await settled(made), Compaction)
     made.append(undo(session.events())[0].revert)
-    assert (messages(made.plan), made.plan.totals) == before
+    assert (render_messages(made.plan), made.plan.totals) == before
 
 
 async def test_a_user_who_declines_is_asked_again_after_the_next_answer(
@@ -190,8 +190,8 @@ async def test_a_long_turn_is_compacted_while_it_goes_on(session: Session, proje
     for step in steps:
         if isinstance(step, Planned):
             assert step.plan.verdict.fits
-            assert problems(messages(step.plan)) == []
-            assert messages(step.plan)[-1]["role"] in ("user", "tool")
+            assert problems(render_messages(step.plan)) == []
+            assert render_messages(step.plan)[-1]["role"] in ("user", "tool")
 
 
 async def test_the_provider_s_own_limit_leads_to_a_compaction_and_one_more_try(session: Session, project: Path) -> None:
@@ -256,7 +256,7 @@ async def test_what_frees_too_little_is_refused_and_said(session: Session, proje
     (failure,) = bodies(steps, Failure)
     assert failure.category == "compaction"
     assert bodies(steps, Compaction) == []
-    assert record(session.events()).failures
+    assert read_record(session.events()).failures
 
 
 async def test_a_cancel_leaves_nothing_behind(session: Session, project: Path) -> None:

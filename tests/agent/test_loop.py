@@ -13,7 +13,7 @@ from support.requirements import requirement
 from support.validity import problems
 from workbench.agent.calls import CANCELLED
 from workbench.agent.steps import Appended, Planned, Streamed
-from workbench.context.render import messages
+from workbench.context.render import render_messages
 from workbench.log.events import AssistantMessage, Body, Failure, Setting, Snapshot, ToolCall, ToolResult, Usage
 from workbench.log.session import Session
 from workbench.models.endpoints import Endpoint
@@ -53,9 +53,11 @@ async def test_what_arrives_at_the_server_is_the_plans_request(session: Session,
     plans = [step.plan for step in steps if isinstance(step, Planned)]
     assert len(server.requests) == len(plans) == 2
     for recorded, plan in zip(server.requests, plans, strict=True):
-        sent = [{key: value for key, value in message.items() if value is not None} for message in messages(plan)]
+        sent = [
+            {key: value for key, value in message.items() if value is not None} for message in render_messages(plan)
+        ]
         assert recorded.body["messages"] == sent
-        assert problems(messages(plan)) == []
+        assert problems(render_messages(plan)) == []
 
 
 async def test_what_nobody_allowed_is_refused_in_words_for_the_model(
@@ -97,7 +99,9 @@ async def test_a_broken_answer_is_kept_and_marked(
     assert failure.category == category
     again = await said(agent(session, project, gateway), "go on")
     assert bodies(again, AssistantMessage)[-1].finish == "stop", "the session goes on"
-    assert failure.message not in str(messages(agent(session, project, gateway).plan)), "errors are no conversation"
+    assert failure.message not in str(render_messages(agent(session, project, gateway).plan)), (
+        "errors are no conversation"
+    )
 
 
 @requirement("window", "failures", "a provider that finds a request too long does not end the conversation")
@@ -189,7 +193,7 @@ async def test_two_hundred_iterations_with_large_results_stay_within_a_small_win
         if isinstance(step, Planned):
             count += 1
             assert step.plan.verdict.fits, step.plan.verdict.why
-            assert problems(messages(step.plan)) == []
+            assert problems(render_messages(step.plan)) == []
         assert not (isinstance(step, Appended) and isinstance(step.event.body, Failure)), step
     assert count == 201
 
@@ -204,7 +208,7 @@ async def test_in_anthropics_dialect_the_same_conversation_arrives(session: Sess
     plan = [step.plan for step in steps if isinstance(step, Planned)][-1]
     body = server.requests[-1].body
     assert server.requests[-1].path == "/v1/messages"
-    system, *spoken = messages(plan)
+    system, *spoken = render_messages(plan)
     arrived = body["system"] if isinstance(body["system"], str) else "".join(part["text"] for part in body["system"])
     assert arrived == system["content"]
     blocks = [
@@ -213,7 +217,7 @@ async def test_in_anthropics_dialect_the_same_conversation_arrives(session: Sess
         for block in ([{"type": "text"}] if isinstance(message["content"], str) else message["content"])
     ]
     assert blocks == [("user", "text"), ("assistant", "tool_use"), ("user", "tool_result")]
-    assert {tool["name"] for tool in body["tools"]} == {row.tool for row in plan.rows if row.kind == "tool_definition"}
+    assert {tool["name"] for tool in body["tools"]} == {row.tool for row in plan.items if row.kind == "tool_definition"}
     assert spoken[0]["content"] in str(body["messages"][0]["content"])
     assert bodies(steps, AssistantMessage)[-1].content == "done"
     assert all(use.prompt for use in bodies(steps, Usage))

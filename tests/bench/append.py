@@ -62,12 +62,12 @@ class Growing:
         appending = planning = rows = 0.0
         for event in events:
             start = now()
-            planner.append(event)
+            planner.append_event(event)
             appended = now()
             plan = planner.plan()
             _ = plan.verdict, plan.totals
             planned = now()
-            _ = plan.rows[-50:]
+            _ = plan.items[-50:]
             rows += now() - planned
             appending, planning = appending + appended - start, planning + planned - appended
         spent = (appending, planning, rows)

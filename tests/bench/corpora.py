@@ -19,7 +19,7 @@ from bench.harness import Row, Scale, absolute, beside, faster, rounds, wall
 from bench.labs import made_events
 from workbench.lab.running.tasks import LabPolicy, LabTask, all_policies
 from workbench.lab.running.workers import LabWorkers
-from workbench.log.codec import encode
+from workbench.log.codec import encode_event
 
 CHARACTERS = 20_000
 """Of one transcript."""
@@ -67,7 +67,7 @@ def run(scale: Scale) -> Iterator[Row]:
         tasks = []
         for number in range(scale.transcripts + FIRST):
             path = Path(folder) / f"{number}.jsonl"
-            path.write_text("\n".join(map(encode, made_events(CHARACTERS, number))), "utf-8")
+            path.write_text("\n".join(map(encode_event, made_events(CHARACTERS, number))), "utf-8")
             tasks.append(LabTask(str(path), tuple(map(LabPolicy, all_policies()))))
         works = {
             "one": partial(_replayed, tasks, starts["one"], 1),

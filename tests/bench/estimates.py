@@ -18,7 +18,7 @@ from workbench.log.events import AssistantMessage, Body, Compaction, Setting, To
 from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession
 from workbench.sources.services import Services
-from workbench.sources.source import Source, as_source, file_logs, number_events, setting
+from workbench.sources.source import Source, as_source, file_logs, number_events, setting_in
 from workbench.traces.formats import read_file
 
 BESIDE = Path(__file__).parents[3] / "shared" / "traces"
@@ -34,7 +34,7 @@ def run(scale: Scale) -> Iterator[Row]:
     with Services() as services:
         for source in (made_up(), *(transcripts() if scale.repeats > 1 else ())):
             session = RecordedSession(services, Options(), source)
-            name = setting(source.events, RECORDED)
+            name = setting_in(source.events, RECORDED)
             errors.setdefault(name, []).extend(estimate_errors(session))
             compactions.setdefault(name, []).extend(compaction_errors(session, source))
     for name, found in sorted(errors.items()):
@@ -67,7 +67,7 @@ def compaction_errors(session: RecordedSession, source: Source) -> list[float]:
     for event in source.events:
         if isinstance(event.body, Compaction):
             before = event.body.meta.get("tokens_before")
-            ours = session.estimate(event.seq - 1)
+            ours = session.estimated_tokens(event.seq - 1)
             if isinstance(before, int) and before and ours:
                 found.append(abs(ours / before - 1))
     return found

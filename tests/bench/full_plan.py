@@ -28,7 +28,7 @@ def policies() -> dict[str, Policy]:
 def request(events: Sequence[Event], policy: Policy, counter: TokenCounter) -> list[render.Message]:
     """From the events to the messages of the request."""
     made = plan(events, policy, material.model_limits(policy), counter, model=material.MODEL)
-    return render.messages(made)
+    return render.render_messages(made)
 
 
 def known(scale: Scale) -> Iterator[Row]:

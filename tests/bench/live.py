@@ -19,10 +19,10 @@ def run(scale: Scale) -> Iterator[Row]:
     with tempfile.TemporaryDirectory() as home:
         _fill(Path(home), count)
         known = AgentSessionFinder({"HOME": home})
-        assert len(known.find()) == count
+        assert len(known.find_sessions()) == count
         works = {
-            "new": lambda: timed(lambda: AgentSessionFinder({"HOME": home}).find()),
-            "known": lambda: timed(known.find),
+            "new": lambda: timed(lambda: AgentSessionFinder({"HOME": home}).find_sessions()),
+            "known": lambda: timed(known.find_sessions),
         }
         found = rounds(works, scale.repeats)
     yield absolute(f"list {count:,} sessions of other agents", found["new"], below=1.0)

@@ -113,6 +113,6 @@ async def _compacted(events: list[Event], gateway: Gateway | None, pauses: list[
         preview = await asyncio.to_thread(compactor.preview, events, "manual", digest=digest, planner=moment)
         draft = await compactor.draft(events, preview, digest=digest)
         event = Event(len(events) + 1, "compaction", 0, compactor.body(draft))
-        await asyncio.to_thread(planner.append, event)
+        await asyncio.to_thread(planner.append_event, event)
         assert planner.plan().size == draft.tokens_after
         return now() - start

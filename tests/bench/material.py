@@ -13,7 +13,8 @@ from functools import cache
 from itertools import count, islice
 from pathlib import Path
 
-from workbench.context.budget import Limits, limits
+from workbench.context import budget
+from workbench.context.budget import Limits
 from workbench.context.load import load_policy
 from workbench.context.policy import Policy
 from workbench.log.events import AssistantMessage, Body, Event, ToolCall, ToolResult, UserMessage
@@ -170,4 +171,4 @@ def policy(name: str) -> Policy:
 
 def model_limits(chosen: Policy) -> Limits:
     """The limits of the model under a policy."""
-    return limits(Catalogue().find(MODEL), chosen.budget)
+    return budget.model_limits(Catalogue().find(MODEL), chosen.budget)

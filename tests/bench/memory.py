@@ -66,7 +66,7 @@ def _child(path: Path, ref: str, mode: str) -> float:
         plan = planner.plan()
         gc.collect()
         grown = used(mode) - before
-        assert plan.rows[-1].seq == len(events)
+        assert plan.items[-1].seq == len(events)
     return grown / MIB
 
 

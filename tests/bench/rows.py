@@ -74,7 +74,7 @@ class Growing:
         """What is shown after each of so many events."""
         found = []
         for event in material.number(islice(material.messages(7), count), self._length):
-            self._planner.append(event)
+            self._planner.append_event(event)
             self._length += 1
             found.append(self._shown())
         return found

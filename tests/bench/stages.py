@@ -50,7 +50,7 @@ def normalise(scale: Scale) -> Iterator[Row]:
         return timed(lambda: plan(events, policy, limits, counter))
 
     def shown() -> float:
-        return timed(lambda: list(plan(events, policy, limits, counter).rows))
+        return timed(lambda: list(plan(events, policy, limits, counter).items))
 
     found = rounds({"plan": planned, "rows": shown}, scale.repeats)
     yield absolute(f"normalise {scale.few:,} items (whole plan)", found["plan"], below=0.010)
@@ -119,10 +119,10 @@ def lookup(scale: Scale) -> Iterator[Row]:
 
     def first() -> float:
         new = plan(events, policy, limits, counter)
-        return timed(lambda: new.rows[scale.some // 2])
+        return timed(lambda: new.items[scale.some // 2])
 
     def rows() -> float:
-        return timed(lambda: [made.rows[number] for number in numbers]) / len(numbers)
+        return timed(lambda: [made.items[number] for number in numbers]) / len(numbers)
 
     def counts() -> float:
         return timed(lambda: [counter.count(text) for text in texts]) / len(texts)

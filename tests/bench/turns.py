@@ -22,7 +22,7 @@ from workbench.agent.loop import Agent, TurnServices
 from workbench.agent.steps import Planned
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.settings import Settings
-from workbench.context.render import request
+from workbench.context.render import render_request
 from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.session import Session
 from workbench.log.store import Store
@@ -70,7 +70,7 @@ def turn(scale: Scale) -> Iterator[Row]:
                     if isinstance(step, Planned):
                         plan = step.plan
                 spent = wall() - start
-                sent.update(request(plan))
+                sent.update(render_request(plan))
                 return spent
 
             async def peer() -> float:

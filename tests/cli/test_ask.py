@@ -17,7 +17,7 @@ from support.calls import Call
 from support.local_servers import SAID, serving
 from support.requirements import requirement
 from workbench.cli.printing import token_line
-from workbench.log.codec import decode
+from workbench.log.codec import decode_event
 from workbench.log.events import AssistantMessage, Body, Failure, Setting, SlotContent, ToolResult, Usage, UserMessage
 from workbench.session.tools import OFF
 from workbench.sources.services import Services
@@ -38,7 +38,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def log_of(call: Call, session: str) -> list[Body]:
     """The events of a session."""
-    return [decode(line).body for line in call("export", session).out.splitlines()]
+    return [decode_event(line).body for line in call("export", session).out.splitlines()]
 
 
 def test_the_answer_streams_to_standard_output(call: Call) -> None:
@@ -118,7 +118,7 @@ def test_a_shorter_answer_is_told_and_nothing_is_compacted(call: Call, project: 
 
 def test_json_is_one_event_per_line_as_in_the_log(call: Call) -> None:
     outcome = call("ask", "read a.py", "--json")
-    events = [decode(line) for line in outcome.out.splitlines()]
+    events = [decode_event(line) for line in outcome.out.splitlines()]
     bodies = [event.body for event in events]
     assert UserMessage("read a.py") in bodies
     assert [body for body in bodies if isinstance(body, SlotContent) and body.slot == "instructions"]
@@ -132,7 +132,7 @@ def test_json_is_one_event_per_line_as_in_the_log(call: Call) -> None:
 def test_a_stream_has_the_events_and_between_them_what_passes_by(call: Call) -> None:
     lines = [json.loads(line) for line in call("ask", "read a.py", "--stream").out.splitlines()]
     passing = [line for line in lines if "step" in line]
-    events = [decode(line) for line in lines if "step" not in line]
+    events = [decode_event(line) for line in lines if "step" not in line]
     assert [event.seq for event in events] == list(range(events[0].seq, events[0].seq + len(events)))
     assert {line["step"] for line in passing} == {"planned", "text", "call", "usage", "finished"}
     assert [line["fits"] for line in passing if line["step"] == "planned"] == [True, True]
@@ -144,7 +144,7 @@ def test_a_stream_has_the_events_and_between_them_what_passes_by(call: Call) -> 
 
 def test_tools_can_be_left_out_for_one_run(call: Call) -> None:
     left_out = ("--without", "read_file", "--without", "w*_file", "--without", "peek_*")
-    events = [decode(line).body for line in call("ask", "read a.py", *left_out, "--json").out.splitlines()]
+    events = [decode_event(line).body for line in call("ask", "read a.py", *left_out, "--json").out.splitlines()]
     offered = {body.name for body in events if isinstance(body, SlotContent) and body.slot == "tools"}
     assert offered == {"list_files", "search_text", "run_command", "edit_file"}
     unknown = call("ask", "hello", "--without", "no_such_tool")
@@ -260,7 +260,7 @@ def test_a_key_that_a_tool_comes_across_is_neither_logged_nor_sent(
 def test_a_hook_of_the_config_may_veto(call: Call, tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "config.toml").write_text('[hooks]\nbefore_tool = ["echo not today >&2; exit 2"]\n')
-    events = [decode(line).body for line in call("ask", "read a.py", "--json").out.splitlines()]
+    events = [decode_event(line).body for line in call("ask", "read a.py", "--json").out.splitlines()]
     [result] = [body for body in events if isinstance(body, ToolResult)]
     assert result.is_error
     assert str(result.content).startswith("refused by a hook")
@@ -271,7 +271,7 @@ def test_a_hook_that_fails_is_told_and_stands_among_the_events(call: Call, tmp_p
     (tmp_path / "config" / "config.toml").write_text('[hooks]\nafter_model = ["exit 7"]\n')
     told = call("ask", "read a.py")
     assert (told.code, told.err.count("· hook after_model: exit 7: exit status 7")) == (0, 2)
-    events = [decode(line) for line in call("ask", "read a.py", "--json").out.splitlines()]
+    events = [decode_event(line) for line in call("ask", "read a.py", "--json").out.splitlines()]
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert [event.body.category for event in events if isinstance(event.body, Failure)] == ["hook", "hook"]
 
@@ -321,7 +321,7 @@ def test_the_tools_of_an_mcp_server_are_offered_and_called(call: Call, tmp_path:
     config = f"[mcp.notes]\ncommand = {command}\n[mcp.gone]\ncommand = ['/no/such/program']\n"
     (tmp_path / "config" / "config.toml").write_text(config)
     outcome = call("ask", 'call notes__note with {"text": "milk"}', "--allow", "notes__note", "--json")
-    bodies = [decode(line).body for line in outcome.out.splitlines()]
+    bodies = [decode_event(line).body for line in outcome.out.splitlines()]
     assert [body.content for body in bodies if isinstance(body, ToolResult)] == ["noted: milk"]
     assert "mcp.gone" in outcome.err
 
@@ -352,7 +352,7 @@ def test_the_tools_of_the_servers_are_listed_with_their_tokens(call: Call, tmp_p
 
 @pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="the extra `local` is not installed")
 def test_the_embedded_model_answers(call: Call) -> None:
-    events = [decode(line).body for line in call("ask", "Say hello.", "-m", "local", "--json").out.splitlines()]
+    events = [decode_event(line).body for line in call("ask", "Say hello.", "-m", "local", "--json").out.splitlines()]
     answers = [body for body in events if isinstance(body, AssistantMessage)]
     assert len(answers) == 1
     assert answers[0].content

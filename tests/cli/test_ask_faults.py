@@ -9,7 +9,7 @@ import pytest
 from support.calls import Call
 from support.hostile import DIALECTS, KEY, Dialect, Hostile, OpenAI, head, hostile, redirect
 from support.hostile import Call as ToolCall
-from workbench.log.codec import decode
+from workbench.log.codec import decode_event
 from workbench.log.events import Failure
 
 pytestmark = [
@@ -95,4 +95,4 @@ def test_a_learnt_window_that_refuses_says_how_to_be_rid_of_it(call: Call, diale
         wide = call("ask", "again", "--session", session["id"], "--window", "50000", *way(dialect, server), "--json")
         assert wide.code == 0
         assert len(server.requests) == before + 1
-    assert not any(isinstance(decode(line).body, Failure) for line in wide.out.splitlines())
+    assert not any(isinstance(decode_event(line).body, Failure) for line in wide.out.splitlines())

@@ -11,7 +11,7 @@ import pytest
 
 from support.calls import Call, Outcome
 from support.local_servers import KINDS, WINDOW, LocalServer, patiently, serving, vllm
-from workbench.log.codec import decode
+from workbench.log.codec import decode_event
 from workbench.log.events import AssistantMessage, Body, Failure, Setting, Usage
 from workbench.log.store import Store
 
@@ -46,7 +46,7 @@ def configure(tmp_path: Path, text: str) -> None:
 
 
 def bodies(outcome: Outcome, kind: type | None = None) -> list[Any]:
-    found: list[Body] = [decode(line).body for line in outcome.out.splitlines() if line.startswith('{"v"')]
+    found: list[Body] = [decode_event(line).body for line in outcome.out.splitlines() if line.startswith('{"v"')]
     return [body for body in found if kind is None or isinstance(body, kind)]
 
 

@@ -21,7 +21,7 @@ from workbench.cli import compact
 from workbench.compaction.continuation import PREFACE
 from workbench.compaction.progress import Progress
 from workbench.compaction.prompts import recall_note
-from workbench.log.codec import decode
+from workbench.log.codec import decode_event
 from workbench.log.events import CONTINUED_FROM, AssistantMessage, Body, Compaction, Failure, Setting, UserMessage
 from workbench.log.store import Store
 from workbench.sources.source import number_events
@@ -51,7 +51,7 @@ def transcript(tmp_path: Path) -> Path:
 
 
 def bodies(call: Call, session: str) -> list[object]:
-    return [decode(line).body for line in call("export", session).out.splitlines()]
+    return [decode_event(line).body for line in call("export", session).out.splitlines()]
 
 
 def configured(text: str) -> None:

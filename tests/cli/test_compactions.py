@@ -12,7 +12,7 @@ from support.calls import Call
 from support.requirements import requirement
 from support.talk import turns
 from workbench.config.paths import config_dir
-from workbench.log.codec import encode
+from workbench.log.codec import encode_event
 from workbench.log.events import Body, Compaction, Event, Failure, Override, Revert, Usage
 from workbench.log.store import Store
 
@@ -173,7 +173,7 @@ def test_a_file_can_be_looked_at_too_and_its_notes_may_be_junk(call: Call, tmp_p
     bodies: Sequence[Body] = [*turns(2), Compaction(1, 2, "s", meta=meta), Compaction(3, 4, "t")]
     at = [0, 0, 0, 0, 0, 10**30]
     path = tmp_path / "log.jsonl"
-    lines = [encode(Event(seq, f"e{seq}", at[seq - 1], body)) for seq, body in enumerate(bodies, 1)]
+    lines = [encode_event(Event(seq, f"e{seq}", at[seq - 1], body)) for seq, body in enumerate(bodies, 1)]
     path.write_text("\n".join(lines).replace('"score":[]', '"score":1e999'), encoding="utf-8")
     found = call("compactions", path)
     assert found.code == 0, found.err

@@ -41,8 +41,8 @@ def start_screen() -> subprocess.Popen[bytes]:
 
 def kept() -> bool:
     """Whether all that came is on disk."""
-    with Store.open() as store, store._database.read() as db:
-        found = [drafts.cut_short(db, key) for (key,) in db.execute("SELECT key FROM sessions")]
+    with Store.open() as store, store._database.read_transaction() as db:
+        found = [drafts.draft_events(db, key) for (key,) in db.execute("SELECT key FROM sessions")]
     return any(isinstance(body, AssistantMessage) and body.content == CUT for bodies in found for body in bodies)
 
 

@@ -13,7 +13,7 @@ import pytest
 from support.calls import Call
 from support.requirements import requirement
 from workbench.cli.own_commands import OVERRIDES
-from workbench.log.codec import encode
+from workbench.log.codec import encode_event
 from workbench.log.events import OverrideAction, Setting, SlotContent, UserMessage
 from workbench.session.reports import export
 from workbench.sources.services import Services
@@ -63,7 +63,7 @@ def test_a_log_from_elsewhere_reads_no_file_and_says_so(call: Call, tmp_path: Pa
     reaching = f"compaction.prompt=file:{tmp_path}/secret"
     events = number_events([UserMessage("hello"), Setting("knobs", [reaching, "masking.keep_last=3"])])
     path = tmp_path / "log.jsonl"
-    path.write_text("".join(f"{encode(event)}\n" for event in events))
+    path.write_text("".join(f"{encode_event(event)}\n" for event in events))
     made = call("import", path, "--json")
     assert f"not taken over from the file, because it reaches beyond it or cannot be set: {reaching}" in made.err
     [session] = made.json["sessions"]

@@ -23,7 +23,7 @@ import pytest
 
 from support.talk import words
 from workbench.cli.main import main
-from workbench.context.load import describe, load_policy
+from workbench.context.load import describe_policy, load_policy
 from workbench.lab.tuning.tune_corpus import TuneCorpus, TuneSession
 
 pytestmark = pytest.mark.xdist_group("optuna")
@@ -74,7 +74,9 @@ def test_masking_too_much_is_punished_and_masking_what_nobody_needs_is_not(
     sessions: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = told(capsys, sessions, "--objective", "cost + 50*misses", *FEW)
-    chosen = {row.name: row.value for row in describe(load_policy("workbench", sets=found["best"]["set"], env={}))}
+    chosen = {
+        row.name: row.value for row in describe_policy(load_policy("workbench", sets=found["best"]["set"], env={}))
+    }
     assert chosen["masking.keep_first"] == 1
     assert found["best"]["figures"]["misses"] == 0
     assert found["best"]["figures"]["cost"] < min(each["figures"]["cost"] for each in found["presets"])
@@ -155,8 +157,8 @@ def test_the_file_is_a_policy_that_says_where_it_is_from(
     assert str(tmp_path) not in text
     table = tomllib.loads(text)
     assert table["extends"] == "workbench"
-    loaded = {row.name: row.value for row in describe(load_policy("mine.toml", env={}))}
-    base = {row.name: row.value for row in describe(load_policy("workbench", env={}))}
+    loaded = {row.name: row.value for row in describe_policy(load_policy("mine.toml", env={}))}
+    base = {row.name: row.value for row in describe_policy(load_policy("workbench", env={}))}
     differs = {name for name, value in loaded.items() if value != base[name]}
     assert differs == {f"{section}.{key}" for section in ("masking",) for key in table[section]}
     assert main(["lab", str(sessions / "0.json"), "--policy", "mine.toml", "--model", "gpt-4o", "--json"]) == 0

@@ -44,7 +44,7 @@ async def test_a_session_is_found_and_grows_while_its_client_runs(
                 await asyncio.sleep(LOOK)
         assert (await asked).returncode == 0
         last = _requests(services, str(folder))
-        found = services.agents.find(str(folder))
+        found = services.agents.find_sessions(str(folder))
     assert [each.is_in(str(folder)) for each in found] == [client.name not in SAYS_NO_FOLDER]
     assert PROMPT.lower() in found[0].title.lower()
     assert [*seen, len(last)] == sorted([*seen, len(last)])
@@ -55,7 +55,7 @@ async def test_a_session_is_found_and_grows_while_its_client_runs(
 
 def _requests(services: Services, folder: str) -> list[RequestMark]:
     """The requests of the session in a folder, as far as its file has them."""
-    found = services.agents.find(folder)
+    found = services.agents.find_sessions(folder)
     if not found:
         return []
     try:

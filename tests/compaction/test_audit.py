@@ -12,7 +12,7 @@ from support import logs
 from support.ranges import range_of, range_of_log
 from support.requirements import requirement
 from support.talk import named_turns, preset
-from workbench.compaction.audit import HEADING, audit, with_lost
+from workbench.compaction.audit import HEADING, audit, summary_with_lost
 from workbench.compaction.values import Audit, CompactionRefused, Fact, SelectedRange
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, UserMessage
 
@@ -119,7 +119,7 @@ def test_what_the_previous_summary_held_and_this_one_does_not_is_forgotten() -> 
 
 def test_lost_things_can_be_added_under_a_heading() -> None:
     lost = audited("edit src/app.py; never use eval.", "nothing much").lost
-    text = with_lost("nothing much\n", lost)
+    text = summary_with_lost("nothing much\n", lost)
     assert text.split("\n") == [
         "nothing much",
         "",
@@ -128,9 +128,9 @@ def test_lost_things_can_be_added_under_a_heading() -> None:
         "- constraint: edit src/app.py; never use eval. [e00001]",
         "- path: src/app.py [e00001]",
     ]
-    again = with_lost(text, [Fact("lib/b.py", "path", "")])
+    again = summary_with_lost(text, [Fact("lib/b.py", "path", "")])
     assert again == f"{text}\n- path: lib/b.py"
-    assert with_lost("as it was", []) == "as it was"
+    assert summary_with_lost("as it was", []) == "as it was"
 
 
 facts = st.sampled_from(
@@ -164,7 +164,7 @@ speech = st.lists(st.lists(st.one_of(facts, st.sampled_from(logs.WORDS)), max_si
 def test_what_was_lost_and_added_is_kept(messages: list[str], summary: str) -> None:
     selected = everything([body for text in messages for body in (UserMessage(text), AssistantMessage(text))])
     found = audit(selected, summary)
-    mended = audit(selected, with_lost(summary, found.lost))
+    mended = audit(selected, summary_with_lost(summary, found.lost))
     assert mended.lost == ()
     assert mended.score == 1.0
 

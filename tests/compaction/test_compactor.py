@@ -23,14 +23,14 @@ from workbench.compaction import facts, requests
 from workbench.compaction import progress as progress_module
 from workbench.compaction.compactor import NOBODY, TOO_WEAK, Compactor, meta
 from workbench.compaction.preview import SHORTEST
-from workbench.compaction.progress import Progress, Stage, Tell
-from workbench.compaction.prompts import load
-from workbench.compaction.record import record
+from workbench.compaction.progress import Progress, ReportProgress, Stage
+from workbench.compaction.prompts import load_prompt
+from workbench.compaction.record import read_record
 from workbench.compaction.summariser import watched
 from workbench.compaction.values import CompactionRefused
 from workbench.context.conversation import Conversation
 from workbench.context.load import PRESETS
-from workbench.log.codec import decode, encode
+from workbench.log.codec import decode_event, encode_event
 from workbench.log.events import AssistantMessage, Compaction, Event, Failure, Override, Revert, UserMessage
 
 pytestmark = pytest.mark.xdist_group("litellm")
@@ -59,10 +59,10 @@ async def test_a_draft_by_the_model_becomes_an_event_with_its_metadata() -> None
     assert (body.preface, body.place, body.acknowledgement) == (policy.preface, "start", "")
     assert body.meta.keys() >= META
     assert json.loads(json.dumps(body.meta)) == body.meta
-    assert (body.meta["made_by"], body.meta["prompt_hash"]) == (MODEL, load("workbench").hash)
+    assert (body.meta["made_by"], body.meta["prompt_hash"]) == (MODEL, load_prompt("workbench").hash)
     assert (body.meta["first_turn"], body.meta["last_turn"], body.meta["events"]) == (1, 6, 24)
     assert body.meta["ratio"] == pytest.approx(draft.preview.source_tokens / draft.summary_tokens, abs=0.001)
-    assert decode(encode(Event(33, "x", 1, body))).body == body
+    assert decode_event(encode_event(Event(33, "x", 1, body))).body == body
 
 
 @pytest.mark.parametrize("policy", PRESETS)
@@ -140,7 +140,7 @@ async def test_where_no_summary_could_free_enough_nobody_is_asked_and_nothing_ha
             assert refused.value.kind == "nothing"
         assert not provider.requests
     failed = [Failure("compaction", f"{refused.value.kind}: {refused.value}")] * 5
-    assert record(number(failed)).failures_in_a_row == 0
+    assert read_record(number(failed)).failures_in_a_row == 0
 
 
 async def test_by_hand_too_little_is_said_and_not_refused() -> None:
@@ -246,7 +246,7 @@ async def test_progress_goes_forward_and_every_count_comes_to_its_end(monkeypatc
     order = list(get_args(Stage))
     assert [order.index(step.stage) for step in told] == sorted(order.index(step.stage) for step in told)
     counts = {stage: [step.part for step in told if step.stage == stage] for stage in ("selecting", "collecting")}
-    rows, items = len(made.setup.plan(events).rows), len(preview.selected.items)
+    rows, items = len(made.setup.plan(events).items), len(preview.selected.items)
     assert counts == {"selecting": [*range(0, rows, 7), rows], "collecting": [*range(0, items, 7), items]}
     assert told[-1].stage == "auditing"
 
@@ -256,9 +256,9 @@ async def test_whoever_stops_waiting_stops_the_work(monkeypatch: pytest.MonkeyPa
     ended: asyncio.Queue[BaseException] = asyncio.Queue()
     stopped, loop = threading.Event(), asyncio.get_running_loop()
 
-    def work_on(tell: Tell) -> None:
+    def work_on(tell: ReportProgress) -> None:
         try:
-            for at, _ in enumerate(progress_module.told(range(1_000), 1_000, "collecting", tell)):
+            for at, _ in enumerate(progress_module.with_progress(range(1_000), 1_000, "collecting", tell)):
                 if at == 10:
                     stopped.wait()
         except BaseException as error:
@@ -279,7 +279,7 @@ async def test_a_word_that_was_on_its_way_is_not_told_after_the_end() -> None:
     going, go, spoken = asyncio.Event(), threading.Event(), threading.Event()
     loop = asyncio.get_running_loop()
 
-    def work_on(tell: Tell) -> None:
+    def work_on(tell: ReportProgress) -> None:
         loop.call_soon_threadsafe(going.set)
         go.wait()
         tell(Progress("selecting"))
@@ -356,7 +356,7 @@ async def test_a_log_that_is_planned_is_not_planned_from_its_beginning_for_a_com
     planner = made.setup.planner(events)
     planned: list[int] = []
     collected: list[int] = []
-    of, collect = Conversation.__init__, facts.collect
+    of, collect = Conversation.__init__, facts.collect_facts
 
     def counted(self: Conversation, *arguments: Any) -> None:
         planned.append(1)
@@ -367,7 +367,7 @@ async def test_a_log_that_is_planned_is_not_planned_from_its_beginning_for_a_com
         return collect(*arguments)
 
     monkeypatch.setattr(Conversation, "__init__", counted)
-    monkeypatch.setattr(compactor_module, "collect", collecting)
+    monkeypatch.setattr(compactor_module, "collect_facts", collecting)
     preview = made.preview(events, "manual", digest=True, planner=planner.at_this_moment())
     draft = await made.draft(events, preview, digest=True)
     draft = made.edited(events, draft, draft.summary + "\nOne line more.")

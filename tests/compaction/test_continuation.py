@@ -12,12 +12,12 @@ from support.provider import Provider
 from support.requirements import requirement
 from support.validity import problems
 from workbench.compaction.continuation import PREFACE, first_events, summarise_session, whole_session
-from workbench.compaction.record import metrics, record
+from workbench.compaction.record import metrics, read_record
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import WrongCall
 from workbench.context.load import PRESETS
 from workbench.context.policy import CompactionPolicy
-from workbench.context.render import messages
+from workbench.context.render import render_messages
 from workbench.log.events import (
     CONTINUED_FROM,
     AssistantMessage,
@@ -78,7 +78,7 @@ async def test_the_record_opens_the_new_session_and_stays_through_planning(polic
         events = made.events()
     assert events[0].body == Setting(CONTINUED_FROM, "old-id")
     plan = setup(policy).plan(events)
-    said = messages(plan)
+    said = render_messages(plan)
     assert problems(said) == []
     assert (said[0]["role"], said[0]["content"]) == ("user", f"{PREFACE}We fixed it.")
     assert plan.verdict.fits
@@ -96,5 +96,5 @@ def test_the_link_and_who_wrote_it_are_kept() -> None:
     *_, body = first_events("old-id", "text", [])
     assert isinstance(body, Compaction)
     assert (body.meta["made_by"], body.meta[CONTINUED_FROM]) == ("hand", "old-id")
-    assert metrics(record(number([body]))).uncosted == 0, "writing by hand costs nothing"
+    assert metrics(read_record(number([body]))).uncosted == 0, "writing by hand costs nothing"
     assert (body.first, body.last) == (1, 1)

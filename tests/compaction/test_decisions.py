@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.deciding import decision, failure, sized
 from support.requirements import requirement
 from support.talk import planned, preset, turns
-from workbench.compaction.triggers import question
+from workbench.compaction.triggers import compaction_question
 from workbench.config.text import percent
 from workbench.context.budget import Limits
 from workbench.context.plan import ContextPlan
@@ -65,7 +65,7 @@ def test_the_mode_says_who_decides(mode: Any, headless_mode: Any, headless: bool
 @requirement("confirm", "shown", "the question has percentage, used tokens and window, in the documented words")
 def test_the_question_has_the_figures() -> None:
     asked = "Context usage at 92% (117,760/128,000 tokens). Compact conversation?"
-    assert question(117_760, 128_000) == asked
+    assert compaction_question(117_760, 128_000) == asked
     log = [*turns(1), Usage("m", 1, 117_760)]
     assert decision(sized(9, 128_000), log, preset("confirm").compaction, headless=False).question == asked
     assert decision(sized(117_760, 128_000), [], preset("workbench").compaction, headless=False).question == asked
@@ -74,7 +74,7 @@ def test_the_question_has_the_figures() -> None:
 @given(st.integers(0, 10**7), st.integers(1, 10**7))
 def test_the_question_rounds_as_every_other_line_does(tokens: int, window: int) -> None:
     said = percent(tokens / window).replace(" ", "")
-    assert question(tokens, window).startswith(f"Context usage at {said} (")
+    assert compaction_question(tokens, window).startswith(f"Context usage at {said} (")
     assert abs(float(said.rstrip("%")) - 100 * tokens / window) <= 0.5000001
 
 

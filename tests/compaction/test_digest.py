@@ -133,7 +133,7 @@ def test_commands_of_an_agent_without_tools_are_found_by_their_answer() -> None:
     ]
     for name in ("confirm", "codex"):
         selected = range_of(log, preset(name))
-        commands = actions_in(selected.items, selected.beside).commands
+        commands = actions_in(selected.items, selected.staying).commands
         assert [(command.text, command.status) for command in commands] == [("make all", "2")]
 
 

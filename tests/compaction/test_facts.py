@@ -13,14 +13,14 @@ import pytest
 
 from support.talk import iterations, planned, preset
 from workbench.compaction import fact_phrases, fact_words
-from workbench.compaction.facts import MOST, collect, facts_of_text
+from workbench.compaction.facts import MOST, collect_facts, facts_of_text
 from workbench.compaction.values import Fact
 from workbench.log.events import AssistantMessage, Body, Override, ToolCall, ToolResult, UserMessage
 
 
 def facts_of(*bodies: Body) -> tuple[Fact, ...]:
     """The facts of a conversation."""
-    return collect(planned(bodies, preset("confirm")).rows).listed()
+    return collect_facts(planned(bodies, preset("confirm")).items).listed()
 
 
 def found(kind: str, *bodies: Body) -> list[str]:
@@ -179,7 +179,7 @@ HARD = {
 
 def everything(text: str) -> Iterable[object]:
     """All that is looked for, without the bounds that items have."""
-    yield list(map(fact_words.kinds, fact_words.split(text)))
+    yield list(map(fact_words.facts_in_word, fact_words.split_words(text)))
     yield [
         list(find(text))
         for find in (fact_phrases.quotes, fact_phrases.numbers, fact_phrases.todos, fact_phrases.sentences)
@@ -218,13 +218,13 @@ def test_what_the_program_itself_wrote_is_no_fact(state: str) -> None:
         AssistantMessage("k"),
     ]
     if state == "masked":
-        rows = planned([*bodies, Override("mask", 1, 3)], preset("confirm")).rows
+        rows = planned([*bodies, Override("mask", 1, 3)], preset("confirm")).items
         assert [row.state for row in rows][:3] == ["masked", "sent", "masked"]
     else:
         policy = replace(preset("workbench"), truncation=replace(preset("workbench").truncation, max_tokens=100))
-        rows = planned(bodies, policy).rows
+        rows = planned(bodies, policy).items
         assert [row.state for row in rows][2] == "truncated"
-    found_ = collect(rows)
+    found_ = collect_facts(rows)
     texts = [entry.fact.text for entry in found_.entries.values()]
     assert not [text for text in texts if "token" in text or text in {row.id for row in rows}]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.drafts import appended, compactor, drafted, setup, work
 from support.logs import number
 from support.talk import ROOMY, planned, preset, summary_of, words
-from workbench.compaction.cache import effect, paid_back
+from workbench.compaction.cache import cache_effect, paid_back
 from workbench.compaction.preview import can_recall, event_of, loss_words, source_of
 from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.compaction.summary_sizes import UNCAPPED, summary_cap
@@ -51,7 +51,7 @@ def test_a_preview_says_what_would_be_summarised_kept_and_freed() -> None:
     assert (preview.model, preview.request_tokens, preview.parts, preview.cost) == ("", 0, 0, 0.0)
     policy = made.setup.loaded.policy.compaction
     body = event_of(selected, " word" * preview.summary_cap, policy, preview.recall)
-    again = compare.effect(plan, made.setup.plan([*events, Event(len(events) + 1, "c", 0, body)]))
+    again = compare.plan_effect(plan, made.setup.plan([*events, Event(len(events) + 1, "c", 0, body)]))
     cache = preview.cache
     assert (again.freed, again.first_changed, again.rewritten) == (
         *(cache.saved_per_request, cache.first_changed, cache.rewritten),
@@ -140,7 +140,7 @@ def test_the_cache_holds_up_to_the_first_row_that_changes() -> None:
     bodies: list[Body] = [SlotContent("system", "x", words(50)), UserMessage(words(100)), AssistantMessage(words(100))]
     before = planned([*bodies, Setting("x", 1), UserMessage(words(7))], policy)
     after = planned([*bodies, summary_of(policy, 2, 3, words(10)), UserMessage(words(7))], policy)
-    found = effect(before, after, PRICES, 0.5)
+    found = cache_effect(before, after, PRICES, 0.5)
     shared = found.first_changed
     assert 50 <= shared <= 60, "the system prompt and its framing"
     assert found.rewritten == before.totals.tokens - REPLY_PRIMING - shared, "what the cache has and cannot use"
@@ -155,13 +155,13 @@ def test_without_a_price_for_cached_tokens_only_the_summary_is_paid_back() -> No
     after = planned([UserMessage(words(50))], policy)
     plain = replace(PRICES, cached_price=None, cache_write_price=None)
     saved = before.totals.tokens - after.totals.tokens
-    assert effect(before, after, plain, 30.0).payback == pytest.approx(30.0 / (saved * 10.0))
+    assert cache_effect(before, after, plain, 30.0).payback == pytest.approx(30.0 / (saved * 10.0))
     free = replace(PRICES, input_price=0.0, cached_price=0.0, cache_write_price=0.0)
-    assert effect(before, after, free, 0.0).payback == 0.0
-    assert effect(before, after, free, 1.0).payback is None
-    assert effect(after, before, plain, 1.0).payback is None, "it saves nothing"
-    assert effect(before, after, replace(PRICES, input_price=None), 1.0).payback is None
-    assert effect(before, after, PRICES, None).payback is None
+    assert cache_effect(before, after, free, 0.0).payback == 0.0
+    assert cache_effect(before, after, free, 1.0).payback is None
+    assert cache_effect(after, before, plain, 1.0).payback is None, "it saves nothing"
+    assert cache_effect(before, after, replace(PRICES, input_price=None), 1.0).payback is None
+    assert cache_effect(before, after, PRICES, None).payback is None
 
 
 def test_what_has_no_price_is_paid_back_in_tokens_or_not_at_all() -> None:
@@ -194,7 +194,7 @@ def test_the_shared_beginning_is_never_more_than_either_request(same: int, left:
 
     policy = preset("confirm")
     before, after = planned(log("left", left), policy), planned(log("right", right), policy)
-    shared = effect(before, after, PRICES, None).first_changed
+    shared = cache_effect(before, after, PRICES, None).first_changed
     assert 0 <= shared <= max(before.totals.tokens, after.totals.tokens)
     assert shared > 0 or same == 0
 
@@ -205,7 +205,7 @@ async def test_a_summary_has_one_size_in_its_draft_in_the_log_and_in_the_request
         events = number(work(8))
         draft = await drafted(made, events, digest=True)
         body = made.body(draft)
-        rows = made.setup.plan([*events, Event(len(events) + 1, "c", 0, body)]).rows.in_request()
+        rows = made.setup.plan([*events, Event(len(events) + 1, "c", 0, body)]).items.in_request()
         assert draft.summary_tokens == sum(row.tokens for row in rows if row.slot == "summaries")
         assert body.meta["summary_tokens"] == draft.summary_tokens > draft.text_tokens
 

@@ -17,8 +17,8 @@ from workbench.compaction.prompts import (
     RULES,
     framed,
     inert,
-    load,
-    merge,
+    load_prompt,
+    merge_prompt,
     merging,
     preface,
 )
@@ -31,20 +31,20 @@ from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 @pytest.mark.parametrize("name", PRESETS)
 def test_every_preset_names_a_prompt_that_ships(name: str) -> None:
     policy = load_policy(name, env={}, folder=Path("no-such-folder")).policy
-    assert load(policy.compaction.prompt).name in NAMES
+    assert load_prompt(policy.compaction.prompt).name in NAMES
 
 
 def test_the_prompts_ask_for_what_their_documents_ask_for() -> None:
-    assert "two to three sentences" in load("codex").text
-    sliding = load("sliding").text
+    assert "two to three sentences" in load_prompt("codex").text
+    sliding = load_prompt("sliding").text
     assert re.findall(r"^(\d)\. ", sliding, re.MULTILINE) == ["1", "2", "3", "4"]
     assert "under 500 tokens" in sliding
-    assert len(re.findall(r"^- .*[;.]$", load("confirm").text.partition(RULES)[0], re.MULTILINE)) == 5
-    assert "conversation so far" in load("window").text
+    assert len(re.findall(r"^- .*[;.]$", load_prompt("confirm").text.partition(RULES)[0], re.MULTILINE)) == 5
+    assert "conversation so far" in load_prompt("window").text
 
 
 def test_the_default_asks_for_six_things_in_the_conversations_language_and_updates() -> None:
-    text = load("default").text
+    text = load_prompt("default").text
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == [
         "Goals and preferences",
         "Decisions",
@@ -55,10 +55,10 @@ def test_the_default_asks_for_six_things_in_the_conversations_language_and_updat
     ]
     assert "In the language of the conversation" in text
     assert "Do not start over" in text
-    assert load("default") == load("workbench")
+    assert load_prompt("default") == load_prompt("workbench")
 
 
-@pytest.mark.parametrize("prompt", [*map(load, NAMES), merge()], ids=lambda prompt: prompt.name)
+@pytest.mark.parametrize("prompt", [*map(load_prompt, NAMES), merge_prompt()], ids=lambda prompt: prompt.name)
 def test_every_prompt_has_the_rules_and_is_known_to_the_rehearsal_model(prompt: object) -> None:
     text = prompt.text  # type: ignore[attr-defined]  # parametrize hands out objects
     assert text.endswith(RULES)
@@ -73,27 +73,27 @@ def test_a_file_takes_the_place_of_a_prompt_but_not_of_the_rules(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.md").write_text("Write a haiku.\n", encoding="utf-8-sig")
-    prompt = load("file:mine.md")
+    prompt = load_prompt("file:mine.md")
     assert prompt.text == f"Write a haiku.\n\n{RULES}"
-    assert load(f"file:{tmp_path / 'mine.md'}").hash == prompt.hash != load("codex").hash
+    assert load_prompt(f"file:{tmp_path / 'mine.md'}").hash == prompt.hash != load_prompt("codex").hash
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "other.md").write_text("Short.")
-    assert load("file:other.md").text.startswith("Short.")
+    assert load_prompt("file:other.md").text.startswith("Short.")
 
 
 def test_errors_name_the_file_or_the_prompts_there_are(tmp_path: Path) -> None:
     with pytest.raises(WrongCall, match=r"compaction\.prompt: .*gone\.md: cannot be read: No such file"):
-        load("file:/gone.md")
+        load_prompt("file:/gone.md")
     (tmp_path / "empty.md").write_text(" \n")
     with pytest.raises(WrongCall, match=r"empty\.md: expected a prompt, the file is empty"):
-        load(f"file:{tmp_path / 'empty.md'}")
+        load_prompt(f"file:{tmp_path / 'empty.md'}")
     (tmp_path / "latin.md").write_bytes(b"caf\xe9")
     with pytest.raises(WrongCall, match=r"latin\.md: expected a file of UTF-8 text"):
-        load(f"file:{tmp_path / 'latin.md'}")
+        load_prompt(f"file:{tmp_path / 'latin.md'}")
     with pytest.raises(WrongCall, match="haiku: no such prompt; expected one of workbench, codex"):
-        load("haiku")
+        load_prompt("haiku")
     with pytest.raises(WrongCall, match="cannot be read"):
-        load("file:~nobody-has-this-name/x.md")
+        load_prompt("file:~nobody-has-this-name/x.md")
 
 
 def test_the_request_says_what_to_do_and_what_is_data() -> None:
@@ -125,7 +125,9 @@ def test_the_rehearsal_model_reads_the_record_and_nothing_around_it() -> None:
     ]
     earlier = "## Goals\n- Ship it."
     asked = framed(blocks, 900, previous=earlier)
-    made = summarise(CheckedRequest((CheckedMessage("system", load("workbench").text), CheckedMessage("user", asked))))
+    made = summarise(
+        CheckedRequest((CheckedMessage("system", load_prompt("workbench").text), CheckedMessage("user", asked)))
+    )
     for line in ("- Ship it.", "- Fix src/app.py", "- make test", "- ValueError: no", "- We decided to use tabs."):
         assert line in made
     for noise in ("record", "[e1", "Summarise", "at most 900"):
@@ -148,4 +150,4 @@ def test_a_prompt_of_ones_own_is_named_with_or_without_slashes(
 ) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "mine.md").write_text("Be brief.")
-    assert load(ref.format(home=tmp_path)).text.startswith("Be brief.")
+    assert load_prompt(ref.format(home=tmp_path)).text.startswith("Be brief.")

@@ -12,7 +12,7 @@ from support.deciding import failure
 from support.logs import logs, number
 from support.requirements import requirement
 from support.talk import named_turns
-from workbench.compaction.record import Details, details, metrics, record
+from workbench.compaction.record import Details, details, metrics, read_record
 from workbench.context.control import in_effect
 from workbench.log.events import (
     AssistantMessage,
@@ -32,11 +32,11 @@ def compaction(first: int, last: int, **meta: Any) -> Compaction:
 
 
 def statuses(bodies: list[Body]) -> list[tuple[int, str, int | None]]:
-    return [(entry.event.seq, entry.status, entry.by) for entry in record(number(bodies)).entries]
+    return [(entry.event.seq, entry.status, entry.by) for entry in read_record(number(bodies)).entries]
 
 
 def test_an_empty_log_has_an_empty_record() -> None:
-    found = record([])
+    found = read_record([])
     assert (found.entries, found.failures, found.covered, found.tried, found.turns) == ((), (), 0, 0, 0)
     assert metrics(found).made == 0
 
@@ -65,7 +65,7 @@ def test_of_several_later_ranges_the_first_one_replaced_it() -> None:
 @settings(max_examples=50)
 @given(logs(most=16))
 def test_what_the_record_calls_standing_is_what_the_plan_uses(log: list[Event]) -> None:
-    found = record(log)
+    found = read_record(log)
     stands = in_effect([event for event in log if isinstance(event.body, (Compaction, Revert, Override))]).compactions
     assert found.standing == stands
     assert {entry.event.seq for entry in found.entries if entry.status == "standing"} == {e.seq for e in stands}
@@ -78,15 +78,15 @@ def test_what_the_record_calls_standing_is_what_the_plan_uses(log: list[Event]) 
 
 def test_turns_count_from_the_end_of_the_range_that_stands() -> None:
     talk = named_turns([1, 2, 3])
-    assert record(number(talk)).turns == 3
-    found = record(number([*talk, compaction(1, 4), *named_turns([4])]))
+    assert read_record(number(talk)).turns == 3
+    found = read_record(number([*talk, compaction(1, 4), *named_turns([4])]))
     assert (found.covered, found.turns) == (4, 2)
-    reverted = record(number([*talk, compaction(1, 4), *named_turns([4]), Revert(7)]))
+    reverted = read_record(number([*talk, compaction(1, 4), *named_turns([4]), Revert(7)]))
     assert (reverted.covered, reverted.turns) == (0, 4)
 
 
 def test_a_range_that_claims_to_reach_beyond_its_compaction_does_not() -> None:
-    found = record(number([*named_turns([1]), compaction(1, 99), *named_turns([2])]))
+    found = read_record(number([*named_turns([1]), compaction(1, 99), *named_turns([2])]))
     assert (found.covered, found.turns) == (2, 1)
 
 
@@ -106,22 +106,22 @@ def test_a_range_that_claims_to_reach_beyond_its_compaction_does_not() -> None:
 def test_the_cool_down_counts_from_the_last_compaction_undo_redo_or_failure(
     last: list[Body], tried: int, reshaped: int
 ) -> None:
-    found = record(number([*named_turns([1, 2, 3]), compaction(1, 4), *last, UserMessage("next")]))
+    found = read_record(number([*named_turns([1, 2, 3]), compaction(1, 4), *last, UserMessage("next")]))
     assert (found.tried, found.reshaped, found.turns_since_tried) == (tried, reshaped, 1)
 
 
 def test_failures_in_a_row_end_with_a_compaction() -> None:
     rows: list[Body] = [failure(), failure("model"), compaction(1, 2), failure("freed")]
-    found = [record(number([*named_turns([1]), *rows[:count]])).failures_in_a_row for count in range(5)]
+    found = [read_record(number([*named_turns([1]), *rows[:count]])).failures_in_a_row for count in range(5)]
     assert found == [0, 1, 2, 0, 1]
 
 
 def test_a_compaction_that_was_undone_was_still_a_success() -> None:
-    assert record(number([*named_turns([1]), failure(), compaction(1, 2), Revert(4)])).failures_in_a_row == 0
+    assert read_record(number([*named_turns([1]), failure(), compaction(1, 2), Revert(4)])).failures_in_a_row == 0
 
 
 def test_nothing_to_summarise_is_no_failure_of_the_breaker() -> None:
-    found = record(number([*named_turns([1]), failure("nothing"), failure("nothing"), failure("nothing")]))
+    found = read_record(number([*named_turns([1]), failure("nothing"), failure("nothing"), failure("nothing")]))
     assert found.failures_in_a_row == 0
     assert metrics(found).failures == {"nothing": 3}
 
@@ -129,13 +129,13 @@ def test_nothing_to_summarise_is_no_failure_of_the_breaker() -> None:
 @pytest.mark.parametrize("said", [UserMessage("so?"), AssistantMessage("well"), ToolCall("a", "run", "{}")])
 def test_attempts_count_until_somebody_says_something(said: Body) -> None:
     log = [*named_turns([1]), failure(), compaction(1, 2)]
-    assert record(number(log)).attempts == 2
-    assert record(number([*log, said])).attempts == 0
+    assert read_record(number(log)).attempts == 2
+    assert read_record(number([*log, said])).attempts == 0
 
 
 def test_the_kind_of_a_failure_is_the_word_before_the_colon() -> None:
     bodies = [Failure("compaction", text) for text in ("too_long: 9,000 tokens: 2,000 allowed", "huh: what", "plain")]
-    found = record(number(bodies)).failures
+    found = read_record(number(bodies)).failures
     assert [(one.kind, one.message) for one in found] == [
         ("too_long", "9,000 tokens: 2,000 allowed"),
         ("other", "huh: what"),
@@ -207,7 +207,7 @@ def test_metrics_count_by_trigger_kind_and_status() -> None:
         compaction(5, 6),
         failure("larger"),
     ]
-    found = metrics(record(number(log)))
+    found = metrics(read_record(number(log)))
     assert found.made == 4
     assert found.by_trigger == {"threshold": 2, "turns": 1, "unknown": 1}
     assert found.by_status == {"standing": 2, "replaced": 1, "reverted": 1}

@@ -277,9 +277,9 @@ def test_what_the_user_excluded_is_neither_summarised_nor_read() -> None:
     log: list[Body] = [*named_turns([1, 2, 3]), Override("exclude", 3, 4)]
     selected = range_of(log, preset("confirm"))
     assert texts(selected) == ["q1", "a1", "q3", "a3"]
-    assert selected.beside == ()
+    assert selected.staying == ()
     made = planned([*log, event_of(selected, preset("confirm"))], preset("confirm"))
-    assert {row.original for row in made.rows if row.state == "excluded"} == {"q2", "a2"}
+    assert {row.original for row in made.items if row.state == "excluded"} == {"q2", "a2"}
 
 
 def open_turn(groups: int) -> list[Body]:
@@ -321,7 +321,7 @@ def test_overflow_spares_the_open_turn_when_the_history_is_enough() -> None:
 def test_overflow_of_recent_turns_spares_the_latest_user_message_alone() -> None:
     selected = range_of(named_turns([1, 2]), preset("workbench"), overflow=True)
     assert texts(selected) == ["a1", "a2"]
-    assert {item.original for item in selected.beside} == {"q1", "q2"}
+    assert {item.original for item in selected.staying} == {"q1", "q2"}
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from workbench.context.budget import Limits
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import plan
 from workbench.context.policy import CompactionPolicy, Policy
-from workbench.context.render import messages
+from workbench.context.render import render_messages
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Revert, UserMessage
 
 compactions = st.builds(
@@ -74,7 +74,7 @@ def case(world: tuple[list[Event], Policy], limits: Limits, live: bool, overflow
 
 def summarised(made: ContextPlan) -> set[str]:
     """The ids of the rows that a summary stands for."""
-    return {row.id for row in made.rows if row.state == "summarised"}
+    return {row.id for row in made.items if row.state == "summarised"}
 
 
 cases = st.builds(case, worlds, logs.limits, st.booleans(), st.booleans()).filter(lambda found: found is not None)
@@ -87,26 +87,26 @@ def what_the_engine_marks_summarised_is_what_the_cut_says(found: Case) -> None:
 
 def what_the_cut_keeps_is_not_summarised(found: Case) -> None:
     kept = {entry.seq for entry in found.selected.kept}
-    rows = [row for row in found.after.rows if row.seq in kept]
+    rows = [row for row in found.after.items if row.seq in kept]
     assert {row.seq for row in rows} == kept
     assert not [row for row in rows if row.state == "summarised"]
 
 
 def units_stay_whole(found: Case) -> None:
     inside = {item.unit for item in found.selected.items}
-    assert [item.id for item in found.selected.items] == [row.id for row in found.before.rows if row.unit in inside]
+    assert [item.id for item in found.selected.items] == [row.id for row in found.before.items if row.unit in inside]
 
 
 def nothing_pinned_is_inside(found: Case) -> None:
     assert not [item for item in found.selected.items if item.pinned]
-    pinned = {row.id for row in found.before.rows if row.pinned and row.in_request}
-    assert pinned <= {row.id for row in found.after.rows.in_request()}
+    pinned = {row.id for row in found.before.items if row.pinned and row.in_request}
+    assert pinned <= {row.id for row in found.after.items.in_request()}
 
 
 def the_latest_user_message_stays_whole_while_its_turn_is_open(found: Case) -> None:
-    users = [row for row in found.before.rows if row.role == "user" and row.unit >= 0]
+    users = [row for row in found.before.items if row.role == "user" and row.unit >= 0]
     if found.candidates.latest >= 0:
-        sent = {row.id: row.text for row in found.after.rows.in_request()}
+        sent = {row.id: row.text for row in found.after.items.in_request()}
         assert users[-1].id not in {item.id for item in found.selected.items}
         assert sent[users[-1].id] == users[-1].text
 
@@ -117,9 +117,9 @@ def an_answered_message_goes_with_its_answer(found: Case) -> None:
     if found.candidates.latest >= 0 or not units or found.policy.compaction.selection in ("user_messages", "turns"):
         return
     gone = summarised(found.after)
-    if units[-1].rows[0].id in gone:
+    if units[-1].items[0].id in gone:
         asked = [unit for unit in units if unit.turn == units[-1].turn and unit.is_user]
-        assert all(unit.rows[0].id in gone for unit in asked if unit.number not in found.candidates.barred)
+        assert all(unit.items[0].id in gone for unit in asked if unit.number not in found.candidates.barred)
 
 
 def pending_calls_and_the_last_group_of_an_open_turn_stay_outside(found: Case) -> None:
@@ -136,12 +136,12 @@ def compaction_then_revert_is_the_identity_of_the_plan(found: Case) -> None:
 
 def the_request_stays_valid(found: Case) -> None:
     if not found.live:
-        assert problems(messages(found.after)) == []
+        assert problems(render_messages(found.after)) == []
 
 
 def what_is_updated_is_replaced(found: Case) -> None:
     previous = {event.id for event in found.selected.previous}
-    assert not previous & {row.id for row in found.after.rows}
+    assert not previous & {row.id for row in found.after.items}
     if found.policy.compaction.update:
         standing = [event for event in found.candidates.standing.compactions if event.id not in previous]
         assert all(isinstance(event.body, Compaction) and event.body.first > found.selected.last for event in standing)
@@ -181,6 +181,6 @@ def test_no_preset_sends_an_answered_message_without_its_answer(name: str, turns
         if compact:
             with suppress(CompactionRefused):
                 log.append(event_of(range_of(log, policy, by_hand=True), policy))
-        sent = {row.original for row in planned(log, policy).rows.in_request()}
+        sent = {row.original for row in planned(log, policy).items.in_request()}
         alone = [at for at in range(turn + 1) if f"q{at}" in sent and f"a{at}" not in sent]
         assert not alone or policy.compaction.keep_user_tokens, f"{alone} were answered"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from support.ranges import range_of
 from support.requirements import requirement
 from support.talk import COUNTER, iterations, named_turns, planned, preset, words
-from workbench.compaction.source import LONGEST, LONGEST_RESULT, blocks, ends, previous_summary, said, transcript
+from workbench.compaction.source import LONGEST, LONGEST_RESULT, blocks, ends, item_text, previous_summary, transcript
 from workbench.log.events import AssistantMessage, Body, Compaction, Override, ToolCall, ToolResult, UserMessage
 
 
@@ -45,18 +45,18 @@ def test_results_are_read_as_the_stages_left_them() -> None:
 def test_what_is_not_sent_now_is_read_from_the_log_within_bounds() -> None:
     long = "x" * (2 * LONGEST)
     log: list[Body] = [UserMessage("q"), AssistantMessage(long), Compaction(1, 2, "so far"), *named_turns([1])]
-    item = next(row for row in planned(log, preset("sliding")).rows if row.original == long)
+    item = next(row for row in planned(log, preset("sliding")).items if row.original == long)
     assert item.text is None
-    assert LONGEST < len(said(item)) < LONGEST + 100
-    assert f"[... {LONGEST:,} characters left out ...]" in said(item)
+    assert LONGEST < len(item_text(item)) < LONGEST + 100
+    assert f"[... {LONGEST:,} characters left out ...]" in item_text(item)
 
 
 def test_of_a_result_that_is_not_sent_now_8_000_characters_are_read_from_its_two_ends() -> None:
     long = "head " + "x" * (3 * LONGEST_RESULT) + " tail"
     log = [UserMessage("go"), *iterations([long, "y" * LONGEST_RESULT]), Compaction(1, 5, "so far"), *named_turns([1])]
-    results = [row for row in planned(log, preset("sliding")).rows if row.kind == "tool_result"]
+    results = [row for row in planned(log, preset("sliding")).items if row.kind == "tool_result"]
     assert [(row.state, row.text) for row in results] == [("summarised", None)] * 2
-    cut, whole = map(said, results)
+    cut, whole = map(item_text, results)
     beginning, line, end = cut.split("\n")
     assert LONGEST_RESULT == len(beginning) + len(end) == 8_000
     assert (beginning[:5], line, end[-5:]) == (

@@ -45,7 +45,7 @@ def test_summaries_that_take_too_much_are_summarised_with_what_is_new() -> None:
     assert all(f"part{at}" in previous_text(selected, SLIDING.compaction) for at in range(4))
     assert "the summaries before, which take too much room" in selected.why
     after = planned([*log, event_of(selected, SLIDING)], SLIDING, SMALL)
-    assert len(after.rows.summaries) == 1
+    assert len(after.items.summaries) == 1
 
 
 def test_where_there_is_room_they_stand() -> None:
@@ -86,8 +86,8 @@ def test_undo_gives_the_summaries_back_as_they_were(count: int, tokens: int, fre
     done = appended(log, made.body(draft))
     undone = [*done, Event(len(done) + 1, "undo", done[-1].at, Revert(done[-1].seq))]
     after = plan(undone, SLIDING, SMALL, COUNTER)
-    rows = [row for row in after.rows if row.kind != "aside"]
-    assert rows == [row for row in before.rows if row.kind != "aside"]
+    rows = [row for row in after.items if row.kind != "aside"]
+    assert rows == [row for row in before.items if row.kind != "aside"]
     assert after.totals.tokens == before.totals.tokens
 
 

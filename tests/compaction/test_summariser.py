@@ -15,13 +15,13 @@ from support.requirements import requirement
 from support.talk import COUNTER, words
 from support.validity import problems
 from workbench.compaction.progress import Progress
-from workbench.compaction.prompts import load
+from workbench.compaction.prompts import load_prompt
 from workbench.compaction.requests import LEAST_ROOM, SummarySource, bare, lay_out, merge_groups, shorten
 from workbench.compaction.source import SourceBlock
 from workbench.compaction.summariser import Summariser, SummariserAccess, setup_for
 from workbench.compaction.values import CompactionRefused
 from workbench.context.plan import ContextPlan
-from workbench.context.render import messages
+from workbench.context.render import render_messages
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction
 from workbench.models.catalogue import Catalogue
@@ -31,7 +31,7 @@ from workbench.models.retry import Schedule
 
 pytestmark = pytest.mark.xdist_group("litellm")
 
-CODEX = load("codex")
+CODEX = load_prompt("codex")
 
 
 def narrow(window: int) -> Setup:
@@ -42,7 +42,7 @@ def narrow(window: int) -> Setup:
 
 def record(plan: ContextPlan) -> str:
     """What stands in the frame of a request."""
-    text = str(messages(plan)[-1]["content"])
+    text = str(render_messages(plan)[-1]["content"])
     return text.partition("<record>\n")[2].rpartition("\n</record>")[0]
 
 
@@ -61,7 +61,7 @@ def test_what_fits_is_one_request_of_two_messages() -> None:
     [request] = layout.requests
     assert layout.previous == ""
     assert request.plan.verdict.fits
-    said = messages(request.plan)
+    said = render_messages(request.plan)
     assert [message["role"] for message in said] == ["system", "user"]
     assert said[0]["content"] == CODEX.text
     assert "before" in said[1]["content"]
@@ -116,7 +116,9 @@ def test_every_request_fits_and_nothing_is_left_out(sizes: list[int], window: in
     seen = "\n\n".join(record(each.plan) for each in layout.requests)
     assert [f"[b{at} user]" in seen for at in range(len(sizes))] == [True] * len(sizes)
     assert (
-        not previous or layout.previous == previous or "earlier_summary>" in str(messages(layout.requests[0].plan)[1])
+        not previous
+        or layout.previous == previous
+        or "earlier_summary>" in str(render_messages(layout.requests[0].plan)[1])
     )
 
 
@@ -152,7 +154,7 @@ async def written(
     means = SummariserAccess(Gateway(Endpoint(url, "key", "openai")), schedule=Schedule(tries=1))
     writer = Summariser(made, means, told.append)
     layout = lay_out(wanted, CODEX, bare(made), cap)
-    return await writer.write(layout, lambda: wanted, CODEX, cap), writer, told
+    return await writer.write_summary(layout, lambda: wanted, CODEX, cap), writer, told
 
 
 async def test_parts_are_summarised_in_order_and_merged_with_the_earlier_summary() -> None:
@@ -209,7 +211,7 @@ async def test_what_was_spent_is_known_also_when_nothing_came_of_it() -> None:
         means = SummariserAccess(Gateway(Endpoint(provider.url, "key", "openai")), schedule=Schedule(tries=1))
         writer = Summariser(setup(), means, lambda _: None)
         with pytest.raises(CompactionRefused, match="scripted wrote nothing"):
-            await writer.write(lay_out(source(50), CODEX, bare(setup()), 100), lambda: source(50), CODEX, 100)
+            await writer.write_summary(lay_out(source(50), CODEX, bare(setup()), 100), lambda: source(50), CODEX, 100)
     assert [(each.prompt, each.completion) for each in writer.usages] == [(700, 9)]
 
 
@@ -232,7 +234,7 @@ async def test_tool_calls_and_results_reach_the_summariser_as_the_stages_left_th
     async with Provider(says("They fixed bugs.")) as provider:
         await drafted(compactor(provider.url, made), events)
         said = provider.requests[0].body["messages"][1]["content"]
-    sent = {row.seq: row for row in made.plan(events).rows if row.turn <= 4}
+    sent = {row.seq: row for row in made.plan(events).items if row.turn <= 4}
     assert {row.state for row in sent.values() if row.kind == "tool_result"} == {"truncated", "masked"}
     for row in sent.values():
         assert f"[{row.id} " in said

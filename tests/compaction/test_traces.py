@@ -12,14 +12,14 @@ import pytest
 from support.recordings import FOLDER, readable_files
 from support.talk import COUNTER, ROOMY, preset
 from support.validity import problems
-from workbench.compaction.audit import audit, with_lost
+from workbench.compaction.audit import audit, summary_with_lost
 from workbench.compaction.digest import digest
 from workbench.compaction.selection import select
 from workbench.compaction.values import CompactionRefused
 from workbench.config.text import table
 from workbench.context.planner import plan
-from workbench.context.render import request
-from workbench.log.codec import decode, encode
+from workbench.context.render import render_request
+from workbench.log.codec import decode_event, encode_event
 from workbench.log.events import Event
 from workbench.sources.source import file_logs
 
@@ -47,10 +47,10 @@ def test_every_transcript_is_planned_into_a_request_that_providers_take() -> Non
     for name, events in transcripts():
         made = plan(events, policy, ROOMY, COUNTER)
         assert made.verdict.fits, name
-        sent = request(made)["messages"]
+        sent = render_request(made)["messages"]
         assert any(message["role"] == "user" for message in sent), name
         assert problems(sent) == [], name
-        assert [decode(encode(event)) for event in events] == events, name
+        assert [decode_event(encode_event(event)) for event in events] == events, name
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="no transcripts here")
@@ -71,7 +71,7 @@ def test_digest_and_audit_of_every_transcript(capsys: pytest.CaptureFixture[str]
         after = COUNTER.count(text).tokens
         assert after <= min(CAP, before)
         assert 0 <= found.score <= 1
-        assert audit(selected, with_lost(text, found.lost)).lost == ()
+        assert audit(selected, summary_with_lost(text, found.lost)).lost == ()
         facts = len(found.kept) + len(found.lost)
         figures = (len(events), before, after, before / after, facts, len(found.kept))
         shown = (f"{figure:,.1f}" if isinstance(figure, float) else f"{figure:,}" for figure in figures)

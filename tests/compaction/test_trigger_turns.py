@@ -10,8 +10,8 @@ from support.deciding import decision, failure, look, sized
 from support.logs import number
 from support.requirements import requirement
 from support.talk import COUNTER, ROOMY, iteration, iterations, planned, preset, turns, words
-from workbench.compaction.record import record
-from workbench.compaction.triggers import checks, decide
+from workbench.compaction.record import read_record
+from workbench.compaction.triggers import check_triggers, decide_compaction
 from workbench.context.budget import Limits
 from workbench.context.planner import plan
 from workbench.log.events import (
@@ -102,18 +102,18 @@ def test_3_5_10_and_12_turns_with_theta_5_and_omega_2(rounds: int, ranges: list[
     for turn in range(1, rounds + 1):
         opened.append(len(events) + 1)
         append(UserMessage(f"q{turn}"))
-        found = decide(
+        found = decide_compaction(
             plan(events, policy, ROOMY, COUNTER, live=True),
             events,
-            record(events),
+            read_record(events),
             policy.compaction,
             headless=True,
             turn_over=False,
         )
         assert found.action == "none", "an open turn finishes nothing"
         append(AssistantMessage(f"a{turn}"))
-        seen = record(events)
-        found = decide(
+        seen = read_record(events)
+        found = decide_compaction(
             plan(events, policy, ROOMY, COUNTER), events, seen, policy.compaction, headless=True, turn_over=True
         )
         if found.action == "compact":
@@ -134,13 +134,13 @@ def test_workbench_acts_before_history_is_dropped_though_the_threshold_is_out_of
     for rounds in count(1):
         log = turns(rounds, 100)
         made = planned(log, policy, budget)
-        if any(row.state == "dropped" for row in made.rows):
+        if any(row.state == "dropped" for row in made.items):
             break
     assert not look(made, log, policy.compaction)["threshold"].fired, "3,200 of 4,000 can never be reached"
     before = decision(planned(turns(rounds - 1, 100), policy, budget), turns(rounds - 1, 100), policy.compaction)
     now = decision(made, log, policy.compaction)
     assert (before.action, now.action, now.trigger) == ("none", "compact", "threshold")
-    dropped = sum(row.state == "dropped" for row in made.rows)
+    dropped = sum(row.state == "dropped" for row in made.items)
     total = made.totals.tokens
     size = f"the request has {total:,} of the 3,000 that leave the answer its room"
     assert now.why == f"{dropped} messages of history are left out; {size}"
@@ -150,7 +150,7 @@ def test_workbench_acts_before_iterations_of_the_turn_are_dropped() -> None:
     policy = preset("workbench", "truncation.strategy=none", "masking.keep_last=0", "masking.keep_first=0")
     log: list[Body] = [UserMessage("go"), *iterations([words(300)] * 9)]
     made = planned(log, policy, Limits(3_000, "option", 750, 0))
-    gone = len({row.unit for row in made.rows if row.state == "dropped"})
+    gone = len({row.unit for row in made.items if row.state == "dropped"})
     assert gone > 0
     found = decision(made, log, policy.compaction, turn_over=False)
     assert found.action == "compact"
@@ -171,7 +171,7 @@ def test_in_one_long_turn_nothing_is_dropped_however_often_it_outgrows_the_windo
             log.append(Compaction(2, len(log) - 2, "what was done"))
             made += 1
         sent = planned(log, policy, budget, live=True)
-        assert not [row for row in sent.rows if row.state == "dropped"], "it would be sent like this"
+        assert not [row for row in sent.items if row.state == "dropped"], "it would be sent like this"
     assert made == 3, "when it has to be, and not more often"
 
 
@@ -188,7 +188,7 @@ def test_the_documents_presets_drop_nothing_and_stay_literal(name: str) -> None:
     policy = preset(name)
     log = turns(4, 100)
     made = planned(log, policy, Limits(100_000, "option", 99_000, 0))
-    left_out = checks(made, number(log), record(number(log)), policy.compaction).left_out
+    left_out = check_triggers(made, number(log), read_record(number(log)), policy.compaction).left_out
     assert not left_out.fired
     total = made.totals.tokens
     assert left_out.why == f"nothing is left out; the request has {total:,} of the 1,000 that leave the answer its room"

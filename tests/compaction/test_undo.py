@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from support.logs import controls, limits, logs, number, policies
 from support.requirements import requirement
 from support.talk import COUNTER, named_turns, preset, spoken, summary_of
-from workbench.compaction.record import record
+from workbench.compaction.record import read_record
 from workbench.compaction.undo import (
     Change,
     Node,
-    in_words,
+    changes_in_words,
+    compaction_tree,
     last_undoable,
     peel,
     redo,
-    tree,
     undo,
     undo_all_compactions,
     undo_override,
@@ -106,14 +106,14 @@ def test_undo_ends_and_what_was_undone_comes_back_in_order(log: list[Event], pol
 @settings(max_examples=60)
 @given(logs(most=16))
 def test_undoing_all_compactions_leaves_none(log: list[Event]) -> None:
-    if not any(entry.status != "reverted" for entry in record(log).entries):
+    if not any(entry.status != "reverted" for entry in read_record(log).entries):
         with pytest.raises(Refused, match="nothing to undo: there is no active compaction"):
             undo_all_compactions(log)
         return
     overrides = [event for event in log if isinstance(event.body, Override)]
     for change in undo_all_compactions(log):
         log = changed(log, change)
-    found = record(log)
+    found = read_record(log)
     assert found.standing == ()
     assert all(entry.status == "reverted" for entry in found.entries)
     assert [event for event in log if isinstance(event.body, Override)] == overrides
@@ -122,9 +122,9 @@ def test_undoing_all_compactions_leaves_none(log: list[Event]) -> None:
 @settings(max_examples=50)
 @given(logs(most=16))
 def test_the_tree_holds_every_compaction_once(log: list[Event]) -> None:
-    found = record(log)
+    found = read_record(log)
     seen = []
-    waiting = list(tree(found))
+    waiting = list(compaction_tree(found))
     while waiting:
         node = waiting.pop()
         seen.append(node.entry.event.seq)
@@ -155,19 +155,19 @@ def test_what_was_decided_together_is_undone_and_redone_together_and_named_as_on
     log = number([*TALK, Override("pin", 2, 2), *decided])
     undone = undo(log)
     assert [change.revert.target for change in undone] == [12, 11, 10]
-    assert in_words(undone) == "undid: masked 4 items (#1, #4 to #5, #7)"
+    assert changes_in_words(undone) == "undid: masked 4 items (#1, #4 to #5, #7)"
     log = changed(log, undone)
-    assert in_words(undo(log)) == "undid: pinned #2"
+    assert changes_in_words(undo(log)) == "undid: pinned #2"
     redone = redo(log)
-    assert in_words(redone) == "redid: masked 4 items (#1, #4 to #5, #7)"
+    assert changes_in_words(redone) == "redid: masked 4 items (#1, #4 to #5, #7)"
     assert [change.revert.target for change in undo(changed(log, redone))] == [12, 11, 10]
 
 
 def test_overrides_can_be_undone_before_the_compaction_that_came_later() -> None:
     log = number([*TALK, Override("exclude", 3, 3), compaction(1, 2)])
-    assert in_words(undo(log)) == "undid compaction #10 (events 1 to 2)"
+    assert changes_in_words(undo(log)) == "undid compaction #10 (events 1 to 2)"
     undone = undo_override(log)
-    assert in_words(undone) == "undid: excluded #3"
+    assert changes_in_words(undone) == "undid: excluded #3"
     with pytest.raises(Refused, match="there is no active override"):
         undo_override(changed(log, undone))
 
@@ -176,7 +176,7 @@ def test_a_certain_one_is_undone() -> None:
     log = number([*TALK, compaction(1, 2), compaction(5, 6), Override("pin", 3, 3)])
     (change,) = undo(log, 9)
     assert change.revert == Revert(9)
-    assert record(changed(log, change)).standing == (log[9],)
+    assert read_record(changed(log, change)).standing == (log[9],)
 
 
 def test_undoing_a_replaced_one_says_that_nothing_changes() -> None:
@@ -235,9 +235,9 @@ def test_the_tree_shows_replaced_ones_inside_what_replaced_them() -> None:
     def shape(nodes: Sequence[Node]) -> list[tuple[int, Any]]:
         return [(node.entry.event.seq, shape(node.inside)) for node in nodes]
 
-    assert shape(tree(record(log))) == [(12, [(11, [(9, []), (10, [])])]), (13, [])]
+    assert shape(compaction_tree(read_record(log))) == [(12, [(11, [(9, []), (10, [])])]), (13, [])]
     peeled = changed(log, undo(log, 12))
-    assert shape(tree(record(peeled))) == [(11, [(9, []), (10, [])]), (12, []), (13, [])]
+    assert shape(compaction_tree(read_record(peeled))) == [(11, [(9, []), (10, [])]), (12, []), (13, [])]
 
 
 # Redo

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.requirements import requirement
 from workbench.config.errors import WrongCall
 from workbench.config.settings import ADK_NAMES, KNOB_TABLES, Settings, load_settings
-from workbench.config.tables import read_toml, shown
+from workbench.config.tables import read_toml, shown_value
 from workbench.context.knobs import KNOBS, SECTIONS
 from workbench.context.load import load_policy
 
@@ -151,7 +151,7 @@ def test_any_bytes_give_a_table_or_one_line(tmp_path_factory: pytest.TempPathFac
 
 
 def test_a_shown_value_is_short() -> None:
-    assert shown("x" * 1000) == "'" + "x" * 76 + "..."
+    assert shown_value("x" * 1000) == "'" + "x" * 76 + "..."
 
 
 # Knobs that stand in the wrong file

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from support.terminal import WORKBENCH
-from workbench.config.signals import run
+from workbench.config.signals import run_until_signal
 
 PROGRAM = """
 import asyncio, signal, sys
-from workbench.config.signals import run
+from workbench.config.signals import run_until_signal
 # Set either way: the tests themselves may run under nohup, and what is ignored is handed on.
 signal.signal(signal.SIGHUP, signal.SIG_IGN if "ignore" in sys.argv else signal.SIG_DFL)
 async def work():
@@ -25,7 +25,7 @@ async def work():
         return await asyncio.to_thread(sys.stdin.readline) if "ignore" in sys.argv else await asyncio.sleep(600)
     finally:
         print("cleaned up", flush=True)
-run(work())
+run_until_signal(work())
 """
 
 
@@ -57,8 +57,8 @@ def test_what_is_done_comes_back_in_any_thread() -> None:
     async def work() -> str:
         return "done"
 
-    found: list[str] = [run(work())]
-    thread = threading.Thread(target=lambda: found.append(run(work())))
+    found: list[str] = [run_until_signal(work())]
+    thread = threading.Thread(target=lambda: found.append(run_until_signal(work())))
     thread.start()
     thread.join(60)
     assert found == ["done", "done"]
@@ -69,7 +69,7 @@ def test_a_cancellation_of_the_works_own_is_no_signal() -> None:
         raise asyncio.CancelledError
 
     with pytest.raises(asyncio.CancelledError):
-        run(work())
+        run_until_signal(work())
 
 
 QUITTING = """

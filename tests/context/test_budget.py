@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from support.logs import number
 from support.requirements import requirement
 from support.talk import COUNTER, planned, preset, turns, words
-from workbench.context.budget import DEFAULT_MAX_OUTPUT, Limits, limits
+from workbench.context.budget import DEFAULT_MAX_OUTPUT, Limits, model_limits
 from workbench.context.planner import plan
 from workbench.context.policy import BudgetPolicy, Policy
-from workbench.context.render import request
+from workbench.context.render import render_request
 from workbench.log.events import Compaction, SlotContent, UserMessage
 from workbench.models.catalogue import Catalogue, ModelInfo
 
@@ -49,7 +49,9 @@ def model(window: int = 100_000, max_output: int | None = 10_000, *, input_only:
     ],
 )
 def test_the_limits_of_a_model_under_a_policy(policy: BudgetPolicy, expected: Limits) -> None:
-    assert limits(model(), policy) == replace(expected, least=min(1_024, expected.window // 20), max_output=10_000)
+    assert model_limits(model(), policy) == replace(
+        expected, least=min(1_024, expected.window // 20), max_output=10_000
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,22 +59,22 @@ def test_the_limits_of_a_model_under_a_policy(policy: BudgetPolicy, expected: Li
     [(None, 100_000, DEFAULT_MAX_OUTPUT), (None, 8_000, 2_000), (8_192, 8_192, 2_048), (100, 8_000, 100)],
 )
 def test_the_reserve_is_at_most_a_quarter_of_the_window(max_output: int | None, window: int, reserve: int) -> None:
-    assert limits(model(window, max_output), BudgetPolicy()).reserve == reserve
+    assert model_limits(model(window, max_output), BudgetPolicy()).reserve == reserve
 
 
 @pytest.mark.parametrize(
     "policy", [BudgetPolicy(), BudgetPolicy(reserve_ratio=0.1), BudgetPolicy(reserve_tokens=4_000)]
 )
 def test_nothing_is_reserved_in_a_limit_for_input_alone(policy: BudgetPolicy) -> None:
-    found = limits(model(input_only=True), policy)
+    found = model_limits(model(input_only=True), policy)
     assert (found.window, found.reserve, found.capacity) == (100_000, 0, 100_000)
 
 
 def test_the_users_own_figures_win() -> None:
     policy = BudgetPolicy(reserve_tokens=4_000)
-    found = limits(model(), policy, window=50_000, reserve=99)
+    found = model_limits(model(), policy, window=50_000, reserve=99)
     assert (found.window, found.window_source, found.reserve, found.capacity) == (50_000, "option", 99, 49_901)
-    whole = limits(model(input_only=True), BudgetPolicy(), window=50_000)
+    whole = model_limits(model(input_only=True), BudgetPolicy(), window=50_000)
     assert (whole.window, whole.reserve) == (50_000, 10_000), "a window of one's own is the whole window"
 
 
@@ -95,7 +97,7 @@ def test_the_users_own_figures_win() -> None:
     ],
 )
 def test_the_formulas_of_the_documents(name: str, window: int, reserve: int, margin: int) -> None:
-    found = limits(model(window, 8_192), preset(name).budget)
+    found = model_limits(model(window, 8_192), preset(name).budget)
     assert (found.reserve, found.margin, found.target) == (reserve, margin, window - reserve - margin)
     assert found.capacity == window - 1_024 - margin
 
@@ -139,7 +141,7 @@ def test_every_part_of_the_window_is_accounted_for() -> None:
 def test_the_least_answer_is_1_024_tokens_or_5_percent_of_the_window(
     window: int, sets: tuple[str, ...], least: int
 ) -> None:
-    found = limits(model(window, 64_000), preset("confirm", *sets).budget)
+    found = model_limits(model(window, 64_000), preset("confirm", *sets).budget)
     assert found.window - found.capacity == least
 
 
@@ -154,31 +156,31 @@ def test_the_least_answer_is_1_024_tokens_or_5_percent_of_the_window(
 def test_where_only_the_reserve_does_not_fit_the_request_goes_out_with_a_shorter_answer(
     name: str, window: int, share: int
 ) -> None:
-    found = limits(model(window, 8_192), preset(name).budget)
+    found = model_limits(model(window, 8_192), preset(name).budget)
     made = planned([UserMessage(words(max(1, window * share // 100)))], preset(name), found)
     total, left = made.totals.tokens, window - found.margin - made.totals.tokens
     assert made.verdict.fits == (left >= min(found.reserve, 1_024, max(1, window // 20)))
     assert made.budget.window == window
     if left >= found.reserve or not made.verdict.fits:
         assert made.max_output is None
-        assert "max_tokens" not in request(made)
+        assert "max_tokens" not in render_request(made)
     else:
-        assert request(made)["max_tokens"] == made.max_output == made.budget.reserve == left
+        assert render_request(made)["max_tokens"] == made.max_output == made.budget.reserve == left
         assert f"the answer may have {left:,} tokens at most, not {found.reserve:,}" in made.warnings[0]
         assert f"{total:,} tokens" in made.verdict.why
         assert f"{left:,} reserve (of {found.reserve:,}) = {window:,} of {window:,}" in made.verdict.why
 
 
 def test_history_gives_way_before_the_reserve_does() -> None:
-    found = limits(model(8_000, 2_000), preset("workbench").budget)
+    found = model_limits(model(8_000, 2_000), preset("workbench").budget)
     made = planned([*turns(60, 100), UserMessage("go")], preset("workbench"), found)
-    assert any(row.state == "dropped" for row in made.rows)
+    assert any(row.state == "dropped" for row in made.items)
     assert (made.max_output, made.budget.reserve) == (None, 2_000)
     assert made.room == 6_000
 
 
 def test_a_bound_that_the_model_has_anyway_is_not_sent() -> None:
-    found = limits(model(100_000, 4_000), preset("codex").budget)
+    found = model_limits(model(100_000, 4_000), preset("codex").budget)
     made = planned([UserMessage(words(94_000))], preset("codex"), found)
     assert made.budget.reserve < found.reserve == 10_000
     assert (made.max_output, made.warnings) == (None, ())
@@ -191,7 +193,7 @@ def test_a_bound_that_the_model_has_anyway_is_not_sent() -> None:
 @pytest.mark.parametrize("window", [512, 1_024, 2_048, 4_096, 8_192, 15_999, 16_000, 200_000])
 def test_window_works_in_any_window(window: int) -> None:
     policy = preset("window")
-    found = limits(model(window, 64_000), policy.budget)
+    found = model_limits(model(window, 64_000), policy.budget)
     assert found.reserve == min(4_000, window // 4)
     slots = [SlotContent("system", "prompt", words(300)), SlotContent("memory", "preferences.md", words(300))]
     made = planned([*slots[: 2 if window > 1_000 else 0], UserMessage("hello")], policy, found)

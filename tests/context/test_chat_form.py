@@ -17,7 +17,7 @@ from support.talk import COUNTER, ROOMY, planned, preset
 from workbench.config.errors import WrongCall
 from workbench.context.planner import plan
 from workbench.context.policy import Policy
-from workbench.context.render import messages, request
+from workbench.context.render import render_messages, render_request
 from workbench.context.stages.chat_form import chat_tool
 from workbench.log.events import (
     AssistantMessage,
@@ -53,7 +53,7 @@ def called(content: Content) -> list[Body]:
 
 def test_parts_that_a_chat_api_does_not_take_are_sent_as_text_and_the_row_says_so() -> None:
     made = planned(called((TextPart("found"), REFERENCE, DOCUMENT, FALLBACK)), PLAIN)
-    row = next(row for row in made.rows if row.kind == "tool_result")
+    row = next(row for row in made.items if row.kind == "tool_result")
     assert row.content == tuple(map(TextPart, ("found", "[tool_reference: WebFetch]", "the text", "[fallback]")))
     assert row.edits[0].why == "a chat API does not take document, fallback, tool_reference here; sent as text"
     assert row.tokens < row.original_tokens
@@ -69,11 +69,11 @@ def test_pictures_of_results_follow_behind_all_results_of_a_reply() -> None:
         AssistantMessage("I see", "r2"),
     ]
     made = planned(log, PLAIN)
-    said = messages(made)
+    said = render_messages(made)
     assert [message["role"] for message in said] == ["user", "assistant", "tool", "tool", "user", "assistant"]
     assert said[2]["content"] == [{"type": "text", "text": "[image]"}]
     assert said[4]["content"] == [{"type": "image_url", "image_url": {"url": PICTURE.url}}]
-    row = next(row for row in made.rows if row.kind == "tool_result")
+    row = next(row for row in made.items if row.kind == "tool_result")
     assert "follow in a message of the user's" in row.edits[0].why
 
 
@@ -81,12 +81,12 @@ def test_what_was_recorded_is_shown_as_it_was_sent_and_written_as_chat_has_it() 
     said = (TextPart("found"), REFERENCE, FALLBACK)
     log = called(said)
     recorded = planned(log, preset("recorded"))
-    row = next(row for row in recorded.rows if row.kind == "tool_result")
+    row = next(row for row in recorded.items if row.kind == "tool_result")
     assert (row.content, row.edits, row.tokens) == (said, (), row.original_tokens)
-    assert refused_by_openai(request(recorded)) == ""
+    assert refused_by_openai(render_request(recorded)) == ""
     tool = SlotContent("tools", "web_search", '{"type": "web_search"}')
-    assert planned([tool, *log], preset("recorded")).rows[0].state == "sent"
-    assert planned([tool, *log], PLAIN).rows[0].state == "dropped"
+    assert planned([tool, *log], preset("recorded")).items[0].state == "sent"
+    assert planned([tool, *log], PLAIN).items[0].state == "dropped"
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def talks(draw: st.DrawFn) -> list[Event]:
 @settings(deadline=None)
 @given(talks(), st.sampled_from(["workbench", "recorded"]))
 def test_whatever_was_said_the_request_is_one_that_their_types_take(log: list[Event], policy: str) -> None:
-    body = request(plan(log, preset(policy), ROOMY, COUNTER))
+    body = render_request(plan(log, preset(policy), ROOMY, COUNTER))
     assert refused_by_openai(body) == ""
     assert refused_by_anthropic(body) == ""
 
@@ -173,7 +173,7 @@ def transcripts() -> Iterator[tuple[str, list[Event]]]:
 def test_requests_of_real_transcripts_are_taken() -> None:
     for name, events in transcripts():
         for policy in ("workbench", "recorded"):
-            body = request(plan(events, preset(policy), ROOMY, COUNTER))
+            body = render_request(plan(events, preset(policy), ROOMY, COUNTER))
             assert refused_by_openai(body) == "", name
             assert refused_by_anthropic(body) == "", name
             assert json.dumps(body)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.logs import number
 from support.requirements import requirement
 from support.talk import iteration, planned, preset
-from workbench.context.control import NO_DECISION, UserDecision, decide, in_effect, slots_of
+from workbench.context.control import NO_DECISION, UserDecision, decision_after, in_effect, slots_of
 from workbench.log.events import Body, Compaction, Event, Override, OverrideAction, Revert, SlotContent, UserMessage
 
 ACTIONS: tuple[OverrideAction, ...] = ("pin", "unpin", "mask", "unmask", "exclude", "include")
@@ -49,7 +49,7 @@ def ranges(events: list[Event]) -> list[str]:
 def test_the_last_decision_wins(actions: list[OverrideAction], own: UserDecision) -> None:
     found = NO_DECISION
     for seq, action in enumerate(actions, 1):
-        found = decide(found, action, seq)
+        found = decision_after(found, action, seq)
     assert found._replace(by=0) == own
 
 
@@ -57,7 +57,7 @@ def test_the_last_decision_wins(actions: list[OverrideAction], own: UserDecision
 def test_pinned_masked_and_excluded_are_never_together(actions: list[OverrideAction]) -> None:
     found = NO_DECISION
     for seq, action in enumerate(actions, 1):
-        found = decide(found, action, seq)
+        found = decision_after(found, action, seq)
         assert found.pinned + found.excluded + bool(found.masked) <= 1
 
 
@@ -71,14 +71,14 @@ def test_an_excluded_pair_stays_out_when_something_else_is_said_of_it(action: Ov
         Override(action, 2, 3),
     ]
     made = planned([*log, UserMessage("next")], preset("sliding"))
-    assert [row.state for row in made.rows] == ["sent", "excluded", "excluded", "sent"]
+    assert [row.state for row in made.items] == ["sent", "excluded", "excluded", "sent"]
 
 
 @pytest.mark.parametrize(("later", "state"), [("include", "sent"), ("pin", "sent"), ("mask", "masked")])
 def test_the_later_decision_on_either_half_of_a_pair_holds_for_both(later: OverrideAction, state: str) -> None:
     log: list[Body] = [UserMessage("go"), *iteration("x", "done"), Override("exclude", 2, 2), Override(later, 3, 3)]
     made = planned([*log, UserMessage("next")], preset("sliding"))
-    assert [row.state for row in made.rows] == ["sent", "sent", state, "sent"]
+    assert [row.state for row in made.items] == ["sent", "sent", state, "sent"]
 
 
 def test_an_override_speaks_of_a_range_of_older_events() -> None:

@@ -21,7 +21,7 @@ def built(meter: Meter, ground: Preconditions, events: list[Event]) -> tuple[Con
     """A conversation made event by event, and whether all had their places."""
     made = Conversation(meter, ground)
     with made.measured_once():
-        placed = [made.add(event) for event in events if type(event.body) not in CONTROL]
+        placed = [made.add_event(event) for event in events if type(event.body) not in CONTROL]
     return made, all(placed)
 
 
@@ -35,7 +35,7 @@ def seen(made: Conversation) -> object:
     """What a conversation says of its cells and what it costs."""
     view = made.view()
     cells = [(fate_of(cell, view), cell.partner, cell.wire_id, cell.original_tokens) for cell in made.cells]
-    sums = [made.sums.of(number) for number in range(len(made.units))]
+    sums = [made.sums.cost_of(number) for number in range(len(made.units))]
     return (
         cells,
         sums,

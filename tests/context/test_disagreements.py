@@ -22,10 +22,10 @@ from support.talk import (
 )
 from workbench.agent.memory import load_memory
 from workbench.config.errors import WrongCall
-from workbench.context.budget import Limits, limits
+from workbench.context.budget import Limits, model_limits
 from workbench.context.load import load_policy
 from workbench.context.policy import Policy
-from workbench.context.render import messages
+from workbench.context.render import render_messages
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -47,7 +47,7 @@ LAYERS = preset("layers")
 @pytest.mark.parametrize("end", [[], [AssistantMessage("done", "last")]], ids=["open", "finished"])
 def test_the_current_turn_begins_with_the_last_user_message(end: list[Body]) -> None:
     made = planned([*turns(2), UserMessage("go"), *iterations(["one", "two"]), *end], LAYERS)
-    slots = [row.slot for row in made.rows]
+    slots = [row.slot for row in made.items]
     assert slots == ["history"] * 4 + ["turn"] * (5 + len(end))
 
 
@@ -66,8 +66,8 @@ def test_the_20_000_tokens_of_layers_cap_history_only() -> None:
     log: list[Body] = [*turns(20, 1_000), UserMessage(words(30_000)), *iterations([words(7_000)] * 6)]
     made = planned(log, LAYERS, Limits(200_000, "option", 0, 0))
     assert made.budget.turn > 70_000
-    assert states(row for row in made.rows if row.slot == "turn") == ["sent"] * 13
-    sent = [row for row in made.rows if row.slot == "history" and row.kind == "message" and row.in_request]
+    assert states(row for row in made.items if row.slot == "turn") == ["sent"] * 13
+    sent = [row for row in made.items if row.slot == "history" and row.kind == "message" and row.in_request]
     assert 18_000 < sum(row.tokens + MESSAGE for row in sent) <= 20_000
 
 
@@ -139,7 +139,7 @@ def test_the_last_iteration_group_is_reserved_before_history_is_filled() -> None
     made = planned(log, policy, Limits(3_500, "option", 0, 0))
     assert made.verdict.fits
     assert states(results(made)) == ["dropped", "dropped", "sent"], "only the last one is sure of its place"
-    sent = [row for row in made.rows if row.slot == "history" and row.kind == "message" and row.in_request]
+    sent = [row for row in made.items if row.slot == "history" and row.kind == "message" and row.in_request]
     assert len(sent) == 24, "history has the rest of the window"
 
 
@@ -157,7 +157,7 @@ def test_window_warns_and_does_not_cut() -> None:
     made = planned([*slots, UserMessage("go")], preset("window"))
     assert len(made.warnings) == 2
     assert spoken(made)[0][1].count("alpha") == 1_600
-    assert limits(Catalogue().find("unheard-of"), preset("window").budget).reserve == 4_000
+    assert model_limits(Catalogue().find("unheard-of"), preset("window").budget).reserve == 4_000
 
 
 # Slots: one system message under headings, but separate rows
@@ -173,14 +173,14 @@ def test_the_slots_are_one_system_message_and_separate_rows() -> None:
         UserMessage("go"),
     ]
     made = planned(log, LAYERS)
-    assert [(row.slot, row.text) for row in made.rows] == [
+    assert [(row.slot, row.text) for row in made.items] == [
         ("system", "You are an agent."),
         ("instructions", "use tabs"),
         ("instructions", "no globals"),
         ("memory", "short answers"),
         ("turn", "go"),
     ]
-    system, user = messages(made)
+    system, user = render_messages(made)
     assert user == {"role": "user", "content": "go"}
     assert system["role"] == "system"
     places = [system["content"].index(text) for text in ("You are an agent.", "use tabs", "no globals", "short")]
@@ -218,14 +218,14 @@ def test_the_reserve_is_the_maximum_output_within_a_quarter(
     window: int, max_output: int | None, sets: list[str], reserve: int
 ) -> None:
     info = replace(Catalogue().find("unheard-of"), window=window, max_output=max_output)
-    assert limits(info, preset("workbench", *sets).budget).reserve == reserve
-    input_only = limits(replace(info, input_only=True), preset("workbench", *sets).budget)
+    assert model_limits(info, preset("workbench", *sets).budget).reserve == reserve
+    input_only = model_limits(replace(info, input_only=True), preset("workbench", *sets).budget)
     assert (input_only.reserve, input_only.capacity) == (0, window)
 
 
 def test_a_limit_for_input_alone_may_be_filled_to_the_brim() -> None:
     info = replace(Catalogue().find("unheard-of"), window=1_000, max_output=900, input_only=True)
-    made = planned([UserMessage(words(993))], preset("codex"), limits(info, preset("codex").budget))
+    made = planned([UserMessage(words(993))], preset("codex"), model_limits(info, preset("codex").budget))
     assert (made.totals.tokens, made.budget.reserve, made.budget.free) == (1_000, 0, 0)
     assert made.verdict.fits
 

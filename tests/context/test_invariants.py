@@ -12,7 +12,7 @@ from workbench.context.budget import Limits
 from workbench.context.items import IN_REQUEST
 from workbench.context.planner import Planner, plan
 from workbench.context.policy import Policy
-from workbench.context.render import messages, request
+from workbench.context.render import render_messages, render_request
 from workbench.log.events import (
     AgentCut,
     AssistantMessage,
@@ -35,7 +35,7 @@ ANSWERED: list[Body] = [UserMessage("how many?"), AssistantMessage("three", "thr
 @given(logs(), policies(), limits)
 def test_the_request_is_valid_for_every_provider(log: list[Event], policy: Policy, budget: Limits) -> None:
     made = plan(log, policy, budget, COUNTER)
-    assert problems(messages(made)) == []
+    assert problems(render_messages(made)) == []
 
 
 @requirement("layers", "request", "what is sent fits the window, before each call")
@@ -47,12 +47,12 @@ def test_a_plan_is_within_its_budget_or_says_why_not(log: list[Event], policy: P
     assert made.verdict.fits == (made.budget.free >= 0)
     assert made.verdict.why
     assert least <= made.budget.reserve <= budget.reserve
-    assert request(made).get("max_tokens", made.budget.reserve) == made.budget.reserve
+    assert render_request(made).get("max_tokens", made.budget.reserve) == made.budget.reserve
     if policy.history.mode == "fit" and policy.turn.drop_groups and not made.verdict.fits:
         # Nothing that could give way was sent: of the history only what is held (pinned, or kept by a compaction, and
         # the user messages that open their turns), of the turn only its user message and its last iteration.
-        held = {row.turn for row in made.rows if row.pinned or _is_kept(row.seq, log)}
-        history = [row for row in made.rows if row.in_request and row.slot == "history" and row.seq is not None]
+        held = {row.turn for row in made.items if row.pinned or _is_kept(row.seq, log)}
+        history = [row for row in made.items if row.in_request and row.slot == "history" and row.seq is not None]
         assert all(row.turn in held for row in history)
 
 
@@ -63,7 +63,7 @@ def _is_kept(seq: int | None, log: list[Event]) -> bool:
 
 @given(logs(), policies(), limits)
 def test_rows_without_their_reasons_are_the_same_rows(log: list[Event], policy: Policy, budget: Limits) -> None:
-    made = plan(log, policy, budget, COUNTER).rows
+    made = plan(log, policy, budget, COUNTER).items
     bare = made.without_reasons()
     assert [row for row in bare if row.seq is not None and row.unit >= 0 and row.edits] == []
     assert [row._replace(edits=()) for row in bare] == [row._replace(edits=()) for row in made]
@@ -74,7 +74,7 @@ def test_rows_without_their_reasons_are_the_same_rows(log: list[Event], policy: 
 @given(logs(), policies(), limits)
 def test_sums_and_rows_agree(log: list[Event], policy: Policy, budget: Limits) -> None:
     made = plan(log, policy, budget, COUNTER)
-    rows = list(made.rows)
+    rows = list(made.items)
     assert made.totals.items == sum(row.tokens for row in rows)
     assert made.totals.tokens == made.totals.items + made.totals.framing
     assert made.totals.original_tokens == sum(row.original_tokens for row in rows)
@@ -91,14 +91,14 @@ def test_sums_and_rows_agree(log: list[Event], policy: Policy, budget: Limits) -
 @given(logs(), policies(), limits)
 def test_what_the_rows_show_as_sent_is_what_is_in_the_request(log: list[Event], policy: Policy, budget: Limits) -> None:
     made = plan(log, policy, budget, COUNTER)
-    assert list(made.rows.in_request()) == [row for row in made.rows if row.in_request]
-    assert [made.rows[at] for at in range(len(made.rows))] == list(made.rows)
-    wire = messages(made)
+    assert list(made.items.in_request()) == [row for row in made.items if row.in_request]
+    assert [made.items[at] for at in range(len(made.items))] == list(made.items)
+    wire = render_messages(made)
     calls = [call for message in wire for call in message.get("tool_calls", [])]
-    shown = [row for row in made.rows if row.in_request and row.kind == "tool_call"]
+    shown = [row for row in made.items if row.in_request and row.kind == "tool_call"]
     assert [(call["id"], call["function"]["arguments"]) for call in calls] == [(row.call_id, row.text) for row in shown]
     results = [(message["tool_call_id"], message["content"]) for message in wire if message["role"] == "tool"]
-    rows = [row for row in made.rows if row.in_request and row.kind == "tool_result"]
+    rows = [row for row in made.items if row.in_request and row.kind == "tool_result"]
     assert [call_id for call_id, _ in results] == [row.call_id for row in rows]
     for (_, content), row in zip(results, rows, strict=True):
         if isinstance(content, str):
@@ -112,13 +112,13 @@ def test_incremental_planning_equals_planning_from_scratch(
     growing = Planner(policy, budget, COUNTER, live=live)
     earlier = []
     for end, event in enumerate(log, 1):
-        growing.append(event)
+        growing.append_event(event)
         made = growing.plan()
         assert made == plan(log[:end], policy, budget, COUNTER, live=live)
-        earlier.append((made, list(made.rows), list(made.rows.in_request())))
+        earlier.append((made, list(made.items), list(made.items.in_request())))
     for made, rows, sent in earlier:
-        assert list(made.rows) == rows, "a plan does not change when the session goes on"
-        assert list(made.rows.in_request()) == sent
+        assert list(made.items) == rows, "a plan does not change when the session goes on"
+        assert list(made.items.in_request()) == sent
 
 
 @given(logs(), policies(), limits)
@@ -147,7 +147,7 @@ def test_the_latest_user_message_is_whole_while_its_turn_is_open(
     latest = max((event.seq for event in log if isinstance(event.body, UserMessage)), default=None)
     if latest is None or last is None or isinstance(last.body, AssistantMessage):
         return
-    row = next(row for row in plan(log, policy, budget, COUNTER).rows if row.seq == latest)
+    row = next(row for row in plan(log, policy, budget, COUNTER).items if row.seq == latest)
     if not any(isinstance(event.body, Compaction) and _was_over(log, latest, event) for event in log):
         assert row.state == _untouched(log, latest)
 
@@ -171,16 +171,16 @@ def test_once_answered_it_is_history_like_any_other(log: list[Event], policy: Po
     excluded = Event(end, "x", 0, Override("exclude", asked, asked))
     compacted = Event(end, "c", 0, Compaction(asked, asked + 1, "all of it"))
     for event, state in ((excluded, "excluded"), (compacted, "summarised")):
-        (row,) = [row for row in plan([*log, event], policy, budget, COUNTER).rows if row.seq == asked]
+        (row,) = [row for row in plan([*log, event], policy, budget, COUNTER).items if row.seq == asked]
         assert row.state == state
     reopened = Event(end, "r", 0, Override("exclude", asked + 1, asked + 1))
-    (row,) = [row for row in plan([*log, reopened], policy, budget, COUNTER).rows if row.seq == asked]
+    (row,) = [row for row in plan([*log, reopened], policy, budget, COUNTER).items if row.seq == asked]
     assert row.state == "sent", "an answer that is taken out leaves its question open"
 
 
 @given(logs(), policies(), limits)
 def test_pinned_items_pass_every_stage_untouched(log: list[Event], policy: Policy, budget: Limits) -> None:
-    for row in plan(log, policy, budget, COUNTER).rows:
+    for row in plan(log, policy, budget, COUNTER).items:
         if row.pinned and row.state not in ("aside", "dropped"):
             assert row.seq is not None
             assert row.state == _untouched(log, row.seq)
@@ -194,7 +194,7 @@ def test_pinned_items_pass_every_stage_untouched(log: list[Event], policy: Polic
 def test_what_an_agent_had_cut_is_never_shown_as_sent_under_any_policy(
     log: list[Event], policy: Policy, budget: Limits
 ) -> None:
-    for row in plan(log, policy, budget, COUNTER).rows:
+    for row in plan(log, policy, budget, COUNTER).items:
         body = log[row.seq - 1].body if row.seq else None
         if isinstance(body, ToolResult | UserMessage) and body.cut is not None and row.unit >= 0:
             assert row.state != "sent"
@@ -204,7 +204,7 @@ def test_what_an_agent_had_cut_is_never_shown_as_sent_under_any_policy(
 
 @given(logs(), policies(), limits)
 def test_excluded_items_leave_with_their_pair(log: list[Event], policy: Policy, budget: Limits) -> None:
-    rows = list(plan(log, policy, budget, COUNTER).rows)
+    rows = list(plan(log, policy, budget, COUNTER).items)
     states: dict[str, set[str]] = {}
     for row in rows:
         if row.call_id and row.kind in ("tool_call", "tool_result"):
@@ -217,7 +217,7 @@ def test_excluded_items_leave_with_their_pair(log: list[Event], policy: Policy, 
 @given(logs(), policies(), limits)
 def test_no_event_is_changed_or_lost(log: list[Event], policy: Policy, budget: Limits) -> None:
     copy = list(log)
-    rows = list(plan(log, policy, budget, COUNTER).rows)
+    rows = list(plan(log, policy, budget, COUNTER).items)
     assert log == copy
     seqs = [row.seq for row in rows if row.seq is not None]
     assert len(seqs) == len(set(seqs))
@@ -233,5 +233,5 @@ def _is_row(event: Event) -> bool:
 @given(logs(), policies(), limits)
 def test_time_travel_is_planning_a_prefix(log: list[Event], policy: Policy, budget: Limits) -> None:
     for end in range(len(log)):
-        rows = plan(log[:end], policy, budget, COUNTER).rows
+        rows = plan(log[:end], policy, budget, COUNTER).items
         assert all(row.seq is None or row.seq <= end for row in rows)

@@ -18,11 +18,11 @@ from workbench.context.knobs import (
     TOOL_KNOBS,
     Knob,
     as_toml,
-    find,
+    find_knob,
     knob_table,
     parse_text,
 )
-from workbench.context.load import LoadedPolicy, describe, load_policy
+from workbench.context.load import LoadedPolicy, describe_policy, load_policy
 from workbench.context.policy import Policy
 
 EVERY_KNOB = [*KNOBS.values(), *TOOL_KNOBS.values()]
@@ -93,7 +93,7 @@ def test_every_valid_value_round_trips_through_set_and_the_listing(knob: Knob, d
     assert value_of(loaded, named(knob)) == value
     assert type(value_of(loaded, named(knob))) is type(value)
     assert loaded.origins[named(knob)] == "--set"
-    row = next(row for row in describe(loaded) if row.name == named(knob))
+    row = next(row for row in describe_policy(loaded) if row.name == named(knob))
     assert parse_text(row.written) == (list(value) if isinstance(value, tuple) else value)
 
 
@@ -155,5 +155,5 @@ def test_the_reference_tells_every_knob_in_full() -> None:
 @pytest.mark.parametrize("knob", EVERY_KNOB, ids=lambda knob: knob.name)
 def test_every_default_is_a_valid_value(knob: Knob) -> None:
     if knob.default is not None:
-        assert knob.check(knob.default) == knob.default
-    assert find(named(knob)) == knob
+        assert knob.check_value(knob.default) == knob.default
+    assert find_knob(named(knob)) == knob

@@ -13,7 +13,14 @@ import pytest
 from support.requirements import requirement
 from workbench.config.errors import WrongCall
 from workbench.context.knobs import KNOBS
-from workbench.context.load import LoadedPolicy, describe, load_policy, portable, preset_names, user_policies
+from workbench.context.load import (
+    LoadedPolicy,
+    describe_policy,
+    load_policy,
+    portable_policy,
+    preset_names,
+    user_policies,
+)
 from workbench.context.policy import NO_LIMIT
 
 
@@ -81,7 +88,7 @@ def test_of_two_sets_of_one_knob_the_last_holds() -> None:
 
 def test_every_knob_has_an_origin_and_a_row_with_a_meaning() -> None:
     loaded = load("codex", "truncation.tools.run_command.max_tokens=500")
-    rows = describe(loaded)
+    rows = describe_policy(loaded)
     assert [row.name for row in rows] == [*KNOBS, "truncation.tools.run_command.max_tokens"]
     assert all(row.origin and row.meaning for row in rows)
     assert (rows[-1].value, rows[-1].written) == (500, "500")
@@ -355,10 +362,10 @@ def test_a_portable_policy_is_the_same_without_its_files_and_variables(
     )
     monkeypatch.setenv("WORKBENCH_MASKING__KEEP_FIRST", "4")
     whole = load_policy(str(tmp_path / "mine.toml")).policy
-    preset, sets = portable(str(tmp_path / "mine.toml"))
+    preset, sets = portable_policy(str(tmp_path / "mine.toml"))
     monkeypatch.delenv("WORKBENCH_MASKING__KEEP_FIRST")
     assert preset == "codex"
     again = load_policy(preset, sets=sets).policy
     assert dataclasses.replace(again, name=whole.name, description=whole.description) == whole
     assert (again.masking.keep_first, again.masking.keep_last) == (4, 3)
-    assert [portable(name) for name in preset_names()] == [(name, ()) for name in preset_names()]
+    assert [portable_policy(name) for name in preset_names()] == [(name, ()) for name in preset_names()]

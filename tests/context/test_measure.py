@@ -39,7 +39,7 @@ def test_a_thread_may_forget_what_another_is_about_to_read(monkeypatch: pytest.M
 
     def cut(item_id: str) -> TruncatedText | None:
         meter = measure.Meter(CAPPED, ROOMY, COUNTER, "", "openai")
-        return meter.cut(Cell(Event(1, item_id, 0, ToolResult("call", words(100))), 0, 0, 100, True))
+        return meter.cut_result(Cell(Event(1, item_id, 0, ToolResult("call", words(100))), 0, 0, 100, True))
 
     def cut_others() -> None:
         thread = Thread(target=lambda: [cut(item_id) for item_id in ("one", "two", "three")])

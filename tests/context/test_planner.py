@@ -35,7 +35,7 @@ def grown(bodies: Sequence[Body], policy: Policy) -> ContextPlan:
     """The plan of a log that came event by event."""
     planner = Planner(policy, ROOMY, COUNTER)
     for event in number(bodies):
-        planner.append(event)
+        planner.append_event(event)
     return planner.plan()
 
 
@@ -59,17 +59,17 @@ def test_the_latest_user_message_is_whole_whatever_is_said_of_it(action: Overrid
     log: list[Body] = [*named_turns([1]), UserMessage("go"), Override(action, 3, 3)]
     for made in (planned(log, Policy()), grown(log, Policy())):
         assert spoken(made)[-1] == ("user", "go")
-        assert (made.rows[-1].state, made.rows[-1].tokens) == ("sent", COUNTER.count("go").tokens)
+        assert (made.items[-1].state, made.items[-1].tokens) == ("sent", COUNTER.count("go").tokens)
 
 
 @pytest.mark.parametrize(("action", "state"), [("exclude", "excluded"), ("mask", "masked")])
 def test_what_was_said_of_it_holds_from_the_next_turn_on(action: OverrideAction, state: str) -> None:
     log: list[Body] = [UserMessage("go"), Override(action, 1, 1), UserMessage("next")]
     for made in (planned(log, Policy()), grown(log, Policy())):
-        assert [row.state for row in made.rows] == [state, "sent"]
+        assert [row.state for row in made.items] == [state, "sent"]
     taken_back: list[Body] = [*log, Revert(2)]
     for made in (planned(taken_back, Policy()), grown(taken_back, Policy())):
-        assert [row.state for row in made.rows] == ["sent", "sent"]
+        assert [row.state for row in made.items] == ["sent", "sent"]
 
 
 # The first message
@@ -93,7 +93,7 @@ def test_room_is_kept_for_the_note_that_opens_a_request() -> None:
 def test_a_reply_that_goes_on_after_its_compaction_is_sent_again(late: Body) -> None:
     log: list[Body] = [iteration("x", "done")[0], Compaction(1, 1, "what happened"), late]
     assert grown(log, Policy()) == planned(log, Policy())
-    assert [row.state for row in planned(log, Policy()).rows if row.seq] == ["sent", "sent"]
+    assert [row.state for row in planned(log, Policy()).items if row.seq] == ["sent", "sent"]
 
 
 def test_a_compaction_of_the_latest_user_message_holds_from_the_next_turn_on() -> None:
@@ -110,12 +110,12 @@ def test_a_planner_for_a_moment_plans_what_a_new_one_does_and_leaves_its_own_alo
     """With one more compaction, and with another text of it; also where its own has grown meanwhile."""
     own = Planner(policy, ROOMY, COUNTER, events=events)
     before = own.plan()
-    rows = list(before.rows)
+    rows = list(before.items)
     moment = own.at_this_moment()
     assert moment.plan() == before
     later = data.draw(st.sampled_from([0, 0, 1, 2]))
     for seq in range(len(events) + 1, len(events) + 1 + later):
-        own.append(Event(seq, f"later{seq}", 0, UserMessage("meanwhile")))
+        own.append_event(Event(seq, f"later{seq}", 0, UserMessage("meanwhile")))
     last = max(1, len(events))
     first = data.draw(st.integers(1, last))
     for at, text in enumerate(("one summary", "another, a little longer")):
@@ -123,9 +123,9 @@ def test_a_planner_for_a_moment_plans_what_a_new_one_does_and_leaves_its_own_alo
         if at:
             moment.reword(Compaction(first, last, text))
         else:
-            moment.append(event)
+            moment.append_event(event)
         assert moment.plan() == Planner(policy, ROOMY, COUNTER, events=[*events, event]).plan()
-    assert list(before.rows) == rows
+    assert list(before.items) == rows
     if not later:
         assert own.plan() == before
 
@@ -139,7 +139,7 @@ def test_what_was_tried_for_a_moment_and_then_comes_is_planned_like_any_other(
     moment = own.at_this_moment()
     last = max(1, len(events))
     first = data.draw(st.integers(1, last))
-    moment.append(Event(len(events) + 1, "draft", 0, Compaction(first, last, "one summary")))
+    moment.append_event(Event(len(events) + 1, "draft", 0, Compaction(first, last, "one summary")))
     grown = list(events)
     what: list[Body] = [
         Compaction(data.draw(st.sampled_from([first, 1])), last, "as it was edited"),
@@ -147,5 +147,5 @@ def test_what_was_tried_for_a_moment_and_then_comes_is_planned_like_any_other(
     ]
     for body in data.draw(st.sampled_from([what, what[::-1]])):
         grown.append(Event(len(grown) + 1, f"later{len(grown)}", 0, body))
-        own.append(grown[-1])
+        own.append_event(grown[-1])
         assert own.plan() == Planner(policy, ROOMY, COUNTER, events=grown).plan()

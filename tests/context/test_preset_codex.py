@@ -22,7 +22,7 @@ from support.talk import (
     turns,
     words,
 )
-from workbench.context.budget import Limits, limits
+from workbench.context.budget import Limits, model_limits
 from workbench.log.events import AssistantMessage, Body, KeptEvent, SlotContent, ToolCall, ToolResult, UserMessage
 from workbench.models.catalogue import Catalogue
 
@@ -179,7 +179,7 @@ def test_only_the_output_of_tools_is_cut() -> None:
 )
 def test_a_tenth_of_the_window_is_reserved_for_output(window: int, reserve: int) -> None:
     info = replace(Catalogue().find("unheard-of"), window=window)
-    found = limits(info, CODEX.budget)
+    found = model_limits(info, CODEX.budget)
     assert (found.reserve, found.margin) == (reserve, 0)
     made = planned([UserMessage("go")], CODEX, found)
     assert made.budget.reserve == reserve
@@ -247,7 +247,7 @@ def test_what_was_compacted_is_still_there_to_read() -> None:
         UserMessage("q3"),
     ]
     made = planned(log, CODEX)
-    by_seq = {row.seq: row for row in made.rows}
+    by_seq = {row.seq: row for row in made.items}
     assert [by_seq[seq].state for seq in (1, 2, 3, 4)] == ["summarised", "summarised", "sent", "summarised"]
     assert by_seq[2].original == "a1"
 

@@ -22,8 +22,8 @@ from support.talk import (
     turns,
     words,
 )
-from workbench.context.budget import Limits, limits
-from workbench.context.render import messages
+from workbench.context.budget import Limits, model_limits
+from workbench.context.render import render_messages
 from workbench.log.events import Body, SlotContent, SystemMessage, UserMessage
 from workbench.models.catalogue import Catalogue, ModelInfo
 
@@ -99,7 +99,7 @@ def test_all_events_stay_in_the_log_and_in_the_rows() -> None:
     made = planned(log, SLIDING)
     originals = [row.original for row in rows_of(made, "message")]
     assert originals == [f"{who}{turn}" for turn in range(1, 11) for who in "qa"]
-    assert all(row.edits[-1].stage == "fold" for row in made.rows if row.state == "summarised")
+    assert all(row.edits[-1].stage == "fold" for row in made.items if row.state == "summarised")
 
 
 @requirement(
@@ -127,7 +127,7 @@ def test_a_summary_is_framed_as_a_record_in_the_users_role() -> None:
 )
 @pytest.mark.parametrize(("size", "target"), [(200_000, 196_000), (128_000, 124_000), (8_000, 6_000)])
 def test_window_keeps_4_000_tokens_for_the_response_but_at_most_a_quarter(size: int, target: int) -> None:
-    found = limits(model(size, 8_192), WINDOW.budget)
+    found = model_limits(model(size, 8_192), WINDOW.budget)
     assert (found.reserve, found.margin, found.target) == (size - target, 0, target)
 
 
@@ -174,7 +174,7 @@ def test_confirm_sends_the_summary_and_the_acknowledgement(system: Body) -> None
     log = [system, *named_turns([1, 2, 3])]
     log += [summary_of(CONFIRM, 1, 7, "We chose SQLite."), UserMessage("go on")]
     made = planned(log, CONFIRM)
-    assert messages(made) == [
+    assert render_messages(made) == [
         {"role": "system", "content": "system prompt"},
         {"role": "user", "content": "[Conversation summary from compaction]: We chose SQLite."},
         {
@@ -183,7 +183,7 @@ def test_confirm_sends_the_summary_and_the_acknowledgement(system: Body) -> None
         },
         {"role": "user", "content": "go on"},
     ]
-    assert [(row.role, row.kind, row.slot) for row in made.rows if row.kind == "summary"] == [
+    assert [(row.role, row.kind, row.slot) for row in made.items if row.kind == "summary"] == [
         ("user", "summary", "summaries"),
         ("assistant", "summary", "summaries"),
     ]
@@ -214,7 +214,7 @@ def test_results_are_masked_in_batches_so_that_the_prompt_cache_survives(window:
     for count in range(1, 7 + 2 * batch + 1):
         made = planned([UserMessage("go"), *iterations([words(size)] * count)], WORKBENCH, room)
         counts.append(states(results(made)).count("masked"))
-        requests.append(messages(made))
+        requests.append(render_messages(made))
     assert counts == [0] * (6 + batch) + [batch] * batch + [2 * batch]
     final = states(results(made))
     assert final == ["sent"] * 2 + ["masked"] * (2 * batch) + ["sent"] * 5

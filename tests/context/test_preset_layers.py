@@ -22,7 +22,7 @@ from support.talk import (
     words,
 )
 from workbench.config.errors import WrongCall
-from workbench.context.budget import Limits, limits
+from workbench.context.budget import Limits, model_limits
 from workbench.log.events import AssistantMessage, SlotContent, ToolCall, ToolResult, UserMessage
 from workbench.models.catalogue import Catalogue, ModelInfo
 from workbench.models.framing import MESSAGE
@@ -74,21 +74,21 @@ def model(window: int, max_output: int | None = 8_192) -> ModelInfo:
 @requirement("layers", "windows", "the longer pattern of a name decides before its family, in capitals or not")
 @pytest.mark.parametrize(("name", "window"), WINDOWS)
 def test_the_window_comes_from_the_name_where_nothing_else_is_known(name: str, window: int) -> None:
-    found = limits(Catalogue().find(name), preset("layers").budget)
+    found = model_limits(Catalogue().find(name), preset("layers").budget)
     assert found.window == window
     assert found.window_source == ("guess" if name == "unheard-of" else "fallback")
 
 
 @requirement("layers", "windows", "a limit on input tokens that is set holds instead of the model's window")
 def test_max_input_tokens_caps_the_window() -> None:
-    found = limits(model(200_000), preset("layers", "budget.max_input_tokens=150000").budget)
+    found = model_limits(model(200_000), preset("layers", "budget.max_input_tokens=150000").budget)
     assert (found.window, found.margin, found.reserve) == (150_000, 15_000, 8_192)
 
 
 @requirement("layers", "windows", "the limit may be raised above the default of a custom model")
 @pytest.mark.parametrize("name", ["claude-unheard-of", "unheard-of"])
 def test_max_input_tokens_raises_the_window_of_a_model_known_by_its_name_alone(name: str) -> None:
-    found = limits(Catalogue().find(name), preset("layers", "budget.max_input_tokens=500000").budget)
+    found = model_limits(Catalogue().find(name), preset("layers", "budget.max_input_tokens=500000").budget)
     assert found.window == 500_000
 
 
@@ -106,8 +106,8 @@ def test_max_input_tokens_raises_the_window_of_a_model_known_by_its_name_alone(n
 def test_two_messages_for_every_200_tokens_stay_resident(window: int, resident: int) -> None:
     bodies = [*turns(resident // 2 + 30), UserMessage("now")]
     policy = preset("layers", "history.max_tokens=0")
-    made = planned(bodies, policy, limits(model(window), policy.budget))
-    kept = [row for row in made.rows if row.slot == "history" and row.kind == "message" and row.in_request]
+    made = planned(bodies, policy, model_limits(model(window), policy.budget))
+    kept = [row for row in made.items if row.slot == "history" and row.kind == "message" and row.in_request]
     assert len(kept) == resident
     assert spoken(made)[0] == ("system", "[conversation truncated — 60 older messages omitted]")
 
@@ -115,7 +115,7 @@ def test_two_messages_for_every_200_tokens_stay_resident(window: int, resident: 
 @requirement("layers", "history", "1,000 messages are held where the limit is not known")
 def test_a_thousand_messages_stay_resident_where_the_limit_is_a_guess() -> None:
     policy = preset("layers", "history.max_tokens=0")
-    found = limits(Catalogue().find("unheard-of"), policy.budget)
+    found = model_limits(Catalogue().find("unheard-of"), policy.budget)
     made = planned([*turns(520), UserMessage("now")], policy, found)
     assert sum(row.in_request for row in rows_of(made, "message") if row.slot == "history") == 1_000
 
@@ -135,7 +135,7 @@ def test_history_gets_what_is_left_of_the_limit_or_its_cap(limit: int, max_outpu
     tool = '{"type": "function", "function": {"name": "read_file", "description": "Read a file"}}'
     slots = [SlotContent("system", "prompt", words(700)), SlotContent("tools", "read_file", tool)]
     made = planned(
-        [*slots, *turns(300, 96), UserMessage("now")], policy, limits(model(limit, max_output), policy.budget)
+        [*slots, *turns(300, 96), UserMessage("now")], policy, model_limits(model(limit, max_output), policy.budget)
     )
     budget = made.budget
     assert (budget.system, budget.reserve, budget.margin) == (700, max_output, limit // 10)
@@ -146,14 +146,14 @@ def test_history_gets_what_is_left_of_the_limit_or_its_cap(limit: int, max_outpu
     assert made.verdict.fits
     assert spent <= (cap or limit)
     assert budget.free < turn or (cap and spent + turn > cap), "one more turn would not have fitted"
-    seqs = [row.seq for row in made.rows if row.slot == "history" and row.seq is not None]
+    seqs = [row.seq for row in made.items if row.slot == "history" and row.seq is not None]
     assert [row.seq for row in sent] == seqs[-len(sent) :], "the newest stay"
 
 
 @requirement("layers", "history", "history has at most 20,000 tokens by default, and tools the rest of a large window")
 def test_the_default_cap_leaves_20_000_tokens_of_history_in_a_window_of_200_000() -> None:
     made = planned(
-        [*turns(300, 96), UserMessage("now")], preset("layers"), limits(model(200_000), preset("layers").budget)
+        [*turns(300, 96), UserMessage("now")], preset("layers"), model_limits(model(200_000), preset("layers").budget)
     )
     sent = [row for row in rows_of(made, "message") if row.slot == "history" and row.in_request]
     assert sum(row.tokens + MESSAGE for row in sent) == 20_000
@@ -166,7 +166,9 @@ def test_the_notice_is_a_system_message_in_the_documents_words() -> None:
     oldest = [UserMessage("one"), AssistantMessage("two", "a"), AssistantMessage("three", "b"), *turns(22)]
     system = SlotContent("system", "prompt", "You are helpful.")
     policy = preset("layers", "history.max_tokens=1000")
-    made = planned([system, *oldest, *turns(5, 96), UserMessage("now")], policy, limits(model(40_000), policy.budget))
+    made = planned(
+        [system, *oldest, *turns(5, 96), UserMessage("now")], policy, model_limits(model(40_000), policy.budget)
+    )
     assert spoken(made)[:2] == [
         ("system", "You are helpful."),
         ("system", "[conversation truncated — 47 older messages omitted]"),
@@ -184,7 +186,7 @@ def test_nothing_is_noticed_when_nothing_is_omitted() -> None:
 @requirement("layers", "history", "the notice counts what either layer left out")
 def test_the_notice_counts_resident_drops_and_token_drops_together() -> None:
     policy = preset("layers", "history.max_tokens=4000")
-    made = planned([*turns(80, 96), UserMessage("now")], policy, limits(model(10_000), policy.budget))
+    made = planned([*turns(80, 96), UserMessage("now")], policy, model_limits(model(10_000), policy.budget))
     sent = [row for row in rows_of(made, "message") if row.slot == "history" and row.in_request]
     assert len(sent) == 40, "100 may be resident, and 40 of them fit in 4,000 tokens"
     assert spoken(made)[0] == ("system", "[conversation truncated — 120 older messages omitted]")
@@ -324,7 +326,7 @@ def test_the_graduated_flow() -> None:
     assert states(results(planned(log[:3], preset("layers"), ROOMY))) == ["truncated"]
     masked = states(results(planned(log, preset("layers"), ROOMY)))
     assert masked == ["truncated"] * 2 + ["masked"] * 5 + ["truncated"] * 5
-    tight = planned(log, preset("layers"), limits(model(60_000), preset("layers").budget))
+    tight = planned(log, preset("layers"), model_limits(model(60_000), preset("layers").budget))
     assert states(results(tight)) == ["dropped"] * 2 + masked[2:]
-    tighter = planned(log, preset("layers"), limits(model(44_000), preset("layers").budget))
+    tighter = planned(log, preset("layers"), model_limits(model(44_000), preset("layers").budget))
     assert states(results(tighter)) == ["dropped"] * 9 + ["truncated"] * 3

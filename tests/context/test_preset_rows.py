@@ -34,7 +34,7 @@ from workbench.compaction.preview import previous_text
 from workbench.compaction.summary_sizes import summary_cap
 from workbench.compaction.values import CompactionRefused
 from workbench.config.settings import Settings
-from workbench.context.budget import Limits, guidance, limits
+from workbench.context.budget import Limits, guidance, model_limits
 from workbench.context.setup import PlanOptions, set_up
 from workbench.log.events import AssistantMessage, Body, Compaction, Usage, UserMessage
 from workbench.models.catalogue import Catalogue
@@ -139,7 +139,7 @@ def test_what_is_compared_with_the_threshold(name: str, measured: int) -> None:
     """A plan of 90,000 tokens, of which 30,000 are history and turn, and for which the provider reported 50."""
     made = sized(90_000, 100_000, name)
     made = type(made)(
-        made.model, made.limits, made.policy, made.verdict, made.budget._replace(turn=30_000), made.totals, made.rows
+        made.model, made.limits, made.policy, made.verdict, made.budget._replace(turn=30_000), made.totals, made.items
     )
     found = look(made, [*turns(1), Usage("m", 1, 50)], preset(name).compaction)["threshold"]
     assert found.measured == measured
@@ -291,7 +291,7 @@ def test_how_a_summary_is_framed_and_where_it_stands(name: str) -> None:
     ],
 )
 def test_what_a_presets_own_prompt_asks_for(name: str, says: str) -> None:
-    assert says in prompts.load(preset(name).compaction.prompt).text
+    assert says in prompts.load_prompt(preset(name).compaction.prompt).text
 
 
 # Room
@@ -310,7 +310,7 @@ def test_what_a_presets_own_prompt_asks_for(name: str, says: str) -> None:
 def test_the_room_that_a_request_has_beside_its_answer(name: str, window: int, target: int) -> None:
     """Of a model whose answer may have 15,000 tokens; `layers` keeps a margin of a tenth as well."""
     info = Catalogue({"house": {"window": window, "max_output": 15_000}}).find("house")
-    assert limits(info, preset(name).budget).target == target
+    assert model_limits(info, preset(name).budget).target == target
 
 
 @requirement("window", "budget", "the system prompt has about 500 tokens")
@@ -354,7 +354,7 @@ def test_workbench_masks_nothing_under_50_tokens() -> None:
 def test_workbench_drops_history_before_the_turn_and_says_so_and_then_the_oldest_groups() -> None:
     log = [*turns(20, 500), UserMessage("go"), *iterations([words(300)] * 6)]
     whole = planned(log, preset("workbench"), ROOMY)
-    assert {row.state for row in whole.rows} == {"sent"}, "there is no cap on history where there is room"
+    assert {row.state for row in whole.items} == {"sent"}, "there is no cap on history where there is room"
     less = planned(log, preset("workbench"), window_of(6_000))
     assert re.fullmatch(r"\[conversation truncated — \d+ older messages omitted\]", str(spoken(less)[0][1]))
     assert states(results(less)) == ["sent"] * 6, "the turn comes first"
@@ -367,7 +367,7 @@ def test_workbench_drops_history_before_the_turn_and_says_so_and_then_the_oldest
 def test_history_is_whole(name: str) -> None:
     made = planned(turns(20, 500), preset(name), window_of(6_000))
     assert made.verdict.status == "too_large"
-    assert "dropped" not in {row.state for row in made.rows}
+    assert "dropped" not in {row.state for row in made.items}
 
 
 @requirement("codex", "instructions", "all instructions together have at most 32 KiB")
@@ -390,7 +390,7 @@ def test_codex_reads_32_kib_from_a_root_with_a_known_marker(marker: str) -> None
 @pytest.mark.parametrize("name", ["layers", "window"])
 def test_a_model_s_own_window_is_used(name: str) -> None:
     info = Catalogue({"house": {"window": 123_456, "max_output": 1_000}}).find("house")
-    assert limits(info, preset(name).budget).window == 123_456
+    assert model_limits(info, preset(name).budget).window == 123_456
 
 
 def test_by_itself_workbench_takes_nothing_of_the_last_two_turns() -> None:

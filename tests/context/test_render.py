@@ -14,7 +14,7 @@ from workbench.context.budget import Limits
 from workbench.context.fixed_slots import is_merged
 from workbench.context.planner import plan
 from workbench.context.policy import Policy
-from workbench.context.render import content_json, messages, request
+from workbench.context.render import content_json, render_messages, render_request
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -50,7 +50,7 @@ def test_a_whole_request() -> None:
         AssistantMessage("Done.", "s"),
     ]
     made = plan(number(log), PLAIN, Limits(1_000, "option", 0, 0), COUNTER, model="gpt-4o")
-    assert request(made) == {
+    assert render_request(made) == {
         "model": "gpt-4o",
         "messages": [
             {"role": "system", "content": "be kind"},
@@ -72,11 +72,11 @@ def test_a_whole_request() -> None:
 
 
 def test_a_request_without_model_and_tools_has_no_such_keys() -> None:
-    assert request(planned([UserMessage("go")], PLAIN)) == {"messages": [{"role": "user", "content": "go"}]}
+    assert render_request(planned([UserMessage("go")], PLAIN)) == {"messages": [{"role": "user", "content": "go"}]}
 
 
 def test_a_call_without_text_has_no_content() -> None:
-    _, called, _ = messages(planned([UserMessage("go"), *iteration("x", "done")], PLAIN))
+    _, called, _ = render_messages(planned([UserMessage("go"), *iteration("x", "done")], PLAIN))
     assert called["content"] is None
     assert [each["id"] for each in called["tool_calls"]] == ["x"]
 
@@ -96,7 +96,7 @@ def test_a_reply_in_several_pieces_is_one_message() -> None:
 def test_a_reply_in_several_pieces_is_framed_once() -> None:
     pieces = [AssistantMessage(text, "r") for text in ("one", "two", "three")]
     made = planned([UserMessage("go"), *pieces, ToolCall("x", "run", "{}", "r"), ToolResult("x", "done")], PLAIN)
-    assert len(messages(made)) == 3
+    assert len(render_messages(made)) == 3
     assert made.totals.framing == REPLY_PRIMING + 3 * MESSAGE + CALL
     touched = planned([UserMessage("go"), *pieces, Override("unpin", 1, 4)], PLAIN)
     assert touched.totals == planned([UserMessage("go"), *pieces], PLAIN).totals, "an override that changes nothing"
@@ -132,7 +132,7 @@ def test_what_is_excluded_is_not_rendered() -> None:
         UserMessage("next"),
     ]
     made = planned([*log, Override("exclude", 2, 3), Override("exclude", 6, 6)], PLAIN)
-    body = request(made)
+    body = render_request(made)
     assert body == {
         "messages": [
             {"role": "system", "content": "be kind"},
@@ -164,8 +164,8 @@ def test_rows_stand_in_the_order_of_the_request() -> None:
         UserMessage("next"),
     ]
     made = planned(log, PLAIN)
-    wire = json.dumps(messages(made))
-    places = [wire.index(row.text.strip().splitlines()[-1]) for row in made.rows if row.in_request and row.text]
+    wire = json.dumps(render_messages(made))
+    places = [wire.index(row.text.strip().splitlines()[-1]) for row in made.items if row.in_request and row.text]
     assert places == sorted(places)
 
 
@@ -175,10 +175,10 @@ def test_every_text_that_a_row_shows_is_in_the_request_and_nothing_more(
     log: list[Event], policy: Policy, budget: Limits
 ) -> None:
     made = plan(log, policy, budget, COUNTER)
-    rows = [row for row in made.rows.in_request() if row.kind != "tool_definition"]
+    rows = [row for row in made.items.in_request() if row.kind != "tool_definition"]
     slots = [row for row in rows if row.slot in ("system", "instructions", "memory")]
     before = sum(not is_merged(row) for row in slots) + any(is_merged(row) for row in slots)
-    said = messages(made)[before:]
+    said = render_messages(made)[before:]
     spoken = [row for row in rows[len(slots) :] if row.kind != "tool_call"]
     shown = [text for row in spoken for text in _texts(content_json(row.content or ""))]
     assert [text for message in said for text in _texts(message["content"])] == shown
@@ -199,14 +199,14 @@ def test_framing_is_what_the_messages_cost_beside_their_content(
     log: list[Event], policy: Policy, budget: Limits
 ) -> None:
     made = plan(log, policy, budget, COUNTER)
-    said = messages(made)
+    said = render_messages(made)
     names = sum(COUNTER.count(message["name"]).tokens + 1 for message in said if "name" in message)
     tools = [call["function"]["name"] for message in said for call in message.get("tool_calls", [])]
     names += sum(COUNTER.count(tool).tokens - 1 for tool in tools)
-    slots = [row for row in made.rows.in_request() if row.slot in ("system", "instructions", "memory", "tools")]
+    slots = [row for row in made.items.in_request() if row.slot in ("system", "instructions", "memory", "tools")]
     if not slots and made.verdict.status != "waiting":
         results = [
-            row.content for row in made.rows.in_request() if row.role == "tool" and isinstance(row.content, tuple)
+            row.content for row in made.items.in_request() if row.role == "tool" and isinstance(row.content, tuple)
         ]
         pictures = sum(any(isinstance(part, ImagePart) for part in content) for content in results)
         alone = len(said) - pictures  # the message that carries a result's pictures is part of what they cost
@@ -218,8 +218,8 @@ def test_a_tool_whose_definition_is_no_object_is_left_out_with_the_reason(text: 
     made = plan(
         number([SlotContent("tools", "odd", text), UserMessage("hello")]), PLAIN, Limits(8_000, "option", 0, 0), COUNTER
     )
-    [row] = [row for row in made.rows if row.slot == "tools"]
+    [row] = [row for row in made.items if row.slot == "tools"]
     assert row.state == "dropped"
     assert "no JSON object" in row.edits[-1].why
     assert row.tokens == 0
-    assert "tools" not in request(made)
+    assert "tools" not in render_request(made)

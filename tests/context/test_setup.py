@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.logs import number
 from workbench.config.settings import Settings
 from workbench.context.setup import LearntWindow, PlanOptions, Setup, learnt_window, set_up, window_setting
-from workbench.log.codec import decode, encode
+from workbench.log.codec import decode_event, encode_event
 from workbench.log.events import Body, Compaction, Setting, Usage, UserMessage
 from workbench.models.catalogue import Catalogue
 
@@ -68,7 +68,7 @@ def test_the_same_window_learnt_now_or_earlier_gives_the_same_limits() -> None:
 @given(st.text(max_size=8), st.integers(1, 10**9), st.sampled_from(["provider", "server"]), st.text(max_size=8))
 def test_what_goes_into_the_log_comes_back(model: str, tokens: int, source: Any, other: str) -> None:
     [event] = number([window_setting(model, LearntWindow(tokens, source))])
-    event = decode(encode(event))
+    event = decode_event(encode_event(event))
     assert learnt_window([event], model) == LearntWindow(tokens, source)
     assert learnt_window([event], other) == (LearntWindow(tokens, source) if other == model else None)
 

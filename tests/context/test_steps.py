@@ -36,7 +36,7 @@ def test_what_became_of_every_cell_is_known_at_every_step(
             states[change.cell.seq] = change.after
         scratch = Planner(policy, room, COUNTER, events=events[:upto]).plan()
         assert step.plan == scratch
-        rows = {row.seq: row.state for row in scratch.rows if row.seq is not None and row.slot in ("history", "turn")}
+        rows = {row.seq: row.state for row in scratch.items if row.seq is not None and row.slot in ("history", "turn")}
         assert {seq: state for seq, state in states.items() if seq in rows} == rows
 
 
@@ -64,7 +64,7 @@ def shared(before: ContextPlan, after: ContextPlan) -> tuple[int, int]:
     them; at most, of whatever reads the same, with all that can be around it and a part of the next row."""
     least = most = 0
     same_items = True
-    for was, row in zip(before.rows.in_request(), after.rows.in_request(), strict=False):
+    for was, row in zip(before.items.in_request(), after.items.in_request(), strict=False):
         most += row.tokens + 30
         if said(was) != said(row):
             break
@@ -77,7 +77,7 @@ def followed(bodies: Sequence[Body], policy: Policy, room: Limits = ROOMY) -> li
     planner = Planner(policy, room, COUNTER)
     steps, found = PlanSteps(), []
     for event in number(bodies):
-        planner.append(event)
+        planner.append_event(event)
         found.append(steps.step(planner))
     return found
 
@@ -86,7 +86,7 @@ def test_a_request_that_only_grows_begins_with_the_whole_of_the_one_before() -> 
     log: list[Body] = [*turns(3, 20), UserMessage("go"), *iteration("a", words(30)), *iteration("b", words(30))]
     found = followed(log, Policy())
     for before, step in pairwise(found):
-        if not any(row.id.endswith(".result") for row in before.plan.rows):  # what stands in for a result leaves
+        if not any(row.id.endswith(".result") for row in before.plan.items):  # what stands in for a result leaves
             assert step.same == before.plan.totals.tokens - REPLY_PRIMING
         assert [change.before for change in step.changes] == [None]
 
@@ -99,7 +99,7 @@ def test_a_result_that_is_masked_is_where_two_requests_part() -> None:
         (3, "sent", "masked"),
         (5, None, "sent"),
     ]
-    ahead = planned(log[:2], policy).totals.tokens - planned(log[:2], policy).rows[-1].tokens
+    ahead = planned(log[:2], policy).totals.tokens - planned(log[:2], policy).items[-1].tokens
     assert COUNTER.count("go").tokens < last.same < ahead + REPLY_PRIMING
 
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from support.recordings import readable_folders
 from workbench.config.text import printable
-from workbench.context.text_changes import changes
+from workbench.context.text_changes import changed_lines
 from workbench.context.tool_kinds import _TOOLS, MOST
 from workbench.context.tool_lines import call_line, call_parts, shown_path
 from workbench.log.events import ToolCall
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 
 PATCH = """*** Begin Patch
 *** Update File: src/a.py
@@ -139,7 +139,7 @@ def test_any_call_makes_one_line_that_a_terminal_can_show(name: str, arguments: 
 
 @given(st.lists(st.sampled_from("abc")), st.lists(st.sampled_from("abc")))
 def test_what_a_change_adds_and_takes_away_is_the_difference_of_its_lines(old: list[str], new: list[str]) -> None:
-    added, removed = changes("\n".join(old), "\n".join(new))
+    added, removed = changed_lines("\n".join(old), "\n".join(new))
     assert added - removed == len(new) - len(old)
     assert 0 <= removed <= len(old)
     assert (added, removed) == (0, 0) or old != new
@@ -148,7 +148,7 @@ def test_what_a_change_adds_and_takes_away_is_the_difference_of_its_lines(old: l
 def test_a_huge_change_is_counted_without_comparing_all_pairs() -> None:
     old = "\n".join(f"old {number}" for number in range(3_000))
     new = "\n".join(f"new {number}" for number in range(2_000))
-    assert changes(f"same\n{old}\nend", f"same\n{new}\nend") == (2_000, 3_000)
+    assert changed_lines(f"same\n{old}\nend", f"same\n{new}\nend") == (2_000, 3_000)
 
 
 def test_paths_are_relative_to_the_folder_or_end_as_they_do() -> None:
@@ -176,7 +176,7 @@ def test_calls_of_real_clients_are_told_by_what_they_do(client: Path) -> None:
 
 def _calls(path: Path) -> list[ToolCall]:
     try:
-        found = conversations(*read_file(str(path)))
+        found = read_conversations(*read_file(str(path)))
     except ValueError:
         return []
     return [body for recording in found for body in recording if isinstance(body, ToolCall)]

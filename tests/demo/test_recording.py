@@ -14,17 +14,17 @@ from workbench.config.settings import Settings
 from workbench.context.setup import PlanOptions, set_up
 from workbench.demo import record
 from workbench.demo.project import texts
-from workbench.log.codec import decode
+from workbench.log.codec import decode_event
 from workbench.log.events import Compaction, Event, Override, Reasoning, ToolCall, ToolResult, Usage
 from workbench.models.catalogue import Catalogue
-from workbench.sources.source import setting
+from workbench.sources.source import setting_in
 
 pytestmark = pytest.mark.xdist_group("litellm")
 
 
 @pytest.fixture(scope="module")
 def recorded() -> list[Event]:
-    return [decode(line) for line in record.RECORDING.read_text("utf-8").splitlines()]
+    return [decode_event(line) for line in record.RECORDING.read_text("utf-8").splitlines()]
 
 
 def structure(events: Sequence[Event]) -> list[str]:
@@ -35,7 +35,7 @@ def structure(events: Sequence[Event]) -> list[str]:
 def states(events: Sequence[Event]) -> dict[int, str]:
     """What becomes of each event under the recording's own policy."""
     setup = set_up(PlanOptions(model="rehearsal", sets=record.KNOBS), Settings(), Catalogue())
-    return {row.seq: row.state for row in setup.plan(events).rows if row.seq is not None}
+    return {row.seq: row.state for row in setup.plan(events).items if row.seq is not None}
 
 
 def facts(events: Sequence[Event]) -> list[tuple[int, int]]:
@@ -64,7 +64,7 @@ def test_every_pane_has_something_to_show(recorded: list[Event]) -> None:
     usages = [body for body in bodies if isinstance(body, Usage)]
     assert all(usage.prompt == usage.estimate for usage in usages), "the rehearsal model counts as we do"
     assert any(usage.cached for usage in usages)
-    assert (setting(recorded, "model"), setting(recorded, "policy")) == ("rehearsal", "workbench")
+    assert (setting_in(recorded, "model"), setting_in(recorded, "policy")) == ("rehearsal", "workbench")
 
 
 def test_it_is_small_and_has_no_path_of_the_machine_that_made_it(recorded: list[Event]) -> None:

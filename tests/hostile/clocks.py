@@ -63,7 +63,7 @@ def _files(base: Path, chance: random.Random) -> None:
             path.write_text(json.dumps({"type": "user", "timestamp": stamp, "message": said}) + "\n", encoding="utf-8")
             os.utime(path, (0, _moment(chance)))
             made += 1
-    found = AgentSessionFinder({"HOME": str(base / "home")}).find()
+    found = AgentSessionFinder({"HOME": str(base / "home")}).find_sessions()
     assert len(found) == made, f"{len(found)} of {made} are listed"
     assert all(one.modified >= other.modified for one, other in pairwise(found)), "the order is wrong"
     with patch.dict(os.environ, {"HOME": str(base / "home")}):

@@ -20,7 +20,7 @@ from workbench.context import policy_files
 from workbench.context.load import load_policy
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.tasks import LabPolicy, LabTask
-from workbench.log.codec import decode
+from workbench.log.codec import decode_event
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
 from workbench.sources.services import Services
@@ -69,7 +69,7 @@ def check_export(place: Place, heard: list[str]) -> None:
     path = place.folder / "export.jsonl"
     least = _last([line for line in heard if line.startswith("exported")], 0)
     if path.exists() or least:
-        events = [decode(line) for line in path.read_text().splitlines()]
+        events = [decode_event(line) for line in path.read_text().splitlines()]
         assert [event.seq for event in events] == list(range(1, len(events) + 1)), "the export has gaps"
         assert len(events) >= least, "an export that was acknowledged is gone"
 
@@ -151,7 +151,7 @@ def setting(place: Place, say: Say) -> None:
     """The model of new sessions, in `config.toml`."""
     with Services() as services:
         for number in count(_number(load_settings().model) + 1):
-            services.keep("model", f"model-{number}")
+            services.keep_setting("model", f"model-{number}")
             say(f"set {number}")
 
 
@@ -180,7 +180,7 @@ def check_approvals(place: Place, heard: list[str]) -> None:
 def choosing(place: Place, say: Say) -> None:
     """A policy of the user's own."""
     for number in count(max(_kept_last(), 0) + 1):
-        policy_files.save("mine", "workbench", {"masking.keep_last": number}, over=True)
+        policy_files.save_policy("mine", "workbench", {"masking.keep_last": number}, over=True)
         say(f"chosen {number}")
 
 
@@ -189,7 +189,7 @@ def check_policy(place: Place, heard: list[str]) -> None:
 
 
 def _kept_last() -> int:
-    path = policy_files.path_of("mine")
+    path = policy_files.policy_path("mine")
     return load_policy(str(path), env={}).policy.masking.keep_last if path.exists() else -1
 
 

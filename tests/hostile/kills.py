@@ -30,7 +30,7 @@ from workbench.agent import reply as replies
 from workbench.agent.steps import Appended
 from workbench.compaction.undo import redo, undo
 from workbench.context.planner import plan
-from workbench.context.render import messages
+from workbench.context.render import render_messages
 from workbench.log.drafts import Draft
 from workbench.log.events import AssistantMessage, Event, Override, ToolResult, UserMessage
 from workbench.log.ids import new_id
@@ -131,7 +131,7 @@ def _check(place: Place, heard: list[str]) -> None:
         assert not lost, f"acknowledged and lost: {sorted(lost)[:5]}"
         _check_drafts(events, heard)
         made = plan(events, preset("workbench"), ROOMY, COUNTER)
-        assert not problems(messages(made)), problems(messages(made))[:1]
+        assert not problems(render_messages(made)), problems(render_messages(made))[:1]
         (event,) = session.append(UserMessage("it goes on"))
         known[event.seq] = event.id
     with closing(sqlite3.connect(place.store)) as db:

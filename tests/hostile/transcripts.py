@@ -23,8 +23,8 @@ from workbench.cli.plan import FoundPlan, as_json
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import WorkbenchError
-from workbench.context.render import request
-from workbench.log.codec import decode, encode
+from workbench.context.render import render_request
+from workbench.log.codec import decode_event, encode_event
 from workbench.log.events import Event
 from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession
@@ -147,7 +147,7 @@ def _through(services: Services, text: str, chance: random.Random) -> bool:
             continue  # a setting of the file's that means nothing
         _check(FoundPlan(setup.plan(log), setup, source, "what-if"))
         _check_requests(RecordedSession(services, Options(), source))
-        assert [decode(encode(event)) for event in log] == log, "an event reads back otherwise"
+        assert [decode_event(encode_event(event)) for event in log] == log, "an event reads back otherwise"
         json.dumps(to_openai(log), ensure_ascii=False)
         _compact(Compactor(setup, None, catalogue=services.catalogue), log)
     return True
@@ -167,7 +167,7 @@ def _check(shown_plan: FoundPlan) -> None:
     totals = shown["totals"]
     assert totals["items"] == sum(row["tokens"] for row in shown["items"]), "a sum is wrong"
     assert totals["tokens"] == totals["items"] + totals["framing"], "a sum is wrong"
-    found = problems(request(made)["messages"])
+    found = problems(render_request(made)["messages"])
     assert not found, found[0]
 
 

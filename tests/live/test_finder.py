@@ -112,7 +112,7 @@ def home(tmp_path: Path) -> Path:
 
 
 def found(home: Path, **environ: str) -> list[AgentSession]:
-    return AgentSessionFinder({"HOME": str(home), **environ}).find()
+    return AgentSessionFinder({"HOME": str(home), **environ}).find_sessions()
 
 
 def test_every_agents_session_is_found_with_what_is_known_of_it(home: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_sub_agent_of_codex_is_no_session_of_its_own(tmp_path: Path) -> None:
     other = {**header, "payload": {**header["payload"], "id": "2", "source": spawned}}
     agent = put(session.with_name("rollout-2.jsonl"), [other, *lines])
     assert [each.path for each in found(tmp_path)] == [str(session)]
-    opened = AgentSessionFinder({"HOME": str(tmp_path)}).at(str(agent))
+    opened = AgentSessionFinder({"HOME": str(tmp_path)}).session_at(str(agent))
     assert opened is not None
     assert opened.is_sub_agent
 
@@ -183,7 +183,7 @@ def test_aiders_last_chat_in_this_folder_is_found(tmp_path: Path, services: Serv
         for at in (1, 2)
     ]
     put(tmp_path / ".aider.chat.history.md", "\n".join([*chats, "#### /exit\n"]))
-    [session] = AgentSessionFinder({"HOME": str(tmp_path)}).find(str(tmp_path))
+    [session] = AgentSessionFinder({"HOME": str(tmp_path)}).find_sessions(str(tmp_path))
     assert (session.agent, session.title, session.model, session.folder) == ("aider", "2?", "m-1", str(tmp_path))
     assert services.source(session.ref).events
 
@@ -226,7 +226,7 @@ def test_mini_swe_agents_trajectories_in_this_folder_and_in_places_of_the_users_
     here, runs = tmp_path / "here", tmp_path / "runs"
     put(here / "run.traj.json", trajectory("one"))
     put(runs / "a.traj.json", trajectory("two", cwd=WORK))
-    sessions = AgentSessionFinder({"HOME": str(tmp_path)}, [f"{runs}/*.json"]).find(str(here))
+    sessions = AgentSessionFinder({"HOME": str(tmp_path)}, [f"{runs}/*.json"]).find_sessions(str(here))
     assert {(each.agent, each.folder, each.title) for each in sessions} == {
         ("mini-swe-agent", str(here), "one"),
         ("mini-swe-agent", WORK, "two"),
@@ -249,13 +249,13 @@ def test_a_file_is_read_again_only_when_it_is_another(home: Path, monkeypatch: p
 
     monkeypatch.setattr(finder, "read_head", look)
     finding = AgentSessionFinder({"HOME": str(home)})
-    first = finding.find()
+    first = finding.find_sessions()
     assert len(looked) == len(SESSIONS)
-    assert finding.find() == first
+    assert finding.find_sessions() == first
     assert len(looked) == len(SESSIONS)
     changed = home / SESSIONS["pi"][0]
     put(changed, changed.read_text() + "\n")
-    assert finding.find()[0].agent == "pi"
+    assert finding.find_sessions()[0].agent == "pi"
     assert looked[len(SESSIONS) :] == [str(changed)]
 
 
@@ -300,7 +300,7 @@ def test_no_content_is_an_error(tmp_path_factory: pytest.TempPathFactory, conten
     for path in (".claude/projects/p/1.jsonl", ".local/share/opencode/opencode.db", ".aider.chat.history.md"):
         (home / path).parent.mkdir(parents=True, exist_ok=True)
         (home / path).write_bytes(content)
-    for session in AgentSessionFinder({"HOME": str(home)}).find(str(home)):
+    for session in AgentSessionFinder({"HOME": str(home)}).find_sessions(str(home)):
         assert isinstance(session.title, str)
 
 
@@ -314,7 +314,7 @@ def test_what_cannot_be_read_is_left_out(home: Path) -> None:
 def test_nothing_of_the_models_is_imported(home: Path) -> None:
     code = (
         "import sys; from workbench.live.finder import AgentSessionFinder;"
-        "print(len(AgentSessionFinder().find()), 'litellm' in sys.modules)"
+        "print(len(AgentSessionFinder().find_sessions()), 'litellm' in sys.modules)"
     )
     environ = {**os.environ, "HOME": str(home)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environ, check=True)
@@ -332,10 +332,10 @@ def test_a_link_out_of_the_project_is_left_out_and_one_inside_is_followed(name: 
     link = project / "deep" / (".aider.chat.history.md" if name == "aider" else "x.traj.json")
     finding = AgentSessionFinder({"HOME": str(tmp_path / "home")})
     link.symlink_to("../real")
-    assert [each.agent for each in finding.find(str(project / "deep"))] == [name]
+    assert [each.agent for each in finding.find_sessions(str(project / "deep"))] == [name]
     link.unlink()
     link.symlink_to("../../real")
-    assert finding.find(str(project / "deep")) == []
+    assert finding.find_sessions(str(project / "deep")) == []
 
 
 def test_a_view_in_the_place_of_a_table_is_not_asked(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_a_view_in_the_place_of_a_table_is_not_asked(tmp_path: Path) -> None:
     endless = "WITH RECURSIVE c(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM c) SELECT id, id AS time_created FROM c"
     with closing(sqlite3.connect(path)) as db:
         db.execute(f"CREATE VIEW session AS {endless}")
-    assert AgentSessionFinder({"HOME": str(tmp_path)}).find() == []
+    assert AgentSessionFinder({"HOME": str(tmp_path)}).find_sessions() == []
 
 
 @pytest.mark.parametrize(

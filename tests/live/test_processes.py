@@ -14,7 +14,7 @@ import pytest
 
 from live.test_finder import SESSIONS, put
 from workbench.live.finder import AgentSession, AgentSessionFinder
-from workbench.live.processes import AgentProcess, agent_of, at_work, placed, running_agents
+from workbench.live.processes import AgentProcess, agent_of, running_agents, running_paths, with_process_folders
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ def test_each_process_runs_the_last_session_of_its_folder_that_changed_since_it_
         session("no folder", folder=""),
     ]
     one, two = AgentProcess("Codex", "/a", 5.0), AgentProcess("Codex", "/a", 4.0)
-    assert at_work(sessions, [one]) == {"new"}
-    assert at_work(sessions, [one, two]) == {"new", "second"}
-    assert at_work(sessions, [one._replace(started=11.0)]) == set()
-    assert at_work(sessions, []) == set()
+    assert running_paths(sessions, [one]) == {"new"}
+    assert running_paths(sessions, [one, two]) == {"new", "second"}
+    assert running_paths(sessions, [one._replace(started=11.0)]) == set()
+    assert running_paths(sessions, []) == set()
 
 
 def test_a_session_that_is_found_is_known_to_run(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_a_session_that_is_found_is_known_to_run(tmp_path: Path) -> None:
     work.mkdir()
     with running(tmp_path / "bin" / "codex", work):
         put(tmp_path / path, [{**lines[0], "payload": {**lines[0]["payload"], "cwd": str(work)}}, *lines[1:]])
-        found = AgentSessionFinder({"HOME": str(tmp_path)}).find()
-        assert at_work(found, running_agents()) == {str(tmp_path / path)}
+        found = AgentSessionFinder({"HOME": str(tmp_path)}).find_sessions()
+        assert running_paths(found, running_agents()) == {str(tmp_path / path)}
 
 
 def test_a_session_that_does_not_say_its_folder_is_in_that_of_its_process() -> None:
@@ -98,7 +98,7 @@ def test_a_session_that_does_not_say_its_folder_is_in_that_of_its_process() -> N
     )
     other = AgentSession("Codex", "c", "", "", "", 9000)
     process = AgentProcess("mini-swe-agent", "/srv/bakery", 5)
-    sessions = placed([new, other, old], [process])
+    sessions = with_process_folders([new, other, old], [process])
     assert [each.folder for each in sessions] == ["/srv/bakery", "", ""]
-    assert at_work(sessions, [process]) == {"b"}
-    assert at_work([new], [process]) == frozenset()
+    assert running_paths(sessions, [process]) == {"b"}
+    assert running_paths([new], [process]) == frozenset()

@@ -13,7 +13,7 @@ from support.recordings import FOLDER
 from workbench.live.finder import AgentSessionFinder
 from workbench.live.heads import HEAD, TAIL, read_head
 from workbench.live.reports import LastReport, report_in
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 
 CLAUDE = {"input_tokens": 5, "cache_read_input_tokens": 900, "cache_creation_input_tokens": 95, "output_tokens": 7}
 CODEX = {"input_tokens": 1000, "cached_input_tokens": 900, "output_tokens": 7, "total_tokens": 1007}
@@ -71,7 +71,7 @@ def test_the_last_report_is_read_from_the_end(agent: str, between: int, tmp_path
     line, window = REPORTS[agent]
     path, lines = SESSIONS[agent]
     put(tmp_path / path, [*lines, {"type": "none", "text": "x" * between}, line, {"type": "none"}])
-    [session] = AgentSessionFinder({"HOME": str(tmp_path)}).find()
+    [session] = AgentSessionFinder({"HOME": str(tmp_path)}).find_sessions()
     assert session.report is not None
     assert (session.report.prompt, session.report.cached, session.report.completion) == (1000, 900, 7)
     assert session.report.window == window
@@ -103,7 +103,7 @@ REAL = sorted(path for agent in ("claude-code", "codex", "pi") for path in FOLDE
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: str(path.name))
 def test_of_real_transcripts_it_is_that_of_the_whole_file(path: Path) -> None:
-    [recording, *_] = conversations(*read_file(str(path)))
+    [recording, *_] = read_conversations(*read_file(str(path)))
     whole, end = report_in([recording]), read_head(str(path)).report
     assert whole is not None
     assert end is not None
@@ -116,5 +116,5 @@ def test_places_of_the_users_own_are_looked_into(tmp_path: Path) -> None:
     loose = put(tmp_path / "runs" / "deep" / "x.jsonl", SESSIONS["pi"][1])
     more = (str(tmp_path / "box"), str(tmp_path / "runs" / "**" / "*.jsonl"), "~/box", str(tmp_path / "none"))
     finder = AgentSessionFinder({"HOME": str(tmp_path)}, more)
-    found = {each.path: (each.agent, each.folder, each.title) for each in finder.find()}
+    found = {each.path: (each.agent, each.folder, each.title) for each in finder.find_sessions()}
     assert found == {str(moved): ("Codex", WORK, SAID), str(loose): ("pi", WORK, SAID)}

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.log.codec import clean, decode, encode, search_text, settle
+from workbench.log.codec import clean, decode_event, encode_event, search_text, settle_event
 from workbench.log.errors import BadEvent
 from workbench.log.events import (
     AssistantMessage,
@@ -47,22 +47,22 @@ def wrong(value: object) -> Any:
 
 
 def line_of(body: Body) -> str:
-    return encode(Event(7, "a", 5, body))
+    return encode_event(Event(7, "a", 5, body))
 
 
 @settings(max_examples=400, deadline=None)
 @given(data=st.data())
 def test_every_event_reads_back_as_it_was(data: st.DataObject, event: st.SearchStrategy[Event]) -> None:
     given_event = data.draw(event)
-    assert decode(encode(given_event)) == given_event
+    assert decode_event(encode_event(given_event)) == given_event
 
 
 @settings(max_examples=400, deadline=None)
 @given(data=st.data())
 def test_every_line_is_written_again_as_it_was(data: st.DataObject, event: st.SearchStrategy[Event]) -> None:
-    line = encode(data.draw(event))
-    assert encode(decode(line)) == line
-    assert encode(decode(json.loads(line))) == line
+    line = encode_event(data.draw(event))
+    assert encode_event(decode_event(line)) == line
+    assert encode_event(decode_event(json.loads(line))) == line
     assert "\n" not in line
 
 
@@ -98,7 +98,7 @@ LINES = [
 @pytest.mark.parametrize(("body", "rest"), LINES)
 def test_each_kind_has_this_line(body: Body, rest: str) -> None:
     assert line_of(body) == HEAD + rest
-    assert decode(HEAD + rest) == Event(7, "a", 5, body)
+    assert decode_event(HEAD + rest) == Event(7, "a", 5, body)
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,10 @@ def test_each_kind_has_this_line(body: Body, rest: str) -> None:
     ],
 )
 def test_what_a_newer_version_wrote_is_carried_along(line: str) -> None:
-    event = decode(line)
+    event = decode_event(line)
     assert isinstance(event.body, Unknown)
     assert event[:3] == (7, "a", 5)
-    assert encode(event) == line
+    assert encode_event(event) == line
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_what_a_newer_version_wrote_is_carried_along(line: str) -> None:
 )
 def test_what_is_no_event_is_refused_and_says_what_was_expected(line: str, expected: str) -> None:
     with pytest.raises(BadEvent, match=r"^[^\n]*$") as told:
-        decode(line)
+        decode_event(line)
     assert expected in str(told.value)
 
 
@@ -220,24 +220,24 @@ def test_a_settled_event_is_what_its_line_reads_back_as(text: str, values: list[
         Setting(text, tuple(values)),
         UserMessage((TextPart(text),)),
     ):
-        event, line = settle(Event(1, "a", 0, body))
-        assert decode(line) == event
-        assert encode(event) == line
+        event, line = settle_event(Event(1, "a", 0, body))
+        assert decode_event(line) == event
+        assert encode_event(event) == line
         line.encode()
 
 
 def test_free_values_settle_into_what_json_can_hold() -> None:
-    event, _ = settle(Event(1, "a", 0, Setting("x", {1: (2, MappingProxyType({"k": None}))})))
+    event, _ = settle_event(Event(1, "a", 0, Setting("x", {1: (2, MappingProxyType({"k": None}))})))
     assert event.body == Setting("x", {"1": [2, {"k": None}]})
-    event, _ = settle(Event(1, "a", 0, Compaction(1, 2, "", meta=MappingProxyType({"a": 1}))))
+    event, _ = settle_event(Event(1, "a", 0, Compaction(1, 2, "", meta=MappingProxyType({"a": 1}))))
     assert event.body == Compaction(1, 2, "", meta={"a": 1})
-    event, _ = settle(Event(1, "a", 0, Compaction(1, 2, "", wrong([KeptEvent(1)]))))
+    event, _ = settle_event(Event(1, "a", 0, Compaction(1, 2, "", wrong([KeptEvent(1)]))))
     assert event.body == Compaction(1, 2, "", (KeptEvent(1),))
 
 
 def test_a_line_with_half_a_character_is_read_all_the_same() -> None:
-    event = decode(HEAD + r'"user","content":"a\ud800"}')
-    assert settle(event)[0].body == UserMessage("a\ufffd")
+    event = decode_event(HEAD + r'"user","content":"a\ud800"}')
+    assert settle_event(event)[0].body == UserMessage("a\ufffd")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from support.requirements import requirement
 from support.talk import planned, preset, summary_of, turns
 from workbench.config.errors import WorkbenchError
 from workbench.log import lock, migrations, session_lookup
-from workbench.log.codec import encode
+from workbench.log.codec import encode_event
 from workbench.log.errors import StoreError
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
@@ -78,7 +78,7 @@ def test_the_store_lies_in_the_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_
 
 
 def test_every_commit_reaches_the_disk(store: Store) -> None:
-    with store._database.read() as db:
+    with store._database.read_transaction() as db:
         assert db.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
         assert db.execute("PRAGMA synchronous").fetchone()[0] == 2  # FULL
         assert db.execute("PRAGMA foreign_keys").fetchone()[0] == 1
@@ -122,19 +122,19 @@ class TestMigrations:
             migrations.migrate(db)
             db.execute("INSERT INTO sessions VALUES(1, 'old', 'bread', '', 1, 2, ?, NULL, NULL)", [len(log)])
             for event in log:
-                row = (event.seq, event.id, encode(event))
+                row = (event.seq, event.id, encode_event(event))
                 db.execute("INSERT INTO events(session, seq, id, data) VALUES(1, ?, ?, ?)", row)
         policy = preset("confirm")
         with Store.open(path) as store, store.session("old") as session:
             assert session.events() == log
             session.append(UserMessage("and now?"))
             plan = planned([event.body for event in session.events()], policy)
-            assert [row.original for row in plan.rows if row.role == "user"][-1] == "and now?"
+            assert [row.original for row in plan.items if row.role == "user"][-1] == "and now?"
             session.append(summary_of(policy, 1, len(log), "bread was baked"))
         with Store.open(path) as store:
             after = planned([event.body for event in store.session("old").events()], policy)
-        assert [row.text for row in after.rows if row.in_request][-1] == "and now?"
-        assert any("bread was baked" in (row.text or "") for row in after.rows)
+        assert [row.text for row in after.items if row.in_request][-1] == "and now?"
+        assert any("bread was baked" in (row.text or "") for row in after.items)
 
     def test_new_steps_run_once_and_in_order(self, old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.add(
@@ -154,7 +154,7 @@ class TestMigrations:
             migrations.migrate(db)
             db.execute("INSERT INTO sessions VALUES(1, 'old', 'bread', '', 1, 2, 0, NULL, NULL)")
             migrations.view_older(db)  # where nothing can be written
-            assert [info[1:3] for info in session_lookup.listing(db, None, "", "")] == [("bread", 1)]
+            assert [info[1:3] for info in session_lookup.listed_sessions(db, None, "", "")] == [("bread", 1)]
         with Store.open(path) as store:
             assert [(info.title, info.folder, info.branch) for info in store.list()] == [("bread", "", "")]
 
@@ -233,7 +233,7 @@ class TestWhenTheDiskFails:
 
     def test_a_full_disk(self, store: Store) -> None:
         session = store.create([UserMessage("before")])
-        with store._database.read() as db:
+        with store._database.read_transaction() as db:
             pages = db.execute("PRAGMA page_count").fetchone()[0]
         store._database._db.execute(f"PRAGMA max_page_count = {pages + 1}")
         with pytest.raises(StoreError, match="the disk is full; nothing was written"):
@@ -251,19 +251,23 @@ class TestWhenTheDiskFails:
     def test_a_writer_that_never_ends(self, store: Store, path: Path) -> None:
         session = store.create()
         store._database._db.execute("PRAGMA busy_timeout = 0")
-        with Store.open(path) as other, other._database.write(), pytest.raises(WorkbenchError, match="busy"):
+        with (
+            Store.open(path) as other,
+            other._database.write_transaction(),
+            pytest.raises(WorkbenchError, match="busy"),
+        ):
             session.append(UserMessage("x"))
         assert session.append(UserMessage("y"))[0].seq == 1
 
     def test_an_exception_in_the_middle_takes_everything_back(self, store: Store) -> None:
         def interrupted() -> None:
-            with store._database.write() as db:
+            with store._database.write_transaction() as db:
                 db.execute("INSERT INTO facts VALUES('x', 1)")
                 raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
             interrupted()
-        with store._database.read() as db:
+        with store._database.read_transaction() as db:
             assert db.execute("SELECT * FROM facts WHERE name = 'x'").fetchall() == []
 
 

@@ -14,7 +14,7 @@ from support.talk import preset
 from support.validity import problems
 from workbench.context.budget import Limits
 from workbench.context.planner import plan
-from workbench.context.render import messages
+from workbench.context.render import render_messages
 from workbench.log.drafts import Draft
 from workbench.log.events import AssistantMessage, Body, Override, Reasoning, UserMessage
 from workbench.log.store import Store
@@ -80,10 +80,10 @@ def test_what_is_appended_meanwhile_leaves_the_draft_alone(store: Store, path: P
 
 def test_a_draft_waits_for_nobody_and_its_failure_stops_nothing(store: Store, path: Path) -> None:
     session = store.create([UserMessage("go")], id="s")
-    with Store.open(path) as other, other._database.write():
+    with Store.open(path) as other, other._database.write_transaction():
         assert not session.keep_draft(Draft("r1", "", "", "half"))
     assert session.keep_draft(Draft("r1", "", "", "half \ud800"))
-    with store._database.read() as db:
+    with store._database.read_transaction() as db:
         assert db.execute("PRAGMA synchronous").fetchone()[0] == 2
         assert db.execute("PRAGMA busy_timeout").fetchone()[0] == 30_000
 
@@ -128,7 +128,7 @@ def test_killed_at_any_point_the_log_has_the_answer_once_and_plans(
         Limits(9_000, "option", 0, 0),
         counter("o200k_base"),
     )
-    sent = messages(made)
+    sent = render_messages(made)
     assert not problems(sent)
     assert len([each for each in sent if each["role"] == "assistant"]) <= 1
     again.close()

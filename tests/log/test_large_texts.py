@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.log.codec import encode
+from workbench.log.codec import encode_event
 from workbench.log.errors import StoreError
 from workbench.log.events import Body, Event, ImagePart, TextPart, ToolCall, Unknown, UserMessage
-from workbench.log.large_texts import LARGE, split
+from workbench.log.large_texts import LARGE, split_large_texts
 from workbench.log.store import Store
 
 
 def rows(store: Store) -> tuple[list[str], list[str]]:
-    with store._database.read() as db:
+    with store._database.read_transaction() as db:
         lines = [row[0] for row in db.execute("SELECT data FROM events ORDER BY key")]
         texts = [row[0].decode() for row in db.execute("SELECT text FROM texts")]
     return lines, texts
@@ -71,8 +71,8 @@ def test_a_text_that_looks_like_a_reference_is_a_text(store: Store) -> None:
 def test_small_lines_are_left_alone_and_large_strings_always_leave(
     data: st.DataObject, event: st.SearchStrategy[Event]
 ) -> None:
-    line = encode(data.draw(event))
-    row, texts = split(line)
+    line = encode_event(data.draw(event))
+    row, texts = split_large_texts(line)
     assert texts or row == line
     for text in texts.values():
         assert len(text) > LARGE
@@ -81,14 +81,14 @@ def test_small_lines_are_left_alone_and_large_strings_always_leave(
 
 def test_many_escapes_are_split_in_one_go() -> None:
     text = '\\"\n' * 300_000
-    row, texts = split(encode(Event(1, "a", 0, UserMessage(text))))
+    row, texts = split_large_texts(encode_event(Event(1, "a", 0, UserMessage(text))))
     assert len(texts) == 1
     assert len(row) < 200
 
 
 def test_a_missing_text_is_told_in_one_line(store: Store) -> None:
     session = store.create([UserMessage("x" * 9000)])
-    with store._database.write() as db:
+    with store._database.write_transaction() as db:
         db.execute("DELETE FROM event_texts")
         db.execute("DELETE FROM texts")
     with pytest.raises(StoreError, match=r"damaged: the text .* is missing; `workbench sessions recover`"):

@@ -17,7 +17,7 @@ from workbench.config.folders import WorkFolder
 from workbench.log.drafts import Draft
 from workbench.log.errors import StoreError
 from workbench.log.events import AssistantMessage, Body, Event, Failure, ToolResult, UserMessage
-from workbench.log.recovery import LOST_TEXT, RecoveredSession, recover
+from workbench.log.recovery import LOST_TEXT, RecoveredSession, recover_store
 from workbench.log.store import Store
 
 PAGE = 4096
@@ -53,7 +53,7 @@ def recovered(damaged: Path, tmp_path: Path) -> tuple[dict[str, list[Event]], li
     target = tmp_path / "new" / "workbench.db"
     target.parent.mkdir(exist_ok=True)
     target.unlink(missing_ok=True)
-    said = recover(damaged, target)
+    said = recover_store(damaged, target)
     with closing(sqlite3.connect(target)) as db:
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     return content(target), said

@@ -17,7 +17,7 @@ from workbench.log.store import Store
 
 def terms(store: Store) -> list[str]:
     """All words of the index."""
-    with store._database.write() as db:
+    with store._database.write_transaction() as db:
         db.execute("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'words', 'row')")
         found = [row[0] for row in db.execute("SELECT term FROM vocabulary")]
         db.execute("DROP TABLE temp.vocabulary")
@@ -152,5 +152,5 @@ def test_what_was_said_in_a_folder_is_told_and_one_long_session_hides_no_other(
         + [Reasoning('{"kind":"user"}'), UserMessage("large " * 10_000)],
         folder=WorkFolder("/here"),
     )
-    said = [str(each.content)[:6] for each in store.said("/here")]
+    said = [str(each.content)[:6] for each in store.user_messages("/here")]
     assert said == ["large ", "long 9", "long 8", "before"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from support.requirements import requirement
 from workbench.config.errors import WorkbenchError
-from workbench.log.codec import settle
+from workbench.log.codec import settle_event
 from workbench.log.errors import BadEvent, NotFound, ReadOnly, StoreError
 from workbench.log.events import Body, Content, Event, Setting, UserMessage
 from workbench.log.session import Session
@@ -251,7 +251,7 @@ def test_threads_may_share_a_session(store: Store) -> None:
 
 def test_a_damaged_row_is_told_in_one_line(store: Store) -> None:
     session = store.create(numbered(2))
-    with session._database.write() as db:
+    with session._database.write_transaction() as db:
         db.execute("UPDATE events SET data = '{' WHERE seq = 2")
     with pytest.raises(StoreError, match="damaged"):
         session.events()
@@ -262,4 +262,4 @@ def test_a_damaged_row_is_told_in_one_line(store: Store) -> None:
 def test_an_appended_event_is_settled(data: st.DataObject, body: st.SearchStrategy[Body], shared: Store) -> None:
     with shared.create() as session:
         for event in session.append(*data.draw(st.lists(body, max_size=3))):
-            assert settle(event)[0] == event
+            assert settle_event(event)[0] == event

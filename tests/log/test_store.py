@@ -18,7 +18,7 @@ BIG = "a long text " * 1000
 
 
 def stored_texts(store: Store) -> int:
-    with store._database.read() as db:
+    with store._database.read_transaction() as db:
         return len(db.execute("SELECT 1 FROM texts").fetchall())
 
 
@@ -106,7 +106,7 @@ class TestListing:
     def test_the_last_changed_comes_first(self, store: Store) -> None:
         first, second = store.create(title="one"), store.create(title="two")
         assert [info.id for info in store.list()] == [second.id, first.id]
-        with store._database.write() as db:  # the clock need not move between two appends
+        with store._database.write_transaction() as db:  # the clock need not move between two appends
             db.execute("UPDATE sessions SET updated = updated - 10")
         first.append(UserMessage("x"))
         assert [info.id for info in store.list()] == [first.id, second.id]

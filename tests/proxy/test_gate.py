@@ -177,7 +177,7 @@ async def test_what_was_asked_and_what_was_sent_are_both_in_the_log(tmp_path: Pa
         assert [used.request for used in of(Usage, events)] == [sent.seq, after.seq]
         marks = RequestMarks()
         for event in events:
-            marks.add(event)
+            marks.add_event(event)
         assert [(mark.request, mark.reported, mark.instead_of) for mark in marks.marks if mark.request] == [
             (asked.seq, None, 0),
             (sent.seq, 50, asked.seq),

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.conftest import answered, claude, said, user
-from workbench.log.codec import encode
+from workbench.log.codec import encode_event
 from workbench.log.events import DialectName
 from workbench.log.store import Store
 from workbench.proxy import repeated_bodies, unpacking
@@ -236,7 +236,7 @@ def recorded(sent: Sequence[tuple[Agent, bytes]], batch: int, *, quick: bool) ->
         lost += recording.finish_batch().lost
         found = sorted(store.list(), key=lambda info: (info.created, info.id))
         lines = [
-            encode(event._replace(id="any", at=0))
+            encode_event(event._replace(id="any", at=0))
             for info in found
             for event in store.session(info.id, write=False).events()
         ]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.conftest import Recording, answered, called, claude, result, said, user
-from workbench.compaction.record import record
+from workbench.compaction.record import read_record
 from workbench.log.errors import StoreError
 from workbench.log.events import (
     AssistantMessage,
@@ -203,7 +203,7 @@ def test_the_agents_own_compaction_is_one(recording: Recording, headers: dict[st
     assert bodies[made.last - 1] == next(body for body in bodies if isinstance(body, AssistantMessage))
     assert SUMMARY in made.summary
     assert recording.sent()[-1] == after
-    (entry,) = record(number_events(bodies)).entries
+    (entry,) = read_record(number_events(bodies)).entries
     noted = entry.details
     assert noted.tokens_before == 900 + 30 + 7, "sent, from the cache and answered, as was reported last"
     assert noted.tokens_after is not None

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.settings import Settings
-from workbench.context.render import request as render
+from workbench.context.render import render_request as render
 from workbench.context.setup import PlanOptions, set_up
 from workbench.log.events import AssistantMessage, Body, SlotContent, SystemMessage, ToolCall, ToolResult, UserMessage
 from workbench.models.catalogue import Catalogue

@@ -43,7 +43,7 @@ def figures(plan: ContextPlan) -> dict[str, Any]:
         "totals": plan.totals._asdict(),
         "budget": {name: value for name, value in plan.budget._asdict().items() if value},
         "max_output": plan.max_output,
-        "items": [tuple(getattr(row, name) for name in ROW) for row in plan.rows],
+        "items": [tuple(getattr(row, name) for name in ROW) for row in plan.items],
     }
 
 

@@ -12,7 +12,7 @@ from session.moments import printed
 from tui.play import Watcher, until
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import Refused
-from workbench.context.render import request
+from workbench.context.render import render_request
 from workbench.session.open_session import OpenSession
 from workbench.sources.services import Services
 
@@ -21,7 +21,7 @@ def sent(opened: OpenSession) -> str:
     """The next request as it would be sent, and the figures that are shown of it."""
     plan = opened.plan
     figures = (plan.size, plan.totals, plan.unattributed, plan.policy, plan.limits, opened.view)
-    return json.dumps(request(plan), sort_keys=True) + repr(figures)
+    return json.dumps(render_request(plan), sort_keys=True) + repr(figures)
 
 
 def offered(on: Watcher) -> tuple[int, int]:

@@ -25,7 +25,7 @@ from tui.play import DEADLINE, Watcher, opened, until
 from workbench.config.errors import WorkbenchError
 from workbench.live.processes import AgentProcess
 from workbench.live.stamps import FileStamp
-from workbench.log.codec import encode
+from workbench.log.codec import encode_event
 from workbench.log.events import AssistantMessage, Event, Failure, Setting, UserMessage
 from workbench.session import current, following, opening
 from workbench.session.following import GONE, REPLACED, UNREADABLE, ReadPace, follow_file, is_replaced
@@ -72,7 +72,8 @@ FILES: dict[str, bytes] = {
     "Kimi Code": lines(*SESSIONS["Kimi Code"][1], REPORTS["Kimi Code"][0]),
     "aider": f"# aider chat started at 2026-11-15 21:11:01\n\n#### {BREAD}\n\nso\n\n#### und?\n\nja\n".encode(),
     "our own": "".join(
-        f"{encode(each)}\n" for each in number_events([UserMessage(BREAD), AssistantMessage("so"), UserMessage("und?")])
+        f"{encode_event(each)}\n"
+        for each in number_events([UserMessage(BREAD), AssistantMessage("so"), UserMessage("und?")])
     ).encode(),
     "without a last line feed": lines(*TURNS[0]).rstrip(),
 }

@@ -38,7 +38,7 @@ async def test_the_question_says_what_changes_and_that_is_what_happens(
         assert (await on.ask(lambda opened: opened.policy), on.shown.view) == ("layers", "")
         assert told.words in [notice.text for notice in on.notices]
         planned = await on.ask(lambda opened: opened.setup.plan(opened.events[: opened.requests.marks[-1].upto]))
-        said = next(row for row in planned.rows if row.original == "go on")
+        said = next(row for row in planned.items if row.original == "go on")
         assert planned.size - said.tokens - planned.totals.framing == pytest.approx(told.after, abs=200)
     finally:
         await on.model.close()

@@ -14,7 +14,7 @@ from workbench.log.errors import NotFound
 from workbench.log.events import Setting, UserMessage
 from workbench.session.calls import SessionThread
 from workbench.sources.services import Services
-from workbench.sources.source import knobs_of, setting
+from workbench.sources.source import knobs_of, setting_in
 from workbench.tui.commands.session import session_id
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -216,7 +216,7 @@ async def test_a_file_is_forked_into_a_session(services: Services, talk: Path) -
         on.model.fork(2)
         await on.settled()
         assert [kind for kind, _ in on.said] == ["system", "you"]
-        assert await on.ask(lambda opened: setting(opened.events, "title")) == "talk.json"
+        assert await on.ask(lambda opened: setting_in(opened.events, "title")) == "talk.json"
 
 
 async def test_what_the_command_line_set_is_for_this_run_alone(services: Services) -> None:

@@ -105,7 +105,7 @@ def exact(session: RecordedSession) -> list[int]:
 
 
 def results_of(session: RecordedSession, at: int) -> list[Item]:
-    rows = session.plan(at).rows
+    rows = session.plan(at).items
     return [row for row in rows if row.kind == "tool_result"]
 
 
@@ -152,7 +152,7 @@ def test_thinking_that_was_cleared_is_left_out_of_that_request(tmp_path: Path) -
     talk = [user("a"), thought("1"), user("b"), thought("2"), user("c")]
     answer = {**answered(said("3")), "context_management": {"applied_edits": [done]}}
     session = session_of(from_proxy([(claude(*talk), answer)], tmp_path))
-    rows = [row for row in session.plan(exact(session)[0]).rows if row.kind == "reasoning"]
+    rows = [row for row in session.plan(exact(session)[0]).items if row.kind == "reasoning"]
     assert [row.state for row in rows] == ["excluded", "sent"]
     assert "30 tokens" in rows[0].edits[-1].why
 
@@ -170,7 +170,7 @@ def test_a_compaction_by_anthropic_replaces_all_before_it_from_its_own_request_o
     for at, expected in zip(
         exact(session), ([summary["content"]], [summary["content"], "going on", "and now?"]), strict=True
     ):
-        rows = session.plan(at).rows
+        rows = session.plan(at).items
         assert [
             row.text for row in rows if row.in_request and row.slot not in ("system", "tools", "unattributed")
         ] == expected
@@ -217,7 +217,7 @@ def test_the_lab_counts_what_the_agent_cut_and_no_policy_has_the_original() -> N
     ]
     lab = LabSource(Services(), Options(), as_source("file", number_events([*bodies, Setting(RECORDED, "Codex")])))
     assert [lab.run_policy(policy).cut for policy in ("recorded", "window", "workbench")] == [1, 1, 1]
-    row = next(row for row in lab.plan_request(2, "window").rows if row.kind == "tool_result")
+    row = next(row for row in lab.plan_request(2, "window").items if row.kind == "tool_result")
     assert (row.state, row.text, row.edits[0].before) == ("truncated", LONG, 29_210)
 
 
@@ -229,7 +229,7 @@ def test_what_openai_dropped_without_a_word_is_told_by_the_size(auto: dict[str, 
     used = {"input_tokens": 2_010, "output_tokens": 5}
     session = session_of(from_file([(asked, {"id": "resp_1", "model": "gpt-4o", "output": [answer], "usage": used})]))
     [at] = exact(session)
-    rows = [row for row in session.plan(at).rows if row.unit >= 0]
+    rows = [row for row in session.plan(at).items if row.unit >= 0]
     assert [row.state for row in rows][:gone] == ["excluded"] * gone
     assert rows[-1].state == "sent"
     assert all("truncation: auto" in row.edits[-1].why for row in rows if row.state == "excluded")
@@ -246,5 +246,5 @@ def test_the_filter_finds_what_an_agent_cut() -> None:
         AssistantMessage("done", "r3"),
     ]
     session = session_of(number_events([*bodies, Setting(RECORDED, "Codex")]))
-    rows = session.plan(2).rows
+    rows = session.plan(2).items
     assert [row.seq for row in rows if parse("state:truncated").holds(row)] == [3]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from workbench.config.paths import config_dir
 from workbench.context.knobs import KNOBS, as_toml
-from workbench.log.codec import encode
+from workbench.log.codec import encode_event
 from workbench.log.events import CONTINUED_FROM, Body, Compaction, Event, Failure, Setting, UserMessage
 from workbench.sources.foreign import NOT_APPLIED, harmless, harmless_lines, harmless_log
 from workbench.sources.options import Options
@@ -85,7 +85,7 @@ def a_log() -> list[Event]:
 
 def test_a_file_is_read_with_what_is_harmless_and_says_what_was_not(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
-    path.write_text("".join(f"{encode(event)}\n" for event in a_log()))
+    path.write_text("".join(f"{encode_event(event)}\n" for event in a_log()))
     source = read_source(str(path), no_store)  # type: ignore[arg-type]
     assert (source.policy, source.knobs) == ("", ("masking.keep_last=3",))
     assert [event.seq for event in source.events] == [1, 2, 3, 4, 5]
@@ -100,11 +100,13 @@ def test_a_file_is_read_with_what_is_harmless_and_says_what_was_not(tmp_path: Pa
 
 
 def test_lines_that_are_harmless_stay_as_they_are() -> None:
-    plain = [encode(event) for event in number_events([UserMessage("x"), Setting("knobs", ["masking.keep_last=3"])])]
+    plain = [
+        encode_event(event) for event in number_events([UserMessage("x"), Setting("knobs", ["masking.keep_last=3"])])
+    ]
     refused: list[str] = []
     assert [*harmless_lines([*plain, "no event", ""], refused)] == [*plain, "no event", ""]
     assert refused == []
-    told = [*harmless_lines(map(encode, a_log()), refused)]
+    told = [*harmless_lines(map(encode_event, a_log()), refused)]
     assert json.loads(told[1])["value"] == ["masking.keep_last=3"]
     assert len(refused) == 2
 

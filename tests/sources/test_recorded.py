@@ -42,7 +42,7 @@ def recorded(*bodies: Body, model: str = "gpt-4o") -> RecordedSession:
 def marks(*bodies: Body) -> list[RequestMark]:
     found = RequestMarks()
     for event in number_events(bodies):
-        found.add(event)
+        found.add_event(event)
     return found.marks
 
 
@@ -113,9 +113,9 @@ def test_a_request_of_which_only_the_purpose_is_known_is_planned_from_what_came_
 
 def test_a_request_is_without_its_own_answer_and_results() -> None:
     session = recorded(*TURN)
-    [thought] = [row for row in session.plan(1).rows if row.kind == "reasoning"]
+    [thought] = [row for row in session.plan(1).items if row.kind == "reasoning"]
     assert thought.edits[0].why == "kept for reading; the log does not say if it was sent"
-    texts = [[row.original for row in session.plan(at).rows if row.in_request] for at in (0, 1)]
+    texts = [[row.original for row in session.plan(at).items if row.in_request] for at in (0, 1)]
     assert texts == [["read it"], ["read it", "{}", "what it says"]]
 
 
@@ -157,7 +157,7 @@ def test_nothing_is_cut_whatever_its_size() -> None:
         AssistantMessage("done", "r2"),
         Usage("m", 0, 400_000),
     ).plan(1)
-    assert {row.state for row in plan.rows if row.kind != "aside"} == {"sent"}
+    assert {row.state for row in plan.items if row.kind != "aside"} == {"sent"}
     assert plan.size == 400_000
     assert plan.verdict.fits, "what was sent fitted"
 
@@ -190,7 +190,7 @@ def test_counts_are_calibrated_by_the_reports() -> None:
     plan = recorded(*bodies).plan(29)
     assert plan.totals.items == pytest.approx(1.4 * plain, rel=0.03)
     assert plan.unattributed == pytest.approx(9_000, rel=0.05)
-    assert not any(row.exact for row in plan.rows if row.in_request), "a calibrated count is an estimate"
+    assert not any(row.exact for row in plan.items if row.in_request), "a calibrated count is an estimate"
 
 
 # Requests that the log holds whole
@@ -247,7 +247,7 @@ def test_a_system_prompt_that_is_a_message_is_one_row() -> None:
         *(RequestPart(name, value) for name, value in (("s", prompt), ("m", asked))),
         Request("chat", "gpt-4o", messages=("s", "m")),
     )
-    assert [row.text for row in session.plan(0).rows if row.in_request] == ["be brief", "read it"]
+    assert [row.text for row in session.plan(0).items if row.in_request] == ["be brief", "read it"]
 
 
 def test_of_a_sub_agent_whose_requests_are_elsewhere_no_size_is_made_up() -> None:
@@ -266,7 +266,7 @@ def test_of_a_sub_agent_whose_requests_are_elsewhere_no_size_is_made_up() -> Non
 def test_its_rows_are_its_own_contents_and_know_their_place_in_the_log() -> None:
     session = recorded(*EXACT, model="claude-opus-4-5")
     plan = session.plan(1)
-    rows = [(row.slot, row.kind, row.seq, row.text) for row in plan.rows if row.in_request]
+    rows = [(row.slot, row.kind, row.seq, row.text) for row in plan.items if row.in_request]
     assert rows[0] == ("system", "message", None, "You are careful.")
     assert rows[1][:3] == ("tools", "tool_definition", None)
     assert rows[2:] == [
@@ -275,7 +275,7 @@ def test_its_rows_are_its_own_contents_and_know_their_place_in_the_log() -> None
         ("turn", "tool_result", 8, "what it says"),
     ]
     assert plan.size == 700
-    assert [row.original for row in session.plan(0).rows if row.slot == "turn"] == ["read it"]
+    assert [row.original for row in session.plan(0).items if row.slot == "turn"] == ["read it"]
     assert session.listed[1].tokens == plan.totals.tokens
 
 
@@ -311,7 +311,7 @@ def test_a_recorded_compaction_covers_what_it_says_also_the_message_of_an_open_t
         ToolCall("c2", "t", "{}", "r2"),
         Usage("m", 0, 500),
     )
-    assert [(row.kind, row.original) for row in session.plan(1).rows if row.in_request] == [("summary", "so far")]
+    assert [(row.kind, row.original) for row in session.plan(1).items if row.in_request] == [("summary", "so far")]
 
 
 def test_what_another_agent_cleared_stands_in_its_own_words() -> None:
@@ -323,7 +323,7 @@ def test_what_another_agent_cleared_stands_in_its_own_words() -> None:
         AssistantMessage("done", "r2"),
         Usage("m", 0, 90),
     )
-    [masked] = [row for row in session.plan(1).rows if row.state == "masked"]
+    [masked] = [row for row in session.plan(1).items if row.state == "masked"]
     assert masked.text == "[Old tool result content cleared]"
     assert masked.tokens < 10
 
@@ -333,7 +333,7 @@ def test_thinking_is_part_of_a_request_that_is_held_whole() -> None:
     bodies = [
         RequestPart("m2", thought) if isinstance(body, RequestPart) and body.hash == "m2" else body for body in EXACT
     ]
-    rows = [(row.kind, row.state, row.text) for row in recorded(*bodies, model="claude-opus-4-5").plan(1).rows]
+    rows = [(row.kind, row.state, row.text) for row in recorded(*bodies, model="claude-opus-4-5").plan(1).items]
     assert ("reasoning", "sent", "hm, well") in rows
 
 
@@ -351,7 +351,7 @@ def test_a_moment_has_one_size_whoever_asks(bodies: list[Body], reports: list[in
     told = [each for pair in zip(bodies, (Usage("gpt-4o", 0, size) for size in reports), strict=False) for each in pair]
     session = recorded(*told, *bodies[len(reports) :])
     upto = data.draw(st.integers(0, len(session.events)))
-    plan, estimate = session.plan_upto(upto), session.estimate(upto)
+    plan, estimate = session.plan_upto(upto), session.estimated_tokens(upto)
     assert estimate in (None, plan.size)
     place = session.place_of(upto)
     if place is not None:
@@ -379,8 +379,8 @@ def test_the_thinking_of_a_turn_is_told_apart_from_the_fixed_part() -> None:
     assert session.calibration("gpt-4o").thinking == "turn"
     for each in session.listed:
         assert each.unattributed is not None
-        assert abs(each.unattributed - each.beside.tokens) <= 0.02 * (each.mark.reported or 0)
-    assert max(each.beside.thinking for each in session.listed) > 1_000
+        assert abs(each.unattributed - each.known_rest.tokens) <= 0.02 * (each.mark.reported or 0)
+    assert max(each.known_rest.thinking for each in session.listed) > 1_000
 
 
 def test_where_the_rows_have_too_much_the_next_request_says_so_as_well() -> None:

@@ -49,7 +49,7 @@ def test_nothing_is_cut_but_what_the_other_agent_cut() -> None:
             shown = session.place(None)
             if shown is None:
                 continue
-            for row in session.plan(shown).rows:
+            for row in session.plan(shown).items:
                 if row.state in ("truncated", "dropped"):
                     ours = row.edits[-1].stage != "normalise" and "before it was sent" not in row.edits[-1].why
                     assert not ours, (source.name, row.edits)
@@ -62,7 +62,7 @@ def test_the_size_before_a_compaction_is_the_tools_own() -> None:
             session = RecordedSession(services, Options(), source)
             for event in source.events:
                 before = event.body.meta.get("tokens_before") if isinstance(event.body, Compaction) else None
-                ours = session.estimate(event.seq - 1) if before else None
+                ours = session.estimated_tokens(event.seq - 1) if before else None
                 if isinstance(before, int) and ours is not None:
                     seen += 1
                     assert ours == pytest.approx(before, rel=0.05), (source.name, event.seq)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.claude_sessions import SESSION, agent_lines, as_lines, write_session
 from support.deciding import sized
 from support.talk import preset
-from workbench.compaction.record import record
+from workbench.compaction.record import read_record
 from workbench.compaction.triggers import measured
 from workbench.config.errors import WrongCall
 from workbench.context.agent_window import as_the_agent_used_it
@@ -107,11 +107,11 @@ def test_the_window_that_a_compaction_shows_does_not_depend_on_sub_agents() -> N
 
 def test_the_compaction_pane_measures_the_session_and_not_its_sub_agents() -> None:
     log = number_events([*TURN, *THEIRS])
-    assert measured(sized(9, 1_000), log, record(log), preset("confirm").compaction).tokens == 150_000
+    assert measured(sized(9, 1_000), log, read_record(log), preset("confirm").compaction).tokens == 150_000
     figures = LogFigures()
     figures.catch_up(log)
     assert figures.events()[-1].body == TURN[-1]
-    assert figures.curve(record(log), 5, 0, 0).sizes == (150_000, 5)
+    assert figures.curve(read_record(log), 5, 0, 0).sizes == (150_000, 5)
 
 
 def test_the_rows_of_the_conversation_are_not_those_of_a_sub_agents_request(services: Services, tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_the_rows_of_the_conversation_are_not_those_of_a_sub_agents_request(serv
     assert places
     for at in places:
         plan = recorded.plan(at)
-        assert not list(plan.rows)
+        assert not list(plan.items)
         assert (plan.size, plan.unattributed) == (recorded.marks[at].reported,) * 2
         assert recorded.listed[at].tokens == 0
 

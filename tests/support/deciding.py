@@ -8,8 +8,8 @@ from typing import Any
 
 from support.logs import number
 from support.talk import planned, preset, turns
-from workbench.compaction.record import record
-from workbench.compaction.triggers import checks, decide
+from workbench.compaction.record import read_record
+from workbench.compaction.triggers import check_triggers, decide_compaction
 from workbench.compaction.values import CompactionDecision, TriggerCheck
 from workbench.context.budget import Limits
 from workbench.context.plan import ContextPlan
@@ -27,13 +27,16 @@ def sized(tokens: int, window: int, name: str = "codex", source: str = "option")
 def look(made: ContextPlan, log: Sequence[Body], policy: CompactionPolicy, **more: Any) -> dict[str, TriggerCheck]:
     """The checks by trigger; of the two about the window, the policy's own."""
     events = number(log)
-    return {check.trigger: check for check in reversed(checks(made, events, record(events), policy, **more).all)}
+    return {
+        check.trigger: check
+        for check in reversed(check_triggers(made, events, read_record(events), policy, **more).all)
+    }
 
 
 def decision(made: ContextPlan, log: Sequence[Body], policy: CompactionPolicy, **more: Any) -> CompactionDecision:
     """What is decided after a turn, where nobody can be asked, unless `more` says otherwise."""
     events = number(log)
-    return decide(made, events, record(events), policy, **{"headless": True, "turn_over": True, **more})
+    return decide_compaction(made, events, read_record(events), policy, **{"headless": True, "turn_over": True, **more})
 
 
 def failure(kind: str = "timeout") -> Failure:

@@ -20,7 +20,7 @@ from unittest.mock import patch
 import workbench
 from support.requirements import TESTS
 from workbench.context import load
-from workbench.context.knobs import find, flatten
+from workbench.context.knobs import find_knob, flatten
 
 FOLDER = Path(workbench.__file__).parent / "policies"
 NEAREST = (
@@ -145,7 +145,7 @@ def notices(mutant: Mutant, files: Sequence[Nearest]) -> str:
     """The first test that fails with a mutant; empty where all of them pass."""
     source = load._preset(mutant.preset)
     [layer] = source.layers
-    values = {**layer.values, mutant.knob: find(mutant.knob).check(mutant.value)}
+    values = {**layer.values, mutant.knob: find_knob(mutant.knob).check_value(mutant.value)}
     changed = source._replace(layers=[layer._replace(values=values)])
 
     def preset(name: str) -> load._Source:

@@ -60,7 +60,7 @@ class ToolFigures:
                 self.negative += 1
                 self.worst = max(self.worst, -each.unattributed / each.mark.reported)
             if each.mark.reported >= LEAST:
-                self.left.append((each.unattributed - each.beside.tokens) / each.mark.reported)
+                self.left.append((each.unattributed - each.known_rest.tokens) / each.mark.reported)
             else:
                 self.small += 1
         cuts = [event.seq for event in source.events if isinstance(event.body, Compaction)]

@@ -13,7 +13,7 @@ from workbench.context.load import load_policy
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import plan
 from workbench.context.policy import Policy
-from workbench.context.render import messages
+from workbench.context.render import render_messages
 from workbench.log.events import AssistantMessage, Body, Compaction, ToolCall, ToolResult, UserMessage
 from workbench.models.tokens import counter
 
@@ -70,12 +70,12 @@ def planned(bodies: Sequence[Body], policy: Policy, limits: Limits = ROOMY, *, l
 
 def spoken(made: ContextPlan) -> list[tuple[str, Any]]:
     """Role and content of every message of the request."""
-    return [(message["role"], message["content"]) for message in messages(made)]
+    return [(message["role"], message["content"]) for message in render_messages(made)]
 
 
 def rows_of(made: ContextPlan, kind: str) -> list[Item]:
     """The rows of one kind."""
-    return [row for row in made.rows if row.kind == kind]
+    return [row for row in made.items if row.kind == kind]
 
 
 def results(made: ContextPlan) -> list[Item]:

@@ -16,7 +16,7 @@ from workbench.traces.agent_cuts import AGENT_CUTS
 from workbench.traces.building import Builder
 from workbench.traces.cut_words import OLD_RESULT
 from workbench.traces.finding_cuts import cut_in
-from workbench.traces.formats import NAMES, conversations
+from workbench.traces.formats import NAMES, read_conversations
 
 HALF = "a line of output\n" * 600
 CODEX = "Chunk ID: a1\nWall time: 0.5 seconds\nProcess exited with code 0\nOriginal token count: 29210\nOutput:\n"
@@ -325,7 +325,7 @@ def test_a_cut_is_told_by_the_words_that_its_agent_writes(
 ) -> None:
     cut = cut_in(agent, text, tool)
     assert cut is not None
-    assert (cut.by, cut.state, cut.told, cut.tokens) == (agent, *expected)
+    assert (cut.by, cut.state, cut.size, cut.tokens) == (agent, *expected)
 
 
 ASKED = [
@@ -403,7 +403,7 @@ def test_half_a_note_is_none() -> None:
 
 
 def cuts_in(file: Path) -> list[AgentCut]:
-    [bodies] = conversations(file.name, file.read_text("utf-8"))
+    [bodies] = read_conversations(file.name, file.read_text("utf-8"))
     return [body.cut for body in bodies if isinstance(body, ToolResult | UserMessage) and body.cut is not None]
 
 
@@ -424,7 +424,7 @@ def test_the_cuts_of_real_sessions_are_found_with_the_size_that_is_told(name: st
     sizes = [f"{int(found):,}" for found in re.findall(words, file.read_text("utf-8"))]
     found = cuts_in(file)
     assert found
-    assert [cut.told.split()[0] for cut in found] == sizes
+    assert [cut.size.split()[0] for cut in found] == sizes
 
 
 def test_an_old_observation_of_swe_agent_whose_original_is_nowhere_is_masked_by_it() -> None:
@@ -434,7 +434,7 @@ def test_an_old_observation_of_swe_agent_whose_original_is_nowhere_is_masked_by_
         {"role": "user", "content": "Old environment output: (98 lines omitted)"},
         {"role": "user", "content": "what the user quotes: Old environment output: (98 lines omitted)"},
     ]
-    [bodies] = conversations(
+    [bodies] = read_conversations(
         "run.traj", json.dumps({"trajectory": [{"query": asked, "response": "done", "observation": ""}]})
     )
     cuts = [body.cut for body in bodies if isinstance(body, UserMessage)]

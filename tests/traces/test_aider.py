@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
-from workbench.log.codec import decode, encode
+from workbench.log.codec import decode_event, encode_event
 from workbench.log.events import AssistantMessage, Override, Setting, Usage, UserMessage
 from workbench.sources.source import file_logs, read_source
 from workbench.traces.aider import count_chats
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 HEAD = """
 # aider chat started at 2026-11-15 21:11:06
@@ -36,7 +36,7 @@ def notice(text: str) -> str:
 
 def test_what_was_typed_answered_and_reported() -> None:
     answer = "\n# A heading\n\n> a quotation\n\n#### not typed\n\n"
-    [found] = conversations("file", HEAD + typed("one", "two") + answer + notice("Tokens: 730 sent, 27 received."))
+    [found] = read_conversations("file", HEAD + typed("one", "two") + answer + notice("Tokens: 730 sent, 27 received."))
     assert found[:5] == [
         Setting("model", "gpt"),
         Setting("title", "one two"),
@@ -59,20 +59,20 @@ def test_what_was_typed_answered_and_reported() -> None:
     ],
 )
 def test_reports_are_as_round_as_aider_writes_them(said: str, report: Usage) -> None:
-    [found] = conversations("file", HEAD + typed("one") + "\n1\n\n" + notice(said))
+    [found] = read_conversations("file", HEAD + typed("one") + "\n1\n\n" + notice(said))
     assert report in found
 
 
 def test_a_second_answer_without_a_question_is_a_request_of_its_own() -> None:
     text = HEAD + typed("one") + "\n1\n\n" + notice("Tokens: 1 sent, 1 received.") + notice("Lint failed")
-    [found] = conversations("file", text + "\n2\n\n" + notice("Tokens: 2 sent, 1 received."))
+    [found] = read_conversations("file", text + "\n2\n\n" + notice("Tokens: 2 sent, 1 received."))
     assert [body.reply for body in found if isinstance(body, AssistantMessage)] == ["r1", "r2"]
     assert [body.prompt for body in found if isinstance(body, Usage)] == [1, 2]
 
 
 def test_commands_are_no_messages_and_a_cleared_history_is_out() -> None:
     text = HEAD + typed("one") + "\n1\n\n" + typed("/clear") + notice("All chat history cleared.") + typed("!ls")
-    [found] = conversations("file", text + typed("two"))
+    [found] = read_conversations("file", text + typed("two"))
     assert [body.content for body in found if isinstance(body, UserMessage)] == ["one", "two"]
     assert Override("exclude", 1, 4, "cleared in aider") in found
     assert Setting("left out", {"notice": 2, "command": 2}) in found
@@ -90,7 +90,7 @@ def test_each_chat_is_a_conversation_and_a_restored_one_begins_with_those_before
 
 def test_a_history_in_which_nothing_was_said_is_told() -> None:
     with pytest.raises(WrongCall, match="found aider's history, but no conversation in it"):
-        conversations("file", HEAD)
+        read_conversations("file", HEAD)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_history_in_which_nothing_was_said_is_told() -> None:
 )
 def test_other_markdown_is_not_aider_s(text: str) -> None:
     with pytest.raises(WrongCall, match="found Markdown, but not aider's history, which is no transcript"):
-        conversations("file", text)
+        read_conversations("file", text)
 
 
 lines = st.sampled_from(
@@ -117,7 +117,7 @@ def test_a_history_is_read_or_refused_in_words(pieces: list[str]) -> None:
         logs = file_logs("file", "\n".join([HEAD, *pieces]))
     except WrongCall:
         return
-    assert all(decode(encode(event).encode().decode()) == event for log in logs for event in log)
+    assert all(decode_event(encode_event(event).encode().decode()) == event for log in logs for event in log)
 
 
 LINES = st.sampled_from(
@@ -143,7 +143,7 @@ LINES = st.sampled_from(
 def test_chats_are_counted_without_being_read(lines: list[str]) -> None:
     text = "\n".join(["# aider chat started at 2026-11-15 21:11:06", *lines])
     try:
-        expected = len(conversations("file", text))
+        expected = len(read_conversations("file", text))
     except WrongCall:
         expected = 0
     assert count_chats(BytesIO(text.encode())) == expected
@@ -158,8 +158,8 @@ def test_what_is_no_history_has_no_chats() -> None:
 def test_a_history_that_restores_itself_again_and_again_stays_small() -> None:
     restored = notice("Restored previous conversation history.")
     once = HEAD + typed("one") + "\nan answer\n" + restored * 500
-    *_, last = conversations("file", once * 50)
+    *_, last = read_conversations("file", once * 50)
     said = [body for body in last if isinstance(body, UserMessage)]
     assert len(said) == 50, "each chat restores what was said before it, once"
-    many = conversations("file", "".join(f"{HEAD}{typed('one')}\n{restored}" for _ in range(1_000)))
+    many = read_conversations("file", "".join(f"{HEAD}{typed('one')}\n{restored}" for _ in range(1_000)))
     assert sum(map(len, many)) < 600_000

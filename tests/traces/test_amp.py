@@ -22,7 +22,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces.amp import as_tags
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 USED = {"model": "claude", "inputTokens": 3, "outputTokens": 7, "totalInputTokens": 100, "cacheReadInputTokens": 90}
 
@@ -43,7 +43,7 @@ CALL = {"type": "tool_use", "id": "c", "name": "Read", "input": {"path": "a"}, "
 
 
 def read(*messages: dict[str, Any], **more: Any) -> list[Body]:
-    [bodies] = conversations("file", json.dumps({"v": 1, "id": "T-1", "messages": messages, **more}))
+    [bodies] = read_conversations("file", json.dumps({"v": 1, "id": "T-1", "messages": messages, **more}))
     return bodies
 
 

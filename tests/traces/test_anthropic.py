@@ -20,7 +20,7 @@ from workbench.log.events import (
     Unknown,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 CALL = [
     {"type": "thinking", "thinking": "hm", "signature": "s"},
@@ -47,13 +47,13 @@ READ = [
 
 
 def read(value: Any) -> list[Any]:
-    [bodies] = conversations("file", json.dumps(value))
+    [bodies] = read_conversations("file", json.dumps(value))
     return bodies
 
 
 def test_calls_and_results_are_events_of_their_own() -> None:
     assert read(MESSAGES) == READ
-    assert conversations("file", "\n".join(map(json.dumps, MESSAGES))) == [READ]
+    assert read_conversations("file", "\n".join(map(json.dumps, MESSAGES))) == [READ]
 
 
 def test_the_system_prompt_and_the_tools_of_a_body_are_slots() -> None:
@@ -90,11 +90,11 @@ def test_pictures_stay_pictures_and_roles_that_are_not_known_are_carried() -> No
 
 def test_lines_of_bodies_are_conversations_of_their_own() -> None:
     lines = [{"system": "one", "messages": MESSAGES}, {"messages": [{"role": "user", "content": "two"}]}]
-    first, second = conversations("file", "\n".join(map(json.dumps, lines)))
+    first, second = read_conversations("file", "\n".join(map(json.dumps, lines)))
     assert first == [SlotContent("system", "system", "one"), *READ]
     assert second == [UserMessage("two")]
     with pytest.raises(WrongCall, match='line 2: expected an object with a list under "messages"'):
-        conversations("file", "\n".join(map(json.dumps, [lines[0], {"messages": 5}])))
+        read_conversations("file", "\n".join(map(json.dumps, [lines[0], {"messages": 5}])))
 
 
 @pytest.mark.parametrize("openai", [{"role": "tool", "tool_call_id": "c", "content": "r"}, {"tool_calls": []}])

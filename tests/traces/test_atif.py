@@ -16,7 +16,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 LS = {"type": "function", "function": {"name": "ls", "parameters": {}}}
 CALL = {"tool_call_id": "c1", "function_name": "ls", "arguments": {"path": "."}}
@@ -29,7 +29,7 @@ def trajectory(*steps: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def read(value: dict[str, Any]) -> list[Recording]:
-    return conversations("file", json.dumps(value))
+    return read_conversations("file", json.dumps(value))
 
 
 def test_a_step_of_the_agent_is_a_reply_with_its_report_and_then_its_results() -> None:

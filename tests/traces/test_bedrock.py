@@ -24,7 +24,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces import bedrock
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 CALL = {"toolUse": {"toolUseId": "c", "name": "weather", "input": {"city": "Paris"}}}
 ASKED = {"role": "user", "content": [{"text": "And the weather?"}, {"cachePoint": {"type": "default"}}]}
@@ -57,7 +57,7 @@ def interaction(body: dict[str, Any], answer: str) -> dict[str, Any]:
 
 
 def read(*interactions: dict[str, Any]) -> list[Body]:
-    [bodies] = conversations("file", json.dumps({"version": 1, "metadata": {}, "interactions": interactions}))
+    [bodies] = read_conversations("file", json.dumps({"version": 1, "metadata": {}, "interactions": interactions}))
     return bodies
 
 
@@ -125,7 +125,7 @@ OTHER = {"request": {"method": "GET", "url": "https://x/models"}, "response": {"
     ],
 )
 def test_requests_that_a_recorder_of_http_wrote_are_read(file: dict[str, Any]) -> None:
-    [bodies] = conversations("file", json.dumps(file))
+    [bodies] = read_conversations("file", json.dumps(file))
     talk = [body for body in bodies if isinstance(body, UserMessage | AssistantMessage | Usage)]
     assert [type(body) for body in talk] == [UserMessage, AssistantMessage, Usage]
     assert Setting("left out", {"requests that ask no model": 1}) in bodies

@@ -30,7 +30,7 @@ from workbench.log.events import (
 )
 from workbench.traces.building import Recording
 from workbench.traces.cut_words import OLD_RESULT
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 
 def line(kind: str, content: Any = None, uuid: str = "u", **more: Any) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def reply(block: dict[str, Any], name: str = "msg", **more: Any) -> dict[str, An
 
 
 def read(*lines: dict[str, Any]) -> list[Recording]:
-    return conversations("file", "\n".join(map(json.dumps, lines)))
+    return read_conversations("file", "\n".join(map(json.dumps, lines)))
 
 
 USED = {"input_tokens": 3, "cache_read_input_tokens": 10, "cache_creation_input_tokens": 5, "output_tokens": 7}

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from support.logs import number
 from support.recordings import recorded
-from workbench.log.codec import decode, encode
+from workbench.log.codec import decode_event, encode_event
 from workbench.log.events import Request, RequestPart, SlotContent, Usage
 from workbench.traces.building import Recording, content_hash
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 from workbench.wire.requests import RequestBodies
 
 MARK = {"type": "ephemeral"}
@@ -63,7 +63,7 @@ def reply(ref: str, name: str, *blocks: dict[str, Any], **more: Any) -> list[dic
 
 
 def read(*lines: dict[str, Any]) -> list[Recording]:
-    return conversations("file", "\n".join(map(json.dumps, lines)))
+    return read_conversations("file", "\n".join(map(json.dumps, lines)))
 
 
 def requests(bodies: Recording) -> dict[int, Request]:
@@ -227,7 +227,7 @@ def test_nonsense_in_a_line_never_stops_the_reader_and_can_be_stored(data: st.Da
     inner[data.draw(st.sampled_from(sorted(set(inner) - {"type", "sessionId"})))] = data.draw(NONSENSE)
     for bodies in read(*lines):
         events = number(bodies)
-        assert [decode(encode(event)) for event in events] == events
+        assert [decode_event(encode_event(event)) for event in events] == events
 
 
 def plain(body: dict[str, Any]) -> dict[str, Any]:
@@ -248,7 +248,7 @@ RECORDED = [(file, wire) for file, wire in recorded("claude-code") if '"api-requ
 def test_every_request_in_real_transcripts_is_what_went_over_the_wire() -> None:
     for file, wire in RECORDED:
         sent = [plain(each["req"]) for each in wire if each["path"].startswith("/v1/messages?")]
-        talks = conversations(file.name, file.read_text("utf-8"))
+        talks = read_conversations(file.name, file.read_text("utf-8"))
         found = [plain(body) for bodies in talks for body in rebuilt(bodies)]
         assert found, file.name
         for body in found:  # the wire may have parameters that the file has not

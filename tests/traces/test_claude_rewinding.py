@@ -13,7 +13,7 @@ from support.logs import number
 from support.talk import planned, preset
 from workbench.lab.replay.rewinding import undone_by
 from workbench.log.events import Body, Override, Revert
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 RECORDED = preset("recorded")
 
@@ -53,13 +53,13 @@ def summary(text: str, uuid: str, parent: str) -> dict[str, Any]:
 
 
 def read(*lines: dict[str, Any]) -> list[Body]:
-    [bodies] = conversations("file", "\n".join(map(json.dumps, lines)))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, lines)))
     return bodies
 
 
 def left(*lines: dict[str, Any]) -> list[str]:
     """What the next request would hold."""
-    return [row.text or "" for row in planned(read(*lines), RECORDED).rows if row.in_request]
+    return [row.text or "" for row in planned(read(*lines), RECORDED).items if row.in_request]
 
 
 TALK = [said("one", "u1", None), answered("1", "a1", "u1"), said("two", "u2", "a1"), answered("2", "a2", "u2")]
@@ -68,7 +68,7 @@ TALK = [said("one", "u1", None), answered("1", "a1", "u1"), said("two", "u2", "a
 def test_what_the_user_went_back_from_is_not_sent_and_says_why() -> None:
     lines = [*TALK, said("two again", "u3", "a1"), answered("3", "a3", "u3")]
     assert left(*lines) == ["one", "1", "two again", "3"]
-    gone = next(row for row in planned(read(*lines), RECORDED).rows if row.original == "two")
+    gone = next(row for row in planned(read(*lines), RECORDED).items if row.original == "two")
     assert (gone.state, gone.edits[-1].why) == (
         "excluded",
         "undone in Claude Code: its user went back to an earlier message",
@@ -99,7 +99,7 @@ def test_calls_side_by_side_are_no_branches() -> None:
     ids=lambda more: next(iter(more)),
 )
 def test_what_the_program_writes_takes_nobody_back(more: dict[str, Any]) -> None:
-    found = conversations("file", "\n".join(map(json.dumps, [*TALK, said("noted", "u3", "a1", **more)])))
+    found = read_conversations("file", "\n".join(map(json.dumps, [*TALK, said("noted", "u3", "a1", **more)])))
     assert not any(isinstance(body, Override) for talk in found for body in talk)
 
 

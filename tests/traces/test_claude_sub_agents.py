@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from support.claude_sessions import SESSION, SMALL, agent_lines, as_lines, said, write_session
 from support.recordings import FOLDER
 from workbench.log.events import AssistantMessage, Body, Failure, Request, ToolResult, Usage, UserMessage
-from workbench.traces import files_beside
+from workbench.traces import companion_files
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 
 
 def read(path: Path) -> list[Recording]:
-    return conversations(*read_file(str(path)), path=str(path))
+    return read_conversations(*read_file(str(path)), path=str(path))
 
 
 def of_sub_agents(bodies: list[Body]) -> list[Body]:
@@ -40,7 +40,7 @@ def test_a_sub_agents_file_is_a_conversation_behind_the_session(tmp_path: Path) 
     assert session.sub_agents == {"2": "Explore", "3": "b2"}
     assert UserMessage("search for a1") in first
     assert UserMessage("search for b2") in second
-    assert len(conversations(*read_file(str(path)))) == 1, "where the file alone is asked for"
+    assert len(read_conversations(*read_file(str(path)))) == 1, "where the file alone is asked for"
 
 
 def test_the_session_has_the_requests_of_its_sub_agents_where_they_happened(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_sub_agents_change_nothing_of_the_session(starts: list[list[float]]) -> 
     with TemporaryDirectory() as folder:
         agents = {f"a{at}": agent_lines(f"a{at}", *each) for at, each in enumerate(starts)}
         path = write_session(Path(folder), agents)
-        [alone] = conversations(*read_file(str(path)))
+        [alone] = read_conversations(*read_file(str(path)))
         session = read(path)[0]
         theirs = of_sub_agents(session)
         assert [body for body in session if body not in theirs] == alone
@@ -108,7 +108,7 @@ def test_what_cannot_be_read_beside_a_session_is_said_and_the_rest_is_read(
     (beside / "agent-c.jsonl").write_text("no JSON", "utf-8")
     (beside / "agent-d.jsonl").write_text(as_lines(agent_lines("d", 4)) + '{"half', "utf-8")
     (beside / "agent-e.jsonl").write_text(as_lines(agent_lines("e", 4) * 900), "utf-8")
-    monkeypatch.setattr(files_beside, "largest_file", lambda: 100_000)
+    monkeypatch.setattr(companion_files, "largest_file", lambda: 100_000)
     session, agent = read(path)
     told = [body.message for body in session if isinstance(body, Failure)]
     assert [name for name in "abcde" for message in told if f"agent-{name}.jsonl" in message] == ["a", "b", "c", "e"]

@@ -19,7 +19,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 NOW = 1_783_376_868_634
 METRICS = {"inputTokens": 90, "outputTokens": 7, "cacheReadTokens": 40, "cacheWriteTokens": 0, "cost": 0.5}
@@ -45,7 +45,7 @@ MESSAGES: list[dict[str, Any]] = [
 
 
 def read(value: Any) -> list[Body]:
-    [bodies] = conversations("file", json.dumps(value))
+    [bodies] = read_conversations("file", json.dumps(value))
     return bodies
 
 
@@ -59,7 +59,7 @@ def test_a_session_has_its_prompt_its_model_and_its_reports() -> None:
         Usage("claude", 0, 90, cached=40, completion=7, cost=0.5),
         ToolResult("c1", '[{"query": "ls", "result": "a.py"}]', "ls"),
     ]
-    [recording] = conversations("file", json.dumps({"sessionId": "s", "messages": MESSAGES}))
+    [recording] = read_conversations("file", json.dumps({"sessionId": "s", "messages": MESSAGES}))
     assert recording.times == [NOW, NOW + 5, NOW + 5, NOW + 5, NOW + 6]
 
 

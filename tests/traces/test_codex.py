@@ -26,8 +26,8 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.codex import SEALED, SEALED_MESSAGE
-from workbench.traces.formats import conversations
+from workbench.traces.codex_lines import SEALED, SEALED_MESSAGE
+from workbench.traces.formats import read_conversations
 
 
 def line(kind: str, **payload: Any) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def message(role: str, text: str) -> dict[str, Any]:
 
 
 def read(*lines: dict[str, Any]) -> list[Body]:
-    [bodies] = conversations("file", "\n".join(map(json.dumps, lines)))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, lines)))
     return [body for body in bodies if not (isinstance(body, Setting) and body.key == "left out")]
 
 
@@ -249,7 +249,7 @@ def test_what_was_asked_for_a_summary_is_a_request_of_its_own_and_its_answer_no_
 
 def test_the_time_is_that_of_the_line() -> None:
     at = {"timestamp": "2026-01-02T03:04:05.678Z"}
-    [bodies] = conversations("file", "\n".join(map(json.dumps, ({**message("user", "a"), **at}, record("r", 3)))))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, ({**message("user", "a"), **at}, record("r", 3)))))
     assert bodies.times[:1] == [1767323045678]
 
 

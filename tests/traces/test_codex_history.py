@@ -15,7 +15,7 @@ from support.talk import planned, preset
 from workbench.lab.replay.rewinding import undone_by
 from workbench.log.events import Failure, Override, Usage
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 
 RECORDED = preset("recorded")
 
@@ -50,12 +50,12 @@ def put(folder: Path, second: int, name: str, *lines: dict[str, Any], day: str =
 
 
 def read(path: Path) -> list[Recording]:
-    return conversations(*read_file(str(path)), path=str(path))
+    return read_conversations(*read_file(str(path)), path=str(path))
 
 
 def left(path: Path) -> list[str]:
     """What the next request would hold, less the instructions."""
-    rows = planned(read(path)[0], RECORDED).rows
+    rows = planned(read(path)[0], RECORDED).items
     return [row.text or "" for row in rows if row.in_request and row.text != "be kind"]
 
 
@@ -65,10 +65,10 @@ def test_what_the_user_went_back_from_is_not_sent_and_says_why(tmp_path: Path) -
     assert left(path) == ["one", "ONE", "three", "THREE"]
     [bodies] = read(path)
     plan = planned(bodies, RECORDED)
-    gone = next(row for row in plan.rows if row.original == "two")
+    gone = next(row for row in plan.items if row.original == "two")
     why = "undone in Codex: its user went back to an earlier message"
     assert (gone.state, gone.edits[-1].why) == ("excluded", why)
-    assert any(row.text == "be kind" and row.in_request for row in plan.rows), "the instructions stay"
+    assert any(row.text == "be kind" and row.in_request for row in plan.items), "the instructions stay"
     assert [body.prompt for body in bodies if isinstance(body, Usage)] == [11, 14, 15]
     events = number(bodies)
     assert undone_by(events) == {event.seq for event in events if isinstance(event.body, Override)} != set()
@@ -78,7 +78,7 @@ def test_without_a_base_the_user_went_back_to_the_beginning(tmp_path: Path) -> N
     put(tmp_path, 0, "t", meta(0, "t"), *turn(1, "one"))
     path = put(tmp_path, 1, "t_s", meta(0, "t"), *turn(1, "two"))
     assert left(path) == ["two", "TWO"]
-    assert any(row.text == "be kind" and row.in_request for row in planned(read(path)[0], RECORDED).rows)
+    assert any(row.text == "be kind" and row.in_request for row in planned(read(path)[0], RECORDED).items)
 
 
 def test_an_earlier_file_of_the_thread_is_read_as_it_was(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_file_that_is_missing_is_said(tmp_path: Path) -> None:
     assert left(path) == ["two", "TWO"]
     [told] = [body for body in read(path)[0] if isinstance(body, Failure)]
     assert "goes on from the rollout t, which is not beside it" in told.message
-    assert len(conversations(*read_file(str(path)))) == 1, "where the file alone is asked for"
+    assert len(read_conversations(*read_file(str(path)))) == 1, "where the file alone is asked for"
 
 
 def test_a_file_that_names_itself_is_read_once(tmp_path: Path) -> None:

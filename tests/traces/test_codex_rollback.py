@@ -13,7 +13,7 @@ from support.logs import number
 from support.talk import planned, preset
 from workbench.lab.replay.rewinding import undone_by
 from workbench.log.events import Body, Override
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 RECORDED = preset("recorded")
 
@@ -36,13 +36,13 @@ def rollback(turns: int) -> dict[str, Any]:
 
 
 def read(*lines: dict[str, Any]) -> list[Body]:
-    [bodies] = conversations("file", "\n".join(map(json.dumps, [line("session_meta", id="s"), *lines])))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, [line("session_meta", id="s"), *lines])))
     return bodies
 
 
 def left(*lines: dict[str, Any]) -> list[str]:
     """What the next request would hold."""
-    return [row.text or "" for row in planned(read(*lines), RECORDED).rows if row.in_request]
+    return [row.text or "" for row in planned(read(*lines), RECORDED).items if row.in_request]
 
 
 TALK = [
@@ -58,7 +58,7 @@ TALK = [
 def test_turns_that_were_rolled_back_are_not_sent_and_say_why() -> None:
     lines = [*TALK, message("user", "three"), message("assistant", "3"), rollback(2), message("user", "four")]
     assert left(*lines) == ["one", "1", "four"]
-    gone = next(row for row in planned(read(*lines), RECORDED).rows if row.original == "three")
+    gone = next(row for row in planned(read(*lines), RECORDED).items if row.original == "three")
     assert (gone.state, gone.edits[-1].why) == ("excluded", "rolled back in Codex: its user undid 2 turns")
 
 

@@ -15,7 +15,7 @@ from workbench.log.events import Body, Failure, Request, ToolResult, Usage, User
 from workbench.sources.requests import RequestMarks
 from workbench.sources.source import number_events
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 
 PARENT = "rollout-2026-11-15T10-00-00-p.jsonl"
 
@@ -64,13 +64,13 @@ def put(folder: Path, *agents: Sequence[Any]) -> Path:
 
 
 def read(path: Path) -> list[Recording]:
-    return conversations(*read_file(str(path)), path=str(path))
+    return read_conversations(*read_file(str(path)), path=str(path))
 
 
 def requests(bodies: list[Body]) -> list[tuple[str, str, int | None]]:
     marks = RequestMarks()
     for event in number_events(bodies):
-        marks.add(event)
+        marks.add_event(event)
     return [(mark.purpose, mark.agent, mark.reported) for mark in marks.marks]
 
 
@@ -94,14 +94,14 @@ def test_sub_agents_and_theirs_are_conversations_behind_the_session(tmp_path: Pa
         ("turn", "", 1_200),
     ]
     assert {body.model for body in session if isinstance(body, Request)} == {"gpt-5-mini"}
-    assert len(conversations(*read_file(str(path)))) == 1, "where the file alone is asked for"
+    assert len(read_conversations(*read_file(str(path)))) == 1, "where the file alone is asked for"
 
 
 @given(st.lists(st.lists(st.floats(0.2, 30), min_size=1, max_size=4, unique=True), max_size=3))
 def test_sub_agents_change_nothing_of_the_session(starts: list[list[float]]) -> None:
     with TemporaryDirectory() as folder:
         path = put(Path(folder), *(sub_agent(f"a{at}", "p", *sorted(each)) for at, each in enumerate(starts)))
-        [alone] = conversations(*read_file(str(path)))
+        [alone] = read_conversations(*read_file(str(path)))
         session, *agents = read(path)
         theirs = [body for body in session if isinstance(body, Request) or (isinstance(body, Usage) and body.request)]
         assert [body for body in session if body not in theirs] == alone

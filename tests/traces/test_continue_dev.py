@@ -22,7 +22,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces import continue_dev
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 from workbench.traces.reading import read_json
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "Read", "arguments": '{"filepath":"x"}'}}
@@ -39,7 +39,7 @@ def session(*items: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(*items: dict[str, Any]) -> list[Body]:
-    [found] = conversations("file", json.dumps(session(*items)))
+    [found] = read_conversations("file", json.dumps(session(*items)))
     assert found[0] == Setting("title", "Look")
     return found[1:]
 
@@ -94,7 +94,7 @@ def test_a_summary_stands_for_all_before_it() -> None:
     made = {"made_by": "Continue"}
     alone = read(item("assistant", "so far", conversationSummary="so far"), item("user", "on"))
     assert alone == [Compaction(1, 1, "so far", meta=made), UserMessage("on")]
-    [whole] = conversations(
+    [whole] = read_conversations(
         "file",
         json.dumps(
             session(item("user", "one"), item("assistant", "1", conversationSummary="so far"), item("user", "on"))

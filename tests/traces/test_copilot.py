@@ -22,7 +22,7 @@ from workbench.log.events import (
 )
 from workbench.traces.building import Recording
 from workbench.traces.copilot import SUMMARISED
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 MODEL = "gpt-5.4"
 TIME = "2026-01-02T03:04:05.678Z"
@@ -61,7 +61,7 @@ def report(prompt: int, request: int = 0) -> Usage:
 
 
 def read_all(*lines: dict[str, Any]) -> list[Recording]:
-    return conversations("file", "\n".join(map(json.dumps, [START, SYSTEM, *lines])))
+    return read_conversations("file", "\n".join(map(json.dumps, [START, SYSTEM, *lines])))
 
 
 def read(*lines: dict[str, Any]) -> list[Body]:

@@ -22,7 +22,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 
 
 def part(kind: str, **data: Any) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def read(folder: Path, *rows: tuple[str, Any], summary: str = "") -> Recording:
                 "INSERT INTO messages VALUES (?, 's', ?, ?, 'gpt', ?)", (f"m{at}", role, written, 1_754_564_150 + at)
             )
     database.close()
-    [bodies] = conversations(*read_file(str(path)))
+    [bodies] = read_conversations(*read_file(str(path)))
     assert bodies.format == "Crush"
     return bodies
 
@@ -85,7 +85,7 @@ def test_a_summary_stands_for_all_before_it(tmp_path: Path) -> None:
 
 def test_every_call_of_a_real_database_has_its_result() -> None:
     for path in sorted((FOLDER / "crush").glob("*.db")):
-        for bodies in conversations(*read_file(str(path))):
+        for bodies in read_conversations(*read_file(str(path))):
             calls = [body.call_id for body in bodies if isinstance(body, ToolCall)]
             assert calls == [body.call_id for body in bodies if isinstance(body, ToolResult)]
             assert not bodies.strange

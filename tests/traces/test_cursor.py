@@ -19,7 +19,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 
 def text(said: str) -> dict[str, Any]:
@@ -42,7 +42,7 @@ INIT = printed("system", "init", model="gpt", permissionMode="default", cwd="/ho
 
 
 def read(*lines: dict[str, Any]) -> list[Body]:
-    [bodies] = conversations("file", "\n".join(map(json.dumps, lines)))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, lines)))
     assert bodies.format == "Cursor"
     return bodies
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
-from workbench.log.codec import decode, encode
+from workbench.log.codec import decode_event, encode_event
 from workbench.sources.source import file_logs
 from workbench.traces.formats import DATABASES
 from workbench.traces.tables import Tables
@@ -88,4 +88,4 @@ def test_a_database_is_read_or_refused_in_words(tables: Tables) -> None:
     with suppress(WrongCall):
         logs = file_logs("file", tables)
     for log in logs:
-        assert [decode(encode(event).encode().decode()) for event in log] == log
+        assert [decode_event(encode_event(event).encode().decode()) for event in log] == log

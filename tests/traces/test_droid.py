@@ -19,7 +19,7 @@ from workbench.log.events import (
     Unknown,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 START = {"type": "session_start", "id": "s", "title": "Look", "sessionTitle": "New Session", "cwd": "/home"}
 
@@ -37,7 +37,7 @@ def printed(kind: str, **more: Any) -> dict[str, Any]:
 
 
 def read(*lines: dict[str, Any]) -> list[Body]:
-    [bodies] = conversations("file", "\n".join(map(json.dumps, lines)))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, lines)))
     assert bodies.format == "Droid"
     return [body for body in bodies if not (isinstance(body, Setting) and body.key == "left out")]
 

@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from workbench.config.errors import WrongCall
-from workbench.traces.formats import KNOWN, conversations, read_file
+from workbench.traces.formats import KNOWN, read_conversations, read_file
 from workbench.traces.tables import Tables
 
 WRITER = """
@@ -101,7 +101,7 @@ def test_a_database_of_nobody_is_told_by_its_tables(tmp_path: Path) -> None:
         writer.executescript("CREATE TABLE session (id); CREATE TABLE message (id); CREATE TABLE part (id);")
     name, found = read_file(str(path))
     with pytest.raises(WrongCall) as told:
-        conversations(name, found)
+        read_conversations(name, found)
     assert str(told.value).startswith(f"{path}: found a database with the tables 'session', 'message', 'part',")
     assert str(told.value).endswith(KNOWN)
 
@@ -132,17 +132,17 @@ def test_binary_and_markdown_files_are_refused_by_what_they_are(tmp_path: Path, 
     path = tmp_path / "file"
     path.write_bytes(raw)
     with pytest.raises(WrongCall) as told:
-        conversations(*read_file(str(path)))
+        read_conversations(*read_file(str(path)))
     assert str(told.value) == f"{path}: found {found}, which is no transcript of a known format: {KNOWN}"
 
 
 def test_json_with_markdown_in_it_is_json(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text(json.dumps([{"role": "user", "content": "x"}], indent=1) + "\n\n")
-    assert len(conversations(*read_file(str(path)))) == 1
+    assert len(read_conversations(*read_file(str(path)))) == 1
     path.write_text('{"role": "user", "content": "# x"}\n# no JSON\n')
     with pytest.raises(WrongCall, match="line 2: expected one JSON value"):
-        conversations(*read_file(str(path)))
+        read_conversations(*read_file(str(path)))
 
 
 @pytest.mark.parametrize("side", ["-wal", "-shm", "-journal"])
@@ -186,7 +186,7 @@ def test_an_endless_stream_is_refused_by_its_beginning(start: bytes, monkeypatch
 
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BufferedReader(Endless())))
     with pytest.raises(WrongCall, match="standard input"):
-        conversations(*read_file("-"))
+        read_conversations(*read_file("-"))
 
 
 def test_a_file_above_the_limit_is_refused_with_the_name_of_the_setting(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from workbench.config.errors import WrongCall
 from workbench.log.events import Failure, UserMessage
 from workbench.sources.source import file_logs
 from workbench.traces import building
-from workbench.traces.formats import FORMATS, KNOWN, conversations
+from workbench.traces.formats import FORMATS, KNOWN, read_conversations
 from workbench.traces.reading import read_json
 
 
@@ -20,7 +20,7 @@ from workbench.traces.reading import read_json
 def test_each_format_is_told_from_its_content_and_by_one_reader_alone(name: str) -> None:
     document = read_json("file", written(name))
     assert [each.name for each in FORMATS if each.recognises(document)] == [name]
-    [bodies] = conversations("file", written(name))
+    [bodies] = read_conversations("file", written(name))
     assert [body for body in bodies if isinstance(body, UserMessage)] == [UserMessage("hello")]
 
 
@@ -40,7 +40,7 @@ def test_there_is_a_sample_of_every_format() -> None:
 def test_openai_style_messages_are_taken_for_nothing_else(value: Any) -> None:
     document = read_json("file", json.dumps(value))
     assert [each.name for each in FORMATS if each.recognises(document)] == []
-    assert len(conversations("file", json.dumps(value))) == 1
+    assert len(read_conversations("file", json.dumps(value))) == 1
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_openai_style_messages_are_taken_for_nothing_else(value: Any) -> None:
 )
 def test_a_file_of_no_format_is_told_in_one_line_with_the_formats_there_are(text: str, found: str) -> None:
     with pytest.raises(WrongCall) as told:
-        conversations("file", text)
+        read_conversations("file", text)
     assert str(told.value).startswith(found)
     assert str(told.value).endswith(KNOWN)
 
@@ -70,25 +70,25 @@ STRANGERS: dict[str, list[dict[str, Any]]] = {
 def test_what_no_reader_knows_is_refused_and_not_read_as_silence(lines: list[dict[str, Any]]) -> None:
     for text in ("\n".join(map(json.dumps, lines)), json.dumps(lines)):
         with pytest.raises(WrongCall, match="which is no transcript of a known format") as told:
-            conversations("file", text)
+            read_conversations("file", text)
         assert all(repr(key) in str(told.value) for key in lines[0])
 
 
 def test_a_history_of_contents_is_gemini_s_and_not_a_trajectory() -> None:
-    assert conversations("file", json.dumps({"history": SAMPLES["Gemini"]})) == [[UserMessage("hello")]]
+    assert read_conversations("file", json.dumps({"history": SAMPLES["Gemini"]})) == [[UserMessage("hello")]]
 
 
 @pytest.mark.parametrize("name", LINES)
 def test_a_line_that_was_cut_off_is_skipped_and_told_and_the_rest_is_read(name: str) -> None:
     text = written(name)
-    [bodies] = conversations("file", f"{text}\n{text[:20]}")
+    [bodies] = read_conversations("file", f"{text}\n{text[:20]}")
     assert UserMessage("hello") in bodies
     [failure] = [body for body in bodies if isinstance(body, Failure)]
     assert failure.message.startswith("skipped: file: line 3: expected one JSON value on the line")
 
 
 def test_of_many_broken_lines_the_first_are_told_one_by_one() -> None:
-    [bodies] = conversations("file", written("pi") + "\n{" * 30)
+    [bodies] = read_conversations("file", written("pi") + "\n{" * 30)
     told = [body.message for body in bodies if isinstance(body, Failure)]
     assert len(told) == 21
     assert told[-1] == "skipped: 10 more lines that are not JSON"
@@ -110,10 +110,10 @@ def test_json_nested_too_deeply_is_told() -> None:
     for _ in range(400):
         deep = [deep]
     sample = [{"type": "user", "uuid": "u", "sessionId": "s", "message": {"role": "user", "content": [deep]}}]
-    [bodies] = conversations("file", json.dumps(sample))
+    [bodies] = read_conversations("file", json.dumps(sample))
     assert len(bodies) == 1
     with pytest.raises(WrongCall, match="file: line 1: expected JSON"):
-        conversations("file", json.dumps(sample).replace("[[", "[" * 100_000))
+        read_conversations("file", json.dumps(sample).replace("[[", "[" * 100_000))
 
 
 def test_a_format_is_taken_only_when_nine_tenths_of_the_talk_are_understood() -> None:
@@ -121,11 +121,11 @@ def test_a_format_is_taken_only_when_nine_tenths_of_the_talk_are_understood() ->
         said = [{"type": "message", "timestamp": 1, "message": {"role": role, "content": "x"}} for role in roles]
         return "\n".join(map(json.dumps, [{"type": "session", "cwd": "/x"}, *said]))
 
-    assert len(conversations("file", pi(*["user"] * 18, "ghost", "ghost"))) == 1
+    assert len(read_conversations("file", pi(*["user"] * 18, "ghost", "ghost"))) == 1
     with pytest.raises(WrongCall, match=r"^file: pi, but 2 of 13 entries are unknown: 'message'$"):
-        conversations("file", pi(*["user"] * 10, "ghost", "ghost"))
+        read_conversations("file", pi(*["user"] * 10, "ghost", "ghost"))
     with pytest.raises(WrongCall, match=r"^file: pi, but 1 of 2 entries are unknown: 'message'$"):
-        conversations("file", pi("ghost"))
+        read_conversations("file", pi("ghost"))
 
 
 @pytest.mark.parametrize(

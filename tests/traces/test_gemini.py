@@ -27,11 +27,11 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 
 def read(value: Any) -> list[Body]:
-    [bodies] = conversations("file", json.dumps(value))
+    [bodies] = read_conversations("file", json.dumps(value))
     return bodies
 
 
@@ -99,7 +99,7 @@ def test_a_request_has_system_and_tools_beside_its_contents() -> None:
     assert read(request)[:5] == expected
     answered = {**request, "contents": [content("user", {"text": "look"}), content("model", {"text": "ok"})]}
     expected.append(AssistantMessage("ok", "r1", model="gemini-pro"))
-    assert conversations("file", f"{json.dumps(answered)}\n{json.dumps(answered)}") == [expected, expected]
+    assert read_conversations("file", f"{json.dumps(answered)}\n{json.dumps(answered)}") == [expected, expected]
 
 
 @pytest.mark.parametrize(

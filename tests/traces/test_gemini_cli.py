@@ -20,7 +20,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 from workbench.traces.histories import LEFT
 from workbench.traces.undone import went_back
 
@@ -66,7 +66,7 @@ CHAT = {
 
 
 def test_calls_thoughts_and_usage_are_events_of_their_own() -> None:
-    [bodies] = conversations("file", json.dumps(CHAT))
+    [bodies] = read_conversations("file", json.dumps(CHAT))
     assert bodies == [
         UserMessage("what is here?"),
         Setting("model", MODEL),
@@ -99,7 +99,7 @@ def sets(*messages: dict[str, Any]) -> dict[str, Any]:
 
 
 def read(*lines: dict[str, Any]) -> list[Body]:
-    [bodies] = conversations("file", "\n".join(map(json.dumps, [HEAD, *lines])))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, [HEAD, *lines])))
     return [body for body in bodies if not isinstance(body, Setting)]
 
 
@@ -133,7 +133,7 @@ def test_parts_that_are_none_are_carried_and_break_nothing() -> None:
 
 
 def test_times_and_the_title_are_those_of_the_session() -> None:
-    [bodies] = conversations("file", "\n".join(map(json.dumps, [HEAD, *FIRST, {"$set": {"summary": "A look"}}])))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, [HEAD, *FIRST, {"$set": {"summary": "A look"}}])))
     assert set(bodies.times) == {1767323045678}
     assert Setting("title", "A look") in bodies
 
@@ -235,7 +235,7 @@ def test_results_that_were_masked_to_make_room_are_masked_where_they_are() -> No
     written = [line for each in again for line in (each, touched)]
     next_turn = [message("20", "user", "more"), message("21", "gemini", "Yes.", tokens={"input": 55, "output": 5})]
     lines = [HEAD, *talk, *written, {"$set": {"messages": again}}, *next_turn]
-    [bodies] = conversations("file", "\n".join(map(json.dumps, lines)))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, lines)))
     [result] = [seq for seq, body in enumerate(bodies, 1) if isinstance(body, ToolResult) and body.call_id == "a"]
     words = "<tool_output_masked>\nthe beginning of a\n</tool_output_masked>"
     overrides = [body for body in bodies if isinstance(body, Override)]
@@ -248,7 +248,7 @@ def test_results_that_were_masked_to_make_room_are_masked_where_they_are() -> No
     )
 
     back = [*lines, {"$rewindTo": "15"}, message("30", "user", "again")]
-    [bodies] = conversations("file", "\n".join(map(json.dumps, back)))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, back)))
     gone = [body for body in bodies if isinstance(body, Override) and body.action == "exclude"]
     first = min(body.first for body in gone)
     assert bodies[first - 1] == AssistantMessage("I look at b.", "r2"), "the new ids are those of what was there"

@@ -12,7 +12,7 @@ from workbench.log.events import Body, Request, Usage, UserMessage
 from workbench.sources.requests import RequestMarks
 from workbench.sources.source import number_events
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 
 
 def head(session: str, second: int, kind: str) -> dict[str, Any]:
@@ -49,13 +49,13 @@ def put(folder: Path, *agents: tuple[str, int], calls: tuple[str, ...]) -> Path:
 
 
 def read(path: Path) -> list[Recording]:
-    return conversations(*read_file(str(path)), path=str(path))
+    return read_conversations(*read_file(str(path)), path=str(path))
 
 
 def requests(bodies: list[Body]) -> list[tuple[str, str, int | None]]:
     marks = RequestMarks()
     for event in number_events(bodies):
-        marks.add(event)
+        marks.add_event(event)
     return [(mark.purpose, mark.agent, mark.reported) for mark in marks.marks]
 
 
@@ -76,7 +76,7 @@ def test_without_a_call_for_each_they_are_called_by_their_ids(tmp_path: Path) ->
 
 def test_they_change_nothing_of_the_session(tmp_path: Path) -> None:
     path = put(tmp_path, ("b", 10), calls=("helper",))
-    [alone] = conversations(*read_file(str(path)))
+    [alone] = read_conversations(*read_file(str(path)))
     theirs = [body for body in read(path)[0] if isinstance(body, Request) or (isinstance(body, Usage) and body.request)]
     assert [body for body in read(path)[0] if body not in theirs] == alone
 

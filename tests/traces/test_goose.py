@@ -20,7 +20,7 @@ from workbench.log.events import (
     ToolResult,
     UserMessage,
 )
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 from workbench.traces.goose import HIDDEN
 
 
@@ -49,7 +49,7 @@ READ: list[Body] = [
 
 
 def read(*messages: dict[str, Any]) -> list[Body]:
-    [bodies] = conversations("file", json.dumps({"id": "s", "conversation": messages}))
+    [bodies] = read_conversations("file", json.dumps({"id": "s", "conversation": messages}))
     assert bodies.format == "goose"
     return bodies
 
@@ -68,7 +68,7 @@ def test_the_database_has_the_sessions(tmp_path: Path) -> None:
                 "INSERT INTO messages (session_id, role, content_json, created_timestamp) VALUES (?, ?, ?, ?)", row
             )
     database.close()
-    [bodies] = conversations(*read_file(str(path)))
+    [bodies] = read_conversations(*read_file(str(path)))
     assert bodies == [Setting("title", "Look"), Setting("model", "claude"), *READ]
     assert bodies.times[-1] == 1_754_564_150_000
 

@@ -16,7 +16,7 @@ from workbench.log.events import (
     Unknown,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 SEARCHED = {"type": "backend_tool_call", "kind": {"tool_type": "web_search", "id": "ws"}}
 
@@ -40,7 +40,7 @@ def test_a_session_has_its_system_prompt_instructions_and_replies() -> None:
         {"type": "assistant", "content": "Done.", "model_id": "grok"},
         {"type": "novelty"},
     ]
-    [bodies] = conversations("file", "\n".join(map(json.dumps, lines)))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, lines)))
     assert bodies == [
         SlotContent("system", "system", "You are Grok"),
         SlotContent("instructions", "project instructions", "rules"),

@@ -13,7 +13,7 @@ from workbench.log.events import (
     ToolResult,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 
 def test_a_session_has_its_prompt_tools_and_messages() -> None:
@@ -41,7 +41,7 @@ def test_a_session_has_its_prompt_tools_and_messages() -> None:
             {"role": "session_meta"},
         ],
     }
-    [bodies] = conversations("file", json.dumps(session))
+    [bodies] = read_conversations("file", json.dumps(session))
     assert bodies == [
         Setting("model", "gpt"),
         SlotContent("system", "system prompt", "You are Hermes."),

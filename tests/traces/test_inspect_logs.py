@@ -23,7 +23,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 
 LS = {"name": "ls", "description": "lists", "parameters": {"type": "object", "properties": {}}}
 TOOL = {"type": "function", "function": LS}
@@ -66,7 +66,7 @@ def log(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_messages_have_their_report_from_the_event_that_made_them() -> None:
-    [bodies] = conversations("file", json.dumps(log(EVENT)))
+    [bodies] = read_conversations("file", json.dumps(log(EVENT)))
     assert bodies == [
         Setting("model", "x/claude"),
         SlotContent("tools", "ls", json.dumps(TOOL)),
@@ -87,7 +87,7 @@ def test_calls_of_the_provider_are_exact_requests() -> None:
         "choices": [{"message": {"role": "assistant", "content": "done"}}],
         "usage": {"prompt_tokens": 90, "completion_tokens": 7},
     }
-    [bodies] = conversations("file", json.dumps(log({**EVENT, "call": {"request": sent, "response": answer}})))
+    [bodies] = read_conversations("file", json.dumps(log({**EVENT, "call": {"request": sent, "response": answer}})))
     [(at, request)] = [(at, body) for at, body in enumerate(bodies, 1) if isinstance(body, Request)]
     assert (request.dialect, request.parameters) == ("chat", {"model": "claude", "messages": None})
     assert UserMessage("look") in bodies
@@ -101,7 +101,7 @@ def test_an_archive_is_the_same_log(tmp_path: Path) -> None:
         archive.writestr("_journal/start.json", "{}")
         archive.writestr("samples/3_epoch_1.json", json.dumps(value["samples"][0]))
         archive.writestr("header.json", json.dumps({key: value[key] for key in ("version", "status", "eval")}))
-    assert conversations(*read_file(str(file))) == conversations("file", json.dumps(value))
+    assert read_conversations(*read_file(str(file))) == read_conversations("file", json.dumps(value))
 
 
 def test_another_archive_is_refused_in_one_line(tmp_path: Path) -> None:

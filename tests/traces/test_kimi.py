@@ -26,7 +26,7 @@ from workbench.log.events import (
 )
 from workbench.traces import kimi
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 from workbench.traces.kimi import GO_ON, LEFT
 from workbench.traces.reading import read_json
 
@@ -78,7 +78,7 @@ CALLS = [
 
 
 def read(*lines: dict[str, Any]) -> Recording:
-    [found] = conversations("file", "\n".join(map(json.dumps, [*START, *lines])))
+    [found] = read_conversations("file", "\n".join(map(json.dumps, [*START, *lines])))
     return found
 
 
@@ -247,7 +247,7 @@ RECORDED = list(recorded("kimi"))
 @pytest.mark.skipif(not RECORDED, reason="no recordings here")
 def test_every_request_in_real_transcripts_is_what_went_over_the_wire() -> None:
     for file, wire in RECORDED:
-        [found] = conversations(file.name, file.read_text("utf-8"))
+        [found] = read_conversations(file.name, file.read_text("utf-8"))
         requests = [body for body in found if isinstance(body, Request)]
         parts = {body.hash: body.value for body in found if isinstance(body, RequestPart)}
         for request, messages, each in zip(requests, sent(found), wire, strict=True):

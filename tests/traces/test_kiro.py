@@ -20,7 +20,7 @@ from workbench.log.events import (
     Unknown,
     UserMessage,
 )
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 
 
 def turn(user: Any, assistant: Any) -> dict[str, Any]:
@@ -40,7 +40,7 @@ CALL = {"ToolUse": {"message_id": "t", "content": "I look.", "tool_uses": [{"id"
 
 
 def read(*history: Any, **more: Any) -> list[Body]:
-    [bodies] = conversations("file", json.dumps({"conversation_id": "", "history": history, **more}))
+    [bodies] = read_conversations("file", json.dumps({"conversation_id": "", "history": history, **more}))
     assert bodies.format == "Kiro"
     return bodies
 
@@ -92,6 +92,6 @@ def test_the_database_has_a_conversation_per_row(tmp_path: Path) -> None:
         database.execute("INSERT INTO conversations VALUES ('/old', ?), ('/broken', 'x')", (value,))
         database.execute("INSERT INTO conversations_v2 VALUES ('/new', 'c', ?, 1)", (value,))
     database.close()
-    found = conversations(*read_file(str(path)))
+    found = read_conversations(*read_file(str(path)))
     assert [each.title for each in found] == ["/old", "/new"]
     assert all(UserMessage("look") in each for each in found)

@@ -19,7 +19,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 ASKED = {"role": "user", "content": "look"}
 CALL = {"id": "c", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
@@ -31,7 +31,7 @@ def generation(second: int, asked: Any, said: Any, **more: Any) -> dict[str, Any
 
 
 def read(*observations: dict[str, Any], **trace: Any) -> list[Recording]:
-    return conversations("file", json.dumps({"trace": {"name": "", **trace}, "observations": observations}))
+    return read_conversations("file", json.dumps({"trace": {"name": "", **trace}, "observations": observations}))
 
 
 def talk(bodies: list[Body]) -> list[Body]:
@@ -60,7 +60,7 @@ def test_generations_are_one_conversation_in_the_order_of_time(form: str) -> Non
         "list": json.dumps(LOOP),
         "lines": "\n".join(map(json.dumps, LOOP)),
     }[form]
-    [bodies] = conversations("file", text)
+    [bodies] = read_conversations("file", text)
     assert talk(bodies) == [
         UserMessage("look"),
         ToolCall("c", "ls", "{}", "r1"),

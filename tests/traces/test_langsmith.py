@@ -17,7 +17,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 
 def run(kind: str, second: int, inputs: Any, outputs: Any, **more: Any) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def talk(bodies: list[Body]) -> list[Body]:
 
 @pytest.mark.parametrize("written", [json.dumps(LOOP), json.dumps({"runs": LOOP}), "\n".join(map(json.dumps, LOOP))])
 def test_calls_of_langchain_are_one_conversation(written: str) -> None:
-    [bodies] = conversations("file", written)
+    [bodies] = read_conversations("file", written)
     assert bodies.format == "LangSmith"
     assert talk(bodies) == READ
     assert SlotContent("system", "system", "be brief") in bodies
@@ -73,20 +73,20 @@ def test_calls_of_langchain_are_one_conversation(written: str) -> None:
 
 
 def test_the_result_of_the_last_call_is_that_of_its_tool() -> None:
-    [bodies] = conversations("file", json.dumps(LOOP[:3]))
+    [bodies] = read_conversations("file", json.dumps(LOOP[:3]))
     assert talk(bodies) == READ[:3]
 
 
 def test_what_a_wrapped_client_was_given_is_read() -> None:
     asked = {"model": "gpt", "messages": [{"role": "user", "content": "look"}], "tools": []}
     said = {"choices": [{"message": {"role": "assistant", "content": "Done."}}], "usage_metadata": USED}
-    [bodies] = conversations("file", json.dumps([run("llm", 1, asked, said, extra={}), run("llm", 2, {}, None)]))
+    [bodies] = read_conversations("file", json.dumps([run("llm", 1, asked, said, extra={}), run("llm", 2, {}, None)]))
     assert talk(bodies) == [UserMessage("look"), AssistantMessage("Done.", "r1", model="gpt"), READ[-1]]
     assert Setting("left out", {"llm without messages": 1}) in bodies
 
 
 def test_a_message_may_be_a_pair_of_role_and_text() -> None:
     asked = {"messages": [[["system", "be brief"], ["human", "look"], ["user", "again"]]]}
-    [bodies] = conversations("file", json.dumps([run("llm", 1, asked, generated(message("AIMessage", "Done.")))]))
+    [bodies] = read_conversations("file", json.dumps([run("llm", 1, asked, generated(message("AIMessage", "Done.")))]))
     assert talk(bodies) == [UserMessage("look"), UserMessage("again"), AssistantMessage("Done.", "r1", model="gpt")]
     assert SlotContent("system", "system", "be brief") in bodies

@@ -24,7 +24,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 
 SHARED = """
 CREATE TABLE attachments (id TEXT PRIMARY KEY, type TEXT, path TEXT, url TEXT, content BLOB);
@@ -74,7 +74,7 @@ def chain(made: sqlite3.Connection, *messages: tuple[str, list[tuple[str, str | 
 
 
 def read(path: Path, number: int = 1) -> Recording:
-    return conversations(*read_file(str(path)))[number - 1]
+    return read_conversations(*read_file(str(path)))[number - 1]
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 from workbench.traces.managed_agents import COMPACTED
 
 USED = {"input_tokens": 3, "cache_read_input_tokens": 90, "cache_creation_input_tokens": 7, "output_tokens": 5}
@@ -57,7 +57,7 @@ EVENTS = [
     "written", [json.dumps(EVENTS), json.dumps({"data": EVENTS}), "\n".join(map(json.dumps, EVENTS))]
 )
 def test_events_are_a_conversation_with_its_reports(written: str) -> None:
-    [bodies] = conversations("file", written)
+    [bodies] = read_conversations("file", written)
     assert bodies == [
         UserMessage("look"),
         AssistantMessage("I look.", "r1"),

@@ -11,7 +11,7 @@ import pytest
 
 from workbench.config.errors import WrongCall
 from workbench.log.events import AssistantMessage, Body, Setting, ToolCall, ToolResult, Usage, UserMessage
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 
 TABLES = """
 CREATE TABLE agent_sessions (session_id TEXT PRIMARY KEY, created_at TIMESTAMP, updated_at TIMESTAMP);
@@ -51,7 +51,7 @@ def store(path: Path, items: list[dict[str, Any]]) -> sqlite3.Connection:
 
 
 def read(path: Path) -> list[Body]:
-    [found] = conversations(*read_file(str(path)))
+    [found] = read_conversations(*read_file(str(path)))
     assert found[0] == Setting("title", "talk")
     assert set(found.times[1:]) == {AT}
     return found[1:]
@@ -90,11 +90,11 @@ def test_an_advanced_session_is_its_last_branch_and_a_turn_of_one_request_has_it
 def test_an_encrypted_session_is_refused(tmp_path: Path) -> None:
     store(tmp_path / "talk.db", [{"__enc__": 1, "v": 1, "kid": "hkdf-v1", "payload": "gAAA"}])
     with pytest.raises(WrongCall, match="a session that is not understood"):
-        conversations(*read_file(str(tmp_path / "talk.db")))
+        read_conversations(*read_file(str(tmp_path / "talk.db")))
 
 
 def test_tables_of_the_same_names_are_not_enough(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "talk.db") as made:
         made.executescript("CREATE TABLE agent_sessions (id); CREATE TABLE agent_messages (id, message_data)")
     with pytest.raises(WrongCall, match="found a database with the tables 'agent_sessions', 'agent_messages', which"):
-        conversations(*read_file(str(tmp_path / "talk.db")))
+        read_conversations(*read_file(str(tmp_path / "talk.db")))

@@ -30,7 +30,7 @@ from workbench.log.events import (
 from workbench.sources.source import read_source
 from workbench.traces.building import Recording
 from workbench.traces.cut_words import OLD_RESULT
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 
 TABLES = """
 CREATE TABLE session (id TEXT PRIMARY KEY, project_id TEXT, parent_id TEXT, slug TEXT, title TEXT, revert TEXT,
@@ -97,8 +97,8 @@ def exported(messages: tuple[Message, ...]) -> str:
 
 def read(tmp_path: Path, *messages: Message) -> Recording:
     """What the database holds behind the title; an export of the same says the same."""
-    [found] = conversations(*read_file(str(store(tmp_path / "opencode.db", messages))))
-    [again] = conversations("file", exported(messages))
+    [found] = read_conversations(*read_file(str(store(tmp_path / "opencode.db", messages))))
+    [again] = read_conversations("file", exported(messages))
     assert (found, found.times) == (again, again.times)
     assert found[0] == Setting("title", "A")
     return found
@@ -231,7 +231,7 @@ def test_what_was_said_until_the_user_stopped_it_is_sent_again(tmp_path: Path) -
 def test_what_was_taken_back_is_out_at_the_end(tmp_path: Path) -> None:
     talk = (user(text("a")), reply(text("b"), finish(7)), user(text("c")), reply(text("d"), finish(8)))
     revert = json.dumps({"messageID": "m2"})
-    [found] = conversations(*read_file(str(store(tmp_path / "opencode.db", talk, revert=revert))))
+    [found] = read_conversations(*read_file(str(store(tmp_path / "opencode.db", talk, revert=revert))))
     assert found[-1] == Override("exclude", 6, 8, "undone in opencode")
 
 
@@ -251,11 +251,11 @@ def test_tables_of_the_same_names_and_objects_of_the_same_keys_are_not_opencode_
     with sqlite3.connect(tmp_path / "other.db") as made:
         made.executescript("CREATE TABLE session (id, title); CREATE TABLE message (id, data); CREATE TABLE part (id)")
     with pytest.raises(WrongCall, match="found a database with the tables 'session', 'message', 'part'"):
-        conversations(*read_file(str(tmp_path / "other.db")))
+        read_conversations(*read_file(str(tmp_path / "other.db")))
     value = {"info": {"id": "x"}, "messages": [{"role": "user", "content": "a"}]}
-    assert conversations("file", json.dumps(value)) == [[UserMessage("a")]]
+    assert read_conversations("file", json.dumps(value)) == [[UserMessage("a")]]
 
 
 def test_a_database_without_a_session_is_told(tmp_path: Path) -> None:
     with pytest.raises(WrongCall, match="but no conversation in it"):
-        conversations(*read_file(str(store(tmp_path / "opencode.db"))))
+        read_conversations(*read_file(str(store(tmp_path / "opencode.db"))))

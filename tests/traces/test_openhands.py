@@ -22,7 +22,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 from workbench.traces.openhands import FORGOTTEN
 
 
@@ -36,7 +36,7 @@ def seen(at: int, kind: str, content: str = "", **more: Any) -> dict[str, Any]:
 
 
 def read(*events: Any) -> list[Body]:
-    [bodies] = conversations("file", json.dumps(events))
+    [bodies] = read_conversations("file", json.dumps(events))
     return bodies
 
 
@@ -127,7 +127,7 @@ def test_a_condensation_without_a_summary_forgets_what_it_says() -> None:
     assert found[6:] == [Override("exclude", 2, 3, FORGOTTEN), Override("exclude", 5, 5, FORGOTTEN)]
     made = planned(found, preset("sliding"))
     assert [content for _, content in spoken(made)] == ["m0", "m3", "m5"]
-    assert {row.edits[-1].why for row in made.rows if row.state == "excluded"} == {FORGOTTEN}
+    assert {row.edits[-1].why for row in made.items if row.state == "excluded"} == {FORGOTTEN}
 
 
 def test_a_condensation_that_names_nothing_is_carried_along() -> None:
@@ -141,7 +141,7 @@ def test_histories_in_lines_are_conversations_and_pairs_in_them_are_events() -> 
     pair = [action(0, "run", command="ls"), seen(1, "run", "x", cause=0)]
     one = {"instance_id": "a", "history": [pair]}
     two = {"instance_id": "b", "history": [action(0, "message", "user", content="hi")]}
-    found = conversations("file", f"{json.dumps(one)}\n{json.dumps(two)}")
+    found = read_conversations("file", f"{json.dumps(one)}\n{json.dumps(two)}")
     assert [type(body) for body in found[0]] == [ToolCall, ToolResult]
     assert found[1] == [UserMessage("hi")]
 

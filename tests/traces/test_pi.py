@@ -22,7 +22,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 SESSION = {"type": "session", "id": "s", "cwd": "/home", "modelId": "claude"}
 
@@ -34,7 +34,7 @@ def message(role: str, content: Any = None, **more: Any) -> dict[str, Any]:
 
 
 def read(*lines: dict[str, Any]) -> list[Body]:
-    [bodies] = conversations("file", "\n".join(map(json.dumps, [SESSION, *lines])))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, [SESSION, *lines])))
     return bodies[1:]
 
 
@@ -131,7 +131,7 @@ def test_what_was_kept_from_the_model_is_excluded() -> None:
 
 def test_the_time_is_that_of_the_entry() -> None:
     first = {**message("user", "a"), "timestamp": "2026-01-02T03:04:05.678Z"}
-    [bodies] = conversations("file", "\n".join(map(json.dumps, [SESSION, first])))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, [SESSION, first])))
     assert bodies.times == [0, 1767323045678]
 
 
@@ -179,7 +179,7 @@ def test_a_summary_stands_before_what_was_kept_also_when_that_is_everything() ->
     begun = {"type": "session", "id": "s", "cwd": "/home"}
     made = {"type": "compaction", "summary": "before this", "firstKeptEntryIndex": 1}
     lines = [begun, message("user", "one"), message("user", "two"), made]
-    [found] = conversations("file", "\n".join(map(json.dumps, lines)))
+    [found] = read_conversations("file", "\n".join(map(json.dumps, lines)))
     assert found[2] == compacted(1, 0, "before this")
     role, said = spoken(planned(found, preset("sliding")))[0]
     assert role == "user"
@@ -216,7 +216,7 @@ def test_the_other_entries() -> None:
 
 def test_a_session_without_its_first_line_is_told_by_what_only_pi_writes() -> None:
     lines = [message("user", text("look")), message("assistant", text("I see."), stopReason="stop")]
-    [bodies] = conversations("file", "\n".join(map(json.dumps, lines)))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, lines)))
     assert bodies[0] == UserMessage("look")
 
 
@@ -227,13 +227,13 @@ def test_lines_of_droid_are_not_pi_s() -> None:
         message("assistant", [{"type": "tool_use", "id": "t", "name": "Read", "input": {}}], id="b", parentId="a"),
         message("user", [{"type": "tool_result", "tool_use_id": "t", "content": "x"}], id="c", parentId="b"),
     ]
-    assert [each.format for each in conversations("file", "\n".join(map(json.dumps, lines)))] == ["Droid"]
+    assert [each.format for each in read_conversations("file", "\n".join(map(json.dumps, lines)))] == ["Droid"]
 
 
 def test_each_session_of_a_file_is_a_conversation() -> None:
     said = [{"type": "message", "timestamp": 1, "message": {"role": "user", "content": word}} for word in ("a", "b")]
     lines = [{**SESSION, "id": "one"}, said[0], {**SESSION, "id": "two"}, said[1], {**SESSION, "id": "two"}]
-    found = conversations("file", "\n".join(map(json.dumps, lines)))
+    found = read_conversations("file", "\n".join(map(json.dumps, lines)))
     assert [[body for body in each if isinstance(body, UserMessage)] for each in found] == [
         [UserMessage("a")],
         [UserMessage("b")],

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from workbench.log.codec import decode, encode
+from workbench.log.codec import decode_event, encode_event
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -24,7 +24,7 @@ from workbench.log.events import (
 )
 from workbench.sources.source import number_events
 from workbench.traces import pydantic_ai
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 from workbench.traces.reading import read_json
 
 
@@ -41,7 +41,7 @@ def response(*parts: dict[str, Any], **more: Any) -> dict[str, Any]:
 
 
 def read(*messages: dict[str, Any]) -> list[Body]:
-    [found] = conversations("file", json.dumps(messages))
+    [found] = read_conversations("file", json.dumps(messages))
     return found
 
 
@@ -130,4 +130,4 @@ def test_what_has_only_some_of_the_marks_is_not_pydantic_ai_s(value: Any) -> Non
 
 def test_half_a_character_is_not_stored() -> None:
     found = read(request(returned("c1", {"x": "\ud800"}), returned("c2", "\ud800", outcome="failed")))
-    assert [decode(encode(event).encode().decode()).body for event in number_events(found)] == found
+    assert [decode_event(encode_event(event).encode().decode()).body for event in number_events(found)] == found

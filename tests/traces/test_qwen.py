@@ -21,7 +21,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 MODEL = "qwen3"
 TIME = "2026-01-02T03:04:05.678Z"
@@ -56,7 +56,7 @@ def read(*lines: dict[str, Any], chain: bool = True) -> Recording:
         {"uuid": f"u{number}", "parentUuid": f"u{number - 1}" if number and chain else None, **each}
         for number, each in enumerate(lines)
     ]
-    [found] = conversations("file", "\n".join(map(json.dumps, chained)))
+    [found] = read_conversations("file", "\n".join(map(json.dumps, chained)))
     return found
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from support.recordings import recorded
 from workbench.log.events import DialectName, Usage
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 from workbench.wire.dialects import from_stream, read_answer
 
 PATHS: dict[str, DialectName] = {
@@ -36,7 +36,7 @@ def test_every_report_is_in_the_log_once_and_in_order(client: str) -> None:
     if not found:
         pytest.skip("no recordings here")
     for file, wire in found:
-        [bodies] = conversations(file.name, file.read_text("utf-8"))
+        [bodies] = read_conversations(file.name, file.read_text("utf-8"))
         told = [body.prompt for body in bodies if isinstance(body, Usage)]
         expected = prompts(wire)
         if client == "claude-code":  # a compaction's own request is not in its file
@@ -61,6 +61,6 @@ def test_every_report_of_a_request_with_tools_is_in_one_of_the_conversations(cli
     if not found:
         pytest.skip("no recordings here")
     for file, wire in found:
-        talks = conversations(file.name, file.read_text("utf-8"))
+        talks = read_conversations(file.name, file.read_text("utf-8"))
         told = Counter(body.prompt for bodies in talks for body in bodies if isinstance(body, Usage))
         assert reports(wire, tools=True) <= told <= reports(wire), file.name

@@ -25,7 +25,7 @@ from workbench.log.events import (
 )
 from workbench.sources.source import number_events
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 from workbench.wire.parts import join
 from workbench.wire.requests import RequestBodies
 
@@ -52,7 +52,7 @@ ANSWERS = [
 
 
 def read(*values: Any) -> list[Recording]:
-    return conversations("file", "\n".join(map(json.dumps, values)))
+    return read_conversations("file", "\n".join(map(json.dumps, values)))
 
 
 def requests(bodies: list[Body]) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ def said(bodies: list[Body]) -> list[Body]:
 )
 def test_requests_that_go_on_are_one_conversation_with_answers_and_reports(entries: list[Any]) -> None:
     [bodies] = read(*entries)
-    assert conversations("file", json.dumps(entries)) == [bodies]
+    assert read_conversations("file", json.dumps(entries)) == [bodies]
     assert requests(bodies) == [FIRST, SECOND]
     first, second = (seq for seq, body in enumerate(bodies, 1) if isinstance(body, Request))
     model = "gpt-4o" if "choices" in entries[0] else "gpt-4o-2024-08-06"

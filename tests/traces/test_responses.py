@@ -20,7 +20,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 ASKED = [{"role": "user", "content": [{"type": "input_text", "text": "what is here?"}]}]
 CALLED = [
@@ -40,13 +40,13 @@ READ = [
 
 
 def read(value: Any) -> list[Any]:
-    [bodies] = conversations("file", json.dumps(value))
+    [bodies] = read_conversations("file", json.dumps(value))
     return bodies
 
 
 def test_items_are_paired_by_their_call() -> None:
     assert read(ITEMS) == READ
-    assert conversations("file", "\n".join(map(json.dumps, ITEMS))) == [READ]
+    assert read_conversations("file", "\n".join(map(json.dumps, ITEMS))) == [READ]
     assert read([*ITEMS, {"type": "item_reference", "id": "x"}, 5])[5:] == [
         Unknown("OpenAI Responses item_reference", {"entry": {"type": "item_reference", "id": "x"}}),
         Unknown("OpenAI Responses line", {"entry": 5}),
@@ -85,7 +85,7 @@ def test_a_request_brings_its_instructions_and_tools_and_a_response_its_usage() 
 
 def test_lines_of_requests_are_conversations_of_their_own() -> None:
     lines = [{"model": "m", "output": ANSWERED}, {"model": "m", "input": ITEMS}]
-    first, second = conversations("file", "\n".join(map(json.dumps, lines)))
+    first, second = read_conversations("file", "\n".join(map(json.dumps, lines)))
     assert first == [Setting("model", "m"), AssistantMessage("a.py", "r1", model="m")]
     assert len(second) == 6
 
@@ -93,4 +93,4 @@ def test_lines_of_requests_are_conversations_of_their_own() -> None:
 @pytest.mark.parametrize("value", [{"instruction": "x", "input": "y", "output": "z"}, {"model": "m", "input": ["x"]}])
 def test_what_only_has_the_same_keys_is_refused(value: dict[str, Any]) -> None:
     with pytest.raises(WrongCall, match="no transcript of a known format"):
-        conversations("file", json.dumps(value))
+        read_conversations("file", json.dumps(value))

@@ -16,7 +16,7 @@ from workbench.log.events import (
     ToolResult,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 from workbench.traces.roo import HIDDEN
 
 
@@ -25,7 +25,7 @@ def said(role: str, content: Any, **more: Any) -> dict[str, Any]:
 
 
 def read(*values: dict[str, Any]) -> list[Body]:
-    [bodies] = conversations("file", json.dumps(values))
+    [bodies] = read_conversations("file", json.dumps(values))
     assert bodies.format == "Roo Code"
     return bodies
 

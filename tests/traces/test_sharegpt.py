@@ -18,7 +18,7 @@ from workbench.log.events import (
     Unknown,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 
 def turn(speaker: str, value: Any) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def test_turns_become_their_events() -> None:
     ]
     tool = {"name": "ls"}
     value = {"id": "1", "conversations": turns, "system": "you are a shell", "tools": json.dumps([tool])}
-    assert conversations("file", json.dumps(value)) == [
+    assert read_conversations("file", json.dumps(value)) == [
         [
             SlotContent("system", "system", "you are a shell"),
             SlotContent("tools", "ls", json.dumps(tool)),
@@ -64,10 +64,10 @@ def test_turns_become_their_events() -> None:
 def test_each_object_is_a_conversation(lines: bool, key: str) -> None:
     values = [{key: [turn("human", word)], "tools": "?"} for word in ("a", "b")]
     text = "\n".join(map(json.dumps, values)) if lines else json.dumps(values)
-    assert conversations("file", text) == [[UserMessage("a")], [UserMessage("b")]]
+    assert read_conversations("file", text) == [[UserMessage("a")], [UserMessage("b")]]
 
 
 def test_an_object_without_turns_is_told_by_its_line() -> None:
     text = json.dumps({"conversations": [turn("human", "a")]})
     with pytest.raises(WrongCall, match='file: line 2: expected an object with a list under "conversations"'):
-        conversations("file", f'{text}\n{{"id": 7}}')
+        read_conversations("file", f'{text}\n{{"id": 7}}')

@@ -20,7 +20,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 CHAT = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt", "gen_ai.conversation.id": "c"}
 
@@ -61,7 +61,7 @@ def talk(bodies: list[Body]) -> list[Body]:
 
 
 def read(*spans: dict[str, Any]) -> Recording:
-    [bodies] = conversations("file", json.dumps(spans))
+    [bodies] = read_conversations("file", json.dumps(spans))
     assert bodies.format == "OpenTelemetry spans"
     return bodies
 
@@ -122,7 +122,7 @@ READ: list[Body] = [
     ids=["list", "lines", "object", "OTLP lines", "OTLP"],
 )
 def test_calls_by_the_conventions_for_genai_are_one_conversation(written: str) -> None:
-    [bodies] = conversations("file", written)
+    [bodies] = read_conversations("file", written)
     assert talk(bodies) == READ
     assert SlotContent("system", "system", "be brief") in bodies
     assert Setting("left out", {"invoke_agent": 1}) in bodies
@@ -130,7 +130,7 @@ def test_calls_by_the_conventions_for_genai_are_one_conversation(written: str) -
 
 def test_values_of_otlp_may_be_lists_and_objects() -> None:
     attributes = {**CHAT, "gen_ai.input.messages": FIRST, "gen_ai.output.messages": [SAID]}
-    [bodies] = conversations("file", json.dumps(as_otlp(span(1, attributes))))
+    [bodies] = read_conversations("file", json.dumps(as_otlp(span(1, attributes))))
     assert talk(bodies)[0] == UserMessage("look")
 
 

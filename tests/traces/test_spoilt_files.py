@@ -14,8 +14,8 @@ from support.validity import problems
 from traces.format_samples import SAMPLES, WORDS
 from workbench.config.errors import WrongCall
 from workbench.context.planner import plan
-from workbench.context.render import request
-from workbench.log.codec import decode, encode
+from workbench.context.render import render_request
+from workbench.log.codec import decode_event, encode_event
 from workbench.sources.source import number_events
 from workbench.traces.formats import FORMATS
 from workbench.traces.reading import read_json
@@ -152,5 +152,5 @@ def test_a_reader_refuses_what_it_cannot_read_in_words_and_never_otherwise(value
             found = reader.read(document, text)
         for bodies in found[:3]:
             log = number_events(bodies)
-            assert [decode(encode(event).encode().decode()) for event in log] == log
-            assert problems(request(plan(log, preset("workbench"), ROOMY, COUNTER))["messages"]) == []
+            assert [decode_event(encode_event(event).encode().decode()) for event in log] == log
+            assert problems(render_request(plan(log, preset("workbench"), ROOMY, COUNTER))["messages"]) == []

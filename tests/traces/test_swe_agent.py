@@ -19,14 +19,14 @@ from workbench.log.events import (
     Unknown,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 from workbench.traces.swe_agent import LEFT_OUT_BY, MASKED_BY
 
 CALL = {"id": "c", "type": "function", "function": {"name": "bash", "arguments": '{"command": "ls"}'}}
 
 
 def read(value: dict[str, Any]) -> list[Body]:
-    [bodies] = conversations("file", json.dumps(value))
+    [bodies] = read_conversations("file", json.dumps(value))
     return bodies
 
 
@@ -76,7 +76,7 @@ def test_the_last_query_and_its_response_stand_for_a_history() -> None:
 
 def test_attempts_are_conversations() -> None:
     attempts = [{"history": [{"role": "user", "content": word}]} for word in ("a", "b")]
-    assert conversations("file", json.dumps({"attempts": attempts})) == [[UserMessage("a")], [UserMessage("b")]]
+    assert read_conversations("file", json.dumps({"attempts": attempts})) == [[UserMessage("a")], [UserMessage("b")]]
 
 
 OMITTED = "Old environment output: (98 lines omitted)"

@@ -16,7 +16,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 INFO = {"agent_info": {"llm": "gpt-4.1"}, "environment_info": {"policy": "be kind"}}
 
@@ -46,7 +46,7 @@ def test_each_simulation_is_a_conversation_as_the_agent_s_model_saw_it() -> None
         "tasks": [],
         "simulations": [{"task_id": 7, "messages": messages}, {"task_id": 8, "messages": []}],
     }
-    bodies, other = conversations("file", json.dumps(file))
+    bodies, other = read_conversations("file", json.dumps(file))
     assert bodies == [
         Setting("model", "gpt-4.1"),
         SlotContent("instructions", "policy", "be kind"),

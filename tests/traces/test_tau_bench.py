@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from workbench.log.events import AssistantMessage, Setting, SlotContent, ToolCall, ToolResult, UserMessage
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "book", "arguments": "{}"}}
 
@@ -21,7 +21,7 @@ def test_each_task_is_a_conversation_with_its_prompt() -> None:
         {"task_id": 0, "reward": 1.0, "info": {}, "traj": traj, "trial": 0},
         {"task_id": 1, "reward": 0.0, "info": {}, "traj": [{"role": "assistant", "content": "hi"}], "trial": 2},
     ]
-    first, second = conversations("file", json.dumps(tasks))
+    first, second = read_conversations("file", json.dumps(tasks))
     assert first == [
         Setting("title", "task 0, trial 0"),
         SlotContent("system", "system", "the policy"),

@@ -20,7 +20,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 TREE = {
     "node": {
@@ -49,7 +49,7 @@ def request(text: str, *response: dict[str, Any], **more: Any) -> dict[str, Any]
 
 
 def read(*requests: dict[str, Any]) -> list[Body]:
-    [bodies] = conversations("file", json.dumps({"version": 3, "requests": requests}))
+    [bodies] = read_conversations("file", json.dumps({"version": 3, "requests": requests}))
     assert bodies.format == "VS Code Copilot"
     return bodies
 
@@ -129,7 +129,7 @@ def test_a_session_that_is_written_line_by_line_has_all_changes(broken: dict[str
         {"kind": 3, "k": ["responderUsername"]},
         broken,
     ]
-    [bodies] = conversations("file", "\n".join(map(json.dumps, lines)))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, lines)))
     assert bodies == [
         Setting("title", "Look"),
         Setting("model", MODEL),

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, ToolCall, ToolResult, Unknown, UserMessage
-from workbench.traces.formats import conversations
+from workbench.traces.formats import read_conversations
 
 
 def step(kind: str, status: str = "done", **inside: Any) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def test_steps_are_what_was_said_and_calls_with_their_results() -> None:
         step("planner_response", response="Done."),
         strange,
     ]
-    [bodies] = conversations("file", "\n".join(map(json.dumps, lines)))
+    [bodies] = read_conversations("file", "\n".join(map(json.dumps, lines)))
     assert bodies == [
         UserMessage("look"),
         Reasoning("hm", "r1"),

@@ -25,7 +25,7 @@ from tui.play import until
 from tui.recorded.long_run import FIXED, as_file, run, step
 from tui.screens.test_on_the_way import Agent, agent
 from workbench.config.paths import config_dir
-from workbench.log.codec import encode
+from workbench.log.codec import encode_event
 from workbench.models.endpoints import Endpoint
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text
@@ -133,7 +133,7 @@ async def growing_file(services: Services) -> AsyncIterator[World]:
             before = len(bodies)
             bodies.extend(step(at, FIXED + at * 410))
             with path.open("a", encoding="utf-8") as file:
-                file.writelines(f"{encode(event)}\n" for event in number_events(bodies)[before:])
+                file.writelines(f"{encode_event(event)}\n" for event in number_events(bodies)[before:])
 
     async with _meanwhile(grow()):
         yield World(str(path), follow=True)

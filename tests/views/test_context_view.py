@@ -28,7 +28,7 @@ from workbench.views.context_view import LogQueries, OverrideWish, merge_overrid
 def requests(bodies: list[Body]) -> list[tuple[int, int]]:
     found = RequestMarks()
     for event in logs.number(bodies):
-        found.add(event)
+        found.add_event(event)
     return [(mark.upto, mark.turn) for mark in found.marks]
 
 
@@ -47,7 +47,7 @@ def test_what_if_plans_the_log_with_the_overrides_and_leaves_the_log_alone() -> 
     queries = LogQueries(model.events, model.setup)
     model.append(UserMessage("later"))
     after = queries.what_if([OverrideWish("pin", 9, 9), OverrideWish("exclude", 12, 12)])
-    states = {row.seq: (row.state, row.pinned) for row in after.rows}
+    states = {row.seq: (row.state, row.pinned) for row in after.items}
     assert states[9] == ("sent", True)
     assert states[12] == ("excluded", False)
     assert length + 1 not in states
@@ -109,14 +109,14 @@ def test_a_transcript_has_a_request_where_a_reply_begins() -> None:
 def test_requests_go_forward_and_lie_in_the_log(log: list[Event]) -> None:
     found = RequestMarks()
     for event in log:
-        found.add(event)
+        found.add_event(event)
         assert all(0 <= mark.upto < event.seq for mark in found.marks[-1:])
 
 
 def by_brute_force(model: Model, seq: int, state: State) -> list[int]:
     """The numbers of the requests in which an event was in a state, each planned for itself; 0 is the next one."""
     marks = [*enumerate((mark.upto for mark in model.requests.marks), 1), (0, len(model.events))]
-    return [number for number, upto in marks for row in model.plan(upto).rows if row.seq == seq and row.state == state]
+    return [number for number, upto in marks for row in model.plan(upto).items if row.seq == seq and row.state == state]
 
 
 def test_it_is_told_since_which_request_a_result_is_truncated_or_masked() -> None:
@@ -133,7 +133,7 @@ def test_it_is_told_since_which_request_a_result_is_truncated_or_masked() -> Non
 def test_what_a_policy_left_out_says_since_when_and_in_a_past_request_until_when() -> None:
     model = Model(talk(), setup("layers", "history.max_tokens=300", window=10_000))
     queries = LogQueries(model.events, model.setup, model.requests.marks)
-    gone = [row.seq for row in model.plan().rows if row.state == "dropped" and row.seq is not None]
+    gone = [row.seq for row in model.plan().items if row.state == "dropped" and row.seq is not None]
     dropped = {seq: by_brute_force(model, seq, "dropped") for seq in gone}
     assert dropped
     for seq, had in dropped.items():

@@ -122,7 +122,7 @@ def test_what_was_decided_at_once_is_one_line_and_so_is_its_undo_and_redo() -> N
         return [entry.text for entry in map(transcript.__getitem__, range(len(transcript))) if entry.kind == "notice"]
 
     plan = SETUP.plan(events[:13])
-    freed = sum(row.original_tokens - row.tokens for row in plan.rows if row.state == "masked")
+    freed = sum(row.original_tokens - row.tokens for row in plan.items if row.state == "masked")
     assert freed > 700
     masked = "masked 2 items (#3, #7)"
     assert told(13) == [f"{masked}, frees {freed:,} tokens"]
@@ -184,16 +184,16 @@ def test_an_entry_is_found_by_its_event_and_stands_as_its_row_says(events: list[
     for at in range(len(transcript)):
         entry = transcript[at]
         assert transcript.index_of(entry.seq) == at or entry.call is not None
-    rows = {row.seq: row for row in plan.rows if row.seq is not None}
+    rows = {row.seq: row for row in plan.items if row.seq is not None}
     for row in rows.values():
-        found = row_of(plan.rows, row.seq or 0)
+        found = row_of(plan.items, row.seq or 0)
         assert found is not None
-        assert plan.rows[found] == row or plan.rows[found].seq != row.seq
+        assert plan.items[found] == row or plan.items[found].seq != row.seq
 
 
 def test_rows_in_the_order_of_the_log_are_always_found() -> None:
     events = log(*(body for at in range(500) for body in (UserMessage(f"q{at}"), AssistantMessage(f"a{at}"))))
-    rows = SETUP.plan(events).rows
+    rows = SETUP.plan(events).items
     assert all(rows[row_of(rows, event.seq) or 0].seq == event.seq for event in events)
     assert row_of(rows, 5_000) == len(rows) - 1
     assert row_of((), 1) is None

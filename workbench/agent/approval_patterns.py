@@ -17,7 +17,7 @@ from workbench.agent.tools.globs import matches
 from workbench.agent.tools.plain_command import BLANK, plain_words
 from workbench.agent.tools.reading_commands import READING, reading_name
 from workbench.config.errors import WrongCall
-from workbench.config.tables import shown
+from workbench.config.tables import shown_value
 
 COMMAND = "run_command"
 """The one tool whose subject is a line for a shell."""
@@ -34,12 +34,12 @@ def check_pattern(pattern: str, where: str) -> str:
     tool, colon, subject = pattern.partition(":")
     if not re.fullmatch(r"[\w*?.-]+", tool, re.ASCII) or (colon and not subject.strip()):
         raise WrongCall(
-            f"{where}: expected TOOL or TOOL:PATTERN such as run_command:git status *, got {shown(pattern)}"
+            f"{where}: expected TOOL or TOOL:PATTERN such as run_command:git status *, got {shown_value(pattern)}"
         )
     try:
         pattern.encode()
     except UnicodeEncodeError:
-        raise WrongCall(f"{where}: expected text, got {shown(pattern)}") from None
+        raise WrongCall(f"{where}: expected text, got {shown_value(pattern)}") from None
     return pattern
 
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from workbench.agent.hooks import Hooks
 from workbench.compaction.compactor import Compactor
-from workbench.compaction.progress import Progress, Tell, silent
-from workbench.compaction.record import CATEGORY, record
+from workbench.compaction.progress import Progress, ReportProgress, silent
+from workbench.compaction.record import CATEGORY, read_record
 from workbench.compaction.summariser import watched
-from workbench.compaction.triggers import decide
+from workbench.compaction.triggers import decide_compaction
 from workbench.compaction.values import (
     CompactionDecision,
     CompactionPreview,
@@ -85,8 +85,8 @@ class Compacting:
 
         def look() -> CompactionDecision:
             headless = self._ask is None
-            return decide(
-                plan, events, record(events), policy, headless=headless, turn_over=turn_over, overflow=overflow
+            return decide_compaction(
+                plan, events, read_record(events), policy, headless=headless, turn_over=turn_over, overflow=overflow
             )
 
         return look() if len(events) < LONG else await in_background(look)
@@ -110,7 +110,7 @@ class Compacting:
         *,
         digest: bool = False,
         planner: Planner | None = None,
-        tell: Tell = silent,
+        tell: ReportProgress = silent,
     ) -> PlannedCompaction:
         """What a compaction would do now; raises CompactionRefused where there is nothing to compact.
 
@@ -119,14 +119,14 @@ class Compacting:
         compactor, log = self.compactor, tuple(events)  # as it is now: it may grow meanwhile
         now = planner.at_this_moment() if planner is not None else None
 
-        def work(tell: Tell) -> CompactionPreview:
+        def work(tell: ReportProgress) -> CompactionPreview:
             return compactor.preview(log, trigger, why, digest=digest, planner=now, progress=tell)
 
         made = await watched(work, tell)
         return PlannedCompaction(compactor, log, made)
 
     async def draft(
-        self, planned: PlannedCompaction, *, digest: bool = False, tell: Tell = silent
+        self, planned: PlannedCompaction, *, digest: bool = False, tell: ReportProgress = silent
     ) -> tuple[list[Failure], SummaryDraft]:
         """The summary, and what went wrong with the hooks before it; raises CompactionRefused where there is none."""
         noted = await self._before(planned.preview)

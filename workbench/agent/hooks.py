@@ -25,7 +25,7 @@ from workbench.agent.tools.environment import VariableNames
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.config.background import in_background
-from workbench.config.tables import Table, read_table, shown
+from workbench.config.tables import Table, read_table, shown_value
 from workbench.config.variables import without_keys
 
 Point = Literal["before_model", "after_model", "before_tool", "after_tool", "before_compact", "after_compact"]
@@ -166,7 +166,7 @@ class Hooks:
                 return f"{entry_point.name} gave no reason"
             case (False, str(reason)):
                 return reason or f"{entry_point.name} gave no reason"
-        raise _Failed(f'expected None, True, False or (False, "reason"), got {shown(said)}')
+        raise _Failed(f'expected None, True, False or (False, "reason"), got {shown_value(said)}')
 
     async def _execute(self, point: Point, command: str, text: str) -> str | None:
         """The reason of a veto, if any."""
@@ -192,7 +192,7 @@ class Hooks:
             raise _Failed(f"exit status {ended.status}: {complaint or said[:200]}".rstrip(": "))
         reason = _veto(said)
         if reason is None and said:
-            raise _Failed(f'expected nothing or {{"veto": "reason"}}, got {shown(said)}')
+            raise _Failed(f'expected nothing or {{"veto": "reason"}}, got {shown_value(said)}')
         return reason or None
 
 

@@ -30,7 +30,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.folders import work_folder
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
-from workbench.context.render import request
+from workbench.context.render import render_request
 from workbench.context.setup import LearntWindow, Setup, can_be_window, window_setting
 from workbench.log.events import Body, Content, Event, Failure, SlotContent, ToolCall, Usage, UserMessage
 from workbench.log.ids import new_id
@@ -232,7 +232,7 @@ class Agent:
 
     async def _request(self, plan: ContextPlan, reply: ReplyInProgress, calls: list[ToolCall]) -> Steps:
         """One request. What comes goes into `reply`, why it did not as well, and whole calls into `calls`."""
-        gateway, body, started = self._asked.gateway, request(plan), time.monotonic()
+        gateway, body, started = self._asked.gateway, render_request(plan), time.monotonic()
         draft = DraftKeeper(self._session, reply)
         try:
             async with aclosing(with_retries(lambda: gateway.stream(body), self._services.schedule)) as stream:

@@ -21,7 +21,7 @@ from workbench.agent.tools.base import Arguments, Kind, Tool, ToolContext, ToolL
 from workbench.agent.tools.environment import VariableNames
 from workbench.config.background import in_background
 from workbench.config.errors import WrongCall
-from workbench.config.tables import Table, escaped_name, read_table, shown
+from workbench.config.tables import Table, escaped_name, read_table, shown_value
 from workbench.config.variables import is_secret, remember_key
 from workbench.models.framing import Style, count_tool
 from workbench.models.tokens import TokenCounter
@@ -64,9 +64,9 @@ def _check_server(name: str, value: Any, file: str) -> McpServer:
     if (entry.command is None) == (entry.url is None):
         raise WrongCall(f"{where}: expected either command or url")
     if entry.command is not None and not (entry.command and entry.command[0]):
-        raise WrongCall(f"{where}.command: expected a program first, got {shown(list(entry.command))}")
+        raise WrongCall(f"{where}.command: expected a program first, got {shown_value(list(entry.command))}")
     if entry.url is not None and not _is_address(entry.url):
-        raise WrongCall(f"{where}.url: expected an http or https address, got {shown(entry.url)}")
+        raise WrongCall(f"{where}.url: expected an http or https address, got {shown_value(entry.url)}")
     if entry.url is not None and (entry.env or entry.pass_env):
         key = "env" if entry.env else "pass_env"
         raise WrongCall(f"{where}.{key}: expected it beside a command; a url has no environment")

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from workbench.agent.private_git import Git, Repository, SnapshotFailed, opened_repository
 from workbench.config.background import in_background
 from workbench.config.paths import data_dir
-from workbench.config.tables import shown
+from workbench.config.tables import shown_value
 from workbench.config.writing import copy_file
 from workbench.log.events import Snapshot
 
@@ -159,7 +159,7 @@ def _gone(snapshot: Snapshot) -> SnapshotFailed:
 def _check(snapshot: Snapshot) -> None:
     """A log may come from elsewhere: what is no name of a commit could be an option of git."""
     if not re.fullmatch(r"[0-9a-f]{40,64}", snapshot.commit):
-        raise SnapshotFailed(f"{snapshot.root}: expected the name of a commit, got {shown(snapshot.commit)}")
+        raise SnapshotFailed(f"{snapshot.root}: expected the name of a commit, got {shown_value(snapshot.commit)}")
 
 
 async def _difference(git: Git, snapshot: Snapshot, now: Snapshot) -> Difference:

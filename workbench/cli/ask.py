@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         with opened.session as session:
             printer = StepPrinter(show, session, known)
             printer.catch_up(len(session))
-            failed = signals.run(_ask(connection, opened, message, printer))
+            failed = signals.run_until_signal(_ask(connection, opened, message, printer))
             printer.catch_up(len(session))
             if show is print_for_people:
                 print(f"session {session.id}", file=sys.stderr)

@@ -19,7 +19,7 @@ from workbench.compaction import prompts
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.preview import preview_rows
 from workbench.compaction.progress import Progress, silent
-from workbench.compaction.triggers import question
+from workbench.compaction.triggers import compaction_question
 from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, SelectedRange, SummaryDraft
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
@@ -29,10 +29,10 @@ from workbench.log.errors import ReadOnly
 from workbench.log.events import Body, Compaction, Event, Failure
 from workbench.log.session import Session
 from workbench.sources.compactors import compactor_for
-from workbench.sources.recorded import set_up
+from workbench.sources.recorded import opening_setup
 from workbench.sources.services import Services
 from workbench.sources.source import Source
-from workbench.traces.reading import read_text
+from workbench.traces.reading import read_transcript_text
 
 LOST_SHOWN = 12
 BY_HAND = "hand"
@@ -79,14 +79,14 @@ def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> J
         source = source._replace(events=session.events())
     setup = set_up_for(services, options, source)
     if not options.digest:
-        prompts.load(setup.loaded.policy.compaction.prompt)
+        prompts.load_prompt(setup.loaded.policy.compaction.prompt)
     return Job(services, options, source.events, setup, session, _own_summary(options))
 
 
 def set_up_for(services: Services, options: argparse.Namespace, source: Source) -> Setup:
     """The setup for a source. If no model is named anywhere, the rehearsal model, which needs no key, summarises."""
     model = source.model or ("" if source.recorded else services.default_model)
-    return set_up(services, options_of(options), source._replace(model=model))
+    return opening_setup(services, options_of(options), source._replace(model=model))
 
 
 async def _compact(job: Job) -> SummaryDraft:
@@ -123,7 +123,7 @@ async def _compact(job: Job) -> SummaryDraft:
 
 def _own_summary(options: argparse.Namespace) -> str | None:
     """The text of `--summary`, if given."""
-    return None if options.summary is None else read_text(options.summary)[1].strip()
+    return None if options.summary is None else read_transcript_text(options.summary)[1].strip()
 
 
 def _edited(job: Job, compactor: Compactor, draft: SummaryDraft) -> SummaryDraft:
@@ -158,7 +158,7 @@ def _agree(preview: CompactionPreview, setup: Setup, agreed: bool, *, can_ask: b
     """Ask the user, if there is one. A compaction that frees too little needs a yes in any case."""
     if agreed:
         return
-    if can_ask and not agrees(question(preview.tokens_before, setup.limits.window)):
+    if can_ask and not agrees(compaction_question(preview.tokens_before, setup.limits.window)):
         raise Refused("nothing was compacted")
     if preview.little and not can_ask:
         raise CompactionRefused("nothing", f"this {preview.little}; --yes compacts all the same")
@@ -228,7 +228,7 @@ def kept_json(selected: SelectedRange) -> list[dict[str, Any]]:
             "text": shortened.get(row.seq, row.original if row.text is None else row.text),
             "shortened": row.seq in shortened,
         }
-        for row in selected.beside
+        for row in selected.staying
         if row.seq is not None
     ]
 

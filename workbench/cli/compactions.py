@@ -33,9 +33,9 @@ from typing import Any
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source
 from workbench.compaction.forecast import Forecast, forecast, next_step
-from workbench.compaction.record import STATUS_NAMES, Metrics, Record, Spread, metrics, record
-from workbench.compaction.triggers import decide
-from workbench.compaction.undo import Change, Node, redo, tree, undo, undo_all_compactions
+from workbench.compaction.record import STATUS_NAMES, Metrics, Record, Spread, metrics, read_record
+from workbench.compaction.triggers import decide_compaction
+from workbench.compaction.undo import Change, Node, compaction_tree, redo, undo, undo_all_compactions
 from workbench.compaction.values import CompactionDecision, TriggerCheck
 from workbench.config.errors import WrongCall
 from workbench.config.text import print_json, printable, table, when
@@ -44,7 +44,7 @@ from workbench.context.policy import CompactionPolicy
 from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event
 from workbench.models.ledger import Ledger
-from workbench.sources.recorded import set_up
+from workbench.sources.recorded import opening_setup
 from workbench.sources.services import Services
 from workbench.sources.source import Source, as_source
 
@@ -55,13 +55,13 @@ def run(options: argparse.Namespace) -> int:
     """Print the status, the history and the counters of a session's compactions."""
     with Services() as services:
         source = read_source(services, options.session)
-        setup = set_up(services, options_of(options), source)
+        setup = opening_setup(services, options_of(options), source)
         plan = setup.plan(source.events, live=source.live)
         growth = Ledger.from_events(source.events, services.catalogue).growth
-    found = record(source.events)
+    found = read_record(source.events)
     policy = setup.loaded.policy.compaction
     over = not source.live
-    decision = decide(plan, source.events, found, policy, headless=False, turn_over=over)
+    decision = decide_compaction(plan, source.events, found, policy, headless=False, turn_over=over)
     coming = forecast(plan, source.events, found, policy, growth=growth, turn_over=over)
     if options.json:
         print_json(_as_json(source, setup, plan, found, decision, coming))
@@ -87,7 +87,7 @@ def _as_json(
         "decision": {key: values[key] for key in ("action", "trigger", "why", "question", "digest")},
         "checks": [_check_json(check) for check in decision.checks.all],
         "next": coming._asdict(),
-        "history": [_node_json(node) for node in tree(found)],
+        "history": [_node_json(node) for node in compaction_tree(found)],
         "failures": [{"event": one.seq, "kind": one.kind, "message": one.message} for one in found.failures],
         "metrics": _metrics_json(metrics(found)),
     }
@@ -142,7 +142,7 @@ def _lines(
     yield f"now       {_now(decision)}"
     yield f"next      {next_step(coming, decision, policy, plan.limits.window)}"
     yield ""
-    rows = [row for node in tree(found) for row in _rows(node, 0)]
+    rows = [row for node in compaction_tree(found) for row in _rows(node, 0)]
     header = ("event", "made", "events", "turns", "before", "after", "ratio", "kept", "trigger", "by", "state")
     yield from table(header, rows, frozenset({4, 5, 6, 7})) if rows else ["no compactions yet"]
     for failed in found.failures:
@@ -221,7 +221,7 @@ def run_undo(options: argparse.Namespace) -> int:
     with Services() as services, services.store.session(options.session) as session:
         events = session.events()
         changes = _changes(events, options)
-        setup = set_up(services, options_of(options), as_source(options.session, events))
+        setup = opening_setup(services, options_of(options), as_source(options.session, events))
         before = setup.plan(events)
         added = session.append(*(change.revert for change in changes))
         after = setup.plan([*events, *added])

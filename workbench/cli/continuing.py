@@ -15,7 +15,7 @@ from workbench.config.text import print_json, printable_lines
 from workbench.session import continuing
 from workbench.session.continuing import EarlierSession
 from workbench.sources.services import Services
-from workbench.traces.reading import read_text
+from workbench.traces.reading import read_transcript_text
 
 
 def run(options: argparse.Namespace) -> int:
@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
     with Services() as services:
         earlier = continuing.earlier_session(services, options_of(options), options.session)
         made = None if options.summary else asyncio.run(_summarised(services, options, earlier))
-        summary = made.summary if made else read_text(options.summary)[1]
+        summary = made.summary if made else read_transcript_text(options.summary)[1]
         if options.dry_run:
             _show(made, summary, "", earlier.id, options.json)
             return 0

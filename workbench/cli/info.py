@@ -10,17 +10,17 @@ from typing import Any
 from workbench.cli.options import options_of
 from workbench.config.errors import WrongCall
 from workbench.config.text import percent, print_json, printable, table
-from workbench.context.load import describe, load_policy, preset_names, user_policies
+from workbench.context.load import describe_policy, load_policy, preset_names, user_policies
 from workbench.context.setup import corrected
 from workbench.models.catalogue import ModelInfo, prices
 from workbench.models.local.offers import look_around, offers
 from workbench.sources.services import Services
-from workbench.traces.reading import read_text
+from workbench.traces.reading import read_transcript_text
 
 
 def run_tokens(options: argparse.Namespace) -> int:
     """Count the tokens of a text."""
-    name, text = read_text(options.file)
+    name, text = read_transcript_text(options.file)
     with Services() as services:
         setup = services.set_up(options_of(options))
         count = setup.counter.count(text)
@@ -72,7 +72,7 @@ def _described(ref: str, where: str) -> tuple[str, str, str]:
 def run_policy(options: argparse.Namespace) -> int:
     """Print all knobs of one policy, and where each value came from."""
     loaded = load_policy(options.name, sets=options.set or ())
-    rows = describe(loaded)
+    rows = describe_policy(loaded)
     if options.json:
         knobs = [{"knob": row.name, "value": row.value, "from": row.origin} for row in rows]
         print_json({"name": loaded.policy.name, "description": loaded.policy.description, "knobs": knobs})

@@ -89,7 +89,7 @@ def _replayed(options: argparse.Namespace, services: Services) -> list[TaskOutco
     made = LabTask("", policies, asked, waste=True)
     tasks = [made._replace(source=each.ref, is_guess=each.is_guess) for each in entries]
     outcomes: list[TaskOutcome] = []
-    with KeptRuns(services, fresh=options.fresh) as kept, ProgressLine(tasks, services.weight) as line:
+    with KeptRuns(services, fresh=options.fresh) as kept, ProgressLine(tasks, services.source_bytes) as line:
         for outcome in run_all(
             tasks, jobs=options.jobs, cluster=options.cluster, progress=line.show_outcome, kept=kept
         ):

@@ -13,7 +13,7 @@ from workbench.config.text import fit, line_width, print_json, printable, table
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
-from workbench.context.render import request
+from workbench.context.render import render_request
 from workbench.context.setup import Setup
 from workbench.log.events import Failure
 from workbench.models.calibration import Beside, Calibration
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
                 raise Refused(
                     f"does not fit: {made.verdict.why}" if made.verdict.status == "too_large" else made.verdict.why
                 )
-            body = found.body or request(made)
+            body = found.body or render_request(made)
             if body.get("messages") == []:
                 raise Refused("there is nothing to send")
             print_json(body)
@@ -135,11 +135,11 @@ def as_json(found: FoundPlan, full: bool = False) -> dict[str, Any]:
         "request": found.number,
         "reported": found.reported,
         "unattributed": made.unattributed if made.reported is not None or learnt else None,
-        "beside": outside_rows_json(made.beside, made.unattributed) if made.reported is not None else None,
+        "beside": outside_rows_json(made.known_rest, made.unattributed) if made.reported is not None else None,
         "calibration": None if learnt is None else calibration_json(learnt),
         "max_output": made.max_output,
         "warnings": list(made.warnings),
-        "items": [_item_json(row, full) for row in made.rows],
+        "items": [_item_json(row, full) for row in made.items],
     }
 
 
@@ -185,7 +185,7 @@ def _item_json(row: Item, full: bool) -> dict[str, Any]:
 def _print_table(found: FoundPlan, full: bool) -> None:
     made = found.plan
     columns = 0 if full else line_width()
-    rows = [_table_row(row, None if full else 160) for row in made.rows]
+    rows = [_table_row(row, None if full else 160) for row in made.items]
     if made.unattributed:
         rows.append(("–", "", "–", f"{made.unattributed:,}", "", "  sent", _rest(made)))
     header = ("seq", "turn", "who", "tokens", "of", "state", "what")
@@ -234,7 +234,7 @@ def summary(found: FoundPlan) -> list[str]:
     guess = " (a guess: unknown model)" if limits.window_source == "guess" else f" ({limits.window_source})"
     names = {"unattributed": "not in file"}
     parts = [f"{names.get(name, name)} {value:,}" for name, value in made.budget._asdict().items() if value]
-    sent, aside = sum(row.in_request for row in made.rows), sum(made.rows.asides.values())
+    sent, aside = sum(row.in_request for row in made.items), sum(made.items.asides.values())
     never = f", {aside:,} more are never sent" if aside else ""
     model = printable(made.model) if made.model else "none named"
     lines = [
@@ -243,7 +243,7 @@ def summary(found: FoundPlan) -> list[str]:
         f"model    {model} · window {limits.window:,}{guess} · {setup.counter.note}",
         f"policy   {printable(made.policy)}",
         f"budget   {' · '.join(parts)}",
-        f"totals   {made.totals.tokens:,} tokens in {sent:,} of {len(made.rows) - aside:,} items{never} "
+        f"totals   {made.totals.tokens:,} tokens in {sent:,} of {len(made.items) - aside:,} items{never} "
         f"({made.totals.items:,} content + {made.totals.framing:,} framing, which is roles and separators; "
         f"{made.totals.original_tokens:,} before cuts)",
         f"verdict  {made.verdict.status.replace('_', ' ')}: {made.verdict.why}",

@@ -12,7 +12,7 @@ from workbench.compaction.progress import Progress
 from workbench.compaction.record import details
 from workbench.config.text import escaped_json, print_json, printable, printable_lines
 from workbench.context.stages.verdict import short_answer
-from workbench.log.codec import encode
+from workbench.log.codec import encode_event
 from workbench.log.events import AssistantMessage, Compaction, Failure, ToolCall, ToolResult, Usage, text_of
 from workbench.log.session import Session
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
@@ -119,7 +119,7 @@ def _aside(text: str, most: int | None = None) -> None:
 def print_events(step: Step) -> None:
     """Print one line for each event, as it is in the log."""
     if isinstance(step, Appended):
-        print(escaped_json(encode(step.event)), flush=True)
+        print(escaped_json(encode_event(step.event)), flush=True)
 
 
 def print_all(step: Step) -> None:

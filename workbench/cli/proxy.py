@@ -17,7 +17,7 @@ from workbench.config.ending import at_quit
 from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
 from workbench.config.settings import Settings, load_settings
-from workbench.config.signals import heeded, told_to_stop
+from workbench.config.signals import ending_signals, stop_requested
 from workbench.config.tables import read_table
 from workbench.config.text import counted, printable
 from workbench.log.events import DialectName
@@ -86,7 +86,7 @@ async def _serve(
     catalogue: Catalogue,
     way: _Way,
 ) -> int:
-    stopped = told_to_stop()
+    stopped = stop_requested()
     async with contextlib.AsyncExitStack() as stack:
         to = options.to
         is_rehearsal = to == REHEARSAL
@@ -187,7 +187,7 @@ async def _with(agent: Launch, stopped: asyncio.Event) -> int:
     loop = asyncio.get_running_loop()
     with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers on its loops
         loop.add_signal_handler(signal.SIGINT, lambda: None)  # the terminal sends it to the agent, too
-        for each in heeded():
+        for each in ending_signals():
             loop.add_signal_handler(each, process.terminate)
         if stopped.is_set():
             process.terminate()

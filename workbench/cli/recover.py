@@ -15,7 +15,7 @@ from workbench.config.text import counted, print_json, printable, table
 from workbench.config.writing import copy_file
 from workbench.log.errors import StoreError
 from workbench.log.lock import WriterLock, locked_folder
-from workbench.log.recovery import RecoveredSession, recover
+from workbench.log.recovery import RecoveredSession, recover_store
 from workbench.log.replacement import finish_replacement, replace_store
 from workbench.log.store import FILE_NAME
 
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     _remove_left_folders(target.parent)
     with TemporaryDirectory(prefix=_PREFIX, dir=target.parent) as folder, locked_folder(Path(folder), 0):
         made = Path(folder) / FILE_NAME
-        sessions = recover(damaged, made)
+        sessions = recover_store(damaged, made)
         if not sessions:
             raise StoreError(f"{damaged}: nothing in it can be read; it was left as it is")
         copy = None if options.output else _keep_copy(damaged)

@@ -8,7 +8,7 @@ import contextlib
 from dataclasses import replace
 
 from workbench.config.errors import WrongCall
-from workbench.config.signals import told_to_stop
+from workbench.config.signals import stop_requested
 from workbench.rehearsal.faults import FAULTS, HEADER
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _serve(script: Script, port: int) -> None:
-    stopped = told_to_stop()
+    stopped = stop_requested()
     async with RehearsalServer(script, port, keep=KEPT) as server:
         print(_welcome(server.url, len(script.steps)), flush=True)
         await stopped.wait()

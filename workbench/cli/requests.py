@@ -70,7 +70,7 @@ def _as_json(each: ListedRequest) -> dict[str, Any]:
         "reported": mark.reported,
         "tokens": each.tokens,
         "unattributed": each.unattributed,
-        "beside": None if each.unattributed is None else outside_rows_json(each.beside, each.unattributed),
+        "beside": None if each.unattributed is None else outside_rows_json(each.known_rest, each.unattributed),
         "exact": mark.exact,
         "instead_of": mark.instead_of or None,
         "held": None if mark.hold is None else {key: getattr(mark.hold, key) for key in ("rule", "why", "took", "end")},

@@ -18,7 +18,7 @@ from workbench.config.text import escaped_json, print_json, printable, table, ut
 from workbench.log.events import Event, Override, Setting
 from workbench.log.session import Session, SessionInfo
 from workbench.log.store import Store
-from workbench.sources.foreign import harmless_lines, told
+from workbench.sources.foreign import harmless_lines, not_applied
 from workbench.sources.services import Services
 from workbench.sources.source import file_logs, is_event_log
 from workbench.traces.formats import read_file
@@ -54,7 +54,7 @@ def _import_log(store: Store, name: str, text: str) -> Session:
     refused: list[str] = []
     made = store.import_events([*harmless_lines(text.split("\n"), refused)], name)
     if refused:
-        failure = told(refused)
+        failure = not_applied(refused)
         made.append(failure)
         print(printable(f"· {failure.message}"), file=sys.stderr)
     return made

@@ -73,18 +73,18 @@ def _statuses(
     services: Services, reader: StatusReader, options: argparse.Namespace, given: dict[str, Any]
 ) -> list[AgentStatus]:
     if given:
-        return [reader.read(_of_claude_code(services, given))]
+        return [reader.read_status(_of_claude_code(services, given))]
     if options.file:
-        found = services.agents.at(options.file)
+        found = services.agents.session_at(options.file)
         if found is None:
             exists = os.path.exists(split_ref(options.file)[0])
             wrong = "expected the file of another agent's session" if exists else "no such file"
             raise WrongCall(f"{options.file}: {wrong}")
-        return [reader.read(found)]
+        return [reader.read_status(found)]
     here = work_folder().path
     sessions, _, held = running_now(services, here)
     chosen = [with_report(services, each) for each in sessions if each.is_in(here) or not options.here]
-    return [replace(reader.read(each), held=each.path in held) for each in chosen]
+    return [replace(reader.read_status(each), held=each.path in held) for each in chosen]
 
 
 def _of_claude_code(services: Services, given: dict[str, Any]) -> AgentSession:
@@ -93,7 +93,7 @@ def _of_claude_code(services: Services, given: dict[str, Any]) -> AgentSession:
     model, window = (given.get(key) for key in ("model", "context_window"))
     name = str(model.get("id") or "") if isinstance(model, dict) else ""
     size = window.get("context_window_size") if isinstance(window, dict) else None
-    found = services.agents.at(path) or AgentSession(claude_code.NAME, path, "", "", name, 0)
+    found = services.agents.session_at(path) or AgentSession(claude_code.NAME, path, "", "", name, 0)
     if found.report is None or not isinstance(size, int):
         return found
     return replace(found, report=replace(found.report, window=size))

@@ -44,7 +44,7 @@ def summarised(outcomes: Sequence[TaskOutcome], options: argparse.Namespace, ser
         return made
     with KeptRuns(services, fresh=options.fresh) as kept:
         _agree([order for order in orders if kept.policies_left(order.task)], outcomes, options)
-        with ProgressLine(tasks, services.weight, thing="replay") as line:
+        with ProgressLine(tasks, services.source_bytes, thing="replay") as line:
             results = run_all(tasks, jobs=options.jobs, cluster=options.cluster, progress=line.show_outcome, kept=kept)
             failed = 0
             try:

@@ -25,7 +25,7 @@ from workbench.cli.options import options_of
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.output_files import STANDARD, OutputFile
 from workbench.config.text import counted, line_width, print_json, printable
-from workbench.context.load import DEFAULT, PRESETS, RECORDED, describe, load_policy
+from workbench.context.load import DEFAULT, PRESETS, RECORDED, describe_policy, load_policy
 from workbench.lab.running.corpus import find_corpus
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.progress import ProgressLine
@@ -97,13 +97,13 @@ class _Tuning:
     def __init__(self, options: argparse.Namespace, objective: Objective, services: Services, kept: KeptRuns) -> None:
         self._options = options
         self._objective = objective
-        self._weigh = services.weight
+        self._weigh = services.source_bytes
         asked = options_of(options)
         self._fixed = asked.knobs
         self.base = options.policy or DEFAULT
         if self.base == RECORDED:
             raise WrongCall(f"--policy {RECORDED}: is what was sent; expected a policy to begin from")
-        has = {row.name: row.value for row in describe(load_policy(self.base, sets=self._fixed))}
+        has = {row.name: row.value for row in describe_policy(load_policy(self.base, sets=self._fixed))}
         fixed = [each.partition("=")[0].strip() for each in self._fixed]
         self._ranges = search_ranges(options.knob or (), has.get, fixed)
         self._tasks = [

@@ -24,9 +24,9 @@ from workbench.cli.options import options_of
 from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
 from workbench.config.text import print_json, printable
-from workbench.live.choosing import agents_called, choose
+from workbench.live.choosing import agents_called, choose_session
 from workbench.live.finder import AgentSession
-from workbench.live.processes import placed, running_agents
+from workbench.live.processes import running_agents, with_process_folders
 from workbench.log.errors import NotFound, StoreError
 from workbench.log.store import Store
 from workbench.session import figures
@@ -64,8 +64,8 @@ def find_source(services: Services, wanted: str) -> tuple[str, str]:
     try:
         sessions = _sessions(services, agents, here)
         if not all(each.folder for each in sessions):
-            sessions = placed(sessions, running_agents())
-        chosen = choose(sessions, wanted, here)
+            sessions = with_process_folders(sessions, running_agents())
+        chosen = choose_session(sessions, wanted, here)
     except WrongCall as error:
         wrong = error
     if not wanted or len(agents) == 1:
@@ -83,8 +83,8 @@ def find_source(services: Services, wanted: str) -> tuple[str, str]:
 
 def _sessions(services: Services, agents: list[str], here: str) -> list[AgentSession]:
     """The newest sessions of these agents, or of all agents if none is named or has a session."""
-    named = services.agents.find(here, wanted=lambda home, _: home.agent in ("", *agents)) if agents else []
-    return named or services.agents.find(here)
+    named = services.agents.find_sessions(here, wanted=lambda home, _: home.agent in ("", *agents)) if agents else []
+    return named or services.agents.find_sessions(here)
 
 
 def through_proxy(store: Store, agents: list[str], here: str, since: int) -> str:

@@ -1,1 +1,1 @@
-"""How the past is summarised: when, what of it, how, what was lost, and the way back."""
+"""Summarising the past: when, which part, how, what was lost, and how to undo it."""

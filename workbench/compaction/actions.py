@@ -1,4 +1,4 @@
-"""Actions: what was done in a conversation, read from its calls and results: files, commands, errors."""
+"""What was done in a conversation, from its calls and results: files, commands, errors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from msgspec.json import decode
 
 from workbench.compaction.fact_phrases import shortened
-from workbench.compaction.source import ends, said
+from workbench.compaction.source import ends, item_text
 from workbench.context.items import Item
 
 RESULT = 4_000
-"""Characters that are looked at of a result: its two ends, where the exit status and the error stand."""
+"""Characters of a result that are read: its two ends, which have the exit status and the error."""
 COMMAND = 160
 """Characters shown of a command or an error."""
 
@@ -28,7 +28,7 @@ _STATUS = re.compile(
     r"(?:exit(?:ed)?[ _](?:with )?(?:code|status)|return[ _]?code)(?:[ :=>\"]|is ){1,4}(-?\d{1,5})(?!\d)", re.IGNORECASE
 )
 _SIGNS = ("Error", "Exception", "error", "fatal", "panic", "FAILED", "command not found")
-"""What an error is told by; looked for one by one first, because that is much quicker than a pattern."""
+"""Signs of an error; tested one by one first, because that is much faster than a pattern."""
 _ERROR = re.compile(
     r"^(?:E +)?(?:[A-Za-z_]\w*\.)*_*[A-Z]\w*(?:Error|Exception)(?::|$)"
     r"|(?:^|[\s:\]])(?:error|fatal|panic)(?:\[\w+\])?: |\bFAILED\b|command not found"
@@ -42,7 +42,7 @@ class CommandRun(NamedTuple):
 
     text: str
     status: str
-    """Its exit status as the result says it; empty where it does not."""
+    """Its exit status from the result; empty if it has none."""
     event: str
 
 
@@ -70,15 +70,15 @@ class Actions(NamedTuple):
     errors: tuple[ErrorSeen, ...]
 
 
-def actions_in(items: Sequence[Item], beside: Sequence[Item] = ()) -> Actions:
-    """What was done in `items`. What stays beside them may hold the answer to a command."""
-    results = {item.call_id: said(item) for item in items if item.kind == "tool_result" and item.call_id}
-    commands = _fenced_commands(items, beside)
+def actions_in(items: Sequence[Item], staying: Sequence[Item] = ()) -> Actions:
+    """What was done in `items`. The items that stay may have the answer to a command."""
+    results = {item.call_id: item_text(item) for item in items if item.kind == "tool_result" and item.call_id}
+    commands = _fenced_commands(items, staying)
     files: dict[str, FileTouched] = {}
     errors: dict[str, ErrorSeen] = {}
     for item in items:
         if item.kind == "tool_call":
-            arguments = arguments_of(said(item))
+            arguments = call_arguments(item_text(item))
             command = _command(arguments)
             if command:
                 commands.append(CommandRun(command, exit_status(results.get(item.call_id, "")), item.id))
@@ -88,7 +88,7 @@ def actions_in(items: Sequence[Item], beside: Sequence[Item] = ()) -> Actions:
                     path, _writes(item.tool or "") or (earlier is not None and earlier.written), item.id
                 )
         elif item.kind == "tool_result":
-            trouble = error_line(said(item))
+            trouble = error_line(item_text(item))
             if trouble:
                 errors.pop(trouble, None)
                 errors[trouble] = ErrorSeen(trouble, item.id)
@@ -100,27 +100,27 @@ def _writes(tool: str) -> bool:
     return any(word in tool.lower() for word in _WRITES)
 
 
-def _fenced_commands(items: Sequence[Item], beside: Sequence[Item]) -> list[CommandRun]:
+def _fenced_commands(items: Sequence[Item], staying: Sequence[Item]) -> list[CommandRun]:
     """Commands of agents without tools: a fenced block in a reply, answered by a message with its exit status."""
     own = {item.id for item in items}
     found: list[CommandRun] = []
     asked: tuple[str, str] | None = None
-    for item in sorted((*items, *beside), key=attrgetter("unit")):
+    for item in sorted((*items, *staying), key=attrgetter("unit")):
         if item.kind != "message":
             asked = None
         elif item.role == "assistant":
-            block = _FENCE.search(said(item))
+            block = _FENCE.search(item_text(item))
             asked = (shortened(block[1], COMMAND), item.id) if block else None
         elif asked is not None:
-            status = exit_status(said(item))
+            status = exit_status(item_text(item))
             if status and asked[1] in own:
                 found.append(CommandRun(asked[0], status, asked[1]))
             asked = None
     return found
 
 
-def arguments_of(text: str) -> dict[str, Any]:
-    """A call's arguments; none where they are no object."""
+def call_arguments(text: str) -> dict[str, Any]:
+    """A call's arguments; empty if they are no object."""
     try:
         value = decode(text)  # in a fifth of the time, and stricter about numbers and halves of characters
     except (ValueError, RecursionError):
@@ -157,23 +157,23 @@ def _paths(arguments: dict[str, Any]) -> list[str]:
 
 
 def exit_status(result: str) -> str:
-    """The exit status that a command's result reports; the last one, where several do."""
+    """The exit status in a command's result; the last one, if several are reported."""
     found = _STATUS.findall(ends(result, RESULT))
     return found[-1] if found else ""
 
 
 def error_line(result: str) -> str:
-    """The last line of a result that speaks of an error: in a traceback, the one that says which."""
+    """The last line of a result that mentions an error: in a traceback, the one that names it."""
     return _error_in(ends(result, RESULT))
 
 
-@lru_cache(maxsize=2_000)  # where one session is compacted in several ways, the same results come again
+@lru_cache(maxsize=2_000)  # compacting one session in several ways reads the same results again
 def _error_in(text: str) -> str:
     signs = [sign for sign in _SIGNS if sign in text]
     for line in reversed(text.split("\n")) if signs else ():
         if not any(sign in line for sign in signs) or not _ERROR.search(found := line.strip()):
             continue
-        # A line that ends so is code: `error: Schema,`, `readonly ValueError: string;`.
+        # A line with this end is code: `error: Schema,`, `readonly ValueError: string;`.
         if not found.endswith((",", ";", "{")) and not _NONE.search(found):
             return shortened(found, COMMAND)
     return ""

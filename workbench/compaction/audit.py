@@ -8,21 +8,21 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from workbench.compaction import fact_phrases, fact_words
-from workbench.compaction.facts import FactCollection, collect, facts_of_text, key_of
+from workbench.compaction.facts import FactCollection, collect_facts, facts_of_text, key_of
 from workbench.compaction.source import previous_summary
 from workbench.compaction.values import Audit, Fact, SelectedRange
 
 HEADING = "## From the record, word for word"
-"""Above what was added because a summary had lost it."""
+"""The heading above facts that were added because a summary had lost them."""
 ENOUGH = 0.6
-"""A sentence is kept when one line of the summary has at least this share of its telling words."""
-TELLING = 4
-"""Letters of a telling word; shorter ones hold sentences together."""
+"""A sentence is kept if one line of the summary has at least this share of its significant words."""
+SIGNIFICANT = 4
+"""Letters of a significant word; shorter ones are grammar."""
 
-LEAST_SAID = 3
-"""Telling words of a line that says something by itself."""
+LEAST_SIGNIFICANT = 3
+"""Significant words of a line that says something by itself."""
 MOST_LINES = 40
-"""Lines of an earlier summary that are listed as lost."""
+"""Lines of an earlier summary to list as lost."""
 
 _POINT = re.compile(r"\s*(?:[-*•]\s+)+(\S.*)")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -32,23 +32,23 @@ _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3})")
 
 
 def _plain(text: str) -> str:
-    """A text without what is trivial: case, white space, markup, separators of thousands."""
+    """A text without trivial differences: case, white space, markup, thousands separators."""
     return _THOUSANDS.sub("", " ".join(text.translate(_MARKUP).split()).casefold())
 
 
-def _telling(text: str) -> frozenset[str]:
-    return frozenset(word for word in _WORD.findall(_plain(text)) if len(word) >= TELLING)
+def _significant(text: str) -> frozenset[str]:
+    return frozenset(word for word in _WORD.findall(_plain(text)) if len(word) >= SIGNIFICANT)
 
 
 class Held:
-    """What a summary holds, ready to be asked."""
+    """Checks which facts a summary contains."""
 
     def __init__(self, summary: str, paths: Iterable[str] = ()) -> None:
-        """`paths`: all that the source speaks of; they say whether a shortened path is unambiguous."""
-        found = fact_words.split(summary)
+        """`paths`: all paths of the source; they decide whether a shortened path is unambiguous."""
+        found = fact_words.split_words(summary)
         self._plain = _plain(summary)
         self._names = fact_words.parts_of(found)
-        self._keys = {key_of(kind, text) for word in found for kind, text in fact_words.kinds(word)}
+        self._keys = {key_of(kind, text) for word in found for kind, text in fact_words.facts_in_word(word)}
         self._keys |= {key_of("number", number) for number in fact_phrases.numbers(summary)}
         self._commits = {text for kind, text in self._keys if kind == "commit"}
         self._commit_lengths = {len(text) for text in self._commits}
@@ -59,12 +59,12 @@ class Held:
 
     @cached_property
     def _lines(self) -> list[frozenset[str]]:
-        """By line: its telling words."""
-        return [_telling(line) for line in self._summary.split("\n") if line.strip()]
+        """The significant words of each line."""
+        return [_significant(line) for line in self._summary.split("\n") if line.strip()]
 
     @cached_property
     def _tails(self) -> Counter[str]:
-        """How many paths of the source end so."""
+        """How many paths of the source have this end."""
         return Counter(tail for path in {*self._all_paths} for tail in fact_words.tails(path))
 
     def has(self, fact: Fact) -> bool:
@@ -89,7 +89,7 @@ class Held:
     def _says(self, sentence: str) -> bool:
         if _plain(sentence) in self._plain:
             return True
-        wanted = _telling(sentence)
+        wanted = _significant(sentence)
         return bool(wanted) and any(len(wanted & line) >= ENOUGH * len(wanted) for line in self._lines)
 
 
@@ -101,12 +101,12 @@ def audit(
     facts: FactCollection | None = None,
     brief: bool = False,
 ) -> Audit:
-    """What a summary kept of the items it stands for, and what it dropped of the summary before it.
+    """What a summary kept of the items it replaces, and what it dropped of the previous summary.
 
-    `previous` is that summary; by default those inside the range. `facts`: those of the items, where they are known.
-    `brief`: neither that summary is looked at, nor what is not listed.
+    `previous` is that summary; by default those inside the range. `facts`: those of the items, if known already.
+    `brief`: skip the previous summary and facts that are not listed.
     """
-    table = facts or collect(selected.items)
+    table = facts or collect_facts(selected.items)
     held = Held(summary, table.paths())
     kept: list[Fact] = []
     lost: list[Fact] = []
@@ -124,7 +124,7 @@ def audit(
 
 
 def _forgotten(earlier: str, event: str, held: Held) -> tuple[Fact, ...]:
-    """What the summary before held and this one does not: whole lines, and facts of lines that are there in part."""
+    """What the previous summary had and this one lacks: whole lines, and facts of lines that are kept in part."""
     lines = [fact for fact in _statements(earlier, event) if not held.has(fact)]
     gone = "\n".join(fact.text for fact in lines)
     facts = [fact for fact in facts_of_text(earlier, event) if not held.has(fact) and fact.text not in gone]
@@ -132,15 +132,19 @@ def _forgotten(earlier: str, event: str, held: Held) -> tuple[Fact, ...]:
 
 
 def _statements(summary: str, event: str) -> list[Fact]:
-    """The points of a summary; where it has none, its sentences."""
+    """The points of a summary; if it has none, its sentences."""
     points = [found[1] for line in summary.splitlines() if (found := _POINT.match(line))]
     plain = [line for line in summary.splitlines() if not line.lstrip().startswith("#")]
-    said = points or [sentence for line in plain for sentence in _SENTENCE.split(line)]
-    return [Fact(text, "statement", event) for text in map(str.strip, said) if len(_telling(text)) >= LEAST_SAID]
+    statements = points or [sentence for line in plain for sentence in _SENTENCE.split(line)]
+    return [
+        Fact(text, "statement", event)
+        for text in map(str.strip, statements)
+        if len(_significant(text)) >= LEAST_SIGNIFICANT
+    ]
 
 
-def with_lost(summary: str, facts: Iterable[Fact]) -> str:
-    """The summary with lost facts added under a heading, each with the event it came from."""
+def summary_with_lost(summary: str, facts: Iterable[Fact]) -> str:
+    """The summary with lost facts added under a heading, each with its event."""
     lines = [f"- {fact.kind}: {fact.text}{f' [{fact.event}]' if fact.event else ''}" for fact in facts]
     if not lines:
         return summary

@@ -1,7 +1,7 @@
 """What a compaction does to the provider's prompt cache.
 
-A provider keeps the beginning of a request that it has seen before, and charges less for reading it again. A compaction
-changes the request where its range began: what stands before stays cached, what follows is written anew.
+A provider caches the beginning of a request that it has seen before, and charges less to read it again. A compaction
+changes the request where its range began: what comes before stays cached, what follows is written again.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from workbench.context.plan import ContextPlan
 from workbench.models.catalogue import ModelInfo
 
 
-def effect(before: ContextPlan, after: ContextPlan, info: ModelInfo, once: float | None) -> CacheEffect:
-    """What changes from one plan to the other; `once` is what the summary costs in dollars, None where unknown.
+def cache_effect(before: ContextPlan, after: ContextPlan, info: ModelInfo, once: float | None) -> CacheEffect:
+    """What changes from one plan to the other; `once` is the summary's cost in dollars, None if unknown.
 
-    With the prices `read` of a cached token, `write` of one that enters the cache and the figures
+    With the prices `read` of a cached token and `write` of one that enters the cache, and the figures
 
-        first_changed = tokens up to the first difference, as `context/compare` tells it
-        anew          = tokens of `after` - first_changed, both with what is in no row
+        first_changed = tokens up to the first difference, from `context/compare`
+        rewritten     = tokens of `after` - first_changed, both with tokens in no item
         saved         = tokens of `before` - tokens of `after`
 
-    the next request costs `anew * (write - read)` more than if it were cached, once, and every request costs
+    the next request costs `rewritten * (write - read)` more than if it were cached, once, and every request costs
     `saved * read` less. So
 
-        payback = (anew * (write - read) + once) / (saved * read)   requests
+        payback = (rewritten * (write - read) + once) / (saved * read)   requests
 
-    Where nobody knows a price for cached tokens, all are paid in full each time: `read` and `write` are the plain
-    price, and only the summary has to be paid back. What costs nothing is paid back at once.
+    If the price of cached tokens is unknown, all are paid in full each time: `read` and `write` are the plain price,
+    and only the summary has to be paid back. What costs nothing is paid back at once.
     """
-    found = compare.effect(before, after)
+    found = compare.plan_effect(before, after)
     saved, whole = found.freed, after.size
     first = whole if found.first_changed is None else found.first_changed
     read, write = _prices(info)
@@ -40,7 +40,7 @@ def effect(before: ContextPlan, after: ContextPlan, info: ModelInfo, once: float
 
 
 def _prices(info: ModelInfo) -> tuple[float | None, float | None]:
-    """What a token costs that was sent before, and one that was not."""
+    """The price of a token that was sent before, and of one that was not."""
     plain = info.input_price
     if plain is None or info.cached_price is None:
         return plain, plain
@@ -54,7 +54,7 @@ def _payback(spent: float, gained: float) -> float | None:
 
 
 def paid_back(preview: CompactionPreview) -> str:
-    """When a compaction has paid for itself, in words; in tokens where there is no money in it."""
+    """When a compaction has paid for itself, in words; in tokens if prices are unknown."""
     cache, saved = preview.cache, preview.cache.saved_per_request
     if saved <= 0:
         return "never: it frees nothing"

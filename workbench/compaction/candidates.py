@@ -1,4 +1,4 @@
-"""The plan's rows as units, and which of them a compaction may take."""
+"""The plan's items as units, and which of them a compaction may summarise."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from workbench.compaction.progress import Tell, silent, told
+from workbench.compaction.progress import ReportProgress, silent, with_progress
 from workbench.context.cells import is_answer
 from workbench.context.control import CONTROL, NO_DECISION, InEffect, in_effect
 from workbench.context.items import Item
@@ -15,76 +15,76 @@ from workbench.context.plan import ContextPlan
 from workbench.log.events import Compaction, Event
 
 
-class RowUnit(NamedTuple):
-    """The rows of what stays or goes as a whole: a user message, or an assistant message with its calls and results."""
+class ItemUnit(NamedTuple):
+    """The items of one unit: a user message, or an assistant message with its calls and results."""
 
     number: int
     turn: int
-    rows: tuple[Item, ...]
+    items: tuple[Item, ...]
     seqs: tuple[int, ...]
-    """Of its events; a result that stands in for a missing one has none."""
+    """The numbers of its events; a synthetic result has none."""
 
     @property
     def summarised(self) -> bool:
-        """Whether a standing compaction summarises it; that is so for all of its rows or none."""
-        return self.rows[0].state == "summarised"
+        """Whether a compaction in force covers it; that is so for all of its items or none."""
+        return self.items[0].state == "summarised"
 
     @property
     def excluded(self) -> bool:
-        """Whether the user took all of it out."""
-        return self.rows[0].state == "excluded" and all(row.state == "excluded" for row in self.rows)
+        """Whether the user excluded all of it."""
+        return self.items[0].state == "excluded" and all(item.state == "excluded" for item in self.items)
 
     @property
     def is_user(self) -> bool:
         """Whether it is a user message."""
-        return self.rows[0].role == "user"
+        return self.items[0].role == "user"
 
     @property
     def has_calls(self) -> bool:
         """Whether it is an iteration group."""
-        return any(row.kind == "tool_call" for row in self.rows)
+        return any(item.kind == "tool_call" for item in self.items)
 
     @property
     def messages(self) -> int:
         """How many messages it is on the wire: all but the results are one."""
-        results = sum(row.role == "tool" for row in self.rows)
-        return results + (results < len(self.rows))
+        results = sum(item.role == "tool" for item in self.items)
+        return results + (results < len(self.items))
 
     @property
     def tokens(self) -> int:
-        """What it costs as it is sent now."""
-        return sum(row.tokens for row in self.rows)
+        """Its cost as it is sent now."""
+        return sum(item.tokens for item in self.items)
 
     def cost(self) -> int:
-        """What it costs when it is sent; for one that is left out now, what it would cost whole."""
-        return sum(row.tokens if row.in_request else row.original_tokens for row in self.rows)
+        """Its cost when sent; for one that is left out now, uncut."""
+        return sum(item.tokens if item.in_request else item.original_tokens for item in self.items)
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """A conversation, looked at for what may be summarised."""
+    """The units of a conversation, and which of them may be summarised."""
 
-    units: tuple[RowUnit, ...]
-    """In the order of the request."""
+    units: tuple[ItemUnit, ...]
+    """In request order."""
     standing: InEffect
     latest: int
-    """The number of the unit with the latest user message while its turn is open; -1 when none is."""
+    """The number of the unit with the latest user message while its turn is open; -1 if none is."""
     open_from: int
-    """The first unit of the turn that is going on; the number of units where the last turn is over."""
+    """The first unit of the current turn; the number of units if the last turn is over."""
     barred: frozenset[int]
-    """Units that no compaction takes: pinned ones, excluded ones, and the user message of an open turn."""
+    """Units that no compaction may summarise: pinned and excluded ones, and the user message of an open turn."""
     shortened: dict[int, str]
-    """Of events that a standing compaction kept in part, by sequence number: what is sent of them."""
+    """By sequence number, for events that a compaction in force kept in part: the text that is sent."""
 
     @property
     def turn(self) -> int:
         """The number of the last turn."""
         return self.units[-1].turn if self.units else 0
 
-    def takeable(self, *, groups: bool) -> list[RowUnit]:
-        """Units that may be summarised, summarised ones included.
+    def takeable(self, *, groups: bool) -> list[ItemUnit]:
+        """Units that may be summarised, including those that are already.
 
-        The open turn stays; with `groups`, only its user message does, and everything from its last iteration group on.
+        The open turn stays. With `groups`, only its user message does, and everything from its last iteration group on.
         """
         end = self.open_from
         if groups:
@@ -92,9 +92,9 @@ class Candidates:
         return [unit for unit in self.units[:end] if unit.number not in self.barred]
 
 
-def candidates_in(plan: ContextPlan, events: Iterable[Event], tell: Tell = silent) -> Candidates:
+def candidates_in(plan: ContextPlan, events: Iterable[Event], report: ReportProgress = silent) -> Candidates:
     """The units of a plan, with what the log's own events say about them."""
-    units = _units(told(plan.rows.without_reasons(), len(plan.rows), "selecting", tell))
+    units = _units(with_progress(plan.items.without_reasons(), len(plan.items), "selecting", report))
     stands = in_effect([event for event in events if type(event.body) in CONTROL])
     open_from = _open_from(units)
     latest = next((unit.number for unit in units[open_from:] if unit.is_user), -1)
@@ -102,25 +102,25 @@ def candidates_in(plan: ContextPlan, events: Iterable[Event], tell: Tell = silen
     return Candidates(units, stands, latest, open_from, frozenset(barred), _shortened(stands.compactions))
 
 
-def _units(rows: Iterable[Item]) -> tuple[RowUnit, ...]:
+def _units(items: Iterable[Item]) -> tuple[ItemUnit, ...]:
     found = []
-    for number, group in groupby((row for row in rows if row.unit >= 0), key=lambda row: row.unit):
+    for number, group in groupby((item for item in items if item.unit >= 0), key=lambda item: item.unit):
         members = tuple(group)
-        seqs = tuple([row.seq for row in members if row.seq is not None])
-        found.append(RowUnit(number, members[0].turn, members, seqs))
+        seqs = tuple([item.seq for item in members if item.seq is not None])
+        found.append(ItemUnit(number, members[0].turn, members, seqs))
     return tuple(found)
 
 
-def _is_barred(unit: RowUnit, stands: InEffect) -> bool:
+def _is_barred(unit: ItemUnit, stands: InEffect) -> bool:
     if unit.excluded:
         return True
     return any(stands.overrides.get(seq, NO_DECISION).pinned for seq in unit.seqs) if stands.overrides else False
 
 
-def _open_from(units: Sequence[RowUnit]) -> int:
-    """A turn is over when it ends with an answer; one that the user took out is none."""
+def _open_from(units: Sequence[ItemUnit]) -> int:
+    """A turn is over when it ends with an answer; an excluded answer does not count."""
     standing = next((unit for unit in reversed(units) if not unit.excluded), None)
-    if standing is None or is_answer(standing.rows):
+    if standing is None or is_answer(standing.items):
         return len(units)
     start = len(units)
     while start and units[start - 1].turn == units[-1].turn:

@@ -1,7 +1,7 @@
-"""The compactor: from a log to a preview, a draft, and the event that would make it stand.
+"""The compactor: from a log to a preview, a draft, and the event to append.
 
-It never appends. Whoever holds the session does, and until then nothing has happened: a cancel leaves nothing behind.
-Everything that grows with the conversation runs in a thread, so that the event loop is never blocked.
+It never appends. The caller that holds the session does, and until then nothing has happened: a cancel leaves nothing
+behind. Everything that grows with the conversation runs in a thread, so that the event loop is never blocked.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from msgspec import structs
 
 from workbench.compaction import prompts
-from workbench.compaction.audit import audit, with_lost
+from workbench.compaction.audit import audit, summary_with_lost
 from workbench.compaction.digest import digest as digest_of
-from workbench.compaction.facts import FactCollection, Mentions, collect
+from workbench.compaction.facts import FactCollection, Mentions, collect_facts
 from workbench.compaction.preview import (
     PreviewInputs,
     event_of,
@@ -27,7 +27,7 @@ from workbench.compaction.preview import (
     previous_text,
     source_of,
 )
-from workbench.compaction.progress import Progress, Tell, silent, told
+from workbench.compaction.progress import Progress, ReportProgress, silent, with_progress
 from workbench.compaction.record import details
 from workbench.compaction.requests import SummaryRequests, bare, lay_out
 from workbench.compaction.selection import select_for
@@ -35,8 +35,8 @@ from workbench.compaction.summariser import (
     FAR,
     Summariser,
     SummariserAccess,
-    aside,
     cost_of,
+    run_in_thread,
     setup_for,
     watched,
     within_cap,
@@ -62,16 +62,16 @@ from workbench.models.gateway import Gateway, Patience
 from workbench.models.retry import Schedule
 
 DIGEST = "digest"
-"""Who made a summary that no model wrote."""
+"""The author of a summary that no model wrote."""
 TOO_WEAK = "the embedded model is too weak to summarise, so this is the digest; name another with compaction.model"
 NOBODY = "there is no model to ask, so this is the digest"
 
 
 class _Tried(NamedTuple):
-    """A log that was planned with a compaction that is not in it yet."""
+    """A log planned with a compaction that is not in it yet."""
 
     of: tuple[object, ...]
-    """Which compaction of which log."""
+    """Identifies the compaction and the log."""
     planner: Planner
 
 
@@ -90,15 +90,15 @@ class Compactor:
         mentions: Mentions | None = None,
         nobody: str = NOBODY,
     ) -> None:
-        """`gateway` leads to the model that summarises; without one there is only the digest, and `nobody` says why.
+        """`gateway` leads to the summarising model; without one only the digest is possible, and `nobody` says why.
 
-        `catalogue` knows the user's own models and all prices. `live`: calls without a result are still running.
-        `mentions`: what is known of texts that will come again.
+        `catalogue` has the user's own models and all prices. `live`: calls without a result are still running.
+        `mentions`: a cache for texts that are read again.
         """
         self.setup = setup
         self.catalogue = catalogue or Catalogue()
         self.summariser = setup_for(setup, self.catalogue)
-        """The setup of the model that summarises."""
+        """The setup of the summarising model."""
         self._gateway = gateway
         self._patience = patience
         self._schedule = schedule or Schedule()
@@ -113,7 +113,7 @@ class Compactor:
 
     @property
     def unable(self) -> str:
-        """Why no model can be asked; empty where one can."""
+        """Why no model can be asked; empty if one can."""
         if is_local(self.summariser.model):
             return TOO_WEAK
         if self._gateway is None or not self.summariser.model:
@@ -121,13 +121,13 @@ class Compactor:
         if missing := self._gateway.endpoint.lacks_key:
             return f"there is no key for {self.summariser.model} (set {missing}), so this is the digest"
         try:
-            prompts.load(self._policy.prompt)
+            prompts.load_prompt(self._policy.prompt)
         except WrongCall as error:
             return f"{error}; so this is the digest"
         return ""
 
     def preview_inputs(self, digest: bool = False) -> PreviewInputs:
-        """Who plans and who summarises."""
+        """The setups that plan and that summarise."""
         unable = "" if digest else self.unable
         model = "" if digest or unable else self.summariser.model
         return PreviewInputs(self.setup, self._lay_out, self.catalogue, model, unable)
@@ -142,11 +142,11 @@ class Compactor:
         *,
         digest: bool = False,
         planner: Planner | None = None,
-        progress: Tell = silent,
+        progress: ReportProgress = silent,
     ) -> CompactionPreview:
-        """What a compaction would do now; raises CompactionRefused where nothing is worth it.
+        """What a compaction would do now. Raises CompactionRefused if nothing is worth it.
 
-        `planner`: one that has planned these events already; it is used up. `progress` is told in this thread.
+        `planner`: one that has planned these events already; it is used up. `progress` is called in this thread.
         """
         setup = self.setup
         with collector_paused():
@@ -160,9 +160,9 @@ class Compactor:
         return made
 
     def _plan_with(self, events: Sequence[Event], body: Compaction, planner: Planner | None = None) -> ContextPlan:
-        """The plan as it would be with this compaction as the next event.
+        """The plan with this compaction as the next event.
 
-        The texts of one compaction are tried one after the other, and only the first has the log planned anew.
+        The texts of one compaction are tried one after the other, and only the first needs the log planned again.
         """
         seq = events[-1].seq + 1 if events else 1
         of = (seq, body.first, body.last, body.kept)
@@ -180,14 +180,14 @@ class Compactor:
         preview: CompactionPreview,
         *,
         digest: bool = False,
-        progress: Tell = silent,
+        progress: ReportProgress = silent,
     ) -> SummaryDraft:
-        """A summary by the model or, where that fails, by the digest; raises CompactionRefused when neither will do."""
+        """A summary by the model or, if that fails, by the digest. Raises CompactionRefused if neither works."""
         started = time.monotonic()
         problems: list[str] = []
         cost: float | None = 0.0
         made: SummaryDraft | None = None
-        if digest and preview.model:  # what was agreed to, but that nobody is asked
+        if digest and preview.model:  # as agreed, but without asking a model
             preview = replace(preview, model="", request_tokens=0, parts=0, cost=0.0)
         if not digest:
             text, problems, cost = await self.summary(preview.selected, preview.summary_cap, progress)
@@ -201,22 +201,26 @@ class Compactor:
         problems = [*problems, *made.problems]
         return replace(made, seconds=time.monotonic() - started, cost=cost, problems=tuple(problems))
 
-    async def summary(self, selected: SelectedRange, cap: int, tell: Tell) -> tuple[str, list[str], float | None]:
-        """The model's summary, or nothing and why; and what was spent on it."""
+    async def summary(
+        self, selected: SelectedRange, cap: int, report: ReportProgress
+    ) -> tuple[str, list[str], float | None]:
+        """The model's summary, or an empty text and why; and the cost."""
         if unable := self.unable:
             return "", [unable], 0.0
         assert self._gateway is not None
-        writer = Summariser(self.summariser, SummariserAccess(self._gateway, self._patience, self._schedule), tell)
-        prompt = prompts.load(self._policy.prompt)
+        writer = Summariser(self.summariser, SummariserAccess(self._gateway, self._patience, self._schedule), report)
+        prompt = prompts.load_prompt(self._policy.prompt)
         text, problems = "", []
         try:
-            layout = await aside(self._lay_out, selected, cap)
-            text = await writer.write(layout, partial(source_of, selected, self._policy), prompt, cap)
+            layout = await run_in_thread(self._lay_out, selected, cap)
+            text = await writer.write_summary(layout, partial(source_of, selected, self._policy), prompt, cap)
         except CompactionRefused as refused:
             problems.append(f"{refused.kind}: {refused}")
         return text, problems, cost_of(writer.usages, self.catalogue)
 
-    def _by_model(self, events: Sequence[Event], preview: CompactionPreview, text: str, tell: Tell) -> SummaryDraft:
+    def _by_model(
+        self, events: Sequence[Event], preview: CompactionPreview, text: str, report: ReportProgress
+    ) -> SummaryDraft:
         tokens, cap = self.setup.counter.count(text).tokens, preview.summary_cap
         if tokens >= preview.source_tokens:
             size = f"the summary has {tokens:,} tokens, and what it replaces {preview.source_tokens:,}"
@@ -224,7 +228,7 @@ class Compactor:
         if tokens > FAR * cap:
             raise CompactionRefused("too_long", f"the summary has {tokens:,} tokens, and {cap:,} were asked for")
         summary, problems = within_cap(text, cap, self.setup.counter)
-        audited = self._audit(preview.selected, summary, tell)
+        audited = self._audit(preview.selected, summary, report)
         made = self._drafted(events, preview, summary, self.summariser.model, audited)
         self._check(made)
         if made.little and not preview.little:  # the digest may be shorter
@@ -233,12 +237,12 @@ class Compactor:
             room = self.setup.limits.capacity
             left = f"the request would still have {made.tokens_after:,} tokens, and {room:,} fit"
             raise CompactionRefused("does_not_fit", left)
-        return replace(made, prompt_hash=prompts.load(self._policy.prompt).hash, problems=problems)
+        return replace(made, prompt_hash=prompts.load_prompt(self._policy.prompt).hash, problems=problems)
 
     def digested(self, events: Sequence[Event], preview: CompactionPreview) -> SummaryDraft:
-        """The draft that needs no model, at once and without a look at the summary before it.
+        """The draft by the digest, at once and without reading the previous summary.
 
-        Raises CompactionRefused where it will not do.
+        Raises CompactionRefused if it does not work.
         """
         selected, cap = preview.selected, preview.summary_cap
         text = self.digest(selected, cap)
@@ -247,39 +251,39 @@ class Compactor:
         self._check(made)
         return made
 
-    def _by_digest(self, events: Sequence[Event], preview: CompactionPreview, tell: Tell) -> SummaryDraft:
-        text = self.digest(preview.selected, preview.summary_cap, tell)
-        made = self._drafted(events, preview, text, DIGEST, self._audit(preview.selected, text, tell))
+    def _by_digest(self, events: Sequence[Event], preview: CompactionPreview, report: ReportProgress) -> SummaryDraft:
+        text = self.digest(preview.selected, preview.summary_cap, report)
+        made = self._drafted(events, preview, text, DIGEST, self._audit(preview.selected, text, report))
         self._check(made)
         return made
 
-    def digest(self, selected: SelectedRange, cap: int, tell: Tell = silent) -> str:
+    def digest(self, selected: SelectedRange, cap: int, report: ReportProgress = silent) -> str:
         """The summary that needs no model."""
         previous = previous_text(selected, self._policy)
-        return digest_of(selected, cap, self.setup.counter, previous, self._facts_of(selected, tell))
+        return digest_of(selected, cap, self.setup.counter, previous, self._facts_of(selected, report))
 
     def digest_audit(self, preview: CompactionPreview) -> Audit:
-        """What the summary that needs no model would keep and lose: known before anything is asked of anyone."""
+        """What the digest would keep and lose: known before any model is asked."""
         return self._audit(preview.selected, self.digest(preview.selected, preview.summary_cap))
 
-    def _audit(self, selected: SelectedRange, summary: str, tell: Tell = silent) -> Audit:
-        previous, facts = previous_text(selected, self._policy), self._facts_of(selected, tell)
-        tell(Progress("auditing"))
+    def _audit(self, selected: SelectedRange, summary: str, report: ReportProgress = silent) -> Audit:
+        previous, facts = previous_text(selected, self._policy), self._facts_of(selected, report)
+        report(Progress("auditing"))
         return audit(selected, summary, previous=previous, facts=facts)
 
-    def _facts_of(self, selected: SelectedRange, tell: Tell) -> FactCollection:
+    def _facts_of(self, selected: SelectedRange, report: ReportProgress) -> FactCollection:
         """What a summary should not lose: read once for the digest, the audit, and every edit."""
         known = self._facts
         if known is None or known[0] is not selected.items:
-            items = told(selected.items, len(selected.items), "collecting", tell)
-            known = self._facts = (selected.items, collect(items, self._mentions))
+            items = with_progress(selected.items, len(selected.items), "collecting", report)
+            known = self._facts = (selected.items, collect_facts(items, self._mentions))
         return known[1]
 
     def _lay_out(self, selected: SelectedRange, cap: int) -> SummaryRequests:
-        """The requests of a summary; those that the preview has told of are those that are made."""
+        """The requests of a summary; the ones that the preview showed are the ones that are made."""
         known = self._requests
         if known is None or known[0] is not selected.items or known[1] != cap:
-            source, prompt = source_of(selected, self._policy), prompts.load(self._policy.prompt)
+            source, prompt = source_of(selected, self._policy), prompts.load_prompt(self._policy.prompt)
             made = lay_out(source, prompt, bare(self.summariser), cap)
             known = self._requests = (selected.items, cap, made)
         return known[2]
@@ -287,7 +291,7 @@ class Compactor:
     def _drafted(
         self, events: Sequence[Event], preview: CompactionPreview, summary: str, made_by: str, audited: Audit
     ) -> SummaryDraft:
-        """A draft with its audit and its figures, as the plan would have them."""
+        """A draft with its audit and its figures from the plan."""
         body = event_of(preview.selected, summary, self._policy, preview.recall)
         text, sent = self._size(summary), self._size(body.preface + summary) + self._size(body.acknowledgement)
         after = self._plan_with(events, body)
@@ -310,20 +314,22 @@ class Compactor:
     def with_lost(
         self, events: Sequence[Event], draft: SummaryDraft, facts: Sequence[Fact] | None = None
     ) -> SummaryDraft:
-        """The draft with things that its summary lost put back: these, or all of them."""
-        return self.edited(events, draft, with_lost(draft.summary, draft.audit.lost if facts is None else facts))
+        """The draft with lost facts put back into its summary: these, or all of them."""
+        return self.edited(
+            events, draft, summary_with_lost(draft.summary, draft.audit.lost if facts is None else facts)
+        )
 
     # Accepting
 
     def _check(self, draft: SummaryDraft) -> None:
-        """Raise CompactionRefused for a draft that must not stand."""
+        """Raise CompactionRefused for a draft that must not be used."""
         if not draft.summary.strip():
             raise CompactionRefused("empty", "the summary is empty")
         if draft.little and draft.preview.trigger != "manual":
             raise CompactionRefused("freed", draft.little)
 
     def body(self, draft: SummaryDraft) -> Compaction:
-        """The event to append; raises CompactionRefused when it must not stand."""
+        """The event to append. Raises CompactionRefused if it must not be used."""
         self._check(draft)
         self._tried = self._facts = self._requests = None
         body = event_of(draft.preview.selected, draft.summary, self._policy, draft.preview.recall)
@@ -336,10 +342,10 @@ def _figures(made: SummaryDraft) -> dict[str, Any]:
 
 
 def meta(draft: SummaryDraft) -> dict[str, Any]:
-    """How a compaction came about, in values that JSON has."""
+    """How a compaction was made, as JSON values."""
     preview, selected = draft.preview, draft.preview.selected
     turns = [item.turn for item in selected.items]
-    for event in selected.previous:  # what they stand for is in the range, though only their summaries were read
+    for event in selected.previous:  # what they replace is in the range, though only their summaries were read
         assert isinstance(event.body, Compaction)
         noted = details(event.body.meta)
         turns += [turn for turn in (noted.first_turn, noted.last_turn) if turn is not None]

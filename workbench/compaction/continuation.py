@@ -1,7 +1,7 @@
-"""Going on in a new session from a summary of an earlier one.
+"""Continues in a new session from a summary of an earlier one.
 
-The new log begins with a link back and the summary as a compaction whose range holds nothing that was said. So it is
-sent as a record, in the user's role and framed, survives every later plan, and is updated by the next compaction.
+The new log begins with a link back and the summary as a compaction with an empty range. So it is sent as a record, in
+the user's role and framed, stays in every later plan, and is updated by the next compaction.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import NamedTuple
 from workbench.compaction.audit import audit
 from workbench.compaction.compactor import DIGEST, Compactor
 from workbench.compaction.preview import RequestFigures, previous_text, request_figures, source_tokens
-from workbench.compaction.progress import Progress, Tell, silent
+from workbench.compaction.progress import Progress, ReportProgress, silent
 from workbench.compaction.prompts import recall_note
-from workbench.compaction.summariser import aside, within_cap
+from workbench.compaction.summariser import run_in_thread, within_cap
 from workbench.compaction.summary_sizes import summary_cap
 from workbench.compaction.values import Audit, CompactionRefused, SelectedRange
 from workbench.config.errors import WrongCall
@@ -24,7 +24,7 @@ from workbench.context.policy import CompactionPolicy
 from workbench.log.events import CONTINUED_FROM, Body, Compaction, Event, Setting
 
 FEW = 256
-"""Tokens that a summary of a session may have in any case."""
+"""Tokens that a summary of a session may always have."""
 PREFACE = """\
 Record of an earlier conversation, from which this one goes on. It reports what was said and done there and contains \
 no instructions:
@@ -44,24 +44,24 @@ class SessionSummary(NamedTuple):
 
 
 async def figures_of_session(compactor: Compactor, events: Sequence[Event]) -> RequestFigures:
-    """What a summary of all of a session would ask of a model; raises CompactionRefused for an empty one."""
-    selected, cap = await aside(_whole_range, compactor, events)
-    return await aside(request_figures, compactor.preview_inputs(), selected, cap)
+    """What a summary of a whole session would ask of a model. Raises CompactionRefused for an empty one."""
+    selected, cap = await run_in_thread(_whole_range, compactor, events)
+    return await run_in_thread(request_figures, compactor.preview_inputs(), selected, cap)
 
 
 async def summarise_session(
-    compactor: Compactor, events: Sequence[Event], *, digest: bool = False, progress: Tell = silent
+    compactor: Compactor, events: Sequence[Event], *, digest: bool = False, progress: ReportProgress = silent
 ) -> SessionSummary:
-    """A summary of all of a session, by the model or by the digest; raises CompactionRefused for an empty one."""
+    """A summary of a whole session, by the model or by the digest. Raises CompactionRefused for an empty one."""
     progress(Progress("selecting"))
-    selected, cap = await aside(_whole_range, compactor, events)
+    selected, cap = await run_in_thread(_whole_range, compactor, events)
     text, problems, cost = ("", [], 0.0) if digest else await compactor.summary(selected, cap, progress)
     made_by = compactor.summariser.model if text else DIGEST
     text, cut = within_cap(text, cap, compactor.setup.counter)
     if not text:
-        text = await aside(compactor.digest, selected, cap)
+        text = await run_in_thread(compactor.digest, selected, cap)
     progress(Progress("auditing"))
-    audited = await aside(audit, selected, text, previous=previous_text(selected, _policy(compactor)))
+    audited = await run_in_thread(audit, selected, text, previous=previous_text(selected, _policy(compactor)))
     return SessionSummary(text, made_by, audited, cost, (*problems, *cut))
 
 
@@ -70,7 +70,7 @@ def _policy(compactor: Compactor) -> CompactionPolicy:
 
 
 def _whole_range(compactor: Compactor, events: Sequence[Event]) -> tuple[SelectedRange, int]:
-    """Everything, and how long its summary may be."""
+    """Everything, and the cap of its summary."""
     setup, policy = compactor.setup, _policy(compactor)
     plan = setup.plan(events)
     selected = whole_session(plan, events, policy)
@@ -79,12 +79,12 @@ def _whole_range(compactor: Compactor, events: Sequence[Event]) -> tuple[Selecte
 
 
 def whole_session(plan: ContextPlan, events: Sequence[Event], policy: CompactionPolicy) -> SelectedRange:
-    """A range that holds all that was said and done, but for what the user excluded."""
+    """A range with the whole conversation, except for what the user excluded."""
     stands = in_effect([event for event in events if type(event.body) in CONTROL])
     previous = stands.compactions
-    # What a summary stands for is read from the summary, unless the policy starts over from the log.
+    # What a summary replaces is read from the summary, unless the policy starts over from the log.
     left_out = {"excluded", "aside"} | ({"summarised"} if policy.update else set())
-    items = tuple(row for row in plan.rows if row.unit >= 0 and row.state not in left_out)
+    items = tuple(item for item in plan.items if item.unit >= 0 and item.state not in left_out)
     if not items and not previous:
         raise CompactionRefused("nothing", "nothing to continue from: this session is empty")
     last = events[-1].seq
@@ -99,9 +99,9 @@ def first_events(
     *,
     recall: bool = False,
 ) -> list[Body]:
-    """The first events of a session that goes on from another, whose id is `source`.
+    """The first events of a session that continues another, whose id is `source`.
 
-    `recall`: the model has the tools to read the originals in that session, and is told so.
+    `recall`: the model has the tools to read the originals in that session, and the summary says so.
     """
     if not summary.strip():
         raise WrongCall("the summary is empty: expected text")

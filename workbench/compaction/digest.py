@@ -1,6 +1,6 @@
-"""Digest: a summary without any model: lines taken from the record, bounded, and the same for the same record.
+"""Digest: a summary without a model: lines taken from the record, bounded, and the same for the same record.
 
-It takes over where a model fails, so that a full window never means a dead session.
+It takes over if a model fails, so that a full window never means a dead session.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from itertools import groupby
 
 from workbench.compaction import fact_phrases
 from workbench.compaction.actions import Actions, actions_in
-from workbench.compaction.facts import MESSAGE, FactCollection, collect, key_of
-from workbench.compaction.source import ends, previous_summary, said
+from workbench.compaction.facts import MESSAGE, FactCollection, collect_facts, key_of
+from workbench.compaction.source import ends, item_text, previous_summary
 from workbench.compaction.values import Fact, FactKind, SelectedRange
 from workbench.context.items import Item
 from workbench.models.tokens import TokenCounter
@@ -22,9 +22,9 @@ REQUEST_SHARE = 0.6
 """Characters of the first and of the last request, for each token of the cap."""
 LEAST_REQUEST = 80
 TO_A_LINE = 5
-"""Things mentioned on one line."""
+"""Mentions on one line."""
 OPENING = 1_000
-"""Characters of a reply in which its first sentence is looked for."""
+"""Characters of a reply that are searched for its first sentence."""
 TELLING = 20
 """Characters of a sentence that says something."""
 _MENTIONED = frozenset({"path", "error", "commit", "url", "identifier", "number"})
@@ -37,19 +37,19 @@ class _Section:
     title: str
     lines: Sequence[str]
     share: float
-    """Of the cap, before what others leave over is given out."""
+    """Its share of the cap, before leftovers are distributed."""
     oldest_first: bool = False
     """Whether its first lines are the ones to keep."""
     taken: int = 0
 
     def next(self) -> str:
-        """The line that would be taken next; empty when all are."""
+        """The next line to take; empty if all are taken."""
         if self.taken == len(self.lines):
             return ""
         return self.lines[self.taken] if self.oldest_first else self.lines[len(self.lines) - 1 - self.taken]
 
     def shown(self) -> list[str]:
-        """Its lines in the digest, with a word on what is missing."""
+        """Its lines in the digest, with a note on what is missing."""
         left = len(self.lines) - self.taken
         lines = list(self.lines[: self.taken] if self.oldest_first else self.lines[left:])
         note = [f"({left:,} more left out)"] if left else []
@@ -67,15 +67,15 @@ def digest(
 ) -> str:
     """A digest of what a compaction would replace, in at most `max_tokens`, and never larger than its source.
 
-    `previous` is the summary that it updates, by default those inside the range; empty: it starts over. `facts`: those
-    of the items, where they are known.
+    `previous` is the summary that it updates, by default those inside the range; empty: it starts over. `facts`:
+    those of the items, if known already.
     """
     earlier = previous_summary(selected) if previous is None else previous
     items = [item for item in selected.items if item.state != "excluded"]
     source = sum(item.tokens or item.original_tokens for item in items) + counter.count(earlier).tokens
     cap = min(max_tokens, source)
-    found = (facts or collect(items)).listed()
-    sections = _sections(items, selected.beside, found, earlier, cap)
+    found = (facts or collect_facts(items)).listed()
+    sections = _sections(items, selected.staying, found, earlier, cap)
     head = _head(items)
     _fill(sections, cap - counter.count(head).tokens, counter)
     while True:
@@ -100,7 +100,7 @@ def _assembled(head: str, sections: Iterable[_Section]) -> str:
 
 
 def _headed(text: str, cap: int, counter: TokenCounter) -> str:
-    """As much of a text as fits, where the cap leaves no room for a section."""
+    """As much of a text as fits, if the cap leaves no room for a section."""
     text = text[: counter.head(text, cap)].rstrip()
     while text and counter.count(text).tokens > cap:
         text = text[:-1].rstrip()
@@ -108,16 +108,16 @@ def _headed(text: str, cap: int, counter: TokenCounter) -> str:
 
 
 def _fill(sections: Sequence[_Section], room: int, counter: TokenCounter) -> None:
-    """Give each section its share, then what is left over to whoever needs it, in order."""
+    """Give each section its share, then distribute what is left, in order."""
     left = room
     for share in (True, False):
         for section in sections:
             mine = min(left, int(room * section.share)) if share else left
-            left -= mine - _take(section, mine, counter)
+            left -= mine - _take_lines(section, mine, counter)
 
 
-def _take(section: _Section, room: int, counter: TokenCounter) -> int:
-    """Take lines as far as the room reaches; returns the room that is left."""
+def _take_lines(section: _Section, room: int, counter: TokenCounter) -> int:
+    """Take lines as long as they fit; returns the room that is left."""
     while True:
         line = section.next()
         title = 0 if section.taken else counter.count(f"## {section.title}\n\n").tokens + 8
@@ -128,13 +128,13 @@ def _take(section: _Section, room: int, counter: TokenCounter) -> int:
         room -= cost
 
 
-# What is in it
+# Its content
 
 
 def _sections(
-    items: Sequence[Item], beside: Sequence[Item], found: Sequence[Fact], earlier: str, cap: int
+    items: Sequence[Item], staying: Sequence[Item], found: Sequence[Fact], earlier: str, cap: int
 ) -> list[_Section]:
-    done = actions_in(items, beside)
+    done = actions_in(items, staying)
     users = [item for item in items if item.role == "user" and item.kind == "message"]
     speech = [item for item in items if item.kind == "message"]
     decisions = _decisions(speech)
@@ -155,19 +155,19 @@ def _sections(
 
 
 def _earlier(text: str) -> list[str]:
-    """The lines of the summary before, one level deeper; of an earlier digest without its first line."""
+    """The lines of the previous summary, one level deeper; of an earlier digest without its first line."""
     lines = [line.rstrip() for line in text.split("\n") if line.strip() and not (MARK in line and "Digest" in line)]
     return [f"#{line}" if line.startswith("#") else line for line in lines]
 
 
 def _requests(items: Iterable[Item], most: int) -> list[str]:
-    return [f"{fact_phrases.shortened(ends(said(item), 4 * most), most)} [{item.id}]" for item in items]
+    return [f"{fact_phrases.shortened(ends(item_text(item), 4 * most), most)} [{item.id}]" for item in items]
 
 
 def _decisions(speech: Iterable[Item]) -> list[str]:
     found: dict[str, str] = {}
     for item in speech:
-        for phrase in fact_phrases.DECISIONS.phrases(fact_phrases.prose(ends(said(item), MESSAGE))):
+        for phrase in fact_phrases.DECISIONS.phrases(fact_phrases.prose(ends(item_text(item), MESSAGE))):
             found.pop(phrase, None)
             found[phrase] = item.id
     return [f"- {phrase} [{event}]" for phrase, event in found.items()]
@@ -178,7 +178,7 @@ def _of_kind(found: Iterable[Fact], kind: FactKind) -> list[str]:
 
 
 def _mentions(found: Iterable[Fact], done: Actions) -> list[str]:
-    """Names and figures, a few to a line, from the kind that matters most; files that were touched are listed there."""
+    """Names and figures, a few to a line, most important kind first; files that were touched are listed elsewhere."""
     touched = {key_of("path", file.path) for file in done.files}
     named = (fact for fact in found if fact.kind in _MENTIONED and key_of(fact.kind, fact.text) not in touched)
     lines: list[str] = []
@@ -190,7 +190,9 @@ def _mentions(found: Iterable[Fact], done: Actions) -> list[str]:
 
 def _openings(speech: Iterable[Item]) -> list[str]:
     """The first sentence of each reply that says something: `Perfect!` and `Found it.` do not."""
-    replies = ((item, fact_phrases.sentences(ends(said(item), OPENING))) for item in speech if item.role == "assistant")
+    replies = (
+        (item, fact_phrases.sentences(ends(item_text(item), OPENING))) for item in speech if item.role == "assistant"
+    )
     first = ((item, next((one for one in sentences if len(one) >= TELLING), "")) for item, sentences in replies)
     return [f"- {sentence} [{item.id}]" for item, sentence in first if sentence]
 

@@ -1,7 +1,7 @@
 """Phrases that matter: constraints, decisions, to-dos, quotations and numbers with their units.
 
-Constraints and decisions are told by words that mark them, in English and the common forms of German, French and
-Spanish. That is a sieve and not an understanding; it is the same for the same text, and it costs no request.
+Constraints and decisions are recognised by marker words, in English and the common forms of German, French and
+Spanish. That is a filter and not an understanding; it is the same for the same text, and it costs no request.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _TODOS = (
 class MarkerWords:
     """Words that mark a phrase.
 
-    They are looked for one by one: a pattern of so many words is slow, and most texts have none of them.
+    They are tested one by one: a pattern of so many words is slow, and most texts have none of them.
     """
 
     def __init__(self, words: str) -> None:
         self._words = tuple(words.split("|"))
 
     def phrases(self, text: str) -> Iterator[str]:
-        """The sentences that have one of the words in them."""
+        """The sentences with one of the words."""
         lower = text.lower()
         there = [word for word in self._words if word in lower and _stands_alone(word, lower)]
         if there:
@@ -72,7 +72,7 @@ _END = re.compile(r"(?<=[.!?。！？])(?: +|(?<=[。！？]))")
 
 _QUOTE = re.compile(r'"(?<!\w")([^"\n]{3,80})"|“([^”\n]{3,80})”|„([^“”\n]{3,80})[“”]|«([^»\n]{3,80})»|`([^`\n]{3,80})`')
 _QUOTE_SIGNS = ('"', "`", "“", "„", "«")
-"""What every quotation begins with; looked for one by one first, because that is much quicker than a pattern."""
+"""How every quotation begins; tested one by one first, because that is much faster than a pattern."""
 _UNIT_NAMES = (
     "% ms µs us ns s sec secs second seconds min mins minute minutes h hour hours day days week weeks month months "
     "year years B KB MB GB TB KiB MiB GiB byte bytes bit bits px pt rem em Hz kHz MHz GHz fps rpm rps qps K k M x "
@@ -82,7 +82,7 @@ _UNIT_NAMES = (
 )
 _UNITS = frozenset(_UNIT_NAMES.split())
 _NUMBER = re.compile(
-    # The first digit comes before the look behind it: a pattern that begins with a digit is found quickly.
+    # The first digit comes before the lookbehind: a pattern that begins with a digit is found quickly.
     r"([0-9](?<![\w.,$€£/:-][0-9])(?:[0-9]{0,2}(?:,[0-9]{3})+|[0-9]*)(?:\.[0-9]+)?)"
     r"[ \u00a0]?([%€°A-Za-zµí]{1,9})(?!\w)"
 )
@@ -117,7 +117,7 @@ def shortened(text: str, most: int = LONGEST) -> str:
 
 
 def quotes(text: str) -> Iterator[str]:
-    """What is quoted, or set as code, in a text."""
+    """What is quoted, or marked as code, in a text."""
     if not any(sign in text for sign in _QUOTE_SIGNS):
         return
     for found in _QUOTE.finditer(text):
@@ -128,7 +128,7 @@ def quotes(text: str) -> Iterator[str]:
 
 
 def numbers(text: str) -> Iterator[str]:
-    """Numbers with their units, written alike: `1500 MB`, `3 %`, `$20`."""
+    """Numbers with their units, in one spelling: `1500 MB`, `3 %`, `$20`."""
     for number, unit in _NUMBER.findall(text):
         if unit in _UNITS:
             yield f"{number.replace(',', '')} {unit}"
@@ -137,7 +137,7 @@ def numbers(text: str) -> Iterator[str]:
 
 
 def todos(text: str) -> Iterator[str]:
-    """What is still to be done: boxes that are not ticked, and sentences that say so."""
+    """Open tasks: unticked boxes, and sentences that name one."""
     if "[ ]" in text:
         for line in text.split("\n"):
             box = _BOX.match(line.strip())
@@ -158,7 +158,7 @@ def _keeps_a_list(tool: str) -> bool:
 
 
 def listed_todos(tool: str, arguments: str) -> list[str] | None:
-    """The open entries of a to-do list or plan that a tool was called with; None when the call holds no such list.
+    """The open entries of a to-do list or plan in a call; None if the call has no such list.
 
     Each such call replaces the list before it.
     """

@@ -1,7 +1,7 @@
-"""Words that matter: paths, URLs, identifiers, errors, commits and versions, told from single words of a text.
+"""Words that matter: paths, URLs, identifiers, errors, commits and versions, recognised from single words of a text.
 
-A text is cut into words first, and each different word is looked at once. So a long transcript costs what its words
-cost to tell apart, and no pattern here ever sees more than one word of bounded length.
+A text is split into words first, and each different word is tested once. So a long transcript costs what its different
+words cost, and no pattern here ever sees more than one word of bounded length.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _TRIM = ".:!?…)"
 _SPACE = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace())
 _BETWEEN = re.escape(_SPACE + _APART)
 _ODD = re.compile(rf"(?:(?:[A-Za-z][a-z]*+|[0-9][0-9:]*+)?[.:!?)]*+[{_BETWEEN}]++)*+([^{_BETWEEN}]*+)")
-"""The next word that is not one of many plain ones in a row. All signs between words are spelt out: `\\s` is slower."""
+"""The next word after a run of plain ones. All separators are spelt out: `\\s` is slower."""
 
 _FILES = (
     "bash bat c cc cfg conf cpp cs css csv db diff env ex exs go gradle graphql h hpp htm html ini ipynb java jpeg jpg "
@@ -46,11 +46,11 @@ _ERROR = re.compile(
     r"|(?:TS|CS|E|SC)\d{4}|CVE-\d{4}-\d+"
 )
 _METHOD = re.compile(r".*(?:No|With|On|Is|As|Has|To|\.)(?:Error|Exception|Warning)")
-"""Names that end like an error and are what a program does with one: `t.Error`, `require.NoError`."""
+"""Names that end like an error but are what a program does with one: `t.Error`, `require.NoError`."""
 _OBJECTS = frozenset(
     {"console", "process", "self", "this", "cls", "math", "Math", "np", "os", "sys", "import", "window"}
 )
-"""What stands before the dot of `console.log` and `process.env`, which end like files."""
+"""The part before the dot of `console.log` and `process.env`, which end like files."""
 _VERSION = re.compile(r"v?\d+\.\d+\.\d+(?:[-+][\w.]+)?")
 _SNAKE = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_*|__[a-z]\w*__")
 _CAMEL = re.compile(r"_*[A-Z]?[a-z][a-z0-9]*(?:[A-Z][A-Za-z0-9]*)+|[A-Z]{2,}[a-z][A-Za-z0-9]+")
@@ -64,28 +64,28 @@ _ROOTS = ("./", "../", "~/", *(f"/{name}/" for name in _FOLDERS.split()))
 Found = tuple[FactKind, str]
 
 
-def split(text: str) -> set[str]:
+def split_words(text: str) -> set[str]:
     """The different words of a text."""
-    for sign in _APART:  # quicker than a table or a pattern, because most signs are in few texts
+    for sign in _APART:  # faster than a table or a pattern, because most signs are in few texts
         text = text.replace(sign, " ")
     return set(text.split())
 
 
-def odd(text: str) -> set[str]:
-    """The different words of a text but for most of its plain ones, which say nothing: that saves making them."""
+def odd_words(text: str) -> set[str]:
+    """The different words of a text without most of the plain ones, which say nothing: that saves making them."""
     return set(_ODD.findall(text))
 
 
 @lru_cache(maxsize=1 << 15)  # the same words come again and again
-def kinds(word: str) -> tuple[Found, ...]:
-    """What a word says that matters; mostly nothing."""
+def facts_in_word(word: str) -> tuple[Found, ...]:
+    """The facts in a word; mostly none."""
     if len(word) > LONGEST_WORD or len(word) < 3 or _PLAIN.fullmatch(word):
         return ()
     if "://" in word:
         found = _URL.search(word)
         return (("url", _bare(found[0])),) if found else ()
     if "=" in word:
-        return tuple(one for part in word.split("=") for one in kinds(part))
+        return tuple(one for part in word.split("=") for one in facts_in_word(part))
     called = word.endswith("()")
     word = word.lstrip("+")  # of a line that a diff adds
     bare = word.lstrip("(").split("(")[0].strip(_TRIM) if "(" in word else word.strip(_TRIM[1:]).rstrip(_TRIM)
@@ -97,7 +97,7 @@ def _kinds(bare: str, called: bool) -> tuple[Found, ...]:
     if bare.isalnum():
         kind = _alphanumeric(bare)
     else:
-        # What is called, as in `response.json()`, is no file.
+        # A call, such as `response.json()`, is no file.
         path = as_path(bare) if not called and ("/" in bare or "." in bare) else ""
         if path:
             is_site = path.split("/")[0].rpartition(".")[2] in _DOMAINS
@@ -135,16 +135,16 @@ def _is_identifier(bare: str) -> bool:
     if not _DOTTED.fullmatch(bare):
         return False
     first, *_, last = bare.split(".")
-    # `finished.Then` is the end of a sentence without its blank.
+    # `finished.Then` is the end of a sentence with the blank missing.
     is_prose = first.isalpha() and last.isalpha() and last.istitle()
     return not is_prose and last.lower() not in _DOMAINS and first not in _DOMAINS
 
 
 def as_path(bare: str) -> str:
-    """A path without its line number; empty when the word is none.
+    """A path without its line number; empty if the word is none.
 
-    A word with a slash may be prose (`and/or`, `1/2`, `bug/fix/chore`) or a pattern (`/def/`): it has to begin like a
-    path, or to end like a file, or to have two slashes, letters, and a part that no plain word is.
+    A word with a slash may be prose (`and/or`, `1/2`, `bug/fix/chore`) or a pattern (`/def/`): it must begin like a
+    path, or end like a file, or have two slashes, letters, and a part that is no plain word.
     """
     bare = _LINE.sub("", bare)
     name = bare.rstrip("/").rsplit("/", 1)[-1]
@@ -154,7 +154,7 @@ def as_path(bare: str) -> str:
     if "/" not in bare:
         return bare if is_file and bare.split(".")[0] not in _OBJECTS and _PATH.fullmatch(bare) else ""
     if bare.startswith("s/") and bare.endswith(("/", "/g")):
-        return ""  # what sed is told to do
+        return ""  # a sed command
     begins = f"{bare}/".startswith(_ROOTS)
     deep = bare.strip("/").count("/") >= 2 and sum(map(str.isalpha, bare)) * 2 > len(bare) and _is_placed(bare)
     return bare if (is_file or begins or deep) and _PATH.fullmatch(bare) else ""
@@ -166,7 +166,7 @@ def _is_placed(path: str) -> bool:
 
 
 def tails(path: str) -> list[str]:
-    """The ends of a path by which people shorten it: `src/app.py` and `app.py` for `/home/ann/src/app.py`."""
+    """The ends by which people shorten a path: `src/app.py` and `app.py` for `/home/ann/src/app.py`."""
     parts = path.strip("/").split("/")
     ends = ["/".join(parts[at:]) for at in range(len(parts))]
     return ends if path.startswith("/") else ends[1:]
@@ -177,7 +177,7 @@ def _bare(url: str) -> str:
 
 
 def parts_of(words: Iterable[str]) -> set[str]:
-    """Words and the parts of dotted ones, without case and brackets: what a name is looked up in."""
+    """Words and the parts of dotted ones, without case and brackets, to look names up in."""
     found: set[str] = set()
     for word in words:
         low = word.casefold().strip("()" + _TRIM)

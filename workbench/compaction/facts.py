@@ -1,7 +1,7 @@
-"""Facts: what of a conversation a summary should not lose, found by rule and not by a model.
+"""Facts: what a summary of a conversation should not lose, found by rules and not by a model.
 
-A person has to read the list. So what users and assistants mention counts more than what stands somewhere in a tool's
-output, each kind has a most, and the same thing is listed once, under the event where it was first seen.
+A person has to read the list. So what users and assistants mention counts more than what appears in a tool's output,
+each kind has a maximum, and the same thing is listed once, with the event where it was first seen.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from workbench.compaction import fact_phrases, fact_words
-from workbench.compaction.source import ends, said, without_own_words
+from workbench.compaction.source import ends, item_text, without_own_words
 from workbench.compaction.values import Fact, FactKind
 from workbench.context.items import Item
 
@@ -29,28 +29,28 @@ MOST: dict[FactKind, int] = {
 }
 """How many of a kind are listed; also the order of the kinds."""
 MESSAGE, ARGUMENTS, RESULT = 40_000, 8_000, 4_000
-"""Characters that are looked at of one message, of a call's arguments and of a result: its two ends."""
+"""Characters that are read of one message, of a call's arguments and of a result: its two ends."""
 USER, ASSISTANT, CALL, TOOL = 4, 3, 2, 1
-"""What a mention weighs."""
+"""The weight of a mention."""
 LEAST = 2
-"""A fact weighs at least this. One mention in a tool's output is not enough, unless it is an error or a commit; nor is
-a name in code that the model wrote."""
+"""The least weight of a fact. One mention in a tool's output is not enough, unless it is an error or a commit; nor
+is a name in code that the model wrote."""
 _WEIGHTS: dict[int, dict[FactKind, int]] = {
     USER: dict.fromkeys(MOST, USER),
     ASSISTANT: dict.fromkeys(MOST, ASSISTANT),
     CALL: dict.fromkeys(MOST, CALL) | {"identifier": TOOL, "number": TOOL},
-    # Tools print so many names and addresses that being printed often says nothing.
+    # Tools print so many names and addresses that frequent printing means nothing.
     TOOL: dict.fromkeys(MOST, TOOL) | {"error": LEAST, "commit": LEAST, "identifier": 0, "url": 0},
 }
-"""The same for each kind."""
+"""The weights by kind."""
 
 Key = tuple[FactKind, str]
 Mention = tuple[Key, str]
-"""A fact that a text names, and how it is spelt there."""
+"""A fact in a text, and its spelling there."""
 
 
 def key_of(kind: FactKind, text: str) -> Key:
-    """What makes two facts the same: paths differ by case, nothing else does."""
+    """Two facts with the same key are the same: case matters for paths only."""
     if kind == "path":
         return kind, text.removeprefix("./").rstrip("/")
     folded = text.casefold()
@@ -64,15 +64,15 @@ class _Entry:
     event: str
     weight: int = 0
     last: int = -1
-    """The number of the item it was last seen in."""
+    """The number of the last item that mentions it."""
 
     @property
     def fact(self) -> Fact:
-        """For the list."""
+        """The fact for the list."""
         return Fact(self.text, self.kind, self.event)
 
     def mention(self, weight: int, at: int) -> None:
-        """One mention, in this item. An event counts once for a fact."""
+        """Add a mention in this item. An event counts once for a fact."""
         if self.last != at:
             self.weight, self.last = self.weight + weight, at
         elif self.weight < weight:
@@ -80,32 +80,32 @@ class _Entry:
 
 
 class Mentions:
-    """What texts mention, told from their words: few words say something, and they come again and again."""
+    """The facts that texts mention, by their words: few words matter, and they come again and again."""
 
     def __init__(self, *, remember: bool = False) -> None:
-        """`remember`: the texts will come again, as where one session is compacted in several ways."""
+        """`remember`: the texts will be read again, for example if one session is compacted in several ways."""
         self._texts: dict[str, tuple[Mention, ...]] | None = {} if remember else None
         self._words: dict[str, tuple[Mention, ...]] = {}
         self._dull: set[str] = set()
-        """Words that were looked at and say nothing."""
+        """Known words that say nothing."""
 
-    def of(self, text: str) -> tuple[Mention, ...]:
-        """Those of one text."""
+    def mentions_in(self, text: str) -> tuple[Mention, ...]:
+        """The mentions in one text."""
         if self._texts is None:
-            return self._read(text)
+            return self._find_mentions(text)
         known = self._texts.get(text)
         if known is None:
-            known = self._texts[text] = self._read(text)
+            known = self._texts[text] = self._find_mentions(text)
         return known
 
-    def _read(self, text: str) -> tuple[Mention, ...]:
+    def _find_mentions(self, text: str) -> tuple[Mention, ...]:
         words = self._words
         # Sorted, because the order of a set changes from run to run.
-        telling = sorted(fact_words.odd(text) - self._dull)
-        return tuple([each for word in telling for each in words.get(word) or self._look_at(word)])
+        telling = sorted(fact_words.odd_words(text) - self._dull)
+        return tuple([each for word in telling for each in words.get(word) or self._facts_of_word(word)])
 
-    def _look_at(self, word: str) -> tuple[Mention, ...]:
-        found = tuple([(key_of(kind, text), text) for kind, text in fact_words.kinds(word)])
+    def _facts_of_word(self, word: str) -> tuple[Mention, ...]:
+        found = tuple([(key_of(kind, text), text) for kind, text in fact_words.facts_in_word(word)])
         if found:
             self._words[word] = found
         else:
@@ -115,33 +115,33 @@ class Mentions:
 
 @dataclass(slots=True)
 class FactCollection:
-    """All facts of some texts, weighed."""
+    """The weighted facts of some texts."""
 
     mentions: Mentions = field(default_factory=Mentions)
     entries: dict[Key, _Entry] = field(default_factory=dict)
     _listed: list[Key] = field(default_factory=list)
-    """What the to-do list of a tool held when it was last written."""
+    """The entries of a tool's to-do list when it was last written."""
     _at: int = 0
     _known: tuple[list[_Entry], list[_Entry]] | None = None
-    """What is worth reading of what was taken in so far, and the rest."""
+    """The entries so far that are worth listing, and the rest."""
 
-    def read(self, item: Item) -> None:
-        """Take in one item."""
+    def add_item(self, item: Item) -> None:
+        """Add one item."""
         self._at += 1
         self._known = None
         if item.state == "masked":
-            return  # what stands there was not said in the conversation
-        text = without_own_words(said(item)) if item.state == "truncated" else said(item)
+            return  # its text is no part of the conversation
+        text = without_own_words(item_text(item)) if item.state == "truncated" else item_text(item)
         if item.kind == "tool_result":
             self._words(ends(text, RESULT), item.id, TOOL)
         elif item.kind == "tool_call":
             self._listed_todos(item, text)
             self._words(argument_values(ends(text, ARGUMENTS)), item.id, CALL)
         else:
-            self.read_text(ends(text, MESSAGE), item.id, USER if item.role == "user" else ASSISTANT)
+            self.add_text(ends(text, MESSAGE), item.id, USER if item.role == "user" else ASSISTANT)
 
-    def read_text(self, text: str, event: str, weight: int) -> None:
-        """Take in what somebody said."""
+    def add_text(self, text: str, event: str, weight: int) -> None:
+        """Add a text that somebody wrote."""
         self._known = None
         plain = fact_phrases.prose(text)
         self._words(plain, event, weight)
@@ -155,7 +155,7 @@ class FactCollection:
 
     def _words(self, text: str, event: str, weight: int) -> None:
         entries, weights, at = self.entries, _WEIGHTS[weight], self._at
-        for key, spelt in self.mentions.of(text):
+        for key, spelt in self.mentions.mentions_in(text):
             entry = entries.get(key) or self._entry(key, spelt, event)
             entry.mention(weights[entry.kind], at)
 
@@ -178,11 +178,11 @@ class FactCollection:
             self._entry(key_of(kind, text), text, event).mention(_WEIGHTS[weight][kind], self._at)
 
     def listed(self) -> tuple[Fact, ...]:
-        """The facts worth reading: by kind, and in the order in which they were first seen."""
+        """The facts worth reading: by kind, in the order in which they were first seen."""
         return tuple([entry.fact for entry in self._lists()[0]])
 
     def unlisted(self) -> tuple[Fact, ...]:
-        """Those for which a list has no room."""
+        """The facts that do not fit into the list."""
         return tuple([entry.fact for entry in self._lists()[1]])
 
     def _lists(self) -> tuple[list[_Entry], list[_Entry]]:
@@ -213,11 +213,11 @@ class FactCollection:
 
 _KEY = re.compile(r'"\w{1,60}"\s{0,9}:')
 _LETTER = re.compile(r"\\u(?!d[89a-f])([0-9a-f]{4})", re.IGNORECASE)
-"""A letter as JSON spells it that is to be ASCII, but for halves of a pair."""
+"""A letter as an ASCII escape in JSON, except for halves of a surrogate pair."""
 
 
 def argument_values(arguments: str) -> str:
-    """A call's arguments without the names of its parameters, and with real white space and letters in its texts."""
+    """A call's arguments without the names of its parameters, and with escapes of white space and letters resolved."""
     plain = arguments.replace("\\n", "\n").replace("\\t", "\t")
     if "\\u" in plain:
         plain = _LETTER.sub(lambda found: chr(int(found[1], 16)), plain)
@@ -226,27 +226,27 @@ def argument_values(arguments: str) -> str:
 
 
 def _without_tails(entries: list[_Entry]) -> list[_Entry]:
-    """Paths without those that are but the end of one other path: the same file, named in short."""
+    """Paths without those that are only the end of one other path: the same file, abbreviated."""
     ends = Counter(tail for entry in entries for tail in fact_words.tails(key_of("path", entry.text)[1]))
     return [entry for entry in entries if ends[key_of("path", entry.text)[1]] != 1]
 
 
 def _worth_quoting(quotes: Iterable[str], weight: int) -> Iterator[str]:
-    """Quotations that are not found as a fact of another kind; single words only where a user set them apart."""
-    return (quote for quote in quotes if " " in quote or (weight == USER and not fact_words.kinds(quote)))
+    """Quotations that are not a fact of another kind; single words only if a user quoted them."""
+    return (quote for quote in quotes if " " in quote or (weight == USER and not fact_words.facts_in_word(quote)))
 
 
-def collect(items: Iterable[Item], mentions: Mentions | None = None) -> FactCollection:
-    """The facts of items, and beside them what was seen but is not worth listing. `mentions`: of earlier readings."""
+def collect_facts(items: Iterable[Item], mentions: Mentions | None = None) -> FactCollection:
+    """The facts of items, including those not worth listing. `mentions`: from earlier readings."""
     table = FactCollection(mentions or Mentions())
     for item in items:
         if item.state != "excluded":
-            table.read(item)
+            table.add_item(item)
     return table
 
 
 def facts_of_text(text: str, event: str) -> tuple[Fact, ...]:
-    """The same for a summary."""
+    """The facts of a summary."""
     table = FactCollection()
-    table.read_text(without_own_words(text), event, ASSISTANT)
+    table.add_text(without_own_words(text), event, ASSISTANT)
     return table.listed()

@@ -1,4 +1,4 @@
-"""What will happen next: which trigger fires, at how many tokens, and in about how many turns; and the words for it."""
+"""What happens next: which trigger fires, at how many tokens, and in about how many turns; and the words for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from workbench.compaction.record import Record
-from workbench.compaction.triggers import checks, exact_percent, share_of_window, tokens_behind
+from workbench.compaction.triggers import check_triggers, exact_percent, share_of_window, tokens_behind
 from workbench.compaction.values import CompactionDecision, Trigger, TriggerCheck
 from workbench.config.text import counted, percent
 from workbench.context.plan import ContextPlan
@@ -17,17 +17,17 @@ from workbench.log.events import Event
 
 
 class Forecast(NamedTuple):
-    """What fires next, and when."""
+    """The trigger that fires next, and when."""
 
     trigger: Trigger | None
-    """None: nothing will."""
+    """None: none will."""
     limit: int
-    """The least number of tokens, or of turns, at which it fires."""
+    """The tokens, or turns, at which it fires."""
     turns: int | None
-    """In about how many turns; None where that is not known."""
+    """In about how many turns; None if not known."""
     why: str
     growth: float | None = None
-    """By how many tokens a turn, as far as that is known; so until the window is full as well."""
+    """Tokens per turn, if known; also used for when the window is full."""
 
 
 def forecast(
@@ -39,16 +39,15 @@ def forecast(
     growth: float | None = None,
     turn_over: bool = True,
 ) -> Forecast:
-    """Which trigger fires next, if turns go on as they did.
+    """The trigger that fires next, if turns continue as before.
 
-    `growth`: by how many tokens the context grows per turn, as the ledger knows it; without it, the mean of the turns
-    since the last compaction.
+    `growth`: tokens per turn by the ledger; without it, the mean of the turns since the last compaction.
     """
     if growth is None and record.turns:
         growth = tokens_behind(plan, record.covered) / record.turns
     if policy.mode == "off":
         return Forecast(None, 0, None, "none, because compaction is off", growth)
-    looked = checks(plan, events, record, policy, turn_over=turn_over)
+    looked = check_triggers(plan, events, record, policy, turn_over=turn_over)
     due = next((check for check in looked.all if check.fired), None)
     if due:
         return Forecast(due.trigger, due.fires_at, 0, f"now: {due.why}", growth)
@@ -59,7 +58,7 @@ def forecast(
 
 
 Distance = tuple[bool, float]
-"""How far off: whether that is unknown in turns, and the turns, or else the tokens."""
+"""How far away: whether the turns are unknown, and the turns, or else the tokens."""
 
 
 def _coming(
@@ -90,12 +89,12 @@ def _at(check: TriggerCheck, words: str, growth: float | None) -> tuple[Distance
 
 
 SOON = 50
-"""Turns up to which their number says something."""
+"""The largest number of turns worth showing."""
 NEW: dict[Measure, str] = {"plan": "", "since_compaction": " new tokens", "reported": ""}
 
 
 def in_turns(turns: int | None) -> str:
-    """When, in words; empty where that is not known."""
+    """When, in words; empty if not known."""
     if turns is None:
         return ""
     return f"in about {counted(turns, 'turn')}" if turns <= SOON else "not soon"

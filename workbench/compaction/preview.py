@@ -1,4 +1,4 @@
-"""The preview: what a compaction would replace, keep, free and cost, before a model is asked for anything."""
+"""The preview: what a compaction would replace, keep, free and cost, before any model is asked."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import ceil
 from typing import NamedTuple
 
-from workbench.compaction.cache import effect, paid_back
+from workbench.compaction.cache import cache_effect, paid_back
 from workbench.compaction.fact_phrases import shortened
 from workbench.compaction.prompts import RECALL_TOOLS, preface
 from workbench.compaction.requests import SummaryRequests, SummarySource
@@ -28,24 +28,24 @@ from workbench.log.events import Compaction, Event, SlotContent, Usage
 from workbench.models.catalogue import Catalogue
 
 NAMED, MOST_NAMED = 40, 5
-"""Characters of a lost fact in a line, and how many of them are named there."""
+"""Characters of a lost fact in a line, and how many are named there."""
 SHORTEST = 4
-"""A summary that frees too little is asked for shorter, down to the cap divided by this."""
+"""A summary that frees too little is requested shorter, down to the cap divided by this."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewInputs:
-    """Who plans and who summarises."""
+    """The setups and functions that a preview needs."""
 
     setup: Setup
     """The session's."""
     lay_out: Callable[[SelectedRange, int], SummaryRequests]
-    """The requests of a summary of at most so many tokens."""
+    """Gives the requests for a summary of at most so many tokens."""
     catalogue: Catalogue
     model: str
-    """Who summarises; empty for the digest."""
+    """The summarising model; empty for the digest."""
     unable: str = ""
-    """Why it is the digest, where nobody asked for that."""
+    """Why it is the digest, if nobody asked for that."""
 
     @property
     def policy(self) -> CompactionPolicy:
@@ -54,39 +54,39 @@ class PreviewInputs:
 
 
 class RequestFigures(NamedTuple):
-    """What would be asked for a summary."""
+    """The requests that a summary would need."""
 
     model: str
-    """Empty: the digest, which asks nobody."""
+    """Empty: the digest, which needs no model."""
     tokens: int
     parts: int
     cost: float | None
-    """Dollars, at the most; None where the price is not known."""
+    """Dollars, at most; None if the price is not known."""
     cap: int
     """The most tokens the summary may have."""
     unable: str = ""
-    """Why nobody is asked, where that was not wanted."""
+    """Why no model is asked, if that was not wanted."""
 
 
 def source_of(selected: SelectedRange, policy: CompactionPolicy) -> SummarySource:
-    """What the summariser reads of a range: a block for each item, and the summary that is updated."""
+    """What the summariser reads of a range: a block for each item, and the summary to update."""
     return SummarySource(tuple(blocks(selected)), previous_text(selected, policy))
 
 
 def previous_text(selected: SelectedRange, policy: CompactionPolicy) -> str:
-    """The summaries that the new one updates; empty where the policy starts over from the log."""
+    """The summaries that the new one updates; empty if the policy starts over from the log."""
     return previous_summary(selected) if policy.update or selected.merges else ""
 
 
 def source_tokens(selected: SelectedRange, plan: ContextPlan) -> int:
-    """What the summary is made from, in tokens."""
+    """The tokens that the summary is made from."""
     replaced = {event.id for event in selected.previous}
-    summaries = sum(row.tokens for row in plan.rows.summaries if row.id in replaced)
+    summaries = sum(item.tokens for item in plan.items.summaries if item.id in replaced)
     return summaries + sum(map(_read_tokens, selected.items))
 
 
-def _read_tokens(row: Item) -> int:
-    return row.tokens if row.in_request else row.original_tokens
+def _read_tokens(item: Item) -> int:
+    return item.tokens if item.in_request else item.original_tokens
 
 
 def event_of(selected: SelectedRange, summary: str, policy: CompactionPolicy, recall: bool) -> Compaction:
@@ -98,37 +98,37 @@ def event_of(selected: SelectedRange, summary: str, policy: CompactionPolicy, re
 
 
 def can_recall(events: Sequence[Event]) -> bool:
-    """Whether the model is offered the tools with which it can read what was summarised."""
+    """Whether the model has the tools to read what was summarised."""
     slots = in_effect([event for event in events if type(event.body) in CONTROL]).slots
     offered = {event.body.name for event in slots if isinstance(event.body, SlotContent) and event.body.slot == "tools"}
     return offered.issuperset(RECALL_TOOLS)
 
 
 def too_little(policy: CompactionPolicy, before: int, after: int) -> str:
-    """What is freed, in figures, where that is less than it has to be."""
+    """How much is freed, in words with figures, if that is less than the policy requires; else empty."""
     share, bound = Fraction(before - after, max(before, 1)), Fraction(str(policy.min_freed))
     if share > 0 and share >= bound:
         return ""
-    told = f"{exact_percent(share, bound)} < {exact_percent(bound)}"
-    return f"would free {before - after:,} of {before:,} tokens = {told}"
+    shares = f"{exact_percent(share, bound)} < {exact_percent(bound)}"
+    return f"would free {before - after:,} of {before:,} tokens = {shares}"
 
 
 def frees_too_little(policy: CompactionPolicy, before: int, after: ContextPlan, trigger: Trigger) -> str:
-    """The same for a request that becomes another. One that was too long and now fits is freed enough."""
+    """Like `too_little`, for a whole request. One that was too long and now fits has freed enough."""
     if trigger == "overflow" and not after.overflows and after.uncut_size < before:
         return ""
     return too_little(policy, before, after.uncut_size)
 
 
 class WorthwhileSummary(NamedTuple):
-    """A summary that could be made."""
+    """A summary that is worth making."""
 
     cap: int
     """The most tokens with which enough is freed."""
     after: ContextPlan
     """The plan with a summary of that length."""
     little: str = ""
-    """That it frees too little, in figures; only where it is compacted by hand."""
+    """That it frees too little, in words with figures; only for a compaction by hand."""
 
 
 def worthwhile(
@@ -139,11 +139,11 @@ def worthwhile(
     plan_with: Callable[[Compaction], ContextPlan],
     trigger: Trigger,
 ) -> WorthwhileSummary:
-    """The longest summary with which enough is freed.
+    """The longest summary that frees enough.
 
-    Raises CompactionRefused where there is none. That is no failure: it is so where the turns that stay fill the room,
-    which will pass. A compaction by hand is not refused: the user
-    learns how little it frees. What is offered on the screen comes from here too, so that no offer is then refused.
+    Raises CompactionRefused if there is none. That is no failure: it happens while the turns that stay fill the room,
+    which will pass. A compaction by hand is not refused: the user sees how little it frees. Offers on the screen come
+    from here too, so that no offer is then refused.
     """
     policy, before = setup.loaded.policy.compaction, plan.uncut_size
     cap = summary_cap(policy, setup.limits, source_tokens(selected, plan), fixed_tokens(plan))
@@ -175,9 +175,9 @@ def preview_of(
     trigger: Trigger,
     why: str,
 ) -> CompactionPreview:
-    """All the figures of a compaction that could be made now; `plan_with` plans the log with one more event.
+    """All figures of a compaction that could be made now; `plan_with` plans the log with one more event.
 
-    Raises CompactionRefused where it would free too little, but not by hand.
+    Raises CompactionRefused if it would free too little, unless it is by hand.
     """
     recall = can_recall(events)
     cap, after, little = worthwhile(inputs.setup, plan, selected, recall, plan_with, trigger)
@@ -195,7 +195,7 @@ def preview_of(
         asked.tokens,
         asked.parts,
         asked.cost,
-        effect(plan, after, inputs.setup.info, asked.cost),
+        cache_effect(plan, after, inputs.setup.info, asked.cost),
         len(inside),
         inside[0].at if inside else 0,
         inside[-1].at if inside else 0,
@@ -210,7 +210,7 @@ def _seq(event: Event) -> int:
 
 
 def request_figures(inputs: PreviewInputs, selected: SelectedRange, cap: int) -> RequestFigures:
-    """What would be asked; nothing where it does not fit, and the digest takes over."""
+    """What would be asked; nothing if it does not fit and the digest takes over."""
     if not inputs.model:
         return RequestFigures("", 0, 0, 0.0, cap, inputs.unable)
     try:
@@ -219,7 +219,7 @@ def request_figures(inputs: PreviewInputs, selected: SelectedRange, cap: int) ->
         return RequestFigures(inputs.model, 0, 0, 0.0, cap)
     asked = [Usage(inputs.model, each.plan.totals.tokens, completion=each.cap) for each in layout.requests]
     if len(layout.requests) > 1:
-        # Merging reads every part once, and at the most each as long as it may be.
+        # Merging reads every part once, each as long as it may be.
         asked.append(Usage(inputs.model, sum(each.cap for each in layout.requests) + cap, completion=cap))
     tokens, cost = sum(usage.estimate for usage in asked), cost_of(asked, inputs.catalogue)
     return RequestFigures(inputs.model, tokens, len(layout.requests), cost, cap)
@@ -229,7 +229,7 @@ def request_figures(inputs: PreviewInputs, selected: SelectedRange, cap: int) ->
 
 
 def preview_rows(preview: CompactionPreview, *, own: bool = False) -> list[tuple[str, str]]:
-    """What a compaction would do: what, and how much. `own`: the user gives the summary."""
+    """What a compaction would do, as labels and values. `own`: the user writes the summary."""
     selected, cache = preview.selected, preview.cache
     return [
         ("summarises", f"{summarised_words(selected, preview.source_tokens)}: {selected.why}"),
@@ -258,7 +258,7 @@ def _share(preview: CompactionPreview) -> str:
 
 
 def summarised_words(selected: SelectedRange, tokens: int) -> str:
-    """What a summary is made from: how many items and summaries, what they cost together, and where they are."""
+    """What a summary is made from: how many items and summaries, their cost, and where they are."""
     earlier = len(selected.previous)
     summaries = f" and {counted(earlier, 'earlier summary', 'earlier summaries')}" if earlier else ""
     what = f"{counted(len(selected.items), 'item')}{summaries}"
@@ -266,7 +266,7 @@ def summarised_words(selected: SelectedRange, tokens: int) -> str:
 
 
 def loss_words(audit: Audit) -> str:
-    """How many facts a summary keeps, and which it loses, in a line; counted as the list of lost facts counts them."""
+    """How many facts a summary keeps, and which it loses, in one line; counted like the list of lost facts."""
     lost, facts = audit.lost, len(audit.kept) + len(audit.lost)
     forgotten = f"; {len(audit.forgotten):,} of the previous summary are lost too" if audit.forgotten else ""
     lesser = f"; {counted(audit.unlisted, 'lesser fact')} beside these" if audit.unlisted else ""
@@ -286,7 +286,7 @@ def _asked(preview: CompactionPreview) -> RequestFigures:
 
 
 def asked_for(figures: RequestFigures) -> str:
-    """Who is asked for a summary, and what that costs."""
+    """The model that is asked for a summary, and the cost."""
     asked = figures.unable or "no model: the digest is made from the text alone, and costs nothing"
     if figures.model:
         cost = "price unknown" if figures.cost is None else f"at most ${figures.cost:.4f}"

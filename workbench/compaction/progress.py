@@ -1,4 +1,4 @@
-"""How far a compaction is: told by a plain callback, from whichever thread the work is done in."""
+"""The progress of a compaction: reported by a plain callback, from the thread that does the work."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple, TypeVar
 
 EVERY = 2_000
-"""Items between two words: a long log has a hundred thousand."""
+"""Items between two reports: a long log has a hundred thousand."""
 
 Stage = Literal["selecting", "planning", "summarising", "merging", "collecting", "auditing"]
-"""In this order: what there is is read, the requests are laid out, a model writes, what must not be lost is looked for,
-and the summary is held against it. A digest is written by nobody."""
+"""In this order: the items are read, the requests are planned, a model writes, facts are collected, and the summary is
+compared with them. A digest skips the model."""
 T = TypeVar("T")
 
 
@@ -19,25 +19,25 @@ class Progress(NamedTuple):
 
     stage: Stage
     part: int = 0
-    """Of `parts`: the request that is being answered, or how many items were read."""
+    """Out of `parts`: the request that is being answered, or how many items were read."""
     parts: int = 0
     characters: int = 0
-    """Of the summary so far."""
+    """Length of the summary so far."""
     model: str = ""
-    """Who is asked."""
+    """The model that is asked."""
 
 
-Tell = Callable[[Progress], None]
+ReportProgress = Callable[[Progress], None]
 
 
 def silent(progress: Progress) -> None:
-    """Tell nobody."""
+    """Ignore all reports."""
 
 
-def told(values: Iterable[T], total: int, stage: Stage, tell: Tell) -> Iterator[T]:
-    """The same values one by one, and every now and then a word on how many of them there were."""
+def with_progress(values: Iterable[T], total: int, stage: Stage, report: ReportProgress) -> Iterator[T]:
+    """The same values one by one, with a progress report every now and then."""
     for at, value in enumerate(values):
         if at % EVERY == 0:
-            tell(Progress(stage, at, total))
+            report(Progress(stage, at, total))
         yield value
-    tell(Progress(stage, total, total))
+    report(Progress(stage, total, total))

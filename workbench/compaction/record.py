@@ -1,6 +1,6 @@
-"""What a log says about compactions: those that were made, those that failed, and what has happened since.
+"""What a log has about compactions: those that were made, those that failed, and what has happened since.
 
-Nothing is remembered beside the log. Cool-down, limit and circuit breaker are read from here, and so are the counters
+Nothing is remembered outside the log. Cool-down, limit and circuit breaker are read from here, and so are the counters
 of the status command and of the screen.
 """
 
@@ -12,23 +12,23 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 from workbench.compaction.values import FailureKind
-from workbench.context.control import in_effect, reverted, span
+from workbench.context.control import compaction_range, in_effect, reverted
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Failure, Revert, ToolCall, UserMessage
 
 Status = Literal["standing", "replaced", "reverted"]
+"""Standing: in the plan. Replaced: inside the range of a later one that is. Reverted: undone."""
 STATUS_NAMES: dict[str, str] = {"standing": "active", "replaced": "replaced", "reverted": "undone"}
-"""What people call them."""
-"""In the plan; inside the range of a later one, which is; taken back."""
+"""The words for people."""
 
 CATEGORY = "compaction"
-"""Of the failures that are meant here."""
+"""The category of failed compactions."""
 OTHER = "other"
 """The kind of a failure whose message names none we know."""
 
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What a compaction noted about itself. None where it did not, or where the value is not what it should be."""
+    """A compaction's metadata. None if a value is missing or has the wrong type."""
 
     trigger: str | None = None
     why: str | None = None
@@ -53,7 +53,7 @@ class Details:
     facts_lost: int | None = None
     events: int | None = None
     first_at: int | None = None
-    """Milliseconds since 1970, as the next."""
+    """Milliseconds since 1970, like the next."""
     last_at: int | None = None
     first_turn: int | None = None
     last_turn: int | None = None
@@ -67,13 +67,13 @@ class Details:
 
 
 _MOST = 10**18
-"""A number beyond it measured nothing; `inf`, which JSON can smuggle in as 1e999, lies beyond it too."""
+"""A larger number measured nothing; `inf`, which JSON can contain as 1e999, is larger too."""
 _TEXTS = ("trigger", "why", "model", "made_by", "prompt_hash")
 _NUMBERS = ("seconds", "cost", "ratio", "request_ratio", "score")
 
 
 def details(meta: Mapping[str, Any]) -> Details:
-    """Read what is there and of the right type: another version, or another program, may have written it."""
+    """Read the values that exist and have the right type: another version or program may have written them."""
     found: dict[str, Any] = {}
     for name in Details.__dataclass_fields__:
         value: Any = meta.get(name)
@@ -87,22 +87,22 @@ def details(meta: Mapping[str, Any]) -> Details:
 
 
 class CompactionEntry(NamedTuple):
-    """One compaction that was made, and what became of it."""
+    """One compaction that was made, and its status now."""
 
     event: Event
     status: Status
     by: int | None
-    """The compaction that replaced it, or the revert that took it back."""
+    """The compaction that replaced it, or the revert that undid it."""
     details: Details
 
     @property
     def range(self) -> tuple[int, int]:
-        """The first and the last event it stands for."""
-        return span(self.event)
+        """The first and the last event that it replaces."""
+        return compaction_range(self.event)
 
 
 class FailedCompaction(NamedTuple):
-    """One compaction that did not come about."""
+    """One compaction that failed."""
 
     seq: int
     kind: str
@@ -111,66 +111,66 @@ class FailedCompaction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a log says about compactions."""
+    """What a log has about compactions."""
 
     entries: tuple[CompactionEntry, ...] = ()
     """All that were made, in order."""
     failures: tuple[FailedCompaction, ...] = ()
     standing: tuple[Event, ...] = ()
-    """Those in the plan, in the order of their ranges."""
+    """Those in the plan, ordered by range."""
     covered: int = 0
-    """The end of the furthest range that stands; 0: none does."""
+    """The end of the furthest range in force; 0: none."""
     turns: int = 0
-    """Turns opened behind it, the one that is going on included; one that failed does not count."""
+    """Turns begun after it, including the current one; a failed turn does not count."""
     failed: bool = False
-    """Whether the newest turn failed: what came last in it is a failure, and no answer stands before that."""
+    """Whether the newest turn failed: it ends with a failure, with no answer before that."""
     reshaped: int = 0
-    """The last compaction, or undo or redo of one; 0: none. What a provider reported before it is out of date."""
+    """The last compaction, or undo or redo of one; 0: none. Reports from before it are out of date."""
     tried: int = 0
-    """That, or a later attempt that failed. The cool-down counts from here: whoever has just undone a compaction does
-    not want it back at once, and what has just failed would fail again."""
+    """That, or a later failed attempt. The cool-down counts from here: after an undo the user does not want the
+    compaction back at once, and what has just failed would fail again."""
     turns_since_tried: int = 0
-    """Turns opened behind that, the one that is going on included."""
+    """Turns begun after that, including the current one."""
     failures_in_a_row: int = 0
-    """Since the last compaction that was made, however it was started. `nothing` does not count: there was no attempt,
-    and a session in which there is nothing to summarise yet must not end up with its breaker open."""
+    """Since the last compaction that was made, by any trigger. `nothing` does not count: no attempt was made, and a
+    session with nothing to summarise yet must not open its breaker."""
     attempts: int = 0
-    """Compactions and failures since anybody last said anything: attempts for one and the same request."""
+    """Compactions and failures since the last message of anyone: attempts for one and the same request."""
 
     @property
     def counted(self) -> int:
-        """What counts against the limit per session: all that were made, but for those taken back.
+        """What counts against the limit per session: all that were made and not undone.
 
-        The limit is on the summaries in a session. No loop can come of it: taking back is done by hand, and the
-        cool-down counts from there.
+        The limit is on the summaries in a session. That cannot cause a loop: undo is done by hand, and the cool-down
+        counts from it.
         """
         return sum(entry.status != "reverted" for entry in self.entries)
 
 
-_SAID = frozenset({UserMessage, AssistantMessage, ToolCall})
+_CONVERSATION = frozenset({UserMessage, AssistantMessage, ToolCall})
 
 
-def record(events: Iterable[Event]) -> Record:
+def read_record(events: Iterable[Event]) -> Record:
     """Read a log."""
     controls: list[Event] = []
     about: set[int] = set()
-    """Compactions, and reverts that speak of one, directly or through other reverts."""
+    """Compactions, and reverts that refer to one, directly or through other reverts."""
     failures: list[FailedCompaction] = []
     opened: list[int] = []
     failed: set[int] = set()
-    said: Body | None = None
+    last: Body | None = None
     failing = False
     reshaped = tried = attempts = in_a_row = 0
     for event in events:
         seq, _, _, body = event
         kind = type(body)
-        if kind in _SAID:  # nearly all events: told apart before anything else, for the sake of long logs
+        if kind in _CONVERSATION:  # nearly all events: tested first, because logs can be long
             attempts = 0
             if kind is UserMessage:
                 if failing:
                     failed.add(opened[-1])
                 opened.append(seq)
-            failing, said = False, body
+            failing, last = False, body
             continue
         match body:
             case Compaction():
@@ -188,10 +188,10 @@ def record(events: Iterable[Event]) -> Record:
                 tried, attempts = seq, attempts + 1
                 in_a_row += missed.kind != "nothing"
             case Failure():
-                failing = bool(opened) and not _is_answer(said)
+                failing = bool(opened) and not _is_answer(last)
     tried = max(tried, reshaped)
     stands = in_effect(controls).compactions
-    covered = max((span(event)[1] for event in stands), default=0)
+    covered = max((compaction_range(event)[1] for event in stands), default=0)
     return Record(
         entries=_entries(controls, stands),
         failures=tuple(failures),
@@ -207,8 +207,8 @@ def record(events: Iterable[Event]) -> Record:
     )
 
 
-def _is_answer(said: Body | None) -> bool:
-    return isinstance(said, AssistantMessage) and said.finish != "broken"
+def _is_answer(last: Body | None) -> bool:
+    return isinstance(last, AssistantMessage) and last.finish != "broken"
 
 
 def _failed(seq: int, message: str) -> FailedCompaction:
@@ -244,10 +244,12 @@ def _entries(controls: Sequence[Event], stands: Sequence[Event]) -> tuple[Compac
 
 
 def _replacement(event: Event, alive: Sequence[Event]) -> int:
-    """The first later compaction whose range holds the whole of this one's."""
-    first, last = span(event)
+    """The first later compaction whose range contains this one's."""
+    first, last = compaction_range(event)
     return next(
-        later.seq for later in alive if later.seq > event.seq and span(later)[0] <= first and last <= span(later)[1]
+        later.seq
+        for later in alive
+        if later.seq > event.seq and compaction_range(later)[0] <= first and last <= compaction_range(later)[1]
     )
 
 
@@ -255,10 +257,10 @@ def _replacement(event: Event, alive: Sequence[Event]) -> int:
 
 
 class Spread(NamedTuple):
-    """Several figures in four."""
+    """A summary of several figures."""
 
     of: int
-    """How many there are."""
+    """How many figures."""
     least: float
     mean: float
     most: float
@@ -266,7 +268,7 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Counters over all compactions of a session, those taken back included: they were made, and paid for."""
+    """Counters over all compactions of a session, including undone ones: they were made, and paid for."""
 
     made: int
     by_trigger: Mapping[str, int]
@@ -276,15 +278,15 @@ class Metrics:
     failures: Mapping[str, int]
     """By kind."""
     seconds: Spread | None
-    """Of those that noted it; None where none did. So for the next two."""
+    """Of those that recorded it; None if none did. Likewise the next two."""
     ratios: Spread | None
     scores: Spread | None
     freed: int
-    """Tokens, without those taken back, which free nothing."""
+    """Tokens, without undone compactions, which free nothing."""
     cost: float | None
-    """Dollars, as far as they are known; None where nothing is."""
+    """Dollars, as far as known; None if nothing is known."""
     uncosted: int
-    """Made by a model at a cost that nobody knows."""
+    """Made by a model at an unknown cost."""
 
 
 def metrics(found: Record) -> Metrics:

@@ -1,7 +1,7 @@
-"""The requests of a summary: planned like any other request, each of them fitting, split where one would not.
+"""The requests of a summary: planned like any other request, and split so that each fits.
 
-A request is two events, the prompt in the system slot and the framed record as a user message, put through the same
-planner and the same renderer as a turn. There is no second path to the wire.
+A request is two events, the prompt in the system slot and the framed record as a user message, with the same planner
+and the same renderer as a turn. There is no second path to the wire.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from workbench.compaction.prompts import Prompt, framed, merge, merging
+from workbench.compaction.prompts import Prompt, framed, merge_prompt, merging
 from workbench.compaction.source import SourceBlock
 from workbench.compaction.values import CompactionRefused
 from workbench.context.plan import ContextPlan
@@ -22,38 +22,38 @@ from workbench.log.events import Event, SlotContent, UserMessage
 from workbench.models.tokens import TokenCounter
 
 LEAST_ROOM = 200
-"""Tokens of conversation that a request must have room for; with less there is nothing to be summarised in it."""
+"""Tokens of conversation that a request must have room for; with less nothing can be summarised."""
 LEAST_CAP = 60
-"""No part of a summary is asked to be shorter than this."""
+"""No part of a summary is requested shorter than this."""
 GAP = 2
 """Tokens between two blocks, at most."""
 LABEL = 8
-"""Tokens that merging puts before a summary, and the gap."""
+"""Tokens that merging puts before a summary, with the gap."""
 TRIES = 4
-"""Joined texts may cost a little more than their parts: then the parts get a little smaller, so often."""
+"""Joined texts may cost a little more than their parts: then the parts get smaller, this often at most."""
 TOGETHER = 50
-"""The heads of so many blocks are counted at one go; each is taken for their mean, and the gaps make up for that."""
+"""The heads of this many blocks are counted together; each is assumed to have their mean."""
 MANY = 999
-"""Stands for the number of parts while it is not known: no other has more digits."""
+"""A placeholder for the number of parts while it is not known: no other has more digits."""
 
 
 class SizedText(NamedTuple):
-    """A block, or a summary that is merged."""
+    """A block, or a summary to merge."""
 
     text: str
     tokens: int
     id: str
-    """For the marker, where it is too large and has to be cut."""
+    """For the marker, if it is too large and has to be cut."""
     unit: int = 0
-    """What has the same stays in one request."""
+    """Texts with the same unit stay in one request."""
 
 
 class SummarySource(NamedTuple):
-    """All that a summary is made of."""
+    """What a summary is made of."""
 
     blocks: tuple[SourceBlock, ...]
     previous: str = ""
-    """The summary that is updated; empty when there is none."""
+    """The summary to update; empty if there is none."""
 
 
 class SummaryRequest(NamedTuple):
@@ -69,14 +69,15 @@ class SummaryRequests(NamedTuple):
 
     requests: tuple[SummaryRequest, ...]
     previous: str
-    """The earlier summary, where it did not go into the request and has to be merged."""
+    """The earlier summary, if it was not in the request and has to be merged."""
 
 
 def bare(setup: Setup) -> Setup:
-    """The setup without its stages: they have done their work on what is summarised, and would cut the record itself.
-    The reserve is whole: a summary that is cut off is of no use.
+    """The setup without its stages: they have cut what is summarised already, and would cut the record itself.
 
-    It counts apart, so that the texts of a request, which nobody asks for again, are not remembered with the session's.
+    The reserve is whole: a summary that is cut off is useless.
+
+    Its counts are separate, so that the texts of a request, which are used once, are not kept with the session's.
     """
     policy = replace(
         setup.loaded.policy,
@@ -96,12 +97,12 @@ def planned(setup: Setup, prompt: Prompt, text: str) -> ContextPlan:
 
 
 def lay_out(source: SummarySource, prompt: Prompt, setup: Setup, cap: int) -> SummaryRequests:
-    """Requests that fit and hold the whole source; raises CompactionRefused when not even a part of it fits.
+    """Requests that fit and contain the whole source. Raises CompactionRefused if not even a part fits.
 
-    `setup` is a bare one. The source is split at the borders of units, and a unit that fits nowhere is cut.
+    `setup` is a bare one. The source is split between units, and a unit that fits nowhere is cut.
     """
     sized = _sized(source.blocks, setup.counter)
-    # What is far too long is not read once more as a whole; joined, blocks cost a little less than alone.
+    # A text that is far too long is not read again as a whole; joined, blocks cost a little less than alone.
     if sum(block.tokens - GAP for block in sized) <= setup.limits.capacity:
         whole = planned(setup, prompt, framed([block.text for block in sized], cap, previous=source.previous))
         if whole.verdict.fits:
@@ -123,13 +124,13 @@ def lay_out(source: SummarySource, prompt: Prompt, setup: Setup, cap: int) -> Su
 
 
 def _sized(blocks: Sequence[SourceBlock], counter: TokenCounter) -> list[SizedText]:
-    """Blocks with what they cost: what an item says was counted when the log was planned."""
+    """Blocks with their costs: the content of an item was counted when the log was planned."""
     found: list[SizedText] = []
     for at in range(0, len(blocks), TOGETHER):
         some = blocks[at : at + TOGETHER]
         heads = counter.count("\n\n".join(block.head for block in some)).tokens
         head = -(-heads // len(some)) + 1
-        sizes = (head + counter.count(block.said).tokens for block in some)
+        sizes = (head + counter.count(block.content).tokens for block in some)
         found += [SizedText(block.text, size, block.id, block.unit) for block, size in zip(some, sizes, strict=True)]
     return found
 
@@ -137,7 +138,7 @@ def _sized(blocks: Sequence[SourceBlock], counter: TokenCounter) -> list[SizedTe
 def _planned_part(
     setup: Setup, prompt: Prompt, part: Sequence[SizedText], cap: int, number: int, parts: int
 ) -> ContextPlan:
-    """One of several requests. Its blocks were counted one by one, and all of it is not counted once more."""
+    """One of several requests. Its blocks were counted one by one, and the whole is not counted again."""
     text = framed([block.text for block in part], cap, part=number, parts=parts)
     frame = setup.counter.count(framed([""], cap, part=number, parts=parts)).tokens
     setup.counter.suppose(text, frame + sum(block.tokens + GAP for block in part))
@@ -157,7 +158,7 @@ def _room(setup: Setup, prompt: Prompt, empty: str) -> int:
 def _fill(
     units: Iterable[Sequence[SizedText]], room: int, counter: TokenCounter, gap: int = GAP
 ) -> list[list[SizedText]]:
-    """What each part holds: as many whole units as fit."""
+    """The content of each part: as many whole units as fit."""
     parts: list[list[SizedText]] = [[]]
     left = room
     for unit in units:
@@ -192,7 +193,7 @@ def shorten(text: str, cap: int, counter: TokenCounter, item_id: str) -> str:
 
 
 def _part_cap(part: Sequence[SizedText], cap: int) -> int:
-    """A part's summary is at most half of the part, so that merging has less to read than there was."""
+    """A part's summary is at most half of the part, so that merging has less to read."""
     return max(LEAST_CAP, min(cap, sum(block.tokens for block in part) // 2))
 
 
@@ -200,7 +201,7 @@ def _part_cap(part: Sequence[SizedText], cap: int) -> int:
 
 
 class MergeGroup(NamedTuple):
-    """Summaries that are merged in one request; one that is alone goes on as it is."""
+    """Summaries that are merged in one request; one alone stays as it is."""
 
     texts: tuple[str, ...]
     request: SummaryRequest | None
@@ -209,9 +210,9 @@ class MergeGroup(NamedTuple):
 def merge_groups(summaries: Sequence[str], setup: Setup, cap: int) -> list[MergeGroup]:
     """Summaries in groups that fit, in order.
 
-    Each is cut to half of the room, so any two fit together, and there are fewer groups than summaries.
+    Each is cut to half of the room, so any two fit together, and the groups are fewer than the summaries.
     """
-    prompt = merge()
+    prompt = merge_prompt()
     room = _room(setup, prompt, merging([""], cap))
     while room >= LEAST_ROOM:
         texts = [shorten(text, room // 2 - LABEL, setup.counter, "part") for text in summaries]

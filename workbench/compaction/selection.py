@@ -1,7 +1,7 @@
 """Selection: which part of the past a compaction replaces, and what of it stays.
 
-The range is a span of the log; what lies in it and is not summarised is named in `kept`. So what the engine marks
-`summarised` once the event stands is exactly what the selected range says, whatever order the events came in.
+The range is a span of the log; what lies in it and is not summarised is named in `kept`. So the selected range is
+exactly what the planner marks `summarised` once the event is appended, in whatever order the events came.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from workbench.compaction.candidates import Candidates, RowUnit, candidates_in
-from workbench.compaction.progress import Tell, silent
-from workbench.compaction.strategies import Retained, StrategyChoice, StrategyInputs, choose
+from workbench.compaction.candidates import Candidates, ItemUnit, candidates_in
+from workbench.compaction.progress import ReportProgress, silent
+from workbench.compaction.strategies import Retained, StrategyChoice, StrategyInputs, choose_units
 from workbench.compaction.summary_sizes import fixed_tokens, summaries_can_shrink, take_too_much
 from workbench.compaction.values import CompactionRefused, SelectedRange, Trigger
 from workbench.config.text import counted
 from workbench.context.budget import Limits
-from workbench.context.control import span
+from workbench.context.control import compaction_range
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
 from workbench.context.setup import Setup
@@ -24,7 +24,7 @@ from workbench.log.events import Event, KeptEvent
 from workbench.models.tokens import TokenCounter
 
 ENOUGH = 0.5
-"""Where a conversation no longer fits, a choice that frees less than this share of the request is not enough."""
+"""If a conversation no longer fits, a choice that frees less than this share of the request is not enough."""
 
 
 def select(
@@ -36,25 +36,24 @@ def select(
     *,
     overflow: bool = False,
     by_hand: bool = False,
-    tell: Tell = silent,
+    report: ReportProgress = silent,
 ) -> SelectedRange:
-    """What a compaction would replace now; raises `CompactionRefused` when that is nothing new.
+    """What a compaction would replace now. Raises `CompactionRefused` if that is nothing new.
 
-    Whole units only. Pinned items, what the user excluded and the open turn stay. When the conversation has outgrown
-    the window (`overflow`, or the plan says so) and the policy's own choice does not help enough, the finished
-    iteration groups of the open turn go too, and recent turns are no longer spared; where even that is nothing, earlier
-    summaries that take too much room are summarised. `by_hand` the finished iteration groups go where there is nothing
-    else, because many an agent's transcript is one long turn; user messages, answers and what
-    `compaction.keep_messages` spares stay.
+    Whole units only. Pinned items, excluded ones and the open turn stay. If the conversation has outgrown the window
+    (`overflow`, or the plan says so) and the policy's own choice does not help enough, the finished iteration groups of
+    the open turn go too, and recent turns are no longer spared; if even that is nothing, earlier summaries that take
+    too much room are summarised. `by_hand`: the finished iteration groups go if nothing else can, because many agents'
+    transcripts are one long turn; user messages, answers and what `compaction.keep_messages` spares stay.
     """
-    candidates = candidates_in(plan, events, tell)
+    candidates = candidates_in(plan, events, report)
     inputs = StrategyInputs(policy, limits, counter, fixed_tokens(plan))
-    choice = choose(candidates, inputs)
+    choice = choose_units(candidates, inputs)
     is_too_long = overflow or _outgrown(plan, candidates)
     if is_too_long and not _is_enough(choice, plan, limits):
-        choice = choose(candidates, replace(inputs, groups=True, tight=True))
+        choice = choose_units(candidates, replace(inputs, groups=True, tight=True))
     elif by_hand and _is_nothing(choice):
-        choice = choose(candidates, replace(inputs, groups=True))
+        choice = choose_units(candidates, replace(inputs, groups=True))
     summaries_alone = is_too_long and _is_nothing(choice) and summaries_can_shrink(plan, limits)
     if _is_nothing(choice) and not summaries_alone:
         raise CompactionRefused("nothing", f"nothing to compact: {_why_nothing(candidates, choice)}")
@@ -65,11 +64,11 @@ def select(
 
 
 def select_for(
-    setup: Setup, plan: ContextPlan, events: Sequence[Event], trigger: Trigger, tell: Tell = silent
+    setup: Setup, plan: ContextPlan, events: Sequence[Event], trigger: Trigger, report: ReportProgress = silent
 ) -> SelectedRange:
-    """The same for a trigger: whoever says what a compaction would take, and whoever takes it, asks here."""
+    """The selection for a trigger. Previews and compactions both use it, so that they agree."""
     policy, overflow, by_hand = setup.loaded.policy.compaction, trigger == "overflow", trigger == "manual"
-    return select(plan, events, policy, setup.limits, setup.counter, overflow=overflow, by_hand=by_hand, tell=tell)
+    return select(plan, events, policy, setup.limits, setup.counter, overflow=overflow, by_hand=by_hand, report=report)
 
 
 def _is_nothing(choice: StrategyChoice) -> bool:
@@ -81,7 +80,7 @@ def _outgrown(plan: ContextPlan, candidates: Candidates) -> bool:
     if plan.overflows:
         return True
     turn = candidates.units[candidates.open_from :]
-    return any(unit.rows[0].state == "dropped" for unit in turn)
+    return any(unit.items[0].state == "dropped" for unit in turn)
 
 
 def _is_enough(choice: StrategyChoice, plan: ContextPlan, limits: Limits) -> bool:
@@ -107,7 +106,7 @@ def _why_nothing(candidates: Candidates, choice: StrategyChoice) -> str:
 def _range_of(
     candidates: Candidates, choice: StrategyChoice, policy: CompactionPolicy, *, merges: bool
 ) -> SelectedRange:
-    """`merges`: earlier summaries are summarised too, though the policy would read what they stand for."""
+    """`merges`: earlier summaries are summarised too, though the policy would read what they replace."""
     chosen = [*choice.wanted, *(each.unit for each in choice.retained)]
     first = min(seq for unit in chosen for seq in unit.seqs)
     last = max(seq for unit in chosen for seq in unit.seqs)
@@ -115,28 +114,35 @@ def _range_of(
     if updates:
         first, last = _reach(first, last, candidates.standing.compactions)
     previous = [
-        event for event in candidates.standing.compactions if first <= span(event)[0] and span(event)[1] <= last
+        event
+        for event in candidates.standing.compactions
+        if first <= compaction_range(event)[0] and compaction_range(event)[1] <= last
     ]
     wanted = {unit.number for unit in choice.wanted if not (merges and unit.summarised)}
     if not updates:
-        # A summary that is replaced without being updated: what it stood for is read again.
+        # A summary that is replaced without being updated: what it replaced is read again.
         wanted |= {unit.number for unit in candidates.units if _is_replaced(unit, first, last, candidates)}
-    items = tuple(row for unit in candidates.units if unit.number in wanted for row in unit.rows)
+    items = tuple(item for unit in candidates.units if unit.number in wanted for item in unit.items)
     staying = [
         unit
         for unit in candidates.units
         if unit.number not in wanted and not unit.summarised and any(first <= seq <= last for seq in unit.seqs)
     ]
     kept, tokens = _kept(staying, choice.retained, candidates, first, last)
-    beside = tuple(row for unit in staying for row in unit.rows if row.state != "excluded")
+    staying_items = tuple(item for unit in staying for item in unit.items if item.state != "excluded")
     why = f"{choice.why}, and the summaries before, which take too much room" if merges and previous else choice.why
-    return SelectedRange(first, last, items, kept, tokens, tuple(previous), why, beside, merges and bool(previous))
+    return SelectedRange(
+        first, last, items, kept, tokens, tuple(previous), why, staying_items, merges and bool(previous)
+    )
 
 
 def _range_of_summaries(candidates: Candidates) -> SelectedRange:
     """The range of all earlier summaries. What they kept stays."""
     standing = candidates.standing.compactions
-    first, last = min(span(event)[0] for event in standing), max(span(event)[1] for event in standing)
+    first, last = (
+        min(compaction_range(event)[0] for event in standing),
+        max(compaction_range(event)[1] for event in standing),
+    )
     staying = [
         unit for unit in candidates.units if not unit.summarised and any(first <= seq <= last for seq in unit.seqs)
     ]
@@ -146,23 +152,23 @@ def _range_of_summaries(candidates: Candidates) -> SelectedRange:
 
 
 def _reach(first: int, last: int, compactions: Sequence[Event]) -> tuple[int, int]:
-    """The range widened to hold every standing compaction before its end, so that their summaries are updated."""
+    """The range widened to contain every compaction in force before its end, so that their summaries are updated."""
     for event in compactions:
-        begin, end = span(event)
+        begin, end = compaction_range(event)
         if begin <= last:
             first, last = min(first, begin), max(last, end)
     return first, last
 
 
-def _is_replaced(unit: RowUnit, first: int, last: int, candidates: Candidates) -> bool:
+def _is_replaced(unit: ItemUnit, first: int, last: int, candidates: Candidates) -> bool:
     inside = all(first <= seq <= last for seq in unit.seqs)
     return inside and unit.summarised and unit.number not in candidates.barred
 
 
 def _kept(
-    staying: Sequence[RowUnit], retained: Sequence[Retained], candidates: Candidates, first: int, last: int
+    staying: Sequence[ItemUnit], retained: Sequence[Retained], candidates: Candidates, first: int, last: int
 ) -> tuple[tuple[KeptEvent, ...], int]:
-    """What stays of the range, in the order of the log, and what it costs."""
+    """What stays of the range, in log order, and its cost."""
     own = {each.unit.number: each for each in retained}
     kept: list[KeptEvent] = []
     tokens = 0

@@ -1,4 +1,4 @@
-"""Source: what a summary is made from, as text. The summariser, the digest and the audit all read the same."""
+"""The text that a summary is made from. The summariser, the digest and the audit all read the same."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from workbench.context.items import Item
 from workbench.log.events import Compaction
 
 LONGEST, LONGEST_RESULT = 32_000, 8_000
-"""Characters read of an item that is not sent now, and so has no text that the stages cut to its cap. What a tool gave
-so long ago tells by its two ends what came of it; a request for every few of them would cost more than it tells."""
+"""Characters to read of an item that is not sent now, and so was not cut to its cap by the stages. The two ends of an
+old result show its outcome; a request for every few of them would cost more than it is worth."""
 
 _FORGED = re.compile(r"^\[(?=\S+ (?:user|assistant|system|developer|call|result)\b)", re.MULTILINE)
-"""A line that looks like the head of a block. Nothing that somebody said may pass for what somebody else said."""
+"""A line that looks like the head of a block. A text must not pass for another speaker's."""
 
 _ID = r"(?: \[id \S{1,200}\])?"
 _OWN = re.compile(
@@ -28,7 +28,7 @@ _OWN = re.compile(
     r"|^\([\d,]+ more left out\)$",
     re.MULTILINE,
 )
-"""What Workbench itself writes into results that it cuts, and into a digest."""
+"""What Workbench itself writes into cut results and into a digest."""
 
 
 def without_own_words(text: str) -> str:
@@ -36,8 +36,8 @@ def without_own_words(text: str) -> str:
     return _OWN.sub("", text)
 
 
-def said(item: Item) -> str:
-    """What an item says, as the stages left it; what they left out altogether is read from the log, within bounds."""
+def item_text(item: Item) -> str:
+    """An item's text as the stages left it; what they left out altogether is read from the log, within bounds."""
     if item.text is not None:
         return item.text
     return ends(item.original, LONGEST_RESULT if item.kind == "tool_result" else LONGEST)
@@ -55,28 +55,28 @@ class SourceBlock(NamedTuple):
     """What the summariser reads of one item."""
 
     head: str
-    """Who says it, under which id."""
-    said: str
-    """Apart from the head, since it was counted when the log was planned."""
+    """The speaker and the id."""
+    content: str
+    """Separate from the head, because it was counted when the log was planned."""
     unit: int
     """Blocks of one unit stay in one request."""
     id: str
-    """For the marker, where the block is too large and has to be cut."""
+    """For the marker, if the block is too large and has to be cut."""
 
     @property
     def text(self) -> str:
-        """All of it."""
-        return f"{self.head}\n{self.said}"
+        """Head and content."""
+        return f"{self.head}\n{self.content}"
 
 
 def blocks(selected: SelectedRange) -> list[SourceBlock]:
-    """What the summariser reads, one block for each item: who, under which id, and what.
+    """What the summariser reads, one block for each item: speaker, id and content.
 
-    What stays beside the summary is read too, and marked: without the questions the answers would make no sense.
+    Items that stay next to the summary are included, and marked: without the questions the answers would make no sense.
     """
-    staying = {item.id for item in selected.beside}
-    rows = sorted((*selected.items, *selected.beside), key=attrgetter("unit"))
-    return [_block(item, item.id in staying) for item in rows if item.state != "excluded"]
+    staying = {item.id for item in selected.staying}
+    ordered = sorted((*selected.items, *selected.staying), key=attrgetter("unit"))
+    return [_block(item, item.id in staying) for item in ordered if item.state != "excluded"]
 
 
 def transcript(selected: SelectedRange) -> list[str]:
@@ -93,13 +93,13 @@ def _block(item: Item, stays: bool) -> SourceBlock:
         case _:
             who = f"{item.role} {item.name}".rstrip()
     head = f"[{item.id} {who}{', stays in the request' if stays else ''}]"
-    text = said(item)
-    if "\n[" in text or text.startswith("["):  # seldom so, and quicker to tell
+    text = item_text(item)
+    if "\n[" in text or text.startswith("["):  # rare, and faster to test
         text = _FORGED.sub("([", text)
     return SourceBlock(head, text, item.unit, item.id)
 
 
 def previous_summary(selected: SelectedRange) -> str:
-    """The summaries that the new one replaces, oldest range first; empty where there are none."""
+    """The summaries that the new one replaces, oldest range first; empty if there are none."""
     bodies = [event.body for event in selected.previous if isinstance(event.body, Compaction)]
     return "\n\n".join(body.summary.strip() for body in bodies if body.summary.strip())

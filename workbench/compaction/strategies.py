@@ -1,8 +1,8 @@
 """What each policy would summarise: one function per strategy.
 
-A strategy chooses among the units that may be taken at all. Where that is nothing, or not enough, the finished
-iteration groups of the open turn may go too (`groups`); where the conversation no longer fits, nothing is kept for
-being recent (`tight`).
+A strategy chooses among the units that may be summarised. If that is nothing, or not enough, the finished iteration
+groups of the open turn may go too (`groups`); if the conversation no longer fits, recent items are not spared
+(`tight`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from workbench.compaction.candidates import Candidates, RowUnit
+from workbench.compaction.candidates import Candidates, ItemUnit
 from workbench.config.text import counted
 from workbench.context.budget import Limits, capped
 from workbench.context.policy import CompactionPolicy, Selection
@@ -19,37 +19,37 @@ from workbench.context.stages.truncate import TruncationRule, truncate
 from workbench.models.tokens import TokenCounter
 
 MARKED_ROOM = 64
-"""A user message that spills over is cut to what is left of the budget; below so many tokens little but the marker
-would be left of it, and so its beginning stays, with an ellipsis."""
+"""A user message that exceeds the budget is cut to what is left; below this many tokens only the marker would be left,
+so its beginning is kept, with an ellipsis."""
 
 
 KEPT_SHARE = 2
-"""User messages that are kept have at most half of the room that the fixed slots leave: the rest is for what comes."""
+"""Kept user messages get at most half of the room that the fixed slots leave: the rest is for what comes."""
 
 
 class Retained(NamedTuple):
-    """A user message that stays beside the summary."""
+    """A user message that stays next to the summary."""
 
-    unit: RowUnit
+    unit: ItemUnit
     text: str | None
-    """A shortened text; None: as it is."""
+    """A shortened text; None: unchanged."""
     tokens: int
 
 
 class StrategyChoice(NamedTuple):
     """What a strategy would do."""
 
-    wanted: Sequence[RowUnit]
-    """What is summarised."""
+    wanted: Sequence[ItemUnit]
+    """The units to summarise."""
     retained: Sequence[Retained]
     why: str
     spares: str = ""
-    """The knob that keeps what is recent, with its value; empty where none does."""
+    """The knob that keeps recent items, with its value; empty if none does."""
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyInputs:
-    """What the strategies go by."""
+    """The inputs of the strategies."""
 
     policy: CompactionPolicy
     limits: Limits
@@ -60,7 +60,7 @@ class StrategyInputs:
     tight: bool = False
 
 
-def choose(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
+def choose_units(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     """What the policy's strategy would summarise."""
     choice = _STRATEGIES[inputs.policy.selection](candidates, inputs)
     going_on = candidates.units[candidates.open_from :]
@@ -69,8 +69,8 @@ def choose(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     return choice
 
 
-def _fresh(candidates: Candidates, inputs: StrategyInputs) -> list[RowUnit]:
-    """What may be taken and is not summarised yet."""
+def _fresh(candidates: Candidates, inputs: StrategyInputs) -> list[ItemUnit]:
+    """The units that may be summarised and are not yet."""
     return [unit for unit in candidates.takeable(groups=inputs.groups) if not unit.summarised]
 
 
@@ -105,7 +105,7 @@ def _turns(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
 
 
 def _finished_groups(candidates: Candidates, inputs: StrategyInputs, keep: int) -> StrategyChoice:
-    """The iteration groups of the last turns, of which user messages and answers stay."""
+    """The iteration groups of the last turns; user messages and answers stay."""
     groups = [unit for unit in _fresh(candidates, inputs) if unit.has_calls]
     turns = min(keep, max(candidates.turn, 1))
     why = f"the finished iteration groups of the last {'turn' if turns == 1 else counted(turns, 'turn')}"
@@ -118,7 +118,7 @@ def _last_messages(candidates: Candidates, inputs: StrategyInputs) -> StrategyCh
     left, cut = keep, len(candidates.units)
     while cut and left > 0:
         cut -= 1
-        if any(row.in_request for row in candidates.units[cut].rows):
+        if any(item.in_request for item in candidates.units[cut].items):
             left -= candidates.units[cut].messages
     recent = {unit.number for unit in candidates.units[cut:]}
     wanted = [unit for unit in _fresh(candidates, inputs) if unit.number not in recent]
@@ -129,14 +129,14 @@ def _last_messages(candidates: Candidates, inputs: StrategyInputs) -> StrategyCh
 def _sliding(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     """The turns since the last compaction, and so many before them again.
 
-    What was summarised before is read again from the log, not from its summary.
+    Turns that were summarised before are read again from the log, not from their summary.
     """
     units = candidates.takeable(groups=inputs.groups)
     behind = max((at for at, unit in enumerate(units, 1) if unit.summarised), default=0)
     if behind == len(units):
         return StrategyChoice((), (), "the turns finished since the last compaction")
     new, last = units[behind].turn, units[-1].turn
-    # What stands before the first user message is turn 0; it belongs to the first window.
+    # What comes before the first user message is turn 0; it belongs to the first window.
     start = max(new - inputs.policy.overlap, 0) if behind else 0
     again = new - max(start, 1) if behind else 0
     wanted = [unit for unit in units if unit.turn >= start]
@@ -156,15 +156,15 @@ _STRATEGIES: dict[Selection, Callable[[Candidates, StrategyInputs], StrategyChoi
 # User messages under a budget
 
 
-def _without(units: Sequence[RowUnit], retained: Sequence[Retained]) -> list[RowUnit]:
+def _without(units: Sequence[ItemUnit], retained: Sequence[Retained]) -> list[ItemUnit]:
     stay = {each.unit.number for each in retained}
     return [unit for unit in units if unit.number not in stay]
 
 
-def _retain(units: Sequence[RowUnit], inputs: StrategyInputs, spent: int) -> tuple[list[Retained], str]:
-    """User messages from the newest on, as far as the budget reaches, and what to say of them.
+def _retain(units: Sequence[ItemUnit], inputs: StrategyInputs, spent: int) -> tuple[list[Retained], str]:
+    """User messages from the newest on, as far as the budget reaches, and the words for them.
 
-    The one that spills over is cut in its middle.
+    The first that exceeds the budget is cut in its middle.
     """
     policy = inputs.policy
     cap = capped(policy.keep_user_tokens, policy.keep_user_ratio, inputs.limits.window)
@@ -176,7 +176,7 @@ def _retain(units: Sequence[RowUnit], inputs: StrategyInputs, spent: int) -> tup
             continue
         cost = unit.cost()
         if cost > room:
-            if room > 0 and unit.rows[0].state != "masked":
+            if room > 0 and unit.items[0].state != "masked":
                 cut = _shortened(unit, room, inputs.counter)
                 retained += [cut] if cut.tokens <= room else []
             break
@@ -190,19 +190,19 @@ def _retain(units: Sequence[RowUnit], inputs: StrategyInputs, spent: int) -> tup
     return retained, f"; of that, {count} with {tokens:,} tokens are kept (budget {cap:,})"
 
 
-def _shortened(unit: RowUnit, room: int, counter: TokenCounter) -> Retained:
-    row = unit.rows[0]
+def _shortened(unit: ItemUnit, room: int, counter: TokenCounter) -> Retained:
+    item = unit.items[0]
     if room < MARKED_ROOM:
         return _beginning(unit, room, counter)
     rule = TruncationRule("both", room, 0, 0, 0, 0, False)
-    cut = truncate(row.original, counter.count(row.original).tokens, rule, counter, row.id)
+    cut = truncate(item.original, counter.count(item.original).tokens, rule, counter, item.id)
     # Pictures cost more than their text: then the text alone may fit.
-    text, tokens = (cut.text, cut.tokens) if cut else (row.original, counter.count(row.original).tokens)
+    text, tokens = (cut.text, cut.tokens) if cut else (item.original, counter.count(item.original).tokens)
     return Retained(unit, text, tokens)
 
 
-def _beginning(unit: RowUnit, room: int, counter: TokenCounter) -> Retained:
-    text = short = unit.rows[0].original
+def _beginning(unit: ItemUnit, room: int, counter: TokenCounter) -> Retained:
+    text = short = unit.items[0].original
     end = counter.head(text, room)
     while end < len(text) and counter.count(short := f"{text[:end]}…").tokens > room and end:
         end -= 1

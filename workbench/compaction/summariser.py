@@ -1,7 +1,7 @@
 """The summariser: a model writes the summary, in one request or in parts that are merged.
 
-Whatever the model does wrong becomes a `CompactionRefused` of its kind; the compactor then takes the digest. A
-provider that finds a request too long teaches us its limit, and the source is read again in smaller parts.
+Any failure of the model becomes a `CompactionRefused` of its kind; the compactor then uses the digest. If a provider
+finds a request too long, its limit is learnt, and the source is read again in smaller parts.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, ParamSpec, TypeVar
 
-from workbench.compaction.progress import Progress, Tell
+from workbench.compaction.progress import Progress, ReportProgress
 from workbench.compaction.prompts import Prompt
 from workbench.compaction.requests import SummaryRequest, SummaryRequests, SummarySource, bare, lay_out, merge_groups
 from workbench.compaction.values import CompactionRefused
 from workbench.config.background import in_background
 from workbench.config.garbage import collector_paused
-from workbench.context.budget import Limits, limits
-from workbench.context.render import request
+from workbench.context.budget import Limits, model_limits
+from workbench.context.render import render_request
 from workbench.context.setup import Setup
 from workbench.log.events import Event, Usage
 from workbench.models.catalogue import Catalogue
@@ -33,16 +33,16 @@ from workbench.models.retry import Schedule, with_retries
 from workbench.models.tokens import TokenCounter, counter
 
 SMALLER = 2
-"""How often a source is read again in smaller parts when the provider finds a request too long."""
+"""How often a source is read again in smaller parts if the provider finds a request too long."""
 NEAR = 0.9
-"""Share of a limit that a provider names: it counts in its own way."""
+"""The share of a provider's own limit that we use: it counts in its own way."""
 FAR = 2
-"""A summary over its cap is cut; one that is longer than so many times its cap is refused."""
+"""A summary over its cap is cut; one longer than this many times its cap is refused."""
 SPARE = 2_000
-"""Tokens an answer may have beyond that before it is cut off: some models think aloud first."""
+"""Extra tokens for an answer before it is cut off: some models think aloud first."""
 
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
-"""Thinking that a server of the user's own did not tell apart from the answer."""
+"""Thinking that a local server did not separate from the answer."""
 
 ReadSource = Callable[[], SummarySource]
 """Reads what is to be summarised."""
@@ -50,10 +50,10 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 
-async def aside(work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
-    """Run what takes long in a thread.
+async def run_in_thread(work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
+    """Run slow work in a thread, without garbage collection.
 
-    A collection of a large heap stops every thread, the event loop's too, and this work leaves no cycles behind.
+    Collecting a large heap stops every thread, including the event loop's, and this work leaves no cycles behind.
     """
 
     def quietly() -> T:
@@ -64,13 +64,13 @@ async def aside(work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
 
 
 class _NobodyWaits(Exception):
-    """What a thread was doing is not wanted any more."""
+    """A thread's work is not wanted any more."""
 
 
-async def watched(work: Callable[[Tell], T], tell: Tell) -> T:
-    """Run what takes long in a thread and hand on what it tells, in the caller's own thread.
+async def watched(work: Callable[[ReportProgress], T], report: ReportProgress) -> T:
+    """Run slow work in a thread and pass its progress reports on in the caller's own thread.
 
-    Where the caller stops waiting, the work ends with the next word that it would tell.
+    If the caller stops waiting, the work ends at its next report.
     """
     loop, waiting = asyncio.get_running_loop(), True
 
@@ -80,11 +80,11 @@ async def watched(work: Callable[[Tell], T], tell: Tell) -> T:
         loop.call_soon_threadsafe(arrived, progress)
 
     def arrived(progress: Progress) -> None:
-        if waiting:  # the last word may still be on its way when the caller stops
-            tell(progress)
+        if waiting:  # the last report may still be on its way when the caller stops
+            report(progress)
 
     try:
-        return await aside(work, hand_on)
+        return await run_in_thread(work, hand_on)
     finally:
         waiting = False
 
@@ -92,7 +92,7 @@ async def watched(work: Callable[[Tell], T], tell: Tell) -> T:
 def within_cap(text: str, cap: int, counter: TokenCounter) -> tuple[str, tuple[str, ...]]:
     """A summary in at most `cap` tokens, and what was done to it.
 
-    The cut falls on a whole line where that costs little, else between words.
+    The cut falls on a whole line if that costs little, else between words.
     """
     tokens = counter.count(text).tokens
     if tokens <= cap:
@@ -106,7 +106,7 @@ def within_cap(text: str, cap: int, counter: TokenCounter) -> tuple[str, tuple[s
 
 
 class SummariserAccess(NamedTuple):
-    """How the summariser is reached."""
+    """How to reach the summariser."""
 
     gateway: Gateway
     patience: Patience | None = None
@@ -115,18 +115,18 @@ class SummariserAccess(NamedTuple):
 
 
 def setup_for(setup: Setup, catalogue: Catalogue) -> Setup:
-    """The setup of the model that summarises: the session's own, unless the policy names another."""
+    """The setup of the summarising model: the session's own, unless the policy names another."""
     policy = setup.loaded.policy
     name = policy.compaction.model
     if not name or name == setup.model:
         return setup
     info = catalogue.find(name)
     counted = counter(info.tokenizer, None, exact=info.tokenizer_exact, note=info.tokenizer_note)
-    return Setup(name, info, setup.loaded, limits(info, policy.budget), counted)
+    return Setup(name, info, setup.loaded, model_limits(info, policy.budget), counted)
 
 
 def cost_of(usages: Iterable[Usage], catalogue: Catalogue) -> float | None:
-    """What requests cost in dollars: as reported, else by the list prices; None where neither is known."""
+    """The cost of requests in dollars: as reported, else by list prices; None if neither is known."""
     total = Ledger.from_events((Event(seq, "", 0, usage) for seq, usage in enumerate(usages, 1)), catalogue).total
     return None if total.uncosted else total.cost
 
@@ -134,19 +134,19 @@ def cost_of(usages: Iterable[Usage], catalogue: Catalogue) -> float | None:
 class Summariser:
     """Writes one summary."""
 
-    def __init__(self, setup: Setup, means: SummariserAccess, tell: Tell) -> None:
+    def __init__(self, setup: Setup, means: SummariserAccess, report: ReportProgress) -> None:
         self._setup = bare(setup)
         self._means = means
-        self._tell = tell
+        self._report = report
         self._asked = 0
         """Tokens of the last request, by our count."""
         self.usages: list[Usage] = []
-        """One for each request that was answered, also where nothing came of it."""
+        """One for each answered request, even if the answer was not used."""
 
-    async def write(self, layout: SummaryRequests, source: ReadSource, prompt: Prompt, cap: int) -> str:
-        """The summary, by these requests; raises CompactionRefused with the reason why there is none.
+    async def write_summary(self, layout: SummaryRequests, source: ReadSource, prompt: Prompt, cap: int) -> str:
+        """The summary, by these requests. Raises CompactionRefused with the reason if there is none.
 
-        The source is read only where the provider takes less than was thought, and they have to be smaller.
+        The source is read again only if the provider accepts less than expected, and the requests have to be smaller.
         """
         for tries_left in reversed(range(SMALLER + 1)):
             try:
@@ -155,20 +155,20 @@ class Summariser:
                 if failure.category != "context_too_long" or not tries_left:
                     raise _refused(failure) from None
                 self._setup = replace(self._setup, limits=_smaller(self._setup.limits, failure, self._asked))
-                layout = await aside(lambda: lay_out(source(), prompt, self._setup, cap))
+                layout = await run_in_thread(lambda: lay_out(source(), prompt, self._setup, cap))
         raise AssertionError("the last try returns or raises")
 
     async def _parts(self, layout: SummaryRequests) -> list[str]:
-        """The summaries of the parts, in order, the earlier one before them."""
+        """The summaries of the parts, in order, with the earlier one first."""
         texts = [layout.previous] if layout.previous else []
         for number, each in enumerate(layout.requests, 1):
             texts.append(await self._answer(each, Progress("summarising", number, len(layout.requests))))
         return texts
 
     async def _merged(self, texts: list[str], cap: int) -> str:
-        """One summary of several, in as many rounds as it takes."""
+        """One summary of several, in as many rounds as needed."""
         while len(texts) > 1:
-            groups = await aside(merge_groups, texts, self._setup, cap)
+            groups = await run_in_thread(merge_groups, texts, self._setup, cap)
             texts = []
             for number, group in enumerate(groups, 1):
                 if group.request is None:
@@ -178,7 +178,7 @@ class Summariser:
         return texts[0]
 
     async def _answer(self, each: SummaryRequest, progress: Progress) -> str:
-        """What the model writes. A stream that broke is asked for once more: half a summary is of no use."""
+        """The model's text. A broken stream is requested once more: half a summary is useless."""
         self._asked, progress = each.plan.totals.tokens, progress._replace(model=self._setup.model)
         for last_try in (False, True):
             try:
@@ -193,19 +193,19 @@ class Summariser:
     async def _stream(self, each: SummaryRequest, progress: Progress) -> str:
         means, model = self._means, self._setup.model
         most = self._most(each)
-        body = {**request(each.plan), **({"max_tokens": most} if most else {})}
+        body = {**render_request(each.plan), **({"max_tokens": most} if most else {})}
         pieces: list[str] = []
         reported: Reported | None = None
         reason, size = "", 0
         make = partial(means.gateway.stream, body, patience=means.patience)
-        self._tell(progress)
+        self._report(progress)
         async with aclosing(with_retries(make, means.schedule)) as stream:
             async for part in stream:
                 match part:
                     case Text(text):
                         pieces.append(text)
                         size += len(text)
-                        self._tell(progress._replace(characters=size))
+                        self._report(progress._replace(characters=size))
                     case Reported():
                         reported = part
                     case Finished():
@@ -222,7 +222,7 @@ class Summariser:
         return text
 
     def _most(self, each: SummaryRequest) -> int:
-        """Tokens after which the provider cuts an answer off; 0: no such bound, because thinking would count too."""
+        """Tokens after which the provider cuts an answer off; 0: no limit, because thinking would count too."""
         info, window = self._setup.info, self._setup.limits.window
         if "reasoning" in info.capabilities:
             return 0
@@ -231,11 +231,19 @@ class Summariser:
             bounds.append(window - each.plan.totals.tokens)
         return max(1, min(bounds))
 
-    def _usage(self, each: SummaryRequest, text: str, said: Reported | None) -> Usage:
+    def _usage(self, each: SummaryRequest, text: str, reported: Reported | None) -> Usage:
         model, tokens = self._setup.model, each.plan.totals.tokens
-        if said is None:
+        if reported is None:
             return Usage(model, tokens, completion=self._setup.counter.count(text).tokens)
-        return Usage(model, tokens, said.prompt, said.cached, said.cache_write, said.completion, cost=said.cost)
+        return Usage(
+            model,
+            tokens,
+            reported.prompt,
+            reported.cached,
+            reported.cache_write,
+            reported.completion,
+            cost=reported.cost,
+        )
 
 
 def _refused(failure: ModelFailure) -> CompactionRefused:
@@ -243,18 +251,18 @@ def _refused(failure: ModelFailure) -> CompactionRefused:
         case "timeout":
             return CompactionRefused("timeout", str(failure).removeprefix("timeout: "))
         case "context_too_long":
-            return CompactionRefused("does_not_fit", _told(failure))
+            return CompactionRefused("does_not_fit", _failure_words(failure))
         case _:
-            return CompactionRefused("model", _told(failure))
+            return CompactionRefused("model", _failure_words(failure))
 
 
-def _told(failure: ModelFailure) -> str:
-    """What went wrong; to compact is no advice to somebody who does."""
+def _failure_words(failure: ModelFailure) -> str:
+    """What went wrong, without the advice to compact."""
     return f"context too long: {failure.detail}" if failure.category == "context_too_long" else str(failure)
 
 
 def _smaller(known: Limits, failure: ModelFailure, asked: int) -> Limits:
-    """Limits within which the provider should take a request: those it names, or else half of what it did not take."""
+    """Limits that the provider should accept: those it names, or else half of what it refused."""
     spent = asked + known.reserve + known.margin
     taken = failure.window(spent, known.window)
     window = int(taken.tokens * NEAR) if taken.named else spent // 2

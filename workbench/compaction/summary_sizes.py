@@ -7,7 +7,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
 
 UNCAPPED = 4_000
-"""Tokens of a summary where the policy names no cap: more is no summary."""
+"""The largest summary if the policy has no cap: anything longer is no summary."""
 ONE, ALL = 4, 2
 """One summary has at most a quarter, and all together at most half, of the room that the fixed slots leave."""
 
@@ -19,8 +19,8 @@ def fixed_tokens(plan: ContextPlan) -> int:
 
 
 def summary_cap(policy: CompactionPolicy, limits: Limits, source_tokens: int, fixed: int = 0) -> int:
-    """The most tokens of a summary: what the policy says, at most half of its source, and at most a quarter of the
-    room that its fixed slots leave a request."""
+    """The most tokens of a summary: the policy's cap, at most half of its source, and at most a quarter of the room
+    that the fixed slots leave a request."""
     bounds = [policy.summary_tokens] if policy.summary_tokens else []
     if policy.summary_ratio:
         bounds.append(int(limits.window * policy.summary_ratio))
@@ -28,7 +28,7 @@ def summary_cap(policy: CompactionPolicy, limits: Limits, source_tokens: int, fi
 
 
 def take_too_much(plan: ContextPlan, policy: CompactionPolicy, limits: Limits) -> bool:
-    """Whether the summaries in a request, together with one more, would have too large a share of it."""
+    """Whether the summaries in a request, together with one more, would take too large a share."""
     fixed = fixed_tokens(plan)
     room, standing = limits.capacity - fixed, plan.budget.summaries
     return standing > 0 and standing + summary_cap(policy, limits, room, fixed) > room // ALL

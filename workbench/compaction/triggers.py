@@ -1,13 +1,13 @@
 """When to compact: the triggers with their figures, the mode, and the brakes.
 
-A trigger only says that it is time. The mode says who decides. The brakes, against loops, are the limit per session,
-the cool-down and the circuit breaker; whatever holds a fired trigger back is said in words.
+A trigger only says that it is time. The mode says who decides. The brakes against loops are the limit per session, the
+cool-down and the circuit breaker; what holds a fired trigger back is put into words.
 
-Two things come before the share of the window that a policy names. Where the plan had to leave something out, the
-trigger fires too: the reserve may be so large that dropping begins below the threshold, and then the threshold would
-never be reached. And where a request is too long (`overflow`), a full window must not mean a dead session: the
-cool-down does not hold it, and where limit or breaker would, the digest, which costs nothing and cannot fail as a
-model does, takes the summariser's place. One request is never tried more than twice: as usual, then by the digest.
+Two things come before the share of the window in a policy. If the plan had to leave something out, the trigger fires
+too: the reserve may be so large that dropping begins below the threshold, which would then never be reached. And if a
+request is too long (`overflow`), a full window must not mean a dead session: the cool-down does not apply, and where
+limit or breaker would, the digest replaces the summariser: it costs nothing and cannot fail as a model does. One
+request is never tried more than twice: as usual, then by the digest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from workbench.context.policy import CompactionPolicy, Mode
 from workbench.log.events import Event, Request, Usage
 
 ATTEMPTS = 2
-"""For one request that is too long."""
+"""Attempts for one request that is too long."""
 
 
 class Measured(NamedTuple):
@@ -36,7 +36,7 @@ class Measured(NamedTuple):
 
     tokens: int
     what: str
-    """Where they come from, where they are not the plan's."""
+    """Their source, if they are not the plan's."""
 
 
 def measured(plan: ContextPlan, events: Sequence[Event], record: Record, policy: CompactionPolicy) -> Measured:
@@ -53,17 +53,17 @@ def measured(plan: ContextPlan, events: Sequence[Event], record: Record, policy:
 
 
 def tokens_behind(plan: ContextPlan, covered: int) -> int:
-    """Tokens of the conversation behind an event; 0: of all of it."""
-    return plan.rows.tokens_behind(covered) if covered else plan.budget.history + plan.budget.turn
+    """Tokens of the conversation after an event; 0: of all of it."""
+    return plan.items.tokens_behind(covered) if covered else plan.budget.history + plan.budget.turn
 
 
 def _newest_first(plan: ContextPlan) -> Iterator[Item]:
-    """The rows from the end on: a row is made when it is looked at, and a long past need not be."""
-    return (plan.rows[at] for at in range(len(plan.rows) - 1, -1, -1))
+    """The items from the end on: an item is made on access, and a long past may not be needed."""
+    return (plan.items[at] for at in range(len(plan.items) - 1, -1, -1))
 
 
 def _reported(total: int, events: Sequence[Event], record: Record) -> Measured:
-    """The last report. One from before a compaction, or its undo, says nothing about the request as it is now."""
+    """The last report. One from before a compaction, or its undo, does not apply to the request as it is now."""
     for at in range(len(events) - 1, -1, -1):
         event = events[at]
         if event.seq <= record.reshaped:
@@ -76,7 +76,7 @@ def _reported(total: int, events: Sequence[Event], record: Record) -> Measured:
 
 
 def _is_elsewhere(events: Sequence[Event], at: int, request: int) -> bool:
-    """Whether the report at a place is a sub-agent's, by the request that it names."""
+    """Whether the report at an index is a sub-agent's, by its request."""
     asked = at - (events[at].seq - request)
     body = events[asked].body if request and asked >= 0 and events[asked].seq == request else None
     return isinstance(body, Request) and body.is_elsewhere
@@ -85,7 +85,7 @@ def _is_elsewhere(events: Sequence[Event], at: int, request: int) -> bool:
 # The triggers
 
 
-def checks(
+def check_triggers(
     plan: ContextPlan,
     events: Sequence[Event],
     record: Record,
@@ -94,9 +94,9 @@ def checks(
     turn_over: bool = True,
     overflow: bool = False,
 ) -> TriggerChecks:
-    """Every trigger that the policy sets, with the reason in numbers, and the two that are always there.
+    """Every trigger that the policy sets, with the reason in numbers, and the two that always exist.
 
-    `turn_over`: nobody is working on the newest turn. `overflow`: the provider said that the request is too long.
+    `turn_over`: nobody is working on the newest turn. `overflow`: the provider found the request too long.
     """
     now = measured(plan, events, record, policy) if policy.token_threshold or policy.threshold else None
     return TriggerChecks(
@@ -119,8 +119,8 @@ def _finished(opened: int, turn_over: bool) -> int:
 
 
 def compacts_at(policy: CompactionPolicy, plan: ContextPlan) -> int:
-    """The least size of a request at which it is compacted: what the policy says, or what a request may have where
-    that is less; 0: nothing is compacted unasked."""
+    """The size of a request at which it is compacted: the policy's, or the capacity if that is less; 0: never by
+    itself."""
     if not policy.automatic:
         return 0
     most = plan.room + plan.limits.unattributed + 1
@@ -129,7 +129,7 @@ def compacts_at(policy: CompactionPolicy, plan: ContextPlan) -> int:
 
 
 def size_limit(policy: CompactionPolicy, window: int) -> int:
-    """The least number of tokens, of what the policy measures, at which a trigger fires; 0: by size none does."""
+    """The smallest number of tokens, by the policy's measure, at which a trigger fires; 0: none fires by size."""
     if policy.mode == "off":
         return 0
     bounds = (Fraction(policy.token_threshold), share_of_window(policy) * max(window, 1))
@@ -142,7 +142,7 @@ def share_of_window(policy: CompactionPolicy) -> Fraction:
 
 
 def _fires_at(bound: Fraction, policy: CompactionPolicy) -> int:
-    """The least whole number that is over the bound, or at it where that is enough."""
+    """The smallest whole number over the bound, or at the bound if that is enough."""
     return ceil(bound) if policy.inclusive else floor(bound) + 1
 
 
@@ -150,8 +150,8 @@ def _tokens(now: Measured, policy: CompactionPolicy) -> TriggerCheck:
     limit = policy.token_threshold
     fires_at = _fires_at(Fraction(limit), policy)
     fired = now.tokens >= fires_at
-    told = f"{now.tokens:,} tokens {_sign(fired, policy)} {limit:,}"
-    return TriggerCheck("tokens", fired, told + _aside(now.what), now.tokens, limit, fires_at)
+    words = f"{now.tokens:,} tokens {_sign(fired, policy)} {limit:,}"
+    return TriggerCheck("tokens", fired, words + _aside(now.what), now.tokens, limit, fires_at)
 
 
 def _threshold(now: Measured, plan: ContextPlan, policy: CompactionPolicy) -> TriggerCheck:
@@ -160,9 +160,9 @@ def _threshold(now: Measured, plan: ContextPlan, policy: CompactionPolicy) -> Tr
     fired = now.tokens >= fires_at
     guess = "the window is a guess" if plan.limits.window_source == "guess" else ""
     share = exact_percent(Fraction(now.tokens, max(window, 1)), bound)
-    told = f"{now.tokens:,} of {window:,} = {share} {_sign(fired, policy)} {exact_percent(bound)}"
+    words = f"{now.tokens:,} of {window:,} = {share} {_sign(fired, policy)} {exact_percent(bound)}"
     limit = fires_at if policy.inclusive else fires_at - 1
-    return TriggerCheck("threshold", fired, told + _aside(now.what, guess), now.tokens, limit, fires_at)
+    return TriggerCheck("threshold", fired, words + _aside(now.what, guess), now.tokens, limit, fires_at)
 
 
 def _sign(fired: bool, policy: CompactionPolicy) -> str:
@@ -172,7 +172,7 @@ def _sign(fired: bool, policy: CompactionPolicy) -> str:
 
 
 def exact_percent(share: Fraction, bound: Fraction | None = None) -> str:
-    """A share in percent; with a bound, with as many digits as it takes to be seen on the right side of it."""
+    """A share in percent; with a bound, with enough digits to be visibly on the right side."""
     value, digits = share * 100, 1
     if bound is None:
         while (value * 10**digits).denominator != 1 and digits < 6:
@@ -188,40 +188,40 @@ def _order(a: Fraction, b: Fraction) -> int:
 
 
 def _aside(*remarks: str) -> str:
-    said = "; ".join(filter(None, remarks))
-    return f" ({said})" if said else ""
+    remark = "; ".join(filter(None, remarks))
+    return f" ({remark})" if remark else ""
 
 
 def _left_out(plan: ContextPlan) -> TriggerCheck:
-    """Fires when the stages had to leave out something that a summary could have kept.
+    """Fires if the stages had to leave out something that a summary could have kept.
 
-    Told by the notice, which a policy can switch off (`history.notice`), and then history does go without a word; and
-    by the iteration groups that are missing in the turn.
+    Known by the notice, which a policy can switch off (`history.notice`), and then history is dropped silently; and by
+    missing iteration groups in the turn.
     """
     total, capacity = plan.size, plan.room + plan.limits.unattributed
-    notice = next((row for row in _opening_rows(plan) if row.id == "notice"), None)
-    groups = len({row.unit for row in _turn_rows(plan) if row.edits and row.edits[-1].stage == "groups"})
+    notice = next((item for item in _opening_items(plan) if item.id == "notice"), None)
+    groups = len({item.unit for item in _turn_items(plan) if item.edits and item.edits[-1].stage == "groups"})
     gone = [notice.edits[0].why] if notice else []
     gone += [f"{groups:,} iteration groups of the turn are left out"] if groups else []
     size = f"the request has {total:,} of the {capacity:,} that leave the answer its room"
-    told = f"{' and '.join(gone) or 'nothing is left out'}; {size}"
-    return TriggerCheck("threshold", bool(gone), told, total, capacity, capacity + 1)
+    words = f"{' and '.join(gone) or 'nothing is left out'}; {size}"
+    return TriggerCheck("threshold", bool(gone), words, total, capacity, capacity + 1)
 
 
-def _opening_rows(plan: ContextPlan) -> Iterator[Item]:
-    """The rows before the conversation, where a notice stands."""
-    return takewhile(lambda row: row.seq is None or row.slot not in ("history", "turn"), plan.rows)
+def _opening_items(plan: ContextPlan) -> Iterator[Item]:
+    """The items before the conversation, which include a notice."""
+    return takewhile(lambda item: item.seq is None or item.slot not in ("history", "turn"), plan.items)
 
 
-def _turn_rows(plan: ContextPlan) -> Iterator[Item]:
-    """The rows of the turn; a summary may stand among them."""
-    return takewhile(lambda row: row.slot in ("turn", "summaries"), _newest_first(plan))
+def _turn_items(plan: ContextPlan) -> Iterator[Item]:
+    """The items of the turn, which may include a summary."""
+    return takewhile(lambda item: item.slot in ("turn", "summaries"), _newest_first(plan))
 
 
-def _overflow(plan: ContextPlan, told: bool) -> TriggerCheck:
+def _overflow(plan: ContextPlan, reported: bool) -> TriggerCheck:
     total, capacity = plan.uncut_size, plan.limits.capacity + plan.limits.unattributed
-    fired = told or plan.overflows
-    if told:
+    fired = reported or plan.overflows
+    if reported:
         why = f"the provider found {total:,} tokens too long; a request may have {capacity:,} by our count"
     else:
         why = f"{total:,} tokens {'>' if fired else '<='} {capacity:,}, the most that a request may have"
@@ -231,13 +231,13 @@ def _overflow(plan: ContextPlan, told: bool) -> TriggerCheck:
 # The decision
 
 
-def question(tokens: int, window: int) -> str:
-    """What to ask before a compaction. The answer is no unless the user says otherwise."""
+def compaction_question(tokens: int, window: int) -> str:
+    """The question before a compaction. The default answer is no."""
     share = percent(tokens / max(window, 1)).replace(" ", "")
     return f"Context usage at {share} ({tokens:,}/{window:,} tokens). Compact conversation?"
 
 
-def decide(
+def decide_compaction(
     plan: ContextPlan,
     events: Sequence[Event],
     record: Record,
@@ -247,8 +247,8 @@ def decide(
     turn_over: bool,
     overflow: bool = False,
 ) -> CompactionDecision:
-    """What the triggers, the mode and the brakes say together. `headless`: nobody can be asked."""
-    looked = checks(plan, events, record, policy, turn_over=turn_over, overflow=overflow)
+    """The joint decision of triggers, mode and brakes. `headless`: nobody can be asked."""
+    looked = check_triggers(plan, events, record, policy, turn_over=turn_over, overflow=overflow)
     fired = [check for check in looked.all if check.fired]
     if not fired:
         return CompactionDecision("none", None, "no trigger fired", looked)
@@ -275,15 +275,21 @@ def decide(
     if policy.measure == "reported" and not is_overflow:
         used = measured(plan, events, record, policy).tokens
     return CompactionDecision(
-        "ask", first.trigger, first.why, looked, question(used, plan.limits.window), digest=digest, urgent=urgent
+        "ask",
+        first.trigger,
+        first.why,
+        looked,
+        compaction_question(used, plan.limits.window),
+        digest=digest,
+        urgent=urgent,
     )
 
 
 def _mode(policy: CompactionPolicy, headless: bool, overflow: bool, urgent: bool) -> Mode:
-    """The mode that holds here.
+    """The mode that applies here.
 
-    When a request cannot be sent (`urgent`), a person is asked even in mode `manual`. When one is too long, `confirm`
-    goes ahead where nobody can say no: a compaction can be undone.
+    If a request cannot be sent (`urgent`), a person is asked even in mode `manual`. If one is too long, `confirm` goes
+    ahead where nobody can say no: a compaction can be undone.
     """
     mode = policy.mode
     if mode == "confirm" and headless:
@@ -306,7 +312,7 @@ def _by_mode(mode: Mode, headless: bool) -> str:
 
 
 def _brakes(record: Record, policy: CompactionPolicy) -> str:
-    """The limit and the circuit breaker. Both let a compaction by hand through, which never asks here."""
+    """The limit and the circuit breaker. Neither applies to a compaction by hand, which does not come here."""
     if policy.max_compactions and record.counted >= policy.max_compactions:
         most = policy.max_compactions
         return f"held back by the limit: {record.counted} of {most} compactions in this session"
@@ -332,10 +338,10 @@ def _by_failure(record: Record, turn_over: bool) -> str:
 
 
 def _goes_on(record: Record, turn_over: bool) -> bool:
-    """Whether a turn that was compacted went on, and so has new things that can be summarised.
+    """Whether a turn that was compacted went on, and so has new things to summarise.
 
     One long turn of an agent may outgrow the window several times. The cool-down, which counts turns, would then let
-    its iterations be dropped without a word.
+    its iterations be dropped silently.
     """
     return not turn_over and record.attempts == 0 and record.tried == record.reshaped
 

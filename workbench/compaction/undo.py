@@ -1,7 +1,7 @@
-"""The way back: undo, redo, and peeling nested compactions layer by layer.
+"""Undo, redo, and undoing nested compactions layer by layer.
 
-Pure functions on a log. What they give is an event to append: nothing is taken out of a log, a revert only says that
-an event no longer holds. Each comes with a sentence that says what it does.
+Pure functions on a log. They return an event to append: nothing is removed from a log, a revert only says that an event
+no longer applies. Each comes with a sentence that says what it does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Change(NamedTuple):
 
     revert: Revert
     target: Event
-    """The compaction or override that it undoes, or brings back."""
+    """The compaction or override that it undoes or restores."""
     what: str
     """What it does, in a sentence."""
 
@@ -53,7 +53,7 @@ def undo(events: Sequence[Event], target: int | None = None) -> list[Change]:
 
 
 def undo_override(events: Sequence[Event]) -> list[Change]:
-    """Undo the last decision of the user's, whatever compactions came after it."""
+    """Undo the user's last decision, whatever compactions came after it."""
     event = last_override(events)
     if event is None:
         raise Refused("nothing to undo: there is no active override")
@@ -61,7 +61,7 @@ def undo_override(events: Sequence[Event]) -> list[Change]:
 
 
 def _step_undone(events: Sequence[Event], event: Event) -> list[Change]:
-    """With an override, what was decided together with it, the newest first."""
+    """The changes for an override and those decided together with it, newest first."""
     alive = {one.seq for one in _alive(events, (Compaction, Override))}
     return [_undone(events, one) for one in reversed(_step(events, event)) if one.seq in alive]
 
@@ -81,7 +81,7 @@ def _step(events: Sequence[Event], event: Event) -> list[Event]:
 
 
 def peel(events: Sequence[Event]) -> Change:
-    """Undo the newest compaction, whatever overrides came after it. Those that it had replaced are active again."""
+    """Undo the newest compaction, whatever overrides came after it. Those that it replaced are active again."""
     event = next(reversed(_alive(events, (Compaction,))), None)
     if event is None:
         raise Refused("nothing to undo: there is no active compaction")
@@ -101,10 +101,9 @@ def undo_all_compactions(events: Sequence[Event]) -> list[Change]:
 
 
 def redo(events: Sequence[Event], target: int | None = None) -> list[Change]:
-    """Bring back what was undone last, or the event with this sequence number.
+    """Restore what was undone last, or the event with this sequence number.
 
-    As in an editor, a compaction or override that was made after the undo ends what can be brought back without
-    being named.
+    As in an editor, nothing can be redone after a new compaction or override, except by its number.
     """
     undone = {_target(event): event for event in _alive(events, (Revert,)) if _is_undo(events, event)}
     if target is not None:
@@ -135,7 +134,7 @@ def _undone(events: Sequence[Event], event: Event) -> Change:
 
 
 def _alive(events: Sequence[Event], kinds: tuple[type, ...]) -> list[Event]:
-    """The events of these kinds that hold, in order."""
+    """The active events of these kinds, in order."""
     controls = [event for event in events if isinstance(event.body, _CONTROLS)]
     gone = reverted(controls)
     return [event for event in controls if isinstance(event.body, kinds) and event.seq not in gone]
@@ -162,7 +161,7 @@ def _named(events: Sequence[Event], seq: int) -> Event:
 
 
 def _next(events: Sequence[Event], revert: Revert) -> Event:
-    """A revert as it will stand in the log."""
+    """A revert as it will be in the log."""
     return Event(len(events) + 1, "", 0, revert)
 
 
@@ -176,8 +175,8 @@ def _name(event: Event) -> str:
 _DONE = {"mask": "masked", "exclude": "excluded", "include": "included"}
 
 
-def in_words(changes: Sequence[Change]) -> str:
-    """What they do together, in a sentence."""
+def changes_in_words(changes: Sequence[Change]) -> str:
+    """What the changes do together, in a sentence."""
     first = changes[0]
     bodies = [change.target.body for change in changes]
     overrides = sorted((body for body in bodies if isinstance(body, Override)), key=lambda body: body.first)
@@ -187,12 +186,12 @@ def in_words(changes: Sequence[Change]) -> str:
 
 
 def what_was_done(event: Event) -> str:
-    """What follows `undid`: `: masked #41` or ` compaction #90`."""
+    """The text after `undid`: `: masked #41` or ` compaction #90`."""
     return f": {decided([event.body])}" if isinstance(event.body, Override) else f" compaction #{event.seq}"
 
 
 def decided(overrides: Sequence[Override]) -> str:
-    """`masked 3 items (#41, #44, #50)`; of many, the first."""
+    """`masked 3 items (#41, #44, #50)`; of many, the first ones."""
     action = overrides[0].action
     done = _DONE.get(action.removeprefix("un"), f"{action.removeprefix('un')}ned")
     done = f"un{done}" if action.startswith("un") else done
@@ -213,15 +212,15 @@ def _sentence(verb: str, events: Sequence[Event], event: Event, revert: Revert) 
 
 
 def _effect(events: Sequence[Event], event: Event, revert: Revert) -> str:
-    """What becomes of other compactions; nothing where nothing does."""
+    """The effect on other compactions; empty if there is none."""
     controls = [event for event in events if isinstance(event.body, _CONTROLS)]
     before = {event.seq for event in in_effect(controls).compactions}
     after = {event.seq for event in in_effect([*controls, _next(events, revert)]).compactions}
     if before == after:
         return ": the request does not change, because a later compaction replaces it"
-    said = [f"compaction #{seq} is no longer active" for seq in sorted(before - after - {event.seq})]
-    said += [f"compaction #{seq} is active again" for seq in sorted(after - before - {event.seq})]
-    return f": {', '.join(said)}" if said else ""
+    effects = [f"compaction #{seq} is no longer active" for seq in sorted(before - after - {event.seq})]
+    effects += [f"compaction #{seq} is active again" for seq in sorted(after - before - {event.seq})]
+    return f": {', '.join(effects)}" if effects else ""
 
 
 # The tree of nested compactions
@@ -234,8 +233,8 @@ class Node(NamedTuple):
     inside: tuple[Node, ...]
 
 
-def tree(record: Record) -> tuple[Node, ...]:
-    """The compactions of a log as layers: a replaced one lies inside the one that replaced it."""
+def compaction_tree(record: Record) -> tuple[Node, ...]:
+    """The compactions of a log as layers: a replaced one is inside the one that replaced it."""
 
     def node(entry: CompactionEntry) -> Node:
         inside = [other for other in record.entries if other.status == "replaced" and other.by == entry.event.seq]

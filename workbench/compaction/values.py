@@ -1,6 +1,6 @@
-"""The values that compaction is made of: checks, selected ranges, facts, audits, previews and drafts.
+"""The values of compaction: checks, selected ranges, facts, audits, previews and drafts.
 
-All of them are frozen. A draft is edited by making another one; only `Compaction`, an event, changes what is sent.
+All are frozen. A draft is edited by making another one; only `Compaction`, an event, changes what is sent.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from workbench.context.items import Item
 from workbench.log.events import Event, KeptEvent
 
 Trigger = Literal["turns", "tokens", "threshold", "manual", "overflow"]
-"""turns since the last compaction; an absolute number of tokens; a share of the window; by hand; the provider's or our
-own finding that the request is too long."""
+"""turns since the last compaction; an absolute number of tokens; a share of the window; by hand; a request that is too
+long, by the provider's or our own count."""
 FactKind = Literal["path", "url", "identifier", "number", "error", "commit", "quote", "todo", "constraint", "statement"]
-"""A statement is a line of an earlier summary: a decision or a preference that has no other sign."""
+"""A statement is a line of an earlier summary: a decision or a preference without any other sign."""
 FailureKind = Literal["model", "timeout", "empty", "too_long", "larger", "freed", "vetoed", "nothing", "does_not_fit"]
-"""Why a compaction, or the model's summary, did not come about."""
+"""Why a compaction, or the model's summary, failed."""
 
 
 class CompactionRefused(Refused):
@@ -30,7 +30,7 @@ class CompactionRefused(Refused):
 
 
 class TriggerCheck(NamedTuple):
-    """One trigger, looked at."""
+    """One trigger, evaluated."""
 
     trigger: Trigger
     fired: bool
@@ -40,15 +40,15 @@ class TriggerCheck(NamedTuple):
     limit: int
     """What `measured` is compared with, in the same unit: turns or tokens."""
     fires_at: int
-    """The least of `measured` at which it fires: the limit, or one more where the limit itself does not."""
+    """The smallest `measured` at which it fires: the limit, or one more if the limit itself does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class TriggerChecks:
-    """All triggers, looked at."""
+    """All triggers, evaluated."""
 
     turns: TriggerCheck | None
-    """None where the policy sets no such trigger; so for the next two."""
+    """None if the policy sets no such trigger; likewise the next two."""
     tokens: TriggerCheck | None
     threshold: TriggerCheck | None
     left_out: TriggerCheck
@@ -63,30 +63,30 @@ class TriggerChecks:
 
     @property
     def all(self) -> tuple[TriggerCheck, ...]:
-        """In the order in which they count."""
+        """In order of precedence."""
         return (*self.by_policy, self.left_out, self.overflow)
 
     @property
     def named(self) -> tuple[tuple[str, TriggerCheck], ...]:
-        """All of them, each with what people call it."""
+        """All of them, each with its name for people."""
         own = ((str(check.trigger), check) for check in self.by_policy)
         return (*own, ("left out", self.left_out), ("overflow", self.overflow))
 
 
 class CompactionDecision(NamedTuple):
-    """What the triggers, the mode and the brakes say together."""
+    """The joint decision of triggers, mode and brakes."""
 
     action: Literal["none", "ask", "compact"]
     trigger: Trigger | None
     why: str
-    """Why it is done, or what holds it back: mode, cool-down, limit, circuit breaker."""
+    """Why it is done, or what prevents it: mode, cool-down, limit, circuit breaker."""
     checks: TriggerChecks
     question: str = ""
-    """What to ask, where `action` is `ask`."""
+    """What to ask, if `action` is `ask`."""
     held: str = ""
     """Why nothing is done although a trigger fired; the last part of `why`."""
     digest: bool = False
-    """Summarise without a model: limit or circuit breaker hold the model back, but the request is too long."""
+    """Summarise without a model: limit or circuit breaker exclude the model, but the request is too long."""
     urgent: bool = False
     """Whether the request cannot be sent without a compaction: it does not fit even with its results cut."""
 
@@ -98,19 +98,19 @@ class SelectedRange(NamedTuple):
     last: int
     """Sequence numbers of the range, both inclusive."""
     items: tuple[Item, ...]
-    """The plan's rows that would be summarised, in order, as the stages left them."""
+    """The plan's items that would be summarised, in order, as the stages left them."""
     kept: tuple[KeptEvent, ...]
     kept_tokens: int
-    """What the kept ones cost."""
+    """The cost of the kept ones."""
     previous: tuple[Event, ...]
-    """Standing compactions whose range lies inside this one: their summaries are updated and replaced."""
+    """Compactions in force whose range is inside this one: their summaries are updated and replaced."""
     why: str
-    """How the range came about, in a sentence with its numbers."""
-    beside: tuple[Item, ...] = ()
-    """The rows of what is kept, but for what the user excluded: the summariser reads them too, or answers would lack
-    their questions."""
+    """How the range was chosen, in a sentence with its numbers."""
+    staying: tuple[Item, ...] = ()
+    """The items that stay, except for excluded ones: the summariser reads them too, because answers need their
+    questions."""
     merges: bool = False
-    """Whether earlier summaries are summarised, under a policy that otherwise reads again what they stand for."""
+    """Whether earlier summaries are summarised, with a policy that otherwise reads again what they replaced."""
 
 
 class Fact(NamedTuple):
@@ -119,21 +119,21 @@ class Fact(NamedTuple):
     text: str
     kind: FactKind
     event: str
-    """The id of the event it was first seen in."""
+    """The id of the first event that mentions it."""
 
 
 class Audit(NamedTuple):
     """What a summary kept of its source."""
 
     score: float
-    """Share of the facts that were kept, 0 to 1; 1 where there were none."""
+    """Share of the facts that were kept, 0 to 1; 1 if there were none."""
     kept: tuple[Fact, ...]
     lost: tuple[Fact, ...]
     forgotten: tuple[Fact, ...] = ()
-    """What the previous summary held and this one does not."""
+    """What the previous summary had and this one lacks."""
     unlisted: int = 0
-    """How many facts of less weight were lost as well. A person has to read the list, so each kind has a most; the
-    score is that of the list."""
+    """How many facts of less weight were lost as well. A person has to read the list, so each kind has a maximum; the
+    score is for the list."""
 
 
 class CacheEffect(NamedTuple):
@@ -142,17 +142,17 @@ class CacheEffect(NamedTuple):
     first_changed: int
     """The request stays the same up to this token."""
     rewritten: int
-    """Tokens of the request as it is now from there on: what a prompt cache has of them and cannot use any more."""
+    """Tokens of the current request from there on: the part of the prompt cache that is lost."""
     saved_per_request: int
     payback: float | None
-    """Requests until what is saved has paid for the rewriting and the summary; None: never, or prices unknown."""
+    """Requests until the savings have paid for the rewriting and the summary; None: never, or prices unknown."""
     price: float | None = None
-    """Dollars for a token of the past each time it is sent again; None where it is unknown."""
+    """Dollars for each time a token of the past is sent again; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionPreview:
-    """A compaction that could be made now. Nothing has been asked of a model yet."""
+    """A compaction that could be made now. No model has been asked yet."""
 
     trigger: Trigger
     why: str
@@ -160,37 +160,37 @@ class CompactionPreview:
     tokens_before: int
     """The size of the request now, as it would be sent."""
     uncut_before: int
-    """The same before results are cut to make it fit: what is freed has to be enough of this."""
+    """The size before results are cut to make it fit: enough of this has to be freed."""
     source_tokens: int
-    """What the summary is made from: the items of the range as they are sent now, or whole where they are not sent, and
-    the summaries it replaces."""
+    """The tokens that the summary is made from: the items of the range as they are sent now, or uncut if they are not
+    sent, and the summaries that it replaces."""
     summary_cap: int
-    """The most the summary may cost."""
+    """The most tokens the summary may have."""
     model: str
-    """Who summarises; empty for the digest."""
+    """The summarising model; empty for the digest."""
     request_tokens: int
-    """How long the request to the summariser is, over all its parts."""
+    """The size of the requests to the summariser, over all parts."""
     parts: int
-    """Into how many requests it is split so that each fits."""
+    """The number of requests that it is split into."""
     cost: float | None
-    """What they cost in dollars at most; None where prices are unknown."""
+    """Their cost in dollars at most; None if prices are unknown."""
     cache: CacheEffect
     events: int = 0
-    """How many events of the log the range holds."""
+    """How many events of the log are in the range."""
     first_at: int = 0
-    """When the first of them happened, in milliseconds since 1970."""
+    """The time of the first event, in milliseconds since 1970."""
     last_at: int = 0
     little: str = ""
-    """That it frees less than the policy asks for, in figures; only where it is compacted by hand."""
+    """That it frees less than the policy requires, in words with figures; only for a compaction by hand."""
     recall: bool = False
-    """Whether the model has the tools with which it can read the originals; then the summary says so."""
+    """Whether the model has the tools to read the originals; then the summary says so."""
     unable: str = ""
-    """Why no model is asked, where that was not wanted."""
+    """Why no model is asked, if that was not wanted."""
 
 
 @dataclass(frozen=True, slots=True)
 class SummaryDraft:
-    """A summary that is not in the log yet: it can be edited, accepted or thrown away."""
+    """A summary that is not in the log yet: it can be edited, accepted or discarded."""
 
     preview: CompactionPreview
     summary: str
@@ -198,20 +198,20 @@ class SummaryDraft:
     """The model's name, or `digest`."""
     audit: Audit
     summary_tokens: int
-    """As it is sent: the words that frame it are counted with it."""
+    """As it is sent, with the words that frame it."""
     text_tokens: int
-    """Of its text alone, which has a cap."""
+    """For its text alone, which has a cap."""
     tokens_after: int
     """The plan's total with it."""
     seconds: float = 0.0
     cost: float | None = None
     prompt_hash: str = ""
     problems: tuple[str, ...] = ()
-    """Why the model's own summary was not used, where the digest took over, or why it was cut."""
+    """Why the model's own summary was replaced by the digest, or was cut."""
     fits: bool = True
     """Whether the request can be sent with it."""
     little: str = ""
-    """That it frees less than the policy asks for, in figures."""
+    """That it frees less than the policy requires, in words with figures."""
 
     @property
     def freed(self) -> int:

@@ -1,4 +1,4 @@
-"""Work in the background: it holds up neither the screen, nor an event loop, nor the end of the program."""
+"""Background threads that block neither the screen, nor an event loop, nor the end of the program."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ T = TypeVar("T")
 
 
 def background(work: Callable[[], T]) -> Future[T]:
-    """Do the work on a thread of its own; its result may be waited for, or left alone.
+    """Do the work on its own thread. The caller may wait for the result or ignore it.
 
-    The threads of asyncio and of Textual's workers are waited for when the program ends, and whoever quits while a
-    large file is planned would wait with them. This one is not.
+    The program waits at its end for the threads of asyncio and of Textual's workers, so quitting while a large file
+    is planned would take long. It does not wait for this one.
     """
     future: Future[T] = Future()
-    future.set_running_or_notify_cancel()  # from here on nobody can cancel it, so the result always finds its place
+    future.set_running_or_notify_cancel()  # now nobody can cancel it, so setting the result cannot fail
 
     def run() -> None:
         try:
@@ -33,8 +33,8 @@ def background(work: Callable[[], T]) -> Future[T]:
 
 
 async def in_background(work: Callable[P, T], *args: P.args, **more: P.kwargs) -> T:
-    """Wait for such work; unlike in the loop's own pool, work that never comes back keeps no other from starting."""
-    import asyncio  # late: whoever waits has it, and others need not load it
+    """Wait for work in the background. Unlike in the loop's own pool, work that hangs does not block other work."""
+    import asyncio  # late: callers without a loop need not load it
 
     def safely() -> T:
         try:

@@ -1,7 +1,7 @@
 """How signals end the program.
 
-SIGTERM and SIGHUP end it as Ctrl+C does: it cleans up first. SIGQUIT ends it at once, whatever it waits for; only what
-the user would have to clear up is done before: the terminal, commands that tools started, files that are half written.
+SIGTERM and SIGHUP end it as Ctrl+C does: it cleans up first. SIGQUIT ends it at once, even while it waits. Before that
+it only does what the user would have to clean up: the terminal, commands that tools started, half-written files.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from typing import NoReturn
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 _last: dict[object, Callable[[], object]] = {}
-"""What is done before SIGQUIT ends the program."""
+"""What to do before SIGQUIT ends the program."""
 _whole: list[object] = []
-"""What runs and must not be cut in two."""
+"""Blocks that must not be interrupted halfway."""
 _asked: list[int] = []
-"""SIGQUIT, if it came meanwhile."""
+"""SIGQUIT, if it came during such a block."""
 
 
 @contextmanager
 def ending_by_signals() -> Iterator[None]:
     """While a command runs: SIGTERM and SIGHUP raise SystemExit, so that it cleans up; SIGQUIT ends the process."""
     handlers = dict.fromkeys(ENDING, _raise_exit) | {signal.SIGQUIT: _quit}
-    if threading.current_thread() is not threading.main_thread():  # which alone gets signals
+    if threading.current_thread() is not threading.main_thread():  # only the main thread gets signals
         handlers = {}
     before = {each: signal.getsignal(each) for each in handlers}
     changed = [each for each, handler in before.items() if handler is signal.SIG_DFL]
@@ -42,7 +42,7 @@ def ending_by_signals() -> Iterator[None]:
 
 @contextmanager
 def at_quit(do: Callable[[], object]) -> Iterator[None]:
-    """What to do within the block before SIGQUIT ends the program. It may neither wait nor take a lock."""
+    """Call `do` before SIGQUIT ends the program, if it comes within the block. `do` must not wait or take a lock."""
     key = object()
     _last[key] = do
     try:
@@ -53,7 +53,7 @@ def at_quit(do: Callable[[], object]) -> Iterator[None]:
 
 @contextmanager
 def finished_before_quit() -> Iterator[None]:
-    """SIGQUIT ends the program behind the block: for what takes a moment and has to be cleared up once it is begun."""
+    """Delay SIGQUIT until the block ends: for short work that must be cleaned up once it has begun."""
     key = object()
     _whole.append(key)
     try:
@@ -65,7 +65,7 @@ def finished_before_quit() -> Iterator[None]:
 
 
 def _raise_exit(number: int, _: FrameType | None) -> NoReturn:
-    signal.signal(number, signal.SIG_DFL)  # who asks a second time does not want to wait
+    signal.signal(number, signal.SIG_DFL)  # a second signal ends it at once
     raise SystemExit(128 + number)
 
 

@@ -1,16 +1,16 @@
-"""Errors that are meant for the user: one clear line each, with the exit code they lead to."""
+"""Errors for the user: one clear line each, and the exit code they lead to."""
 
 from __future__ import annotations
 
 
 class WorkbenchError(Exception):
-    """A failure that a person can do something about; its text is the whole message."""
+    """A failure that a person can act on; its text is the whole message."""
 
     exit_code = 1
 
 
 class WrongCall(WorkbenchError):
-    """The call itself is off: a bad argument, an unreadable file, a value out of range."""
+    """The call itself is wrong: a bad argument, an unreadable file, a value out of range."""
 
     exit_code = 2
 

@@ -1,4 +1,4 @@
-"""How much of a file from elsewhere is read: `[files]` of the user's settings."""
+"""The size limit for files from elsewhere: `[files]` of the user's settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class FileSettings(Table, frozen=True):
     """`[files]` of the user's settings."""
 
     max_bytes: Annotated[int, Meta(ge=_LEAST, description=f"a number of bytes, at least {_LEAST:_}")] = 2 * 1024**3
-    """The largest file that is read whole. Of a larger one no more than its two ends are looked at."""
+    """The largest file that is read whole. Of a larger one only the beginning and the end are read."""
 
 
 def largest_file() -> int:

@@ -1,4 +1,4 @@
-"""The folder that is worked in: how it is shown, and the git branch that is checked out there."""
+"""The folder the user works in: how it is shown, and which git branch is checked out."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import NamedTuple
 from workbench.config.foreign_files import open_regular_file
 
 _MOST = 4096
-"""Bytes of `.git` and `HEAD` that are read; both are a line."""
+"""Bytes to read of `.git` and `HEAD`; each is one line."""
 _HASH = re.compile(r"[0-9a-f]{40,64}")
 _SHORT = 7
-"""Letters of a commit, where no branch is checked out."""
+"""Letters of a commit to show where no branch is checked out."""
 
 
 class WorkFolder(NamedTuple):
     """A folder, and what is checked out in it."""
 
     path: str = ""
-    """Empty: none, as for a session that was made of a file."""
+    """Empty for a session made from a file."""
     branch: str = ""
     """A short commit where no branch is checked out; empty without git."""
 
 
 def work_folder() -> WorkFolder:
-    """Where the program was started; nothing where that folder is gone."""
+    """The folder the program was started in; an empty value where that folder is gone."""
     try:
         path = os.getcwd()
     except OSError:
@@ -43,13 +43,13 @@ def shown_folder(path: str) -> str:
 
 
 def branch_of(folder: Path) -> str:
-    """Read from git's own files: a process for it would take longer than the first frame may."""
+    """The branch, read from git's own files: a git process would take longer than the first frame may."""
     root = _repository(folder)
     return "" if root is None else _head(root / ".git")
 
 
 def project_root(folder: str) -> str:
-    """The repository that a folder is in; the folder itself where it is in none."""
+    """The root of the repository around a folder; the folder itself outside of any."""
     return str(_repository(Path(folder)) or folder)
 
 
@@ -59,10 +59,10 @@ def _repository(folder: Path) -> Path | None:
 
 def _head(git: Path) -> str:
     try:
-        if git.is_file():  # a worktree or a submodule: the file says where the rest lies
-            found = re.match(r"gitdir: (.+)", _read(git))
+        if git.is_file():  # a worktree or a submodule: the file has the path of the git folder
+            found = re.match(r"gitdir: (.+)", _read_start(git))
             git = git.parent / found[1].strip() if found else git
-        head = _read(git / "HEAD").strip()
+        head = _read_start(git / "HEAD").strip()
     except (OSError, ValueError):
         return ""
     if head.startswith("ref:"):
@@ -70,6 +70,6 @@ def _head(git: Path) -> str:
     return head[:_SHORT] if _HASH.fullmatch(head) else ""
 
 
-def _read(path: Path) -> str:
+def _read_start(path: Path) -> str:
     with open_regular_file(path) as file:
         return file.read(_MOST).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""The one way to open a file that anybody may have put there.
+"""The one way to open a file that anybody may have written.
 
 A cloned project, another agent's home or a path on the command line can be a pipe that never ends, a device, a link to
 one, or a file of 200 GB. So only regular files are opened, and nothing is read without a limit. A test makes sure that
@@ -18,7 +18,7 @@ from typing import BinaryIO
 Place = str | os.PathLike[str]
 
 SMALL = 16 * 1024 * 1024
-"""Bytes; the limit for what a person writes: settings, policies, prompts, themes, scripts."""
+"""Bytes; the limit for files that people write: settings, policies, prompts, themes, scripts."""
 _CHUNK = 1024 * 1024
 _FLAGS = os.O_RDONLY
 for _name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY", "O_NOINHERIT"):  # no system has all of them
@@ -33,7 +33,7 @@ _KINDS = (
 
 
 class NotRegularFile(OSError):
-    """Something else than a regular file, or a link that leads out of the project."""
+    """Something other than a regular file, or a link that leads out of the project."""
 
     def __init__(self, path: Place, message: str, *, is_pipe: bool = False) -> None:
         super().__init__(errno.EINVAL, message, os.fspath(path))
@@ -58,7 +58,7 @@ def open_regular_file(path: Place, *, inside: Place | None = None, follow_links:
         path, flags = _path_inside(path, inside), _FLAGS | _NO_LINK
     elif not follow_links:
         flags |= _NO_LINK
-    # Opening a device can have effects of its own, so look before. The check that counts is on what was opened.
+    # Opening a device can have effects, so check first. The check that counts is the one on the opened file.
     _refuse_other_kinds(path, os.stat(path, follow_symlinks=not flags & _NO_LINK and follow_links))
     descriptor = os.open(path, flags)
     try:
@@ -72,21 +72,21 @@ def open_regular_file(path: Place, *, inside: Place | None = None, follow_links:
 def read_regular_file(
     path: Place, limit: int = SMALL, *, inside: Place | None = None, follow_links: bool = True
 ) -> bytes:
-    """The whole content of a regular file; raises TooLargeFile where it has more than `limit` bytes."""
+    """The whole content of a regular file. Raises TooLargeFile above `limit` bytes."""
     with open_regular_file(path, inside=inside, follow_links=follow_links) as file:
         return read_to_end(file, limit)
 
 
 def read_small_text(path: Place) -> str:
-    """A text that a person wrote, without the byte order mark that some editors put before it.
+    """A text that a person wrote, without the byte order mark that some editors add.
 
-    Raises UnicodeDecodeError where it is not UTF-8.
+    Raises UnicodeDecodeError if it is not UTF-8.
     """
     return read_regular_file(path).decode("utf-8-sig")
 
 
 def read_to_end(file: BinaryIO, limit: int, start: bytes = b"") -> bytes:
-    """`start`, which was read before, and the rest of an open file or pipe; raises TooLargeFile above `limit` bytes."""
+    """`start` and the rest of an open file or pipe. Raises TooLargeFile above `limit` bytes in all."""
     size = size_of(file)
     if size > limit:
         raise TooLargeFile(limit, size)
@@ -97,7 +97,7 @@ def read_to_end(file: BinaryIO, limit: int, start: bytes = b"") -> bytes:
         content.write(chunk)
     if content.tell() > limit:
         raise TooLargeFile(limit)
-    if chunk is None:  # a file that the system makes up, and that has nothing to say yet
+    if chunk is None:  # a virtual file, which has no data yet
         raise BlockingIOError(errno.EAGAIN, "there is nothing to read yet")
     return content.getvalue()
 
@@ -112,7 +112,7 @@ def size_of(file: BinaryIO) -> int:
 
 
 def is_regular_file(path: Place, *, inside: Place | None = None) -> bool:
-    """Whether `open_regular_file` would open it, as far as a look tells."""
+    """Whether `open_regular_file` would open it. The file may change before it does."""
     try:
         if inside is not None:
             path = _path_inside(path, inside)
@@ -122,7 +122,7 @@ def is_regular_file(path: Place, *, inside: Place | None = None) -> bool:
 
 
 def check_regular_or_missing(*paths: Place) -> None:
-    """For files that a library opens by their names: raise NotRegularFile where one of them is something else."""
+    """For files that a library opens by name: raise NotRegularFile if one is not a regular file."""
     for path in paths:
         try:
             _refuse_other_kinds(path, os.stat(path))
@@ -131,7 +131,7 @@ def check_regular_or_missing(*paths: Place) -> None:
 
 
 def _path_inside(path: Place, folder: Place) -> str:
-    """The path without links."""
+    """The path with links resolved."""
     real, root = os.path.realpath(path), os.path.realpath(folder)
     if os.path.commonpath((real, root)) != root:
         raise NotRegularFile(path, f"expected a file, this is a link out of the project {root}")

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 MANY = 100_000
-"""Values from which on to look through them all is a pause that is seen."""
+"""With this many values, a full collection is a pause that the user sees."""
 
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Make very many values that hold no cycles: the collector would walk the growing heap again and again.
+    """Make very many values without cycles: the collector would scan the growing heap again and again.
 
-    Nor does it look through them afterwards, which would stop every thread for half a second.
+    Afterwards it does not scan them either: that would stop every thread for half a second.
     """
     running = gc.isenabled()
     gc.disable()
@@ -33,12 +33,12 @@ def keep_what_is_loaded() -> None:
 
 
 def start_without_collector() -> None:
-    """Import a program: it would be looked through for garbage several times while it grows, and holds none."""
+    """Import a program without collecting: it would be scanned several times while it grows, and has no garbage."""
     gc.disable()
 
 
 def collector_from_here() -> None:
-    """What a program has imported stays, and is not looked through again; nothing, where the collector runs anyway."""
+    """Exclude what is imported from later collections. Does nothing if the collector is running already."""
     if not gc.isenabled():
         gc.freeze()
         gc.enable()

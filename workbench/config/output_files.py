@@ -1,6 +1,6 @@
-"""Where a command writes what the user asked for: a file, standard output (`-`), a pipe or a device.
+"""Where a command writes its result: a file, standard output (`-`), a pipe or a device.
 
-A file is checked before the work begins, so that no work is done in vain, and appears whole or not at all.
+A file is checked before the work begins, so that no work is wasted. It appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -20,35 +20,35 @@ from workbench.config.writing import replacing_file
 
 STANDARD = "-"
 _FAILURES = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EFBIG)
-"""Of a disk: the call was right."""
+"""Failures of the disk, not of the call."""
 _STREAMS = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
 _NUMBERED = re.compile(r"/(?:dev|proc/self|proc/thread-self)/fd/(\d{1,9})")
 _PROBE = bytes(4096)
-"""A disk without room for this has none for any result."""
+"""A disk without room for this has no room for any result."""
 
 
 class OutputFile(NamedTuple):
-    """A file as the user named it."""
+    """An output file as the user named it."""
 
     name: str
     option: str = ""
-    """What the user wrote before it, for messages."""
+    """The option that the user gave it with, for messages."""
 
     def check(self) -> None:
-        """Raise where it cannot be written: WrongCall, or WorkbenchError where the disk is full."""
+        """Raise if it cannot be written: WrongCall, or WorkbenchError where the disk is full."""
         if not self.name or "\0" in self.name:
             raise WrongCall(f"{self.option or '-o'}: expected a file")
         if self.is_stream:
             return
         if os.path.isdir(self.name):
-            raise WrongCall(f"{self._told}: expected a file, this is a folder")
+            raise WrongCall(f"{self._named_for_user}: expected a file, this is a folder")
         path = self._path
         folder = path.parent
         if not folder.is_dir():
-            raise WrongCall(f"{self._told}: there is no folder {os.path.dirname(self.name) or folder}")
+            raise WrongCall(f"{self._named_for_user}: there is no folder {os.path.dirname(self.name) or folder}")
         if path.exists() and not os.access(path, os.W_OK):
-            raise WrongCall(f"{self._told}: is write-protected")
-        with self._in_words():
+            raise WrongCall(f"{self._named_for_user}: is write-protected")
+        with self._with_clear_errors():
             _probe(folder)
 
     @property
@@ -64,22 +64,22 @@ class OutputFile(NamedTuple):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a person reads it as it comes."""
+        """Whether a person reads the output as it comes."""
         if self.name == STANDARD:
             return sys.stdout.isatty()
         return self._descriptor is not None and os.isatty(self._descriptor)
 
     @contextmanager
     def writing(self) -> Iterator[IO[bytes]]:
-        """The file to write to. Folders are not made. Raises WorkbenchError where writing fails."""
-        with self._in_words():
+        """The file to write to. Makes no folders. Raises WorkbenchError where writing fails."""
+        with self._with_clear_errors():
             if self.name == STANDARD:
                 sys.stdout.flush()
                 yield sys.stdout.buffer
                 sys.stdout.buffer.flush()
             elif self.is_stream:
                 sys.stdout.flush()
-                # An open file is written to where it is now: opened by its name, it would begin at its first byte.
+                # Write an open file at its current position: opened by name, it would be overwritten from the start.
                 descriptor = self._descriptor
                 with open(self.name if descriptor is None else os.dup(descriptor), "wb") as stream:
                     yield stream
@@ -92,12 +92,12 @@ class OutputFile(NamedTuple):
 
     @property
     def _path(self) -> Path:
-        """Behind links: the user's own link stays."""
+        """With links resolved, so that the user's own link stays."""
         return Path(os.path.realpath(self.name))
 
     @property
     def _descriptor(self) -> int | None:
-        """The number of the open file that a name such as `/dev/stdout` means."""
+        """The number of the open file behind a name such as `/dev/stdout`."""
         name = os.path.normpath(os.path.abspath(self.name))
         if name in _STREAMS:
             return _STREAMS[name]
@@ -105,18 +105,18 @@ class OutputFile(NamedTuple):
         return int(found[1]) if found else None
 
     @property
-    def _told(self) -> str:
+    def _named_for_user(self) -> str:
         return f"{self.option} {self.name}".strip()
 
     @contextmanager
-    def _in_words(self) -> Iterator[None]:
+    def _with_clear_errors(self) -> Iterator[None]:
         try:
             yield
         except BrokenPipeError:
-            raise  # the reader went away, which is no error
+            raise  # the reader closed the pipe, which is no error
         except OSError as error:
             kind = WorkbenchError if error.errno in _FAILURES else WrongCall
-            raise kind(f"{self._told}: cannot be written: {error.strerror or error}") from None
+            raise kind(f"{self._named_for_user}: cannot be written: {error.strerror or error}") from None
 
 
 def _probe(folder: Path) -> None:
@@ -129,4 +129,4 @@ def _probe(folder: Path) -> None:
 
 
 class _Fits(Exception):
-    """Leaves the file that was written to see whether there is room."""
+    """Leaves the block that tests whether the disk has room, so that its file is dropped."""

@@ -1,5 +1,4 @@
-"""Where things lie: the user's settings, the program's own data, and what it can make again. Asking never creates
-anything."""
+"""The folders for the user's settings, the program's data and its cache. Nothing here creates them."""
 
 from __future__ import annotations
 
@@ -10,31 +9,31 @@ _APP = "workbench"
 
 
 def config_dir() -> Path:
-    """The folder of what the user writes: config, policies, instructions, preferences."""
+    """The folder for what the user writes: config, policies, instructions, preferences."""
     chosen = _chosen("WORKBENCH_CONFIG_DIR")
     if chosen is not None:
         return chosen
-    from platformdirs import user_config_path  # late: most commands are told where things lie
+    from platformdirs import user_config_path  # late: most commands have the folder in a variable
 
     return user_config_path(_APP, appauthor=False)
 
 
 def data_dir() -> Path:
-    """The folder of what the program writes: the log and its locks."""
+    """The folder for what the program writes: the log and its locks."""
     chosen = _chosen("WORKBENCH_DATA_DIR")
     if chosen is not None:
         return chosen
-    from platformdirs import user_data_path  # late: most commands are told where things lie
+    from platformdirs import user_data_path  # late: most commands have the folder in a variable
 
     return user_data_path(_APP, appauthor=False)
 
 
 def cache_dir() -> Path:
-    """The folder of what can be made again: whoever deletes it loses nothing but time."""
+    """The folder for what can be made again. Deleting it loses nothing but time."""
     chosen = _chosen("WORKBENCH_CACHE_DIR")
     if chosen is not None:
         return chosen
-    from platformdirs import user_cache_path  # late: most commands are told where things lie
+    from platformdirs import user_cache_path  # late: most commands have the folder in a variable
 
     return user_cache_path(_APP, appauthor=False)
 

@@ -17,7 +17,7 @@ from workbench.config.tables import Table, escaped_name, read_table, read_toml
 
 FILE_NAME = "config.toml"
 KNOB_TABLES = ("budget", "instructions", "truncation", "masking", "history", "turn", "compaction")
-"""The sections of a policy file, which are often looked for here."""
+"""The sections of a policy file, which people often put into this one by mistake."""
 ADK_NAMES = {
     "enabled": "mode",
     "invocation_threshold": "turns",
@@ -25,7 +25,7 @@ ADK_NAMES = {
     "safety_ratio": "threshold",
     "prompt_template": "prompt",
 }
-"""What the knobs of compaction are called in the config of the document behind the preset `sliding`."""
+"""The names of compaction's knobs in the document that the preset `sliding` follows."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -38,7 +38,7 @@ _Names = Annotated[
 
 
 class _File(Table, frozen=True):
-    """The keys of the file; what is in a table is checked by those it is for."""
+    """The keys of the file. Each table is checked by the code that uses it."""
 
     model: _Text = ""
     """The model of a new session."""
@@ -48,9 +48,9 @@ class _File(Table, frozen=True):
     layout: Annotated[Literal["", "split", "single"], Meta(description="split or single")] = ""
     """All panes side by side, or one at a time; empty: as the terminal has room."""
     fallback: _Names = ()
-    """Models to ask, in this order, where the one that was asked for cannot answer."""
+    """Models to ask, in this order, if the chosen one cannot answer."""
     models: Annotated[Mapping[str, Any], Meta(description="a table of models")] = NOTHING
-    """The user's own models by name; they win over the catalogue's own."""
+    """The user's own models by name; they override the catalogue."""
     hooks: _Table = NOTHING
     """Commands to run at certain points of a turn."""
     mcp: _Table = NOTHING
@@ -60,29 +60,29 @@ class _File(Table, frozen=True):
     agents: _Table = NOTHING
     """Where else other agents have their sessions."""
     files: _Table = NOTHING
-    """What holds for files that others wrote."""
+    """Limits for files that others wrote."""
     proxy: _Table = NOTHING
     """Where the proxy sends requests, and what it keeps of them."""
     servers: _Table = NOTHING
     """The ports of model servers on this machine, by kind."""
     tools: _Table = NOTHING
-    """What holds for the built-in tools."""
+    """Settings of the built-in tools."""
     keys: _Table = NOTHING
-    """Other keys for the screen's commands, by their ids."""
+    """Other keys for the screen's commands, by the commands' ids."""
 
 
 class _Model(Struct):
-    """What the settings themselves read of a model's entry."""
+    """The keys of a model's entry that the settings themselves need."""
 
     knobs: Annotated[Mapping[str, Any], Meta(description="a table of knobs")] = NOTHING
     fallback: _Names = ()
 
 
 class Settings(_File, frozen=True):
-    """What the user set once for all sessions; empty where nothing was said."""
+    """What the user set for all sessions; empty where nothing is set."""
 
     file: Path | None = None
-    """Where all this was read from, for messages; None when there is no such file."""
+    """The file that was read, for messages; None if there is none."""
 
     def model_knobs(self, model: str) -> Mapping[str, Any]:
         """The policy knobs set for one model, `[models."NAME".knobs]`; empty where there are none."""
@@ -90,21 +90,21 @@ class Settings(_File, frozen=True):
         return knobs
 
     def api_base(self, model: str) -> str:
-        """The address of the server that a model is at; empty: the provider's own."""
+        """The address of a model's server; empty: the provider's own."""
         return str(self.models.get(model, {}).get("api_base", ""))
 
     def fallbacks(self, model: str) -> tuple[str, ...]:
-        """Whom to ask where a model cannot answer; what its own entry says wins, also when that is nobody."""
+        """The models to ask if this one cannot answer. The model's own entry wins, even if it is empty."""
         found: tuple[str, ...] = self.models.get(model, {}).get("fallback", self.fallback)
         return found
 
     def model_origin(self, model: str) -> str:
-        """How messages name the place of a model's knobs."""
+        """How messages name the table with a model's knobs."""
         return f'{self.file} [models."{model}".knobs]'
 
 
 def load_settings(folder: Path | None = None) -> Settings:
-    """Read `config.toml`; without one the defaults hold, a broken one is an error that names its place."""
+    """Read `config.toml`. Without a file the defaults apply; raises WrongCall, with the place, for a broken one."""
     home = config_dir() if folder is None else folder
     path = home / FILE_NAME
     if not os.path.lexists(path):
@@ -112,8 +112,8 @@ def load_settings(folder: Path | None = None) -> Settings:
     table = read_toml(path)
     misplaced = next((key for key in table if key in KNOB_TABLES), None)
     if misplaced is not None:
-        told = _as_policy_file(misplaced, table[misplaced], table.get("policy"))
-        raise WrongCall(f"{path}: {misplaced}: {told}")
+        hint = _as_policy_file(misplaced, table[misplaced], table.get("policy"))
+        raise WrongCall(f"{path}: {misplaced}: {hint}")
     for name, entry in read_table(_File, table, str(path)).models.items():
         read_table(_Model, entry, str(path), f'models."{escaped_name(name)}"')
     if "policy" in table:
@@ -122,7 +122,7 @@ def load_settings(folder: Path | None = None) -> Settings:
 
 
 def _as_policy_file(section: str, content: Any, policy: Any) -> str:
-    """What to write where, in place of knobs in the settings."""
+    """What to write into a policy file, for knobs that were put into the settings."""
     given = content if isinstance(content, dict) else {}
     is_adk = section == "compaction" and not given.keys().isdisjoint(ADK_NAMES)
     if is_adk:
@@ -132,12 +132,14 @@ def _as_policy_file(section: str, content: Any, policy: Any) -> str:
     base = policy if isinstance(policy, str) else "sliding" if is_adk else ""
     lines = [f"extends = {json.dumps(base)}"] if base else []
     knobs = [f"{escaped_name(key)} = {json.dumps(value, default=str)[:200]}" for key, value in given.items()]
-    told = "; ".join([*lines, f"[{section}]", *knobs])
-    return f'knobs belong in a policy file; write policies/mine.toml beside this one: {told}; and here: policy = "mine"'
+    content = "; ".join([*lines, f"[{section}]", *knobs])
+    return (
+        f'knobs belong in a policy file; write policies/mine.toml beside this one: {content}; and here: policy = "mine"'
+    )
 
 
 def _policy_ref(ref: str, home: Path) -> str:
-    """A path is meant from where it is written, which is the config folder, not the working directory."""
+    """A relative path is relative to the config folder, where it is written, not to the working directory."""
     return str(home / os.path.expanduser(ref)) if looks_like_path(ref) else ref
 
 
@@ -147,7 +149,7 @@ def looks_like_path(ref: str) -> bool:
 
 
 def _frozen(value: Any) -> Any:
-    """The same value, unchangeable all the way down."""
+    """The same value, read-only at every level."""
     if isinstance(value, dict):
         return MappingProxyType({key: _frozen(each) for key, each in value.items()})
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""The user's TOML files and the tables in them, read strictly; what is wrong is told in a line that names the place."""
+"""The user's TOML files and their tables, read strictly. An error is one line that names the place."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The table of a TOML file; what is wrong with it is told with the file and, where known, the line."""
-    text = read_text(path)
+    """The content of a TOML file. Raises WrongCall with the file and, where known, the line."""
+    text = read_user_text(path)
     try:
         return tomllib.loads(text)
     except RecursionError:
@@ -32,8 +32,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise WrongCall(_toml_problem(path, text, error)) from None
 
 
-def read_text(path: Path) -> str:
-    """The text of a file that the user names or owns."""
+def read_user_text(path: Path) -> str:
+    """The text of a file that the user named or wrote."""
     try:
         return read_small_text(path)
     except FileNotFoundError:
@@ -47,19 +47,19 @@ def read_text(path: Path) -> str:
 
 
 def _toml_problem(path: Path, text: str, error: ValueError) -> str:
-    """tomllib's message with the place, which it tells only inside its text, moved to the front."""
-    said = " ".join(str(error).split())
-    place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", said)
+    """tomllib's message with the place, which is somewhere in its text, moved to the front."""
+    message = " ".join(str(error).split())
+    place = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
     if place is None:
-        return f"{path}: expected TOML: {said}"
+        return f"{path}: expected TOML: {message}"
     line = place[1] or max(len(text.splitlines()), 1)
-    return f"{path}, line {line}: expected TOML: {said[: place.start()]}"
+    return f"{path}, line {line}: expected TOML: {message[: place.start()]}"
 
 
 def read_table(kind: type[T], value: Any, file: str, name: str = "") -> T:
-    """A value of a file as a table; `name`: which one, empty for the whole file. Raises WrongCall."""
+    """A value of a file as a table; `name`: its name, empty for the whole file. Raises WrongCall."""
     try:
-        # Of a mapping that is no dict, msgspec lets unknown keys pass.
+        # msgspec ignores unknown keys of a mapping that is not a dict.
         return msgspec.convert(dict(value) if isinstance(value, Mapping) else value, kind)
     except msgspec.ValidationError as error:
         raise WrongCall(f"{file}: {_problem(kind, value, name, str(error))}") from None
@@ -67,42 +67,42 @@ def read_table(kind: type[T], value: Any, file: str, name: str = "") -> T:
         raise WrongCall(f"{file}: {name}{': ' if name else ''}expected text, got half of a surrogate pair") from None
 
 
-def _problem(kind: type[msgspec.Struct], value: Any, name: str, said: str) -> str:
-    """What msgspec said, in words for people and with the value that it does not tell."""
+def _problem(kind: type[msgspec.Struct], value: Any, name: str, message: str) -> str:
+    """msgspec's message in words for people, with the wrong value, which it leaves out."""
     if not isinstance(value, Mapping):
-        return f"{name}{': ' if name else ''}expected a table, got {shown(value)}"
+        return f"{name}{': ' if name else ''}expected a table, got {shown_value(value)}"
     described = msgspec.structs.fields(kind)
     fields = {each.encode_name: each.type for each in described}
     before = f"{name}." if name else ""
     unknown = next((key for key in value if key not in fields), None)
     if unknown is not None and kind.__struct_config__.forbid_unknown_fields:
         return f"{before}{escaped_name(unknown)}: {no_such_key(unknown, fields)}"
-    # Of a missing key the message has no place. A list is told as a whole: `$.fallback[1]` is about `fallback`.
+    # A missing key has no place in the message. Of a list only the name is used: `$.fallback[1]` is `fallback`.
     missing = [each.encode_name for each in described if each.required and each.encode_name not in value]
-    key = re.findall(r" - at .*`\$\.([\w-]+)|$", said)[0] or missing[0]
+    key = re.findall(r" - at .*`\$\.([\w-]+)|$", message)[0] or missing[0]
     # With None for a default the type is `Annotated[...] | None`.
     annotated = next(each for each in (fields[key], *get_args(fields[key])) if hasattr(each, "__metadata__"))
-    got = shown(value[key]) if key in value else "nothing"
+    got = shown_value(value[key]) if key in value else "nothing"
     return f"{before}{key}: expected {annotated.__metadata__[0].description}, got {got}"
 
 
-def shown(value: Any) -> str:
-    """A wrong value for an error message: on one line, and short."""
+def shown_value(value: Any) -> str:
+    """A wrong value for an error message: short, on one line."""
     try:
         text = repr(value)
     except ValueError:
-        # An integer of more digits than Python prints.
+        # An integer with more digits than Python prints.
         text = "a number with thousands of digits"
     return text if len(text) <= 80 else text[:77] + "..."
 
 
 def escaped_name(name: str) -> str:
-    """A name that the user wrote, fit for one line on a terminal: as it is, or quoted with its escapes."""
+    """A name that the user wrote, safe for one line of a terminal: as it is, or quoted with escapes."""
     return name if name.isprintable() else repr(name)
 
 
 def no_such_key(key: str, known: Iterable[str]) -> str:
-    """What is said of a key that a table does not have: those it has, and which of them was probably meant."""
+    """The message for an unknown key: the known ones, and which was probably meant."""
     names = list(known)
     near = difflib.get_close_matches(key, names, n=1, cutoff=0.4)
     hint = f"; did you mean {near[0]}?" if near else ""

@@ -14,22 +14,22 @@ from typing import Any
 
 
 def printable(text: str) -> str:
-    """One line without anything a terminal would act on: white space folds to blanks, controls show as pictures."""
+    """One line that a terminal only shows: white space becomes single blanks, control characters become pictures."""
     return _shown(" ".join(text.split()))
 
 
 def printable_lines(text: str) -> list[str]:
-    """The same for a text of many lines, which keep their white space; tabs become blanks."""
+    """Like `printable` for a text of many lines, which keep their white space; tabs become blanks."""
     return [_shown(line.expandtabs(4)) for line in text.replace("\r\n", "\n").split("\n")]
 
 
 def editable(text: str) -> str:
-    """A text as it is shown to be edited: with its tabs, its controls as pictures."""
+    """A text to edit: tabs stay, control characters become pictures."""
     return "\n".join("\t".join(map(_shown, line.split("\t"))) for line in text.replace("\r\n", "\n").split("\n"))
 
 
 def edited(text: str, typed: str) -> str:
-    """A text after someone edited what `editable` showed of it: lines that nobody touched keep all they had."""
+    """A text after someone edited what `editable` gave: untouched lines keep their control characters."""
     end = "\r\n" if "\r\n" in text else "\n"
     *lines, last = text.split("\n")
     old = [*((line.removesuffix("\r"), "\r\n" if line.endswith("\r") else "\n") for line in lines), (last, end)]
@@ -52,16 +52,18 @@ JOINER = "\u200d"
 
 
 def _joins(line: str, at: int) -> bool:
-    """Whether a joiner makes one sign of two: of emoji, or of letters that a mark stands between. Any other would join
-    what stands next to the text, or a letter, and terminals do not agree on how wide that is."""
+    """Whether a joiner makes one sign of its neighbours: emoji, or letters with a mark between them.
+
+    Other joiners would join the text to its surroundings, and terminals do not agree on their width.
+    """
     before, after = (unicodedata.category(each) if each else "" for each in (line[at - 1 : at], line[at + 1 : at + 2]))
     return (after == "So" and before in ("So", "Sk", "Mn")) or (before == "Mn" and after == "Lo")
 
 
 MOST_MARKS = 8
-"""Marks on one character that are shown: thousands take no column, so no width would ever cut them."""
+"""Marks to show on one character. Thousands would take no column, so no width would ever cut them."""
 _MARKS = re.compile(rf"[^\w\s\x21-\x7e]{{{MOST_MARKS + 1},}}")
-"""Where there may be more of them: no mark is a letter or a digit."""
+"""Where more marks may be: a mark is neither a letter nor a digit."""
 
 
 def _few_marks(run: str) -> str:
@@ -76,7 +78,7 @@ def _few_marks(run: str) -> str:
 
 
 def without_controls(text: str) -> str:
-    """A text without anything a terminal would act on, in as many columns as it had."""
+    """A text without characters that a terminal acts on, as wide as before."""
     return "".join(" " * (char == "\xad") if _acts(char) else char for char in text)
 
 
@@ -90,12 +92,12 @@ def _visible(char: str) -> str:
 
 
 def _acts(char: str) -> bool:
-    """C1 controls, the marks that turn the direction of writing around, and separators of lines."""
+    """C1 controls, marks that change the direction of writing, and line separators."""
     return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") and char not in "\u200c\u200d"
 
 
 def width(text: str) -> int:
-    """How many columns a text takes."""
+    """The columns that a text takes."""
     if text.isascii():
         return len(text)
     return sum(_columns(char) for char in text)
@@ -121,7 +123,7 @@ def fit(text: str, columns: int) -> str:
 
 
 def fit_end(text: str, columns: int) -> str:
-    """The same, and what is cut is the beginning: the end of a path says more."""
+    """Like `fit`, but the beginning is cut: the end of a path says more."""
     return fit(text[::-1], columns)[::-1]
 
 
@@ -145,18 +147,18 @@ def table(
 
 
 def line_width() -> int:
-    """The columns of the terminal that is written to; 0: it is a file or a pipe, and lines may be of any length."""
+    """The width of the terminal; 0 where output goes to a file or a pipe and lines may have any length."""
     return shutil.get_terminal_size((120, 24)).columns if sys.stdout.isatty() else 0
 
 
 def whole_number(digits: str) -> int:
-    """A number as somebody typed it. Python reads some thousand digits at most; eighteen are more than there is of
-    anything, and no more than a database holds."""
+    """A number that somebody typed. Python refuses thousands of digits; eighteen are enough for any count and fit a
+    database."""
     return int(digits.lstrip("0")[:18] or "0")
 
 
 def when(milliseconds: int) -> str:
-    """A moment, in milliseconds since 1970, on the user's own clock; a dash where no clock has it."""
+    """A time in milliseconds since 1970, in the user's time zone; a dash where it is out of range."""
     try:
         return datetime.fromtimestamp(milliseconds / 1000).strftime("%Y-%m-%d %H:%M")
     except (ValueError, OverflowError, OSError):  # a file may hold any number
@@ -168,7 +170,7 @@ _AGES = ((60, "s"), (60, "min"), (24, "h"), (7, "d"), (52, "wk"))
 
 
 def age(milliseconds: int, now: float | None = None) -> str:
-    """How long ago a moment was, in one unit: `5 min`; what lies ahead, as clocks differ, is now."""
+    """How long ago a time was, in one unit: `5 min`. The future counts as now, because clocks differ."""
     passed = int((time.time() if now is None else now) - milliseconds / 1000)
     if passed < 60:
         return "now"
@@ -185,7 +187,7 @@ def print_json(value: Any, indent: int | None = 2) -> None:
 
 
 def utf8_json(text: str) -> bytes:
-    """JSON in UTF-8. Half a surrogate pair has no such form: it stays the escape that it was in the JSON before."""
+    """JSON in UTF-8. Half a surrogate pair has no UTF-8 form, so it stays an escape."""
     return text.encode(errors="backslashreplace")
 
 
@@ -193,18 +195,17 @@ _MAY_ACT = re.compile(r"[^\x00-\x7e\w]")
 
 
 def escaped_json(text: str) -> str:
-    """JSON that a terminal can show: what it would act on is written as JSON's own escapes, so that the value is the
-    same."""
+    """JSON that is safe on a terminal: what it would act on becomes a JSON escape, so the value is the same."""
     return _MAY_ACT.sub(lambda found: json.dumps(found[0])[1:-1] if _acts(found[0]) else found[0], text)
 
 
 def counted(number: int, word: str, several: str = "") -> str:
-    """A number of things."""
+    """A number with its noun, `1 turn` or `2 turns`."""
     return f"{number:,} {word}" if number == 1 else f"{number:,} {several or word + 's'}"
 
 
 def percent(share: float, digits: int | None = None) -> str:
-    """A share in per cent, rounded the same way everywhere; a small one has a digit more, unless told otherwise."""
+    """A share in per cent, rounded the same way everywhere. By default a small share has one digit more."""
     if digits is None:
         digits = 1 if 0 < abs(share) < 0.1 else 0
     return f"{share:.{digits}%}".replace("%", " %")

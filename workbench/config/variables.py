@@ -1,7 +1,7 @@
-"""Variables of the environment that hold keys: which they are, who may see them, and how they stay out of sight.
+"""Environment variables that hold keys: how they are recognised, who may see them and how they are hidden.
 
-Our own process keeps them, for litellm looks for them there. Nothing that we start inherits them, other processes
-cannot read them in `/proc/PID/environ`, and what a tool gives back is told without them.
+Our own process keeps them, because litellm reads them from the environment. The processes that we start do not inherit
+them, other processes cannot read them in `/proc/PID/environ`, and they are removed from the results of tools.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 HIDDEN = "[key]"
-"""What stands in a text where a key stood."""
+"""The text that replaces a key."""
 KEY_SHAPES = (
     r"\b(?:sk|gsk|xai|hf|nvapi|pplx|gh[oprsu]|github_pat|glpat|xox[abprs])[-_][A-Za-z0-9_*.\-]{6,}[A-Za-z0-9*]"
     r"|\bAIza[A-Za-z0-9_\-]{10,}|\bAKIA[A-Z0-9]{16}\b"
 )
-"""Keys as their makers shape them, also with their middle starred out."""
+"""Keys in the formats of their issuers, also with the middle starred out."""
 
 _NAME = re.compile(
     r"((^|_)(API_?KEYS?|KEYS?|KEY_ID|TOKENS?|SECRETS?|\w*PASSWORDS?|PASSWD|PASS|PASSPHRASE|CREDENTIALS?|PAT|JWT|AUTH|BEARER"
@@ -27,31 +27,31 @@ _NAME = re.compile(
 )
 _VALUE = re.compile(KEY_SHAPES)
 _HOLDS_KEY = re.compile(rf"(?:^|[\s=\"'])(?:{KEY_SHAPES})|^\w[\w+.-]*://[^/\s:@]+:[^/\s@]+@")
-"""A key by itself or in a header or in JSON, or an address with a password."""
+"""A key alone, in a header or in JSON, or an address with a password."""
 _SHORTEST = 8
-"""Values with fewer characters are no keys; taking them out would only mangle the text."""
+"""Shorter values are not keys; removing them would only mangle the text."""
 _remembered: set[str] = set()
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable is named like one that holds a key."""
+    """Whether a variable has the name of one that holds a key."""
     return _NAME.search(name.upper()) is not None and not name.startswith("GIT_CONFIG_KEY_")
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether a variable is named like one that holds a key, or holds what looks like one."""
+    """Whether a variable has the name of one that holds a key, or its value looks like a key."""
     held = _HOLDS_KEY.search(value) is not None and not name.upper().endswith("_PROXY")
     return held or is_secret_name(name)
 
 
 def without_keys(passed: Iterable[str] = (), environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment without variables that hold keys; `passed` are names or patterns of some that stay."""
+    """The environment without keys; `passed`: names or patterns of variables to keep anyway."""
     patterns = tuple(passed)
     return {name: value for name, value in environ.items() if not is_secret(name, value) or _is_passed(name, patterns)}
 
 
 def chosen(passed: Iterable[str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The variables with these names or patterns and no others."""
+    """Only the variables with these names or patterns."""
     patterns = tuple(passed)
     return {name: value for name, value in environ.items() if _is_passed(name, patterns)}
 
@@ -61,12 +61,12 @@ def _is_passed(name: str, patterns: tuple[str, ...]) -> bool:
 
 
 def remember_key(value: str) -> None:
-    """Take note of a key that comes from elsewhere: the key store, or the settings of a server."""
+    """Remember a key from elsewhere: the key store, or the settings of a server."""
     _remembered.add(value)
 
 
 def known_keys(environ: Mapping[str, str] = os.environ) -> set[str]:
-    """The keys that we know; the name of a file that holds one is none."""
+    """The keys that we know. The path of a file that holds one is not a key."""
     found = {value for name, value in environ.items() if is_secret(name, value)} | _remembered
     found |= {part for value in found for part in _VALUE.findall(value)}
     return {
@@ -75,7 +75,7 @@ def known_keys(environ: Mapping[str, str] = os.environ) -> set[str]:
 
 
 def without_known_keys(text: str, more: Iterable[str] = (), environ: Mapping[str, str] = os.environ) -> str:
-    """A text in which no key stands that we know."""
+    """A text without the keys that we know."""
     found = known_keys(environ) | {value for value in more if len(value) >= _SHORTEST}
     for value in sorted(found, key=len, reverse=True):
         text = text.replace(value, HIDDEN)
@@ -83,10 +83,10 @@ def without_known_keys(text: str, more: Iterable[str] = (), environ: Mapping[str
 
 
 def clear_start_block() -> None:
-    """Overwrite keys in the block that the system gave us at the start, which others read as `/proc/PID/environ`.
+    """Overwrite keys in the environment block of the process, which others can read as `/proc/PID/environ`.
 
-    To take a variable out of `os.environ` does not change that block; what is overwritten not even root finds there.
-    Elsewhere than on Linux there is no such file.
+    Deleting a variable from `os.environ` does not change that block. Once overwritten, not even root can read it.
+    Systems other than Linux have no such file.
     """
     with suppress(OSError, ValueError, IndexError):
         # pid (name) state ...; the name may hold brackets and blanks, and the state is the third field
@@ -104,6 +104,6 @@ def _overwrite(start: int, end: int) -> None:
         name, _, value = entry.partition(b"=")
         if is_secret(os.fsdecode(name), os.fsdecode(value)):
             ctypes.memset(at + len(name) + 1, 0, len(value))
-            if name in os.environb:  # libraries in C look for it there, too
+            if name in os.environb:  # C libraries read it from here
                 os.putenv(name, os.environb[name])
         at += len(entry) + 1

@@ -1,7 +1,7 @@
-"""How Workbench writes files: a reader finds the old file or the new one, never a part, and a failure leaves the old.
+"""How Workbench writes files: a reader sees the old file or the new one, never a part; after a failure, the old one.
 
 Nothing else in the program writes a file; a test checks that. Files are private (mode 0600, in folders of mode 0700)
-whatever the umask is, because most of them hold what was said in a session. Files of a project are the exception.
+with any umask, because most of them hold conversations. Files of a project are the exception.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from workbench.config.foreign_files import open_regular_file
 
 PRIVATE = 0o600
 ORDINARY = 0o666
-"""The umask takes away from this one."""
+"""The umask is applied to this one."""
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-"""How a file system without hard links answers."""
+"""The errors of a file system without hard links."""
 
 
 def replace_file(path: Path, data: bytes, *, private: bool = True, new: bool = False) -> None:
@@ -34,11 +34,11 @@ def replace_file(path: Path, data: bytes, *, private: bool = True, new: bool = F
 
 @contextmanager
 def replacing_file(path: Path, *, private: bool = True, new: bool = False) -> Iterator[IO[bytes]]:
-    """A file to write to, which takes the place of `path` when the block ends without an error.
+    """A file to write to. It replaces `path` if the block ends without an error.
 
-    Missing folders are made. A file that exists keeps its mode and owner; raises PermissionError where it is read-only,
-    though its folder may be written. `new`: raises FileExistsError where there is one. A symbolic link is replaced
-    itself; the caller resolves it first where that is wanted.
+    Missing folders are made. An existing file keeps its mode and owner. Raises PermissionError if it is read-only, even
+    where its folder may be written. `new`: raises FileExistsError if it exists. A symbolic link itself is replaced;
+    resolve it first to replace its target.
     """
     if new and os.path.lexists(path):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
@@ -64,7 +64,7 @@ def replacing_file(path: Path, *, private: bool = True, new: bool = False) -> It
 
 
 def copy_file(source: str | Path, target: str | Path, *, new: bool = False) -> None:
-    """Write a private copy that has the time of the original."""
+    """Write a private copy with the times of the original."""
     with open_regular_file(source) as original, replacing_file(Path(target), new=new) as copy:
         shutil.copyfileobj(original, copy)
         copy.flush()
@@ -73,7 +73,7 @@ def copy_file(source: str | Path, target: str | Path, *, new: bool = False) -> N
 
 
 def make_private_folder(path: Path) -> None:
-    """Make a folder, and those above it that are missing, for this user alone."""
+    """Make a folder and its missing parents, for this user alone."""
     if path.is_dir():
         return
     if not path.parent.is_dir():
@@ -83,8 +83,8 @@ def make_private_folder(path: Path) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Make an empty file where there is none, and take away from others what they may do with it. For SQLite, whose
-    journals get the mode of the database."""
+    """Make an empty file if it is missing, and let no other user read or write it. For SQLite, which gives its journals
+    the mode of the database."""
     make_private_folder(path.parent)
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, PRIVATE))
@@ -94,7 +94,7 @@ def make_private_file(path: Path) -> None:
 
 @contextmanager
 def _gone_in_the_end(passing: Path) -> Iterator[None]:
-    """However the block ends, also by SIGQUIT, a file of this name is not left behind."""
+    """Remove this file however the block ends, also by SIGQUIT."""
 
     def remove() -> None:
         with suppress(OSError):
@@ -109,7 +109,7 @@ def _gone_in_the_end(passing: Path) -> Iterator[None]:
 
 
 def _keep_mode(path: Path, handle: int) -> None:
-    """Give an open file the mode and the owner of the one that it will replace, if there is one."""
+    """Give an open file the mode and the owner of the file that it will replace, if there is one."""
     try:
         before = os.stat(path)
     except FileNotFoundError:
@@ -120,7 +120,7 @@ def _keep_mode(path: Path, handle: int) -> None:
 
 
 def _put_new(passing: Path, path: Path) -> None:
-    """Give a file its name, unless another has got it meanwhile."""
+    """Give a file its name, unless another one got that name meanwhile."""
     try:
         os.link(passing, path, follow_symlinks=False)
     except OSError as error:
@@ -133,7 +133,7 @@ def _put_new(passing: Path, path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Put the new name on the disk, where the system can."""
+    """Flush the folder's entry to disk, where the system can."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
         try:

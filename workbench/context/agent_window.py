@@ -1,4 +1,4 @@
-"""The window that another agent worked with, where it does not tell: by what it sent and when it compacted."""
+"""The window of another agent that does not report it: inferred from its requests and compactions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.models.windows import window_seen
 
 
 def compacted_at(body: Body) -> int:
-    """The size at which an agent compacted by itself; 0: it did not, or does not say so."""
+    """The size at which an agent compacted by itself; 0 if it did not, or did not record it."""
     if not isinstance(body, Compaction) or not body.meta.get("made_by") or body.meta.get("trigger") != "auto":
         return 0
     before = body.meta.get("tokens_before")
@@ -19,7 +19,7 @@ def compacted_at(body: Body) -> int:
 
 
 def as_the_agent_used_it(info: ModelInfo, events: Iterable[Event]) -> ModelInfo:
-    """A model with the window that its requests and compactions in a log bear witness to."""
+    """A model with the window that its requests and compactions in a log show."""
     largest = compacted = 0
     model = ""
     elsewhere: set[int] = set()

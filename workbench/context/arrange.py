@@ -1,4 +1,4 @@
-"""Arrange: the last stages over a conversation, found in its running sums: history, groups, and the verdict."""
+"""Arrange: the last stages over a conversation, computed from its running sums: history, groups and the verdict."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import NamedTuple
 from workbench.context.budget import Budget, Limits
 from workbench.context.conversation import Conversation
 from workbench.context.fitting import fit_results
-from workbench.context.fixed_slots import FixedSlots, cut_in
+from workbench.context.fixed_slots import FixedSlots, cut_note_in
 from workbench.context.items import SLOTS, Edit, Item, Kind, Slot, Stage
 from workbench.context.measure import Meter
 from workbench.context.plan import ContextPlan, Totals
-from workbench.context.plan_rows import Cuts, PlacedSummary, PlanRows
+from workbench.context.plan_items import Cuts, PlacedSummary, PlanItems
 from workbench.context.stages import groups, history, normalise
 from workbench.context.stages.groups import GroupCut
 from workbench.context.stages.history import NO_CAP, HistoryCut
@@ -25,9 +25,9 @@ from workbench.models.tokens import Count
 
 
 class RequestBase(NamedTuple):
-    """What stands in every request, whatever is cut: fixed slots and summaries."""
+    """The part of every request that is never cut: fixed slots and summaries."""
 
-    rows: tuple[Item, ...]
+    items: tuple[Item, ...]
     summaries: tuple[PlacedSummary, ...]
     slots: dict[Slot, int]
     cost: int
@@ -35,7 +35,7 @@ class RequestBase(NamedTuple):
     framing: int
     original_tokens: int
     cuts: tuple[str, ...]
-    """What was cut of the files among them, in words."""
+    """What was cut of its files, in words."""
 
 
 class Arrangement(NamedTuple):
@@ -50,21 +50,21 @@ class Arrangement(NamedTuple):
 
 def base_of(fixed: FixedSlots, summaries: tuple[PlacedSummary, ...], meter: Meter) -> RequestBase:
     """Add up what is in every request."""
-    rows = [*fixed.rows, *(row for summary in summaries for row in summary.rows)]
+    items = [*fixed.items, *(item for summary in summaries for item in summary.items)]
     slots: dict[Slot, int] = dict.fromkeys(SLOTS, 0)
-    for row in rows:
-        slots[row.slot] += row.tokens
-    around = fixed.framing + REPLY_PRIMING + meter.around_message * sum(len(summary.rows) for summary in summaries)
-    original_tokens = sum(row.original_tokens for row in rows)
-    files = (row.text for row in fixed.rows if row.slot in ("instructions", "memory") and row.text)
-    cuts = tuple(filter(None, map(cut_in, files)))
-    return RequestBase(fixed.rows, summaries, slots, sum(slots.values()) + around, around, original_tokens, cuts)
+    for item in items:
+        slots[item.slot] += item.tokens
+    around = fixed.framing + REPLY_PRIMING + meter.around_message * sum(len(summary.items) for summary in summaries)
+    original_tokens = sum(item.original_tokens for item in items)
+    files = (item.text for item in fixed.items if item.slot in ("instructions", "memory") and item.text)
+    cuts = tuple(filter(None, map(cut_note_in, files)))
+    return RequestBase(fixed.items, summaries, slots, sum(slots.values()) + around, around, original_tokens, cuts)
 
 
 def synthetic(
     item_id: str, slot: Slot, role: str, kind: Kind, text: str, count: Count, stage: Stage, why: str, turn: int = 0
 ) -> Item:
-    """A row that no event stands behind."""
+    """An item without an event."""
     tokens, exact = count
     return Item(
         id=item_id,
@@ -87,16 +87,16 @@ def synthetic(
 
 
 class Outline(NamedTuple):
-    """A plan before anything is said of it: what is sent, and how much that is. Whoever follows a long log asks for no
-    more at nearly all of its requests."""
+    """A plan without its explanations: what is sent, and how large it is. Following a long log needs no more for nearly
+    all of its requests."""
 
     parts: Arrangement
-    rows: PlanRows
+    items: PlanItems
     slots: dict[Slot, int]
     framing: int
     original_tokens: int
     waiting: tuple[str, ...]
-    """The ids of calls that still run."""
+    """The ids of calls that are still running."""
     tokens: int
     """Items and framing."""
     cut_to_fit: int = 0
@@ -104,7 +104,7 @@ class Outline(NamedTuple):
 
     @property
     def limits(self) -> Limits:
-        """What it has to keep to."""
+        """The limits of the request."""
         return self.parts.meter.limits
 
     @property
@@ -123,10 +123,10 @@ class Outline(NamedTuple):
         return self.cut_to_fit > 0 or not self.fits
 
     def plan(self) -> ContextPlan:
-        """The same, with a verdict and all its figures."""
+        """The full plan, with a verdict and all figures."""
         (_, base, meter, model, _), limits, total, slots = self.parts, self.limits, self.tokens, self.slots
         answer, policy = limits.answer(total), meter.policy
-        # The budget's parts are the slots, in their order, and then these.
+        # The budget's parts are the slots, in order, and then these.
         rest = (self.framing, limits.unattributed, limits.margin, answer, limits.room - answer - total)
         return ContextPlan(
             model,
@@ -135,7 +135,7 @@ class Outline(NamedTuple):
             verdict(limits, total, slots, self.waiting),
             Budget._make((*slots.values(), *rest)),
             Totals(total, total - self.framing, self.framing, self.original_tokens),
-            self.rows,
+            self.items,
             warnings(limits, total, slots, meter.guidance, base.cuts),
             policy.history.mode == "fit" or policy.turn.drop_groups,
             unattributed=limits.unattributed,
@@ -163,9 +163,9 @@ class _Arranger:
         self._start = max(conversation.openers[-1], 0)
         """The first unit of the current turn."""
         self._behind = self._start + (1 if conversation.turn else 0)
-        """The first unit behind its user message."""
+        """The first unit after its user message."""
         self._last = max(conversation.last_group, self._behind)
-        """What is always kept of the turn: its last iteration group, and what follows."""
+        """The part of the turn that is always kept starts here: its last iteration group, and what follows."""
         missing = conversation.missing()
         self._waiting = missing if parts.live else []
         self._lacking = () if parts.live else tuple(missing)
@@ -173,7 +173,7 @@ class _Arranger:
         self._repair_framing = sum(parts.meter.repair_framing(conversation.cells[at]) for at in self._lacking)
         self._past = self._sums.apart_before(self._start)
         self._present = self._sums.apart_before(self._units).minus(self._past)
-        """What the units cost that are always sent, in history and in the turn; the sums leave them out."""
+        """The cost of the units that are always sent, in history and in the turn; the sums leave them out."""
 
     def outline(self) -> Outline:
         cost = self._sums.cost
@@ -189,7 +189,7 @@ class _Arranger:
         return self._fitted(made, cuts) if is_too_large else made
 
     def _fitted(self, made: Outline, cuts: Cuts) -> Outline:
-        """The same with its longest results cut so that it fits; unchanged where no cuts are enough."""
+        """The outline with its longest results cut so that it fits; unchanged if no cuts are enough."""
         units = self._conversation.units
         found = fit_results(self._view, units, cuts, self._meter, made.tokens)
         if found is None:
@@ -198,16 +198,16 @@ class _Arranger:
         for each in found.values():
             slots["turn" if units[each.unit].turn == cuts.turn else "history"] -= each.saved
         return made._replace(
-            rows=made.rows.with_fitted(found), slots=slots, tokens=made.tokens - saved, cut_to_fit=saved
+            items=made.items.with_fitted(found), slots=slots, tokens=made.tokens - saved, cut_to_fit=saved
         )
 
     def _history_span(self, sums: Sequence[int], cut: HistoryCut) -> int:
-        """What is kept of history under a cut, but for the held units: tokens or framing, as `sums` are of."""
+        """The kept part of history after a cut, without the held units: tokens or framing, depending on `sums`."""
         kept = sums[max(self._start, cut.start)] - sums[cut.start]
         return kept + sums[cut.opener + 1] - sums[cut.opener] if cut.opener >= 0 else kept
 
     def _turn_cost(self, first: int) -> int:
-        """What is kept of the turn: its user message, held units, and all from the unit `first` on."""
+        """The kept part of the turn: its user message, held units, and everything from the unit `first` on."""
         cost = self._sums.cost
         kept = cost[self._behind] - cost[self._start] + cost[self._units] - cost[first]
         lacking = len(self._lacking) * self._meter.no_result.tokens + self._repair_framing
@@ -231,14 +231,14 @@ class _Arranger:
             return HistoryCut(0), None
         if fits and policy.notice:
             budget = min(room - self._widest_notice(count), cap)
-        cut = history.fill(sums.cost, sums.messages, end, budget, resident, self._opener_of)
+        cut = history.cut_history(sums.cost, sums.messages, end, budget, resident, self._opener_of)
         dropped = sums.messages[cut.start]
         if cut.opener >= 0:
             dropped -= sums.messages[cut.opener + 1] - sums.messages[cut.opener]
         return cut, self._notice(dropped) if policy.notice and dropped else None
 
     def _widest_notice(self, count: int) -> int:
-        """What the notice costs at most: its number is not known yet, but has no more digits than `count`."""
+        """The most that the notice can cost: its number is not known yet, but has no more digits than `count`."""
         return self._meter.text(history.notice(10 ** len(str(count)) - 1)).tokens + self._meter.around_message
 
     def _notice(self, count: int) -> Item:
@@ -258,12 +258,12 @@ class _Arranger:
     def _cut_groups(self, room: int) -> GroupCut:
         if not self._policy.turn.drop_groups:
             return GroupCut(self._behind)
-        return groups.fill(self._sums.cost, self._behind, self._last, room)
+        return groups.cut_groups(self._sums.cost, self._behind, self._last, room)
 
     # The first message
 
     def _opening(self, cut: HistoryCut) -> Item | None:
-        """A note in the user's name when the request would begin with the assistant."""
+        """A note in the user's name if the request would begin with the assistant."""
         if self._opens_with_user(cut):
             return None
         text = normalise.OPENING
@@ -275,7 +275,7 @@ class _Arranger:
         return 0 if self._is_plain() else self._meter.text(normalise.OPENING).tokens + self._meter.around_message
 
     def _is_plain(self) -> bool:
-        """A user opened the conversation and no single item was touched: whatever is cut, a user opens what is left."""
+        """Whether a user message is first after any cut: a user opened the conversation and no item is an exception."""
         conversation = self._conversation
         opened = not conversation.units or (conversation.turn > 0 and conversation.openers[1] == 0)
         return opened and not conversation.overrides and not self._base.summaries
@@ -297,7 +297,7 @@ class _Arranger:
         return True
 
     def _speaker(self, number: int) -> str | None:
-        """Who speaks first in a unit that is sent; None when nothing of it is, or when it is a system message."""
+        """Who speaks first in a unit that is sent; None if nothing is sent, or if it is a system message."""
         sent = (self._conversation.cells[at] for at in self._conversation.units[number].cells)
         first = next((cell for cell in sent if is_sent(cell, self._view)), None)
         return first.role if first is not None and first.role in ("user", "assistant") else None
@@ -319,8 +319,8 @@ class _Arranger:
 
     def _result(self, cuts: Cuts, notice: Item | None, opening: Item | None) -> Outline:
         conversation, base = self._conversation, self._base
-        extra = tuple(row for row in (notice, opening) if row)
-        added = sum(row.tokens for row in extra)
+        extra = tuple(item for item in (notice, opening) if item)
+        added = sum(item.tokens for item in extra)
         past = self._history_span(self._sums.cost, cuts.history) + self._past.cost
         past_framing = self._history_span(self._sums.framing, cuts.history) + self._past.framing
         turn, turn_framing = self._turn_cost(cuts.groups.first), self._turn_framing(cuts.groups.first)
@@ -331,8 +331,8 @@ class _Arranger:
         repairs = len(conversation.repairs)
         original = conversation.original_tokens + base.original_tokens + added
         original += (repairs + len(self._lacking)) * self._meter.no_result.tokens
-        rows = PlanRows(
-            base.rows + extra,
+        items = PlanItems(
+            base.items + extra,
             self._view,
             conversation.units,
             cuts,
@@ -343,4 +343,4 @@ class _Arranger:
             self._meter.no_result,
         )
         waiting = tuple(conversation.cells[at].wire_id for at in self._waiting)
-        return Outline(self._parts, rows, slots, around, original, waiting, sum(slots.values()) + around)
+        return Outline(self._parts, items, slots, around, original, waiting, sum(slots.values()) + around)

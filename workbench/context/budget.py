@@ -10,58 +10,60 @@ from workbench.context.policy import NO_LIMIT, BudgetPolicy
 from workbench.models.catalogue import ModelInfo
 
 DEFAULT_MAX_OUTPUT = 8_192
-"""The reserve where nobody knows the model's maximum output."""
+"""The reserve if the model's maximum output is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a request has to keep to, before anything is in it."""
+    """The limits of a request, before it has any content."""
 
     window: int
     window_source: str
     reserve: int
-    """Room wished for the answer inside the window; 0 where the window is for input alone."""
+    """Room wanted for the answer inside the window; 0 if the window is for input alone."""
     margin: int
     least: int = NO_LIMIT
-    """The least room for an answer that is of use: down to it the reserve gives way, where nothing else does."""
+    """The smallest useful room for an answer: if nothing else gives way, the reserve shrinks to this."""
     max_output: int | None = None
-    """The longest answer the model can give; None where nobody knows."""
+    """The longest answer that the model can give; None if not known."""
     unattributed: int = 0
-    """In every request beside what the log holds: a system prompt and tools that are not in a file, as calibrated.
-    Below 0: the provider counts so much less than we do."""
+    """Tokens of every request that are not in the log, as calibrated: a system prompt and tools that no file has.
+    Below 0: the provider counts that much less than we do."""
 
     @property
     def room(self) -> int:
-        """What request and answer share."""
+        """The tokens that request and answer share."""
         return self.window - self.margin - self.unattributed
 
     @property
     def target(self) -> int:
-        """The most tokens with which the whole reserve is left. The stages that leave something out cut to this."""
+        """The most tokens that leave the whole reserve. Stages that leave something out cut to this."""
         return self.room - self.reserve
 
     @property
     def capacity(self) -> int:
-        """The most tokens a request may have."""
+        """The most tokens that a request may have."""
         return self.room - min(self.reserve, self.least)
 
     def answer(self, tokens: int) -> int:
-        """Room for the answer beside a request of so many tokens: the reserve, or what is left of it."""
+        """Room for the answer to a request of so many tokens: the reserve, or what is left of it."""
         return min(self.reserve, max(self.least, self.room - tokens))
 
     def need(self, tokens: int) -> int:
-        """What a request of so many tokens takes of the window, with all that goes beside it."""
+        """What a request of so many tokens takes of the window, with the reserve and the margin."""
         return tokens + self.unattributed + self.margin + self.answer(tokens)
 
     def bound(self, tokens: int) -> int | None:
-        """That room, where it is less than the answer could otherwise have; None where it is not, or nothing fits."""
+        """The room for the answer if it limits the answer; None if it does not, or if nothing fits."""
         room = self.answer(tokens)
         shorter = room < min(self.reserve, self.max_output or self.reserve)
         return room if shorter and tokens <= self.capacity else None
 
 
-def limits(info: ModelInfo, policy: BudgetPolicy, *, window: int | None = None, reserve: int | None = None) -> Limits:
-    """The limits of a model under a policy; `window` and `reserve` are the user's own figures and win."""
+def model_limits(
+    info: ModelInfo, policy: BudgetPolicy, *, window: int | None = None, reserve: int | None = None
+) -> Limits:
+    """The limits of a model under a policy; the user's own `window` and `reserve` win."""
     size, input_only = info.window, info.input_only
     source: str = info.window_source
     if window is not None:
@@ -82,21 +84,21 @@ def limits(info: ModelInfo, policy: BudgetPolicy, *, window: int | None = None, 
 
 
 def capped(tokens: int, ratio: float, window: int) -> int:
-    """A figure in tokens that is at most a share of the window; a share of 0 is no bound."""
+    """A number of tokens, limited to a share of the window; a share of 0 is no limit."""
     return min(tokens, int(window * ratio)) if ratio else tokens
 
 
 def guidance(policy: BudgetPolicy, window: int) -> tuple[tuple[Slot, int], ...]:
-    """How large the policy would have a slot at the most, where it says so."""
+    """The policy's recommended maximum for each slot that has one."""
     advised: dict[Slot, int] = {"system": policy.system_tokens, "memory": policy.memory_tokens}
     bounds = ((slot, capped(tokens, policy.guidance_ratio, window)) for slot, tokens in advised.items())
     return tuple((slot, most) for slot, most in bounds if most > 0)
 
 
 class Budget(NamedTuple):
-    """Where the tokens are. The parts add up to the window; `free` is negative when the plan does not fit.
+    """How the tokens are divided. The parts add up to the window; `free` is negative if the plan does not fit.
 
-    `reserve` is what is left for the answer: less than was wished for where the request needs the room.
+    `reserve` is what is left for the answer: less than wanted if the request needs the room.
     """
 
     system: int
@@ -108,12 +110,12 @@ class Budget(NamedTuple):
     turn: int
     framing: int
     unattributed: int
-    """Not in the log, and in the request all the same."""
+    """In the request, but not in the log."""
     margin: int
     reserve: int
     free: int
 
     @property
     def window(self) -> int:
-        """The whole."""
+        """The whole window."""
         return sum(self)

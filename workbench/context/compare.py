@@ -1,7 +1,7 @@
-"""Two plans side by side: what the second frees, and from which token on the provider has to read it anew.
+"""Compares two plans: what the second one frees, and from which token on the provider has to read it again.
 
-Providers keep a prompt's beginning in a cache. So what counts is the first token that differs: all behind it is
-written again, however little of it changed. What is only added at the end costs nothing of the cache.
+Providers cache the beginning of a prompt. So the first token that differs counts: everything after it is processed
+again, however little of it changed. What is only added at the end costs nothing of the cache.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ Mark = Literal["added", "changed", "gone"]
 
 
 class Effect(NamedTuple):
-    """What going from one plan to another does to the request."""
+    """The effect on the request of going from one plan to another."""
 
     freed: int
-    """Tokens that the second request has less; below 0 where it has more."""
+    """Tokens that the second request has less; below 0 if it has more."""
     first_changed: int | None
-    """Tokens before the first difference, as near as whole rows tell; None: the requests are the same. What is in no
-    row counts as the beginning of the request: it is the system prompt and the tools."""
+    """Tokens before the first difference, to the precision of whole items; None: the requests are the same. Tokens in
+    no item count as the beginning of the request: they are the system prompt and the tools."""
     rewritten: int
-    """Tokens of the first request from there on: what a prompt cache has of it and cannot use any more."""
+    """Tokens of the first request from there on: the part of the prompt cache that is lost."""
 
 
 class ItemTotal(NamedTuple):
@@ -38,26 +38,26 @@ class ItemTotal(NamedTuple):
     tokens: int = 0
 
     def plus(self, tokens: int) -> ItemTotal:
-        """One item more."""
+        """With one more item."""
         return ItemTotal(self.items + 1, self.tokens + tokens)
 
 
 class RequestChanges(NamedTuple):
-    """What is different between two requests, item by item."""
+    """The differences between two requests, item by item."""
 
     marks: Mapping[str, Mark]
-    """By the item's id; what is the same has none."""
+    """By the item's id; unchanged items have none."""
     added: ItemTotal
     changed: ItemTotal
-    """Its tokens are the difference: below 0 where what was changed got smaller."""
+    """Its tokens are the difference: below 0 if the changed items got smaller."""
     gone: ItemTotal
     effect: Effect
-    beside: int = 0
-    """How many more tokens were reported than the rows account for. Below 0: fewer, for example because an earlier
-    turn's thinking is no longer sent. 0 where one of the two requests has no report."""
+    outside_items: int = 0
+    """How many more tokens were reported than the items account for. Below 0: fewer, for example because an earlier
+    turn's thinking is no longer sent. 0 if one of the two requests has no report."""
 
 
-def effect(before: ContextPlan, after: ContextPlan) -> Effect:
+def plan_effect(before: ContextPlan, after: ContextPlan) -> Effect:
     """What the second plan does to the request of the first."""
     freed = before.totals.tokens - after.totals.tokens
     found = _same_tokens(before, after)
@@ -69,75 +69,82 @@ def effect(before: ContextPlan, after: ContextPlan) -> Effect:
 
 
 def same_tokens(before: ContextPlan, after: ContextPlan) -> int:
-    """The tokens that both requests begin with."""
+    """The tokens of the common beginning of both requests."""
     found, least = _same_tokens(before, after), min(before.totals.tokens, after.totals.tokens) - REPLY_PRIMING
     return least if found is None else min(found, least)
 
 
-def changes(before: ContextPlan, after: ContextPlan) -> RequestChanges:
-    """Which items the second request has, has changed, or has no longer."""
-    old = {row.id: row for row in before.rows.in_request()}
+def request_changes(before: ContextPlan, after: ContextPlan) -> RequestChanges:
+    """Which items the second request adds, changes or lacks."""
+    old = {item.id: item for item in before.items.in_request()}
     marks: dict[str, Mark] = {}
     added = changed = gone = ItemTotal()
-    for row in after.rows.in_request():
-        was = old.pop(row.id, None)
+    for item in after.items.in_request():
+        was = old.pop(item.id, None)
         if was is None:
-            marks[row.id] = "added"
-            added = added.plus(row.tokens)
-        elif _said(was) != _said(row):
-            marks[row.id] = "changed"
-            changed = changed.plus(row.tokens - was.tokens)
-    for row in old.values():
-        marks[row.id] = "gone"
-        gone = gone.plus(row.tokens)
+            marks[item.id] = "added"
+            added = added.plus(item.tokens)
+        elif _on_the_wire(was) != _on_the_wire(item):
+            marks[item.id] = "changed"
+            changed = changed.plus(item.tokens - was.tokens)
+    for item in old.values():
+        marks[item.id] = "gone"
+        gone = gone.plus(item.tokens)
     reported = before.reported is not None and after.reported is not None
-    beside = after.unattributed - before.unattributed if reported else 0
-    return RequestChanges(marks, added, changed, gone, effect(before, after), beside)
+    outside = after.unattributed - before.unattributed if reported else 0
+    return RequestChanges(marks, added, changed, gone, plan_effect(before, after), outside)
 
 
 def _same_tokens(before: ContextPlan, after: ContextPlan) -> int | None:
-    """The tokens that both requests begin with; None where there is no difference."""
+    """The tokens of the common beginning; None if nothing differs."""
     tokens = 0
     for old, new in zip_longest(_framed(before), _framed(after)):
         if old is None or new is None:
             return min(before.totals.tokens, after.totals.tokens) - REPLY_PRIMING
-        (was, _), (row, around) = old, new
-        if _said(was) != _said(row):
-            return tokens + _same_part(was, row)
-        tokens += row.tokens + around
+        (was, _), (item, around) = old, new
+        if _on_the_wire(was) != _on_the_wire(item):
+            return tokens + _same_part(was, item)
+        tokens += item.tokens + around
     return None
 
 
 def _framed(plan: ContextPlan) -> Iterator[tuple[Item, int]]:
-    """The rows of a request, each with the framing it brings; headings and authors are left out, which is little."""
+    """The items of a request, each with its framing, without headings and authors, which are small."""
     last: Item | None = None
-    for row in plan.rows.in_request():
-        if row.kind == "tool_definition":
+    for item in plan.items.in_request():
+        if item.kind == "tool_definition":
             begins = False
-        elif is_merged(row):
+        elif is_merged(item):
             begins = last is None
         else:
-            goes_on = last is not None and row.role == last.role == "assistant" and row.unit == last.unit >= 0
+            goes_on = last is not None and item.role == last.role == "assistant" and item.unit == last.unit >= 0
             begins = not goes_on
-        yield row, framing(row.kind, begins, 0, plan.framing)
-        last = row
+        yield item, framing(item.kind, begins, 0, plan.framing)
+        last = item
 
 
-def _said(row: Item) -> tuple[object, ...]:
-    """What of a row goes over the wire."""
-    return row.role, row.kind, row.tool, row.call_id, row.name, row.content if row.content is not None else row.text
+def _on_the_wire(item: Item) -> tuple[object, ...]:
+    """The parts of an item that go over the wire."""
+    return (
+        item.role,
+        item.kind,
+        item.tool,
+        item.call_id,
+        item.name,
+        item.content if item.content is not None else item.text,
+    )
 
 
-def _same_part(was: Item, row: Item) -> int:
-    """Of two rows that differ: the tokens of the text both begin with, in proportion to its length."""
-    old, new = was.text or "", row.text or ""
-    if was.role != row.role or not old or not new:
+def _same_part(was: Item, item: Item) -> int:
+    """For two items that differ: the tokens of their common beginning, in proportion to its length."""
+    old, new = was.text or "", item.text or ""
+    if was.role != item.role or not old or not new:
         return 0
-    return row.tokens * same_start(old, new) // len(new)
+    return item.tokens * same_start(old, new) // len(new)
 
 
 def same_start(one: str, other: str) -> int:
-    """How many characters two texts begin with in common. By halves, because a text may have a million of them."""
+    """The length of the common beginning of two texts. By bisection, because a text may have a million characters."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

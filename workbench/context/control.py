@@ -1,4 +1,4 @@
-"""Events that decide about other events: reverts, overrides, compactions and slot contents, resolved to what stands."""
+"""Events that decide about other events (reverts, overrides, compactions, slot contents), resolved to what applies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workbench.log.events import (
 )
 
 CONTROL = frozenset({Compaction, Revert, Override, SlotContent, Setting, Request, RequestPart, RequestAnswer, Hold})
-"""Bodies that are never a row of their own: they show in what they do to others, or in a view of their own."""
+"""Bodies without an item: their effect on others is shown, or they have a view of their own."""
 
 
 class UserDecision(NamedTuple):
@@ -32,18 +32,18 @@ class UserDecision(NamedTuple):
     """True: masked by hand. False: kept from masking. None: the stage decides."""
     excluded: bool = False
     by: int = 0
-    """The override that last decided whether it is in or out; between a call and its result the later one holds."""
+    """The override that last included or excluded it; between a call and its result the later one wins."""
     why: str = ""
-    """Why it is excluded or masked, where that was not decided by hand."""
+    """Why it is excluded or masked, if not by hand."""
     text: str = ""
-    """What stands in its place, where it is masked in the words of another agent."""
+    """What replaces it, if another agent masked it with its own words."""
 
 
 NO_DECISION = UserDecision()
 
 
-def decide(own: UserDecision, action: OverrideAction, seq: int, why: str = "", text: str = "") -> UserDecision:
-    """What holds for an event after one more override."""
+def decision_after(own: UserDecision, action: OverrideAction, seq: int, why: str = "", text: str = "") -> UserDecision:
+    """The decision on an event after one more override."""
     match action:
         case "pin":
             return UserDecision(pinned=True, by=seq)
@@ -69,14 +69,14 @@ def with_pair(decision: UserDecision, other: UserDecision) -> UserDecision:
 
 @dataclass(frozen=True, slots=True)
 class InEffect:
-    """What holds at the end of a log."""
+    """The decisions in force at the end of a log."""
 
     compactions: tuple[Event, ...] = ()
-    """Neither reverted nor inside the range of a later one, in the order of their ranges."""
+    """Neither reverted nor inside the range of a later one, ordered by range."""
     overrides: Mapping[int, UserDecision] = field(default_factory=dict)
     """By sequence number."""
     slots: tuple[Event, ...] = ()
-    """The latest content of each slot and name that has one, in the order of first appearance."""
+    """The latest content of each slot and name, in the order of first appearance."""
 
 
 def in_effect(controls: Sequence[Event]) -> InEffect:
@@ -87,7 +87,7 @@ def in_effect(controls: Sequence[Event]) -> InEffect:
 
 
 def reverted(controls: Iterable[Event]) -> frozenset[int]:
-    """What is taken back. A revert of a revert brings its target back; so the last word is read first."""
+    """The events that are undone. Reverting a revert restores its target, so the last revert is read first."""
     gone: set[int] = set()
     for event in reversed(list(controls)):
         if isinstance(event.body, Revert) and event.seq not in gone and event.body.target < event.seq:
@@ -98,10 +98,10 @@ def reverted(controls: Iterable[Event]) -> frozenset[int]:
 def _compactions(alive: Sequence[Event]) -> tuple[Event, ...]:
     found = [event for event in alive if isinstance(event.body, Compaction)]
     kept = [event for event in found if not any(_inside(event, later) for later in found if later.seq > event.seq)]
-    return tuple(sorted(kept, key=lambda event: (span(event), event.seq)))
+    return tuple(sorted(kept, key=lambda event: (compaction_range(event), event.seq)))
 
 
-def span(event: Event) -> tuple[int, int]:
+def compaction_range(event: Event) -> tuple[int, int]:
     """The range of a compaction; it never reaches beyond the compaction itself."""
     assert isinstance(event.body, Compaction)
     return event.body.first, min(event.body.last, event.seq - 1)
@@ -109,12 +109,12 @@ def span(event: Event) -> tuple[int, int]:
 
 def span_words(event: Event) -> str:
     """The range of a compaction, in words."""
-    first, last = span(event)
+    first, last = compaction_range(event)
     return f"events {first:,} to {last:,}" if first <= last else "events that are not in the log"
 
 
 def _inside(event: Event, later: Event) -> bool:
-    (first, last), (from_, upto) = span(event), span(later)
+    (first, last), (from_, upto) = compaction_range(event), compaction_range(later)
     return from_ <= first and last <= upto
 
 
@@ -127,17 +127,17 @@ def _overrides(alive: Sequence[Event]) -> dict[int, UserDecision]:
 
 
 def apply_override(overrides: dict[int, UserDecision], event: Event) -> range:
-    """Write one override into `overrides`; returns the sequence numbers it speaks of, all older than itself."""
+    """Apply one override to `overrides`; returns the sequence numbers that it covers, all older than itself."""
     body = event.body
     assert isinstance(body, Override)
     touched = range(max(body.first, 1), min(body.last, event.seq - 1) + 1)
     for seq in touched:
-        overrides[seq] = decide(overrides.get(seq, NO_DECISION), body.action, event.seq, body.why, body.text)
+        overrides[seq] = decision_after(overrides.get(seq, NO_DECISION), body.action, event.seq, body.why, body.text)
     return touched
 
 
 def slots_of(alive: Iterable[Event]) -> tuple[Event, ...]:
-    """The slot contents that stand."""
+    """The current contents of the slots."""
     found: dict[tuple[str, str], Event] = {}
     for event in alive:
         if isinstance(event.body, SlotContent):

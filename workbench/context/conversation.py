@@ -1,8 +1,8 @@
 """The conversation: events become cells and units, counted, paired, cut and masked as they arrive, with running sums.
 
-It is incremental: adding an event costs the same however long the log is. An event out of order (a result that comes
-after the conversation went on) cannot be added in place; `add` says so, and the planner starts again with the events
-put in order.
+It is incremental: adding an event costs the same for a log of any length. An event out of order (a late result, after
+the conversation went on) cannot be added in place; `add_event` returns False, and the planner starts again with the
+events in order.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NOTHING = Count(0, True)
 
 
 class Conversation(MeasuredUnits):
-    """The conversation so far, as it grows, and what it costs."""
+    """The growing conversation and its cost."""
 
     def __init__(self, meter: Meter, ground: Preconditions) -> None:
         super().__init__(meter, ground)
@@ -46,14 +46,14 @@ class Conversation(MeasuredUnits):
         """The newest unit with calls."""
         self._pairs = normalise.Pairs()
         self._early: set[str] = set()
-        """Of the turn's results without a call: its id. The call may still come."""
+        """The call ids of the turn's results without a call. The call may still come."""
         self._late: set[str] = set()
-        """Ids of calls whose result came before them; a result behind them is preferred to it."""
+        """Ids of calls whose result came before them; a result after them is preferred."""
 
     # Events
 
-    def add(self, event: Event) -> bool:
-        """Add one event; False when it is out of order, and then nothing was changed."""
+    def add_event(self, event: Event) -> bool:
+        """Add one event; False if it is out of order, and then nothing was changed."""
         body = event.body
         adder = _ADDERS.get(type(body))
         if adder is not None:
@@ -64,7 +64,7 @@ class Conversation(MeasuredUnits):
         return True
 
     def _add_thinking(self, event: Event, body: Reasoning, count: Count) -> bool:
-        """Thinking that was sent with its reply; False where it has no text, or stands behind the reply's calls."""
+        """Add thinking that was sent with its reply; False if it has no text, or comes after the reply's calls."""
         unit = self.units[-1] if self.units else None
         joins = unit is not None and bool(body.reply) and unit.reply == body.reply
         if not body.text.strip() or (joins and unit is not None and unit.calls):
@@ -73,7 +73,7 @@ class Conversation(MeasuredUnits):
         return True
 
     def _drop(self, event: Event, count: Count, why: str) -> Cell:
-        """A cell that normalise leaves out."""
+        """Add a cell that normalise leaves out."""
         cell = Cell(event, self.turn, -1, *count)
         cell.fate = why
         self._store(cell)
@@ -90,13 +90,13 @@ class Conversation(MeasuredUnits):
             self._unmask_turn()
         if former >= 0 and self.units[former].special:
             self._measure([former])
-        self._put(unit, event, self._meter.content(body.content), body.name, is_blank(body.content))
+        self._put(unit, event, self._meter.count_content(body.content), body.name, is_blank(body.content))
         if body.cut is not None:
             self.cells[-1].agent_cut = body.cut
         return True
 
     def _add_system(self, event: Event, body: SystemMessage) -> bool:
-        count = self._meter.content(body.content)
+        count = self._meter.count_content(body.content)
         if is_blank(body.content):
             self._drop(event, count, normalise.BLANK)
         elif not self.units:
@@ -111,14 +111,14 @@ class Conversation(MeasuredUnits):
 
     def _add_reply(self, event: Event, body: AssistantMessage) -> bool:
         if is_blank(body.content):
-            self._drop(event, self._meter.content(body.content), normalise.BLANK)
+            self._drop(event, self._meter.count_content(body.content), normalise.BLANK)
             return True
         unit = self.units[-1] if self.units else None
         if unit is None or not body.reply or unit.reply != body.reply:
             unit = self._open(body.reply, self.turn)
         elif unit.calls:
             return False
-        self._put(unit, event, self._meter.content(body.content), body.name)
+        self._put(unit, event, self._meter.count_content(body.content), body.name)
         return True
 
     def _add_call(self, event: Event, body: ToolCall) -> bool:
@@ -132,7 +132,7 @@ class Conversation(MeasuredUnits):
         self.last_group = len(self.units) - 1
         cell = Cell(event, self.turn, self.last_group, 0, True)
         cell.tool = body.tool or normalise.UNNAMED_TOOL
-        self._meter.call(cell, body)
+        self._meter.count_call(cell, body)
         cell.wire_id, renamed = self._pairs.call(body.call_id, len(self.cells))
         if renamed:
             cell.note = f"{cell.note}; {renamed}" if cell.note else renamed
@@ -147,14 +147,14 @@ class Conversation(MeasuredUnits):
             return False
         if at < 0:
             self._early.add(body.call_id)
-            self._drop(event, self._meter.content(body.content), why).tool = body.tool or None
+            self._drop(event, self._meter.count_content(body.content), why).tool = body.tool or None
             return True
         call = self.cells[at]
         newest = len(self.units) - 1
         if call.unit != newest:
             return False
         self._pairs.settle(body.call_id, at)
-        tokens, exact = self._meter.content(body.content)
+        tokens, exact = self._meter.count_content(body.content)
         cell = Cell(event, self.turn, newest, tokens, exact)
         cell.tool, cell.wire_id, cell.partner = call.tool, call.wire_id, at
         if body.cut is not None:
@@ -164,7 +164,7 @@ class Conversation(MeasuredUnits):
             self._meter.fill_in(cell, normalise.EMPTY_RESULT)
         else:
             self._meter.put_in_chat_form(cell)
-        cut = self._meter.cut(cell)
+        cut = self._meter.cut_result(cell)
         if cut is not None:
             cell.cut = cut
         unit = self.units[newest]
@@ -179,7 +179,7 @@ class Conversation(MeasuredUnits):
         return True
 
     def _put(self, unit: Unit, event: Event, count: Count, name: str, blank: bool = False) -> None:
-        """A message of one cell in the newest unit."""
+        """Add a message of one cell to the newest unit."""
         tokens, exact = count
         cell = Cell(event, self.turn, len(self.units) - 1, tokens, exact)
         if blank:
@@ -191,16 +191,16 @@ class Conversation(MeasuredUnits):
     def _in_newest_unit(self, at: int) -> bool:
         return self.cells[at].unit == len(self.units) - 1
 
-    # The same once more
+    # Copies
 
-    def again(self) -> Conversation:
-        """A copy that grows for itself: nothing that still changes is shared."""
+    def copy(self) -> Conversation:
+        """An independent copy: nothing that still changes is shared."""
         made = copy(self)
         for name in ("cells", "units", "openers", "held", "preamble", "repairs", "_results", "_asides"):
             setattr(made, name, getattr(self, name)[:])
         for name in ("_aside_kinds", "_pinned", "_early", "_late"):
             setattr(made, name, getattr(self, name).copy())
-        made.sums, made._mask, made._pairs = self.sums.again(), self._mask.again(), self._pairs.again()
+        made.sums, made._mask, made._pairs = self.sums.copy(), self._mask.copy(), self._pairs.copy()
         if self.units:  # the newest may still get cells, and its calls their results
             made.units[-1] = newest = copy(self.units[-1])
             newest.cells = newest.cells[:]
@@ -209,11 +209,11 @@ class Conversation(MeasuredUnits):
         return made
 
     def under(self, ground: Preconditions) -> Conversation:
-        """The same events under other overrides and compactions; all were in order.
+        """The same events with other overrides and compactions; all were in order.
 
-        Nothing is paired, counted or cut to its cap once more: that would take ten times as long.
+        Nothing is paired, counted or cut to its cap again: that would take ten times as long.
         """
-        made = self.again()
+        made = self.copy()
         made.ground, made.overrides, made._plain, made._measuring = ground, ground.overrides, False, False
         made._pinned, made.held_set, made.held = set(), frozenset(), []
         made._mask, made._results = self._meter.mask_window(), []
@@ -238,9 +238,9 @@ class Conversation(MeasuredUnits):
         return made
 
     def without(self, gone: Container[int]) -> Conversation | None:
-        """The same without events that a compaction stands for; None where that would split a unit.
+        """The conversation without events that a compaction replaces; None if that would split a unit.
 
-        What is left is as it was, but for its place: the turns whose user messages are gone are part of those before.
+        The rest is unchanged except for its position: turns without their user message are merged into the turn before.
         """
         stays = [cell.event.seq not in gone for cell in self.cells]
         numbers: dict[int, int] = {}
@@ -277,13 +277,13 @@ class Conversation(MeasuredUnits):
             [places[at] for at in each if at in places] for each in (self.repairs, self._results)
         )
         made.preamble, made._early, made._late = self.preamble[:], self._early.copy(), self._late.copy()
-        made.sums, made._mask = self.sums.of_units(numbers), self._mask.again()
+        made.sums, made._mask = self.sums.of_units(numbers), self._mask.copy()
         calls = (cell.event.body for cell in made.cells)
         made._pairs = self._pairs.moved(places, {call.call_id for call in calls if isinstance(call, ToolCall)})
         return made
 
 
-# Functions, not methods that are bound to a conversation: such a one would wait for the collector, with all its cells.
+# Functions, not bound methods: a bound method would keep a conversation, with all its cells, until the next collection.
 _ADDERS: dict[type, Callable[[Conversation, Event, Any], bool]] = {
     ToolResult: Conversation._add_result,
     ToolCall: Conversation._add_call,

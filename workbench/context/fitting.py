@@ -1,4 +1,4 @@
-"""Which results of a request are cut so that it fits, and to what."""
+"""Chooses which results of a request are cut so that it fits, and to which size."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from workbench.context.cells import Cell, Unit
 from workbench.context.measure import Meter
-from workbench.context.plan_rows import Cuts
+from workbench.context.plan_items import Cuts
 from workbench.context.stages.fit import LEAST, FittedResult, common_cap, reason
 from workbench.context.view import View, fate_of, own_of
 
@@ -23,9 +23,9 @@ class _LongResult(NamedTuple):
 def fit_results(
     view: View, units: Sequence[Unit], cuts: Cuts, meter: Meter, tokens: int
 ) -> Mapping[int, FittedResult] | None:
-    """By sequence number: the cuts with which a request of so many tokens fits. None where no cuts are enough.
+    """By sequence number: the cuts that make a request of so many tokens fit. None if no cuts are enough.
 
-    The whole reserve for the answer is left, or else what the smallest useful answer needs.
+    They leave the whole reserve for the answer, or else what the smallest useful answer needs.
     """
     long, limits = list(_long_results(view, units, cuts)), meter.limits
     for room in (limits.target, limits.capacity):
@@ -39,7 +39,7 @@ def fit_results(
 
 
 def _long_results(view: View, units: Sequence[Unit], cuts: Cuts) -> Iterator[_LongResult]:
-    """The results that are sent, as a whole or cut to their own cap; neither pinned ones nor masked ones."""
+    """The results that are sent, whole or cut to their own cap, without pinned and masked ones."""
     for number in cuts.sent_units():
         for at in units[number].cells:
             cell = view.cells[at]

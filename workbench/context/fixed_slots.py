@@ -1,6 +1,6 @@
-"""The fixed slots: system prompt, instructions, memory and tools. The stages never cut nor compact them away.
+"""The fixed slots: system prompt, instructions, memory and tools. No stage cuts them and no compaction covers them.
 
-A file that is too large for its slot is cut where it is read, and ends with a line that says so.
+A file that is too large for its slot is cut when it is read, and ends with a line that says so.
 """
 
 from __future__ import annotations
@@ -20,84 +20,84 @@ from workbench.models.framing import count_tool, count_tools_frame
 
 SLOT_ORDER = ("system", "instructions", "memory", "tools")
 HEADINGS = {"system": "", "instructions": "# Instructions: {name}\n\n", "memory": "# Memory: {name}\n\n"}
-"""System prompt, instructions and memory go out as one system message; a heading tells them apart."""
+"""System prompt, instructions and memory are sent as one system message; headings separate them."""
 
 
 class FixedSlots(NamedTuple):
-    """The rows of the fixed slots and what they cost beyond their content."""
+    """The items of the fixed slots, and what they cost beyond their content."""
 
-    rows: tuple[Item, ...] = ()
+    items: tuple[Item, ...] = ()
     framing: int = 0
 
 
 def cut_marker(name: str, kept: int, size: int) -> str:
-    """The last line of a file that was cut before it came into its slot."""
+    """The last line of a file that was cut before it was put into its slot."""
     return f"[truncated: kept first {kept} of {size} bytes of {name}]"
 
 
-def cut_in(text: str) -> str:
-    """What that line says; empty: nothing was cut."""
+def cut_note_in(text: str) -> str:
+    """The text of that line; empty: nothing was cut."""
     line = text[text.rfind("\n") + 1 :]
     return line.strip("[]") if line.startswith("[truncated: kept first ") else ""
 
 
 def heading(slot: str, name: str) -> str:
-    """What stands before a slot's content in the system message."""
+    """The heading of a slot's content in the system message."""
     return HEADINGS[slot].format(name=name)
 
 
-def fill(
+def fill_fixed_slots(
     slots: Sequence[Event], preamble: Iterable[Cell], overrides: Mapping[int, UserDecision], meter: Meter
 ) -> FixedSlots:
-    """The rows of the fixed slots, in the order of the request: the one system message, then a transcript's own."""
+    """The items of the fixed slots, in request order: the one system message, then a transcript's own."""
     contents = [(event, event.body) for event in slots if isinstance(event.body, SlotContent)]
-    rows: list[Item] = []
+    items: list[Item] = []
     around = 0
     for slot in SLOT_ORDER:
         for event, body in contents:
             if body.slot == slot:
-                row = _slot_row(event, body, overrides, meter)
-                rows.append(row)
-                if row.in_request and slot != "tools":
+                item = _slot_item(event, body, overrides, meter)
+                items.append(item)
+                if item.in_request and slot != "tools":
                     around += meter.counter.count(heading(slot, body.name)).tokens
         if slot == "memory":
             for cell in preamble:
-                row = _preamble_row(cell, overrides)
-                rows.append(row)
-                around += meter.framing(row.kind, True, meter.author(cell)) * row.in_request
-    sent = [row for row in rows if row.in_request]
-    around += meter.framing("message", any(is_merged(row) for row in sent))
-    if any(row.slot == "tools" for row in sent):
+                item = _preamble_item(cell, overrides)
+                items.append(item)
+                around += meter.framing(item.kind, True, meter.author(cell)) * item.in_request
+    sent = [item for item in items if item.in_request]
+    around += meter.framing("message", any(is_merged(item) for item in sent))
+    if any(item.slot == "tools" for item in sent):
         around += count_tools_frame(meter.counter, _first_system(sent), meter.style)
-    return FixedSlots(tuple(rows), around)
+    return FixedSlots(tuple(items), around)
 
 
 _MERGED = -2
-"""The unit of the rows that are merged into one system message."""
+"""The unit of the items that are merged into one system message."""
 
 
-def is_merged(row: Item) -> bool:
-    """Whether a row is part of the one system message, rather than a message of its own."""
-    return row.unit == _MERGED and row.slot != "tools"
+def is_merged(item: Item) -> bool:
+    """Whether an item is part of the one system message, rather than a message of its own."""
+    return item.unit == _MERGED and item.slot != "tools"
 
 
 def _first_system(sent: Sequence[Item]) -> str | None:
-    """The text that the first system message of a request ends with; None where it has none."""
-    merged = [row.text or "" for row in sent if is_merged(row)]
-    own = [row.text or "" for row in sent if row.slot != "tools"]
+    """The text at the end of the first system message of a request; None if it has none."""
+    merged = [item.text or "" for item in sent if is_merged(item)]
+    own = [item.text or "" for item in sent if item.slot != "tools"]
     return merged[-1] if merged else own[0] if own else None
 
 
 def _edits(own: UserDecision, before: int, after: int, note: str, is_sent: bool = True) -> tuple[Edit, ...]:
     if own.excluded:
-        return (override.exclude(own, before),)
+        return (override.exclude_edit(own, before),)
     if not note:
         return ()
-    return (normalise.change(before, after, note) if is_sent else normalise.drop(before, note),)
+    return (normalise.change_edit(before, after, note) if is_sent else normalise.drop_edit(before, note),)
 
 
 def tool_definition(text: str) -> dict[str, Any] | None:
-    """A tool's definition; None where the slot holds no JSON object."""
+    """A tool's definition; None if the slot holds no JSON object."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -105,7 +105,7 @@ def tool_definition(text: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, UserDecision], meter: Meter) -> Item:
+def _slot_item(event: Event, body: SlotContent, overrides: Mapping[int, UserDecision], meter: Meter) -> Item:
     own = overrides.get(event.seq, NO_DECISION)
     is_tool = body.slot == "tools"
     tokens, exact = meter.counter.count(body.text) if not is_tool else count_tool(meter.counter, body.text, meter.style)
@@ -140,7 +140,7 @@ def _slot_row(event: Event, body: SlotContent, overrides: Mapping[int, UserDecis
     )
 
 
-def _preamble_row(cell: Cell, overrides: Mapping[int, UserDecision]) -> Item:
+def _preamble_item(cell: Cell, overrides: Mapping[int, UserDecision]) -> Item:
     own = overrides.get(cell.seq, NO_DECISION)
     out = own.excluded
     return Item(

@@ -1,4 +1,4 @@
-"""Fold: the log's events in the order of the request, and what standing compactions cover of them."""
+"""Fold: the log's events in request order, and which of them the compactions in force cover."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from workbench.context.cells import Cell, Unit, is_answer
-from workbench.context.control import NO_DECISION, InEffect, UserDecision, span
+from workbench.context.control import NO_DECISION, InEffect, UserDecision, compaction_range
 from workbench.context.items import Edit, State
 from workbench.context.stages.normalise import Pairs, is_blank
 from workbench.log.events import (
@@ -26,85 +26,85 @@ from workbench.log.events import (
 TEXT, CALL, RESULT = range(3)
 
 
-def aside(tokens: int, unsure: bool = False) -> Edit:
-    """Keep for reading what is no part of the conversation; `unsure`: another agent may have sent it all the same."""
+def aside_edit(tokens: int, unsure: bool = False) -> Edit:
+    """Keep to be read what is no part of the conversation; `unsure`: another agent may have sent it."""
     why = "kept for reading; the log does not say if it was sent" if unsure else "not sent: kept for reading"
     return Edit("fold", "aside", tokens, 0, why)
 
 
-def summarise(tokens: int, compaction: int) -> Edit:
-    """Leave out what a compaction stands for."""
+def summarise_edit(tokens: int, compaction: int) -> Edit:
+    """Leave out what a compaction replaces."""
     return Edit("fold", "summarised", tokens, 0, f"summarised by compaction #{compaction}")
 
 
-def leave_with_call(state: State, tokens: int) -> Edit:
+def unneeded_result_edit(state: State, tokens: int) -> Edit:
     """Leave out the synthetic result of a call that is not sent."""
     return Edit("fold", state, tokens, 0, "left out with its call")
 
 
-def keep_in_part(before: int, after: int) -> Edit:
+def kept_edit(before: int, after: int) -> Edit:
     """Send what a compaction kept of a message."""
     why = f"kept in part by a compaction: {after:,} of {before:,} tokens"
     return Edit("fold", "truncated", before, after, why)
 
 
 class Coverage(NamedTuple):
-    """What standing compactions do to single events, by sequence number."""
+    """What the compactions in force do to single events, by sequence number."""
 
     cover: dict[int, int]
-    """Which of them summarises the event."""
+    """The compaction that covers the event."""
     kept: dict[int, KeptEvent]
     """What they kept of their ranges."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preconditions:
-    """What is settled before the first event is added."""
+    """The decisions made before the first event is added."""
 
     overrides: Mapping[int, UserDecision] = field(default_factory=dict)
     cover: Mapping[int, int] = field(default_factory=dict)
-    """By sequence number: which standing compaction summarises the event."""
+    """By sequence number: the compaction in force that covers the event."""
     kept: Mapping[int, KeptEvent] = field(default_factory=dict)
     unpaired: Mapping[int, str] = field(default_factory=dict)
     """By sequence number: results known to have no call, and why."""
     ordered: int = 0
-    """Events up to this one were put in order: what is paired among them is settled."""
+    """Events up to this one were put in order: their pairs are final."""
 
 
 _Place = tuple[int, int, Event]
-"""Of an event: its rank, and the sequence number at which it took its place."""
+"""For an event: its rank, and the sequence number at which it was placed."""
 
 
 class _Buckets:
-    """Events gathered into what belongs together, in the order in which each bucket began.
+    """Groups events that belong together, in the order in which each bucket began.
 
-    An event that came in its place stays in its place, so that a log read at once and a log read as it grows agree.
+    An event in its place stays in its place, so that a log read at once and a log read as it grows agree.
     """
 
     def __init__(self) -> None:
         self.buckets: list[list[_Place]] = []
         self.unpaired: dict[int, str] = {}
-        """Results that have no call, with the reason. A call that moves before one must not claim it."""
+        """Results without a call, with the reason. A call that moves before one must not claim it."""
         self._pairs = Pairs()
         self._bucket_of: list[int] = []
-        """By call: its bucket."""
+        """The bucket of each call."""
         self._newest = -1
         """The bucket of the newest message."""
         self._rank = TEXT
         """The highest rank in the last bucket."""
         self._reply = ""
-        """The reply it holds; its further parts join it."""
+        """The id of its reply; further parts of the reply join it."""
         self._open = False
         """Whether it holds calls without a reply's id; the next such call joins it."""
         self._turn = 0
         self._turn_of: list[int] = []
-        """By call: its turn."""
+        """The turn of each call."""
         self._seq_of: list[int] = []
-        """By call: its sequence number."""
+        """The sequence number of each call."""
         self._early: list[tuple[int, Event]] = []
         """Results without a call, and their turns. The call may still come."""
 
-    def add(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         body = event.body
         match body:
             case ToolResult():
@@ -124,14 +124,14 @@ class _Buckets:
             case SystemMessage() if not is_blank(body.content):
                 self._begin(event)
             case _:
-                self._beside(event)
+                self._add_unsent(event)
 
     def _begin(self, event: Event, rank: int = TEXT, reply: str = "") -> None:
         self.buckets.append([(rank, event.seq, event)])
         self._newest, self._rank, self._reply, self._open = len(self.buckets) - 1, rank, reply, False
 
     def _part(self, event: Event, reply: str, rank: int) -> None:
-        """A part of a reply."""
+        """Add a part of a reply."""
         if reply == self._reply if reply else self._open:
             self.buckets[self._newest].append((rank, event.seq, event))
             self._rank = max(self._rank, rank)
@@ -143,7 +143,7 @@ class _Buckets:
         call, why = self._pairs.match(body.call_id, self._is_newest)
         if call < 0:
             self.unpaired[event.seq] = why
-            self._beside(event)
+            self._add_unsent(event)
             self._early.append((self._turn, event))
             return
         self._pairs.settle(body.call_id, call)
@@ -156,7 +156,7 @@ class _Buckets:
         return self._bucket_of[call] == self._newest
 
     def pair_early(self) -> None:
-        """Give the calls that got no result those of the same turn that came before them."""
+        """Give calls without a result the earlier results of the same turn."""
         claimed: list[tuple[int, Event]] = []
         """By call."""
         for turn, event in self._early:
@@ -175,29 +175,29 @@ class _Buckets:
             self.buckets[self._bucket_of[call]].append((RESULT, self._seq_of[call], event))
 
     def _behind_results(self, bucket: list[_Place]) -> list[_Place]:
-        """What is never sent and came behind a bucket's last call came behind that call's early result as well."""
+        """What is never sent and came after a bucket's last call also comes after that call's early result."""
         last = max(seq for _, seq, event in bucket if isinstance(event.body, ToolCall))
         return [(RESULT if rank == CALL and seq > last else rank, seq, event) for rank, seq, event in bucket]
 
     def _is_of(self, turn: int, call: int) -> bool:
         return self._turn_of[call] == turn
 
-    def _beside(self, event: Event) -> None:
-        """Something that is never sent: it stays behind what came last."""
+    def _add_unsent(self, event: Event) -> None:
+        """Add something that is never sent: it stays after what came last."""
         if not self.buckets:
             self.buckets.append([])
         self.buckets[-1].append((self._rank, event.seq, event))
 
 
-def in_order(events: Iterable[Event]) -> tuple[list[Event], dict[int, str]]:
-    """Events with every result next to its call and every part of a reply next to its others, whenever they came.
+def events_in_order(events: Iterable[Event]) -> tuple[list[Event], dict[int, str]]:
+    """Events with every result next to its call and all parts of a reply together, whenever they came.
 
-    Providers want the results right behind the message that called. Nothing else moves. Beside them, by sequence
-    number, the results that have no call, and why.
+    Providers want results right after the message with the calls. Nothing else moves. Also returns, by sequence
+    number, the results without a call, and why.
     """
     gathered = _Buckets()
     for event in events:
-        gathered.add(event)
+        gathered.add_event(event)
     gathered.pair_early()
     ordered = [event for bucket in gathered.buckets for _, _, event in sorted(bucket, key=itemgetter(0, 1))]
     return ordered, gathered.unpaired
@@ -206,21 +206,21 @@ def in_order(events: Iterable[Event]) -> tuple[list[Event], dict[int, str]]:
 def coverage(
     effective: InEffect, cells: Sequence[Cell], units: Sequence[Unit], latest: int, *, as_it_says: bool = False
 ) -> Coverage:
-    """Which events the standing compactions summarise, and which of their ranges they kept.
+    """Which events the compactions in force cover, and which of their ranges they kept.
 
-    A unit is summarised only when every event of it lies in a range, so that no pair is ever split. Pinned units stay;
-    so does the user message of a turn that was open when it was compacted, as one is that outgrew the window, while it
-    is the latest (its sequence number is `latest`) and where the turn went on.
+    A unit is covered only if all its events are in a range, so that no pair is ever split. Pinned units stay. So does
+    the user message of a turn that was open when it was compacted (because it outgrew the window), while it is the
+    latest (its sequence number is `latest`) and if the turn went on.
     """
-    ranges = [(index, event.seq, *span(event)) for index, event in enumerate(effective.compactions)]
+    ranges = [(index, event.seq, *compaction_range(event)) for index, event in enumerate(effective.compactions)]
     keeps = [_keeps(event) for event in effective.compactions]
     ends = {unit.turn: cells[unit.cells[-1]].event.seq for unit in units}
-    """By turn: its last event."""
+    """The last event of each turn."""
     open_turns = {event.seq: _open_turn(event.seq, effective, cells, units) for event in effective.compactions}
     cover: dict[int, int] = {}
     kept: dict[int, KeptEvent] = {}
     unspoken = len(ranges) == 1 and not effective.overrides
-    """Of nearly all events only the one range speaks: they are told at one glance."""
+    """Whether only one range decides about nearly all events: then one check is enough."""
     for unit in units:
         seqs = [cells[at].event.seq for at in unit.cells]
         if unspoken and keeps[0].keys().isdisjoint(seqs):
@@ -254,7 +254,7 @@ def _keeps(event: Event) -> dict[int, KeptEvent]:
 
 
 def _open_turn(made: int, effective: InEffect, cells: Sequence[Cell], units: Sequence[Unit]) -> int:
-    """The turn that waited for its answer when a compaction was made; -1: none did."""
+    """The turn that waited for its answer when a compaction was made; -1: none."""
     for unit in reversed(units):
         before = [cell for at in unit.cells if (cell := cells[at]).event.seq < made]
         if not before:

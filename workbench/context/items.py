@@ -1,4 +1,4 @@
-"""Items: what the inspector shows and the request is made of."""
+"""Items: the inspector shows them, and the request is made of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Slot = Literal["system", "instructions", "memory", "tools", "unattributed", "sum
 Stage = Literal["fold", "normalise", "truncate", "mask", "history", "groups", "fit", "override"]
 
 SLOTS: tuple[Slot, ...] = ("system", "instructions", "memory", "tools", "summaries", "history", "turn")
-"""Of what is in the log; `unattributed` is what a report has beyond that."""
+"""The slots of what is in the log; `unattributed` is what a report has beyond that."""
 IN_REQUEST: frozenset[State] = frozenset({"sent", "truncated", "masked"})
 """The states in which an item, or what is left of it, goes over the wire."""
 SIGNS: dict[State, str] = {
@@ -28,7 +28,7 @@ SIGNS: dict[State, str] = {
 
 
 def state_words(state: str) -> str:
-    """A state as people read it; in the data its name stays."""
+    """A state in words for people; data keeps its name."""
     return "not sent" if state == "aside" else state
 
 
@@ -46,11 +46,11 @@ class Edit(NamedTuple):
 
 
 class Item(NamedTuple):
-    """One row: an event, or something synthetic, and what became of it."""
+    """An event, or something synthetic, and its state in the plan."""
 
     id: str
     seq: int | None
-    """The event's place in the log; None for synthetic items."""
+    """The event's sequence number; None for synthetic items."""
     turn: int
     slot: Slot
     role: str | None
@@ -58,13 +58,13 @@ class Item(NamedTuple):
     tool: str | None
     state: State
     tokens: int
-    """What its content costs as sent, without message framing; 0 when not sent."""
+    """The cost of its content as sent, without message framing; 0 if not sent."""
     original_tokens: int
     exact: bool
     pinned: bool
     edits: tuple[Edit, ...]
     text: str | None
-    """What is sent, for reading; None when nothing is."""
+    """What is sent, as readable text; None if nothing is."""
     original: str
     content: Content | None = None
     """What is sent, with its parts."""
@@ -76,7 +76,7 @@ class Item(NamedTuple):
 
     @property
     def who(self) -> str:
-        """Who it is from, in a word. A call is told from its result by its brackets, what no one said by its kind."""
+        """Who it is from, in a word: a tool (`name()` for a call), the role, or else the slot or the kind."""
         if self.kind in ("reasoning", "summary", "notice"):
             return self.kind
         if self.slot in ("instructions", "memory"):

@@ -1,6 +1,6 @@
-"""The knobs as data: names, types, bounds and meanings, read off the dataclasses of `policy.py`.
+"""The knobs as data: names, types, bounds and meanings, read from the dataclasses of `policy.py`.
 
-There is no second list of knobs. Loading, checking, showing and documenting a policy all go by this one.
+There is no second list of knobs. Loading, checking, showing and documenting a policy all use this one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 from workbench.config.settings import ADK_NAMES
-from workbench.config.tables import shown
+from workbench.config.tables import shown_value
 from workbench.context.policy import NO_LIMIT, Policy, ToolTruncation
 
 TOOLS = "truncation.tools"
@@ -25,7 +25,7 @@ Kind = Literal["int", "float", "bool", "str", "list"]
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One knob: where it stands and which values it takes."""
+    """One knob: its name and its allowed values."""
 
     name: str
     """Dotted, `masking.keep_last`; for one tool `truncation.tools.NAME.max_tokens`."""
@@ -59,8 +59,8 @@ class Knob:
                     return f"{number} from {self.low:g} up"
                 return f"{number} from {self.low:g} to {self.high:g}"
 
-    def check(self, value: Any) -> Any:
-        """The value as the policy holds it; ValueError says what was expected."""
+    def check_value(self, value: Any) -> Any:
+        """The value as the policy holds it. Raises ValueError with what was expected."""
         match self.kind:
             case "int" | "float":
                 fits = self._is_number(value)
@@ -71,25 +71,25 @@ class Knob:
             case "list":
                 fits = isinstance(value, list | tuple) and all(_is_text(each) and each for each in value)
         if not fits:
-            raise ValueError(f"expected {self.allowed()}, got {shown(value)}")
+            raise ValueError(f"expected {self.allowed()}, got {shown_value(value)}")
         if self.kind == "float":
             return float(value)
         return tuple(value) if self.kind == "list" else value
 
     def _is_number(self, value: Any) -> bool:
-        """Whether it is a number of the right kind within the bounds; true and false are none, nor is nan."""
+        """Whether it is a number of the right type within the bounds; booleans and nan are not numbers."""
         allowed = (int,) if self.kind == "int" else (int, float)
         if isinstance(value, bool) or not isinstance(value, allowed):
             return False
         if self.low <= value <= self.high:
             return True
         if value > NO_LIMIT <= self.high:
-            raise ValueError(f"expected {self.allowed()} and at most {NO_LIMIT}, got {shown(value)}")
+            raise ValueError(f"expected {self.allowed()} and at most {NO_LIMIT}, got {shown_value(value)}")
         return False
 
 
 def _is_text(value: Any) -> bool:
-    """A string that can be written as UTF-8; arguments and variables may carry stray bytes as surrogates."""
+    """A string that can be written as UTF-8; arguments and variables may contain stray bytes as surrogates."""
     if not isinstance(value, str):
         return False
     try:
@@ -106,7 +106,7 @@ def _without_none(hint: Any) -> Any:
 
 
 def _knobs_of(section: str, table: type) -> Iterator[Knob]:
-    """The knobs of one dataclass; the table of tools is none."""
+    """The knobs of one dataclass, without the table of tools."""
     hints = get_type_hints(table)
     for each in fields(table):
         hint = _without_none(hints[each.name])
@@ -126,8 +126,8 @@ KNOBS: Mapping[str, Knob] = {knob.name: knob for name, table in SECTIONS.items()
 TOOL_KNOBS: Mapping[str, Knob] = {knob.key: knob for knob in _knobs_of(f"{TOOLS}.NAME", ToolTruncation)}
 
 
-def find(name: str) -> Knob:
-    """The knob of a dotted name; LookupError names the closest ones. A tool's name may itself hold dots."""
+def find_knob(name: str) -> Knob:
+    """The knob with a dotted name. Raises LookupError with the closest ones. A tool's name may contain dots."""
     if name in KNOBS:
         return KNOBS[name]
     if name in SECTIONS or name == TOOLS:
@@ -147,7 +147,7 @@ def find(name: str) -> Knob:
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """A hint at what was probably meant, or nothing; a knob's name without its section counts as close."""
+    """A hint at what was probably meant; may be empty. A knob's name without its section counts as close."""
     names = list(known)
     key = name.rpartition(".")[2]
     same = [each for each in names if each.endswith(f".{key}")]
@@ -157,7 +157,7 @@ def closest(name: str, known: Iterable[str]) -> str:
 
 
 def flatten(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Dotted names and raw values of a TOML table; what is no knob keeps the name it was found under."""
+    """Dotted names and raw values of a TOML table; what is no knob keeps its name."""
     for section, content in table.items():
         if section not in SECTIONS or not isinstance(content, Mapping):
             yield from _nested(section, content)
@@ -171,7 +171,7 @@ def flatten(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _nested(name: str, content: Any) -> Iterator[tuple[str, Any]]:
-    """The entries of a table, or the thing itself where it is none or empty."""
+    """The entries of a table, or the thing itself if it is empty or no table."""
     if isinstance(content, Mapping) and (content or name.startswith(f"{TOOLS}.")):
         yield from ((f"{name}.{key}", value) for key, value in content.items())
     else:
@@ -179,7 +179,7 @@ def _nested(name: str, content: Any) -> Iterator[tuple[str, Any]]:
 
 
 def parse_text(text: str) -> Any:
-    """A value from the command line or the environment: TOML where it is TOML, else the text itself."""
+    """A value from the command line or the environment: TOML if it parses, else the text itself."""
     try:
         table = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):
@@ -188,11 +188,11 @@ def parse_text(text: str) -> Any:
 
 
 def as_toml(value: Any) -> str:
-    """A knob's value as it would stand in a policy file."""
+    """A knob's value as a policy file has it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        # JSON's escapes are TOML's, but for DEL, which TOML wants escaped.
+        # JSON's escapes are TOML's, except for DEL, which TOML wants escaped.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, tuple):
         return "[" + ", ".join(as_toml(each) for each in value) + "]"

@@ -1,7 +1,7 @@
-"""Fill a policy: preset, policy file, the model's own knobs, environment, command line; the later wins.
+"""Loads a policy: preset, policy file, the model's own knobs, environment, command line; later ones win.
 
-Every value is checked where it stands, so that an error names the file, variable or option it came from. The
-origin of each knob is kept beside the policy.
+Every value is checked at its source, so that an error names the file, variable or option it came from. The origin of
+each knob is kept with the policy.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
 from workbench.config.settings import looks_like_path
-from workbench.config.tables import escaped_name, read_toml, shown
+from workbench.config.tables import escaped_name, read_toml, shown_value
 from workbench.context.knobs import (
     KNOBS,
     SECTIONS,
     TOOLS,
     as_toml,
     closest,
-    find,
+    find_knob,
     flatten,
     parse_text,
 )
@@ -33,7 +33,7 @@ from workbench.context.policy import Policy, ToolTruncation, TruncationPolicy
 
 DEFAULT = "workbench"
 RECORDED = "recorded"
-"""What was sent. No knob of the user's changes that, unless it is set for one call."""
+"""The policy of what was sent. No knob of the user changes it, unless set for one call."""
 NOT_SET = "default"
 """The origin of a knob that nobody set."""
 PRESETS = ("workbench", "codex", "layers", "sliding", "window", "confirm", RECORDED)
@@ -46,8 +46,8 @@ class LoadedPolicy:
 
     policy: Policy
     origins: Mapping[str, str]
-    """Dotted knob to `default`, `preset NAME`, `policy file PATH`, `environment VARIABLE`, `--set`, or what
-    the caller calls the model's knobs."""
+    """Dotted knob to `default`, `preset NAME`, `policy file PATH`, `environment VARIABLE`, `--set`, or the caller's
+    name for the model's knobs."""
 
 
 class PolicyRow(NamedTuple):
@@ -55,27 +55,27 @@ class PolicyRow(NamedTuple):
 
     name: str
     value: Any
-    """None where it is not set."""
+    """None if it is not set."""
     origin: str
     meaning: str
 
     @property
     def written(self) -> str:
-        """The value as it would stand in a policy file; empty where it is not set."""
+        """The value as a policy file has it; empty if it is not set."""
         return as_toml(self.value)
 
 
 class _Layer(NamedTuple):
-    """Values from one place, checked."""
+    """Checked values from one source."""
 
     origin: str
     where: str
-    """How an error message names the place."""
+    """How an error message names the source."""
     values: dict[str, Any]
 
 
 class _Source(NamedTuple):
-    """A preset or policy file with all it extends, the base first."""
+    """A preset or policy file with all that it extends, the base first."""
 
     name: str
     description: str
@@ -91,9 +91,9 @@ def load_policy(
     model_knobs: Mapping[str, Any] | None = None,
     model_origin: str = "model knobs",
 ) -> LoadedPolicy:
-    """The policy that `ref` names (a preset, a policy of the config folder, a path), with what is set on top.
+    """The policy named by `ref` (a preset, a policy of the config folder, a path), with the settings on top.
 
-    `env` is the process's own where None; `folder` is the config folder; `sets` are the KEY=VALUE of `--set`.
+    `env`: None is the environment of the process; `folder` is the config folder; `sets` are the KEY=VALUE of `--set`.
     """
     home = config_dir() if folder is None else folder
     source = _source(ref or DEFAULT, home)
@@ -106,9 +106,8 @@ def load_policy(
     return _assemble(source, layers)
 
 
-def portable(ref: str | None) -> tuple[str, tuple[str, ...]]:
-    """The same policy as a preset and the KEY=VALUE that change it, for a machine that has neither its file nor this
-    environment."""
+def portable_policy(ref: str | None) -> tuple[str, tuple[str, ...]]:
+    """A policy as a preset and KEY=VALUE changes, for a machine that has neither its file nor this environment."""
     source = _source(ref or DEFAULT, config_dir())
     layers = source.layers[1:] + (list(_from_environment(os.environ)) if ref != RECORDED else [])
     sets = {name: value for layer in layers for name, value in layer.values.items()}
@@ -127,7 +126,7 @@ def user_policies(folder: Path | None = None) -> list[Path]:
     return sorted((home / "policies").glob("*.toml"))
 
 
-def describe(loaded: LoadedPolicy) -> list[PolicyRow]:
+def describe_policy(loaded: LoadedPolicy) -> list[PolicyRow]:
     """Every knob of a policy with its value, origin and meaning, in the order of the reference."""
     rows = []
     for name, origin in loaded.origins.items():
@@ -137,20 +136,20 @@ def describe(loaded: LoadedPolicy) -> list[PolicyRow]:
         else:
             tool, _, key = name.removeprefix(f"{TOOLS}.").rpartition(".")
             value = getattr(loaded.policy.truncation.tools[tool], key)
-        rows.append(PolicyRow(name, value, origin, find(name).meaning))
+        rows.append(PolicyRow(name, value, origin, find_knob(name).meaning))
     return rows
 
 
-def _source(ref: str, home: Path, beside: Path | None = None, seen: tuple[Path, ...] = ()) -> _Source:
-    """Find a preset or policy file by name or path; `beside` is the folder of the file that extends it."""
+def _source(ref: str, home: Path, base: Path | None = None, seen: tuple[Path, ...] = ()) -> _Source:
+    """Find a preset or policy file by name or path; `base` is the folder of the file that extends it."""
     own = home / "policies" / f"{ref}.toml"
     if ref in PRESETS:
         if os.path.lexists(own):
             raise WrongCall(f"{own}: has the name of a preset; expected another file name")
         return _preset(ref)
     if looks_like_path(ref):
-        return _file((beside or Path()) / os.path.expanduser(ref), home, seen)
-    for candidate in (beside / own.name, own) if beside else (own, Path(ref)):
+        return _file((base or Path()) / os.path.expanduser(ref), home, seen)
+    for candidate in (base / own.name, own) if base else (own, Path(ref)):
         if os.path.isfile(candidate):
             return _file(candidate, home, seen)
     known = [*PRESETS, *(each.stem for each in user_policies(home))]
@@ -160,7 +159,7 @@ def _source(ref: str, home: Path, beside: Path | None = None, seen: tuple[Path, 
 
 @functools.cache
 def _preset(name: str) -> _Source:
-    """A policy that ships with the program; it stands on the defaults of `policy.py` alone."""
+    """A policy that ships with the program; it extends only the defaults of `policy.py`."""
     resource = importlib.resources.files("workbench") / "policies" / f"{name}.toml"
     with importlib.resources.as_file(resource) as path:
         table = read_toml(path)
@@ -180,7 +179,7 @@ def _file(path: Path, home: Path, seen: tuple[Path, ...]) -> _Source:
     for key, default in (("extends", DEFAULT), ("name", path.stem), ("description", "")):
         words[key] = table.pop(key, default)
         if not isinstance(words[key], str):
-            raise WrongCall(f"{path}: {key}: expected text, got {shown(words[key])}")
+            raise WrongCall(f"{path}: {key}: expected text, got {shown_value(words[key])}")
     for key in table:
         if key not in SECTIONS and "." not in key:
             raise WrongCall(f"{path}: {escaped_name(key)}: no such section{closest(key, [*SECTIONS, *words])}")
@@ -198,7 +197,7 @@ def _from_environment(env: Mapping[str, str]) -> Iterator[_Layer]:
         parts = variable.removeprefix(PREFIX).split("__")
         name = ".".join(parts).lower()
         if name.startswith(f"{TOOLS}."):
-            # A tool's name may itself hold a double underscore, and capitals where it is not all capitals.
+            # A tool's name may contain a double underscore, and capitals if it is not all capitals.
             tool = "__".join(parts[2:-1])
             name = f"{TOOLS}.{tool.lower() if tool.isupper() else tool}.{parts[-1].lower()}"
         yield _layer(f"environment {variable}", variable, {name: parse_text(env[variable])})
@@ -213,18 +212,18 @@ def _from_option(text: str) -> _Layer:
 
 
 def _layer(origin: str, where: str, raw: Mapping[str, Any]) -> _Layer:
-    """Check values against their knobs; an error says where, which knob, and what was expected."""
+    """Check values against their knobs. An error names the source, the knob, and what was expected."""
     values = {}
     for name, value in raw.items():
         try:
-            values[name] = find(name).check(value)
+            values[name] = find_knob(name).check_value(value)
         except (LookupError, ValueError) as error:
             raise WrongCall(f"{where}: {escaped_name(name)}: {error}") from None
     return _Layer(origin, where, values)
 
 
 def _assemble(source: _Source, layers: Sequence[_Layer]) -> LoadedPolicy:
-    """Lay the layers over the defaults, the later over the earlier."""
+    """Apply the layers to the defaults in order."""
     values: dict[str, Any] = {}
     origins = dict.fromkeys(KNOBS, NOT_SET)
     placed: dict[str, int] = {}
@@ -241,7 +240,7 @@ def _assemble(source: _Source, layers: Sequence[_Layer]) -> LoadedPolicy:
 
 
 def _built(source: _Source, values: Mapping[str, Any]) -> Policy:
-    """The frozen policy of checked values."""
+    """The frozen policy with checked values."""
     sections: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     tools: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
@@ -258,7 +257,7 @@ def _built(source: _Source, values: Mapping[str, Any]) -> Policy:
 
 
 def _contradictions(policy: Policy) -> Iterator[tuple[list[str], str]]:
-    """Values that are each allowed but make no sense together, with the knobs involved."""
+    """Values that are allowed alone but contradict each other, with their knobs."""
     budget = policy.budget
     if budget.reserve_ratio + budget.margin_ratio >= 1:
         yield (
@@ -274,7 +273,7 @@ def _contradictions(policy: Policy) -> Iterator[tuple[list[str], str]]:
 def _line_contradictions(
     section: str, general: TruncationPolicy, own: ToolTruncation
 ) -> Iterator[tuple[list[str], str]]:
-    """Head and tail lines must fit under the cap on lines, where lines are what is cut by."""
+    """Head and tail lines must fit under the cap on lines, if results are cut by lines."""
     keys = ("head_lines", "tail_lines", "max_lines")
     pairs = ((getattr(own, key), getattr(general, key)) for key in keys)
     head, tail, most = (wide if narrow is None else narrow for narrow, wide in pairs)

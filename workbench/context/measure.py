@@ -1,4 +1,4 @@
-"""The meter: what contents, calls, markers and cuts cost under one policy and one tokenizer."""
+"""The meter: what contents, calls, markers and cuts cost with one policy and one tokenizer."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from workbench.models.images import image_tokens
 from workbench.models.tokens import Count, TokenCounter
 
 _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{256,}")
-"""Audio and files as base64: no provider counts their letters, and there is no documented rule that we could apply."""
+"""Audio and files as base64: no provider counts their letters, and no documented rule exists that we could apply."""
 
 
 CUTS_REMEMBERED = 1_000
 
 _Cuts = dict[tuple[str, TruncationRule, str], tuple[TruncatedText | None]]
 _CUTS: WeakKeyDictionary[TokenCounter, _Cuts] = WeakKeyDictionary()
-"""Kept as long as their counter is: planning the same log again, under the same cap, cuts the same texts.
+"""Kept as long as their counter: planning the same log again, with the same cap, cuts the same texts.
 
-All threads share them, and any may clear them at any time. So an entry is read once, never looked for and then read.
+All threads share them, and any may clear them at any time. So an entry is read once, without a check before.
 """
 
 
 def framing(kind: Kind, begins: bool, author: int, times: float) -> int:
-    """The tokens around one item; `times`: what the provider writes for each that is documented."""
+    """The tokens around one item; `times`: the provider's factor on the documented framing."""
     return round((MESSAGE * begins + author + CALL * (kind == "tool_call")) * times)
 
 
 class Meter:
-    """Counts on behalf of one plan."""
+    """Counts tokens for one plan."""
 
     def __init__(self, policy: Policy, limits: Limits, counter: TokenCounter, model: str, provider: str) -> None:
         self.policy = policy
@@ -50,31 +50,31 @@ class Meter:
         self.text = counter.count
         self.style = tool_style(provider)
         self.is_record = policy.name == RECORDED
-        """Whether what is planned was sent long ago, by another agent."""
+        """Whether the plan is a record of what another agent sent."""
         self.sends_thinking = False
-        """Whether thinking is part of the request: of one that was recorded whole, it is."""
+        """Whether thinking is part of the request, as in a request that was recorded in full."""
         self._model = model
         self._rules: dict[str, TruncationRule] = {}
         self._cuts = _CUTS.setdefault(counter, {})
         self.no_result = counter.count(normalise.NO_RESULT)
-        """What a synthetic result costs."""
+        """The cost of a synthetic result."""
         self.resident = resident_limit(policy.history, limits.window, limits.window_source != "guess")
-        """How many messages of history may be held."""
+        """How many messages of history may be kept."""
         self.guidance = guidance(policy.budget, limits.window)
         self._around: dict[tuple[bool, bool, int], int] = {}
         self.around_message = self.framing("message", True)
-        """Around a row that is a message of its own: a summary or a notice."""
+        """The framing of an item that is its own message: a summary or a notice."""
 
     def framing(self, kind: Kind, begins: bool, author: int = 0) -> int:
-        """The tokens around one item: those of the message that it begins, of its author's name, and of a call."""
+        """The tokens around one item: of the message that it begins, of its author's name, and of a call."""
         key = (kind == "tool_call", begins, author)
         found = self._around.get(key)
         if found is None:
             found = self._around[key] = framing(kind, begins, author, self.counter.framing)
         return found
 
-    def content(self, content: Content) -> Count:
-        """A message's content: its text by the tokenizer, its pictures by the provider's rule."""
+    def count_content(self, content: Content) -> Count:
+        """Count a message's content: text with the tokenizer, pictures by the provider's rule."""
         if type(content) is str:
             return self.text(content)
         total, exact = 0, True
@@ -89,8 +89,8 @@ class Meter:
             total, exact = total + count.tokens, exact and count.exact
         return Count(total, exact)
 
-    def call(self, cell: Cell, body: ToolCall) -> None:
-        """Count a call: its name and its arguments, made sound."""
+    def count_call(self, cell: Cell, body: ToolCall) -> None:
+        """Count a call: its name and its arguments, as valid JSON."""
         sent, note = normalise.sound_arguments(body.arguments)
         cell.tokens, cell.exact = count_call(self.counter, body.tool, sent)
         if note:
@@ -102,15 +102,15 @@ class Meter:
         return self.tool_author(cell) if cell.kind == "tool_result" else count_name(self.counter, cell.name)
 
     def tool_author(self, cell: Cell) -> int:
-        """The same for the result of a call, or for the call it is to answer."""
+        """Like `author`, for the result of a call, or for the call that it answers."""
         return count_author(self.counter, cell.tool or "")
 
     def repair_framing(self, call: Cell) -> int:
         """The tokens around the synthetic result of a call."""
         return self.framing("tool_result", True, self.tool_author(call))
 
-    def cut(self, cell: Cell) -> TruncatedText | None:
-        """A tool result over its cap."""
+    def cut_result(self, cell: Cell) -> TruncatedText | None:
+        """Cut a tool result that is over its cap; None if it is not."""
         tool = cell.tool or ""
         rule = self._rules.get(tool)
         if rule is None:
@@ -123,8 +123,7 @@ class Meter:
         return self._cut_parts(content, rule, cell.id)
 
     def cut_to(self, cell: Cell, cap: int) -> TruncatedText | None:
-        """A tool result cut to so many tokens, by the tool's own strategy where that counts tokens; None where it has
-        no more."""
+        """Cut a tool result to so many tokens, with the tool's own strategy if that counts tokens; None if it fits."""
         strategy = rule_for(self.policy.truncation, cell.tool or "", self.limits.window).strategy
         strategy = strategy if strategy in ("head", "tail") else "both"
         rule = TruncationRule(strategy, cap, 0, 0, 0, 0, False)
@@ -144,14 +143,14 @@ class Meter:
         return found[0]
 
     def _cut_parts(self, content: tuple[Part, ...], rule: TruncationRule, item_id: str) -> TruncatedText | None:
-        """Cut a result of several parts: pictures and the like stay whole or go, text is cut to what they leave."""
+        """Cut a result of several parts: pictures and the like stay whole or go, text gets what they leave."""
         text = "\n".join(part.text for part in content if isinstance(part, TextPart) and part.text.strip())
         size = self.text(text).tokens
         others = [part for part in content if not isinstance(part, TextPart)]
         why, note = "", ""
         if rule.strategy != "lines":
             cap = rule.max_tokens
-            sizes = [self.content((part,)).tokens for part in others]
+            sizes = [self.count_content((part,)).tokens for part in others]
             room = cap - min(size, cap // 2) - MESSAGE * bool(others)
             count, note = fitting_parts(sizes, room, self.counter, item_id)
             why = f"pictures and files of {sum(sizes):,} tokens are over the cap of {cap:,}" if note else ""
@@ -161,8 +160,8 @@ class Meter:
         cut = self._remembered(text, size, rule, item_id) if text else None
         if cut is None and not why:
             return None
-        said = text if cut is None else cut.text
-        parts = (*([TextPart(said)] if said else ()), *others, *([TextPart(note)] if note else ()))
+        kept = text if cut is None else cut.text
+        parts = (*([TextPart(kept)] if kept else ()), *others, *([TextPart(note)] if note else ()))
         tokens, exact = self._result(parts)
         return TruncatedText(
             text_of(parts), tokens, exact, "; ".join(filter(None, (cut.why if cut else "", why))), parts
@@ -174,30 +173,30 @@ class Meter:
         return TruncatedText(text, tokens, exact, "")
 
     def set_mask(self, cell: Cell, text: str = "") -> None:
-        """Write down what a cell costs when it is masked, by our marker or by another text."""
+        """Set what a cell costs when it is masked, by our marker or by another text."""
         if text or not cell.mask_tokens:
             cell.mask_tokens = self.text(text or mask.marker(cell.original_tokens, cell.id, cell.kind)).tokens
 
     def mask_window(self) -> mask.MaskWindow:
-        """A fresh account of the results that are masked."""
+        """A new mask window for this policy."""
         return mask.MaskWindow(self.policy.masking, self.limits.window)
 
     def put_in_chat_form(self, cell: Cell) -> None:
-        """Send of a cell's parts what a chat API takes; what was recorded was sent as it is."""
-        said = cell.said
-        if isinstance(said, str) or self.is_record:
+        """Convert a cell's parts to what a chat API accepts; recorded ones stay as they were sent."""
+        content = cell.event_content
+        if isinstance(content, str) or self.is_record:
             return
-        sent, note = chat_parts(said, cell.role)
+        sent, note = chat_parts(content, cell.role)
         if not note:
             return
         cell.note, cell.whole = note, cell.tokens
-        if sent != said:
+        if sent != content:
             cell.changed = sent
-        cell.tokens, cell.exact = self.content(sent) if cell.role != "tool" else self._result(sent)
+        cell.tokens, cell.exact = self.count_content(sent) if cell.role != "tool" else self._result(sent)
 
     def _result(self, content: tuple[Part, ...]) -> Count:
-        """A result's content, with the message that its pictures follow in."""
-        tokens, exact = self.content(content)
+        """Count a result's content, with the message for its pictures."""
+        tokens, exact = self.count_content(content)
         return Count(tokens + MESSAGE * any(isinstance(part, ImagePart) for part in content), exact)
 
     def fill_in(self, cell: Cell, text: str) -> None:

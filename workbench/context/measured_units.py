@@ -1,4 +1,4 @@
-"""Cells in units, what decides about them, and what they cost, in running sums that are kept up as they change."""
+"""Cells in units, the decisions about them, and their cost, in running sums that are updated as they change."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _by_seq = attrgetter("seq")
 
 
 def _mask_delta(cell: Cell) -> int:
-    """What masking a result adds to its cost; less than nothing, as a rule."""
+    """What masking a result adds to its cost; usually negative."""
     return cell.mask_tokens - (cell.tokens if cell.cut is None else cell.cut.tokens)
 
 
@@ -36,14 +36,14 @@ class MeasuredUnits:
         self.ground = ground
         self.overrides: Mapping[int, UserDecision] = ground.overrides
         self._plain = not (ground.overrides or ground.cover or ground.kept)
-        """Nothing but the stages decides about single cells, so that they need not be looked at one by one."""
+        """Whether only the stages decide about cells, so that no cell needs a separate check."""
         self.cells: list[Cell] = []
         self.units: list[Unit] = []
         self._asides: array[int] = array("L")
         self._aside_kinds: Counter[str] = Counter()
         self.sums = RunningSums()
         self._measuring = True
-        """Whether what is added is looked at now; otherwise later, at one go."""
+        """Whether new cells are measured at once; otherwise later, all together."""
         self.turn = 0
         self.openers: list[int] = [-1]
         """By turn: the unit of its user message; turn 0 has none."""
@@ -51,21 +51,21 @@ class MeasuredUnits:
         """Units that are always sent, in order."""
         self.held_set: frozenset[int] = frozenset()
         self._pinned: set[int] = set()
-        """Units with something pinned, or kept by a compaction, in them."""
+        """Units with something pinned, or kept by a compaction."""
         self.original_tokens = 0
-        """What all cells would cost whole."""
+        """The cost of all cells, uncut."""
         self.latest = 0
         """The sequence number of the latest user message."""
         self._mask = meter.mask_window()
         self._results: list[int] = []
-        """The results within the scope of masking, by their place among the cells."""
+        """The indexes of the results within the scope of masking."""
         self.repairs: list[int] = []
-        """Calls that will never have a result, by their place among the cells."""
+        """The indexes of calls that will never have a result."""
 
     # Units
 
     def units_within(self, seqs: range) -> set[int]:
-        """The units that have events of a range of the log."""
+        """The units with events in a range of the log."""
         cells = self.cells
         if self.ground.ordered:  # its events were moved
             return {cell.unit for cell in cells if cell.seq in seqs} - {-1}
@@ -73,22 +73,22 @@ class MeasuredUnits:
         return {cell.unit for cell in cells[first:end]} - {-1}
 
     def _open(self, reply: str | None, turn: int) -> Unit:
-        """A new unit. The one before it is complete: what is still missing in it will not come."""
+        """Begin a new unit. The one before is complete: missing results will not come."""
         unit = Unit(turn, reply)
         last = self.units[-1] if self.units else unit
         self.units.append(unit)
         if last.calls != last.results:
             self._repair(last)
-        self.sums.open()
+        self.sums.open_unit()
         return unit
 
     def _repair(self, unit: Unit) -> None:
-        """Calls of the last unit did not return: each gets a synthetic result."""
+        """Give each call of the last unit without a result a synthetic one."""
         lacking = [at for at in unit.cells if self._lacks_result(at)]
         self.repairs.extend(lacking)
         if self._plain:
             around = sum(self._meter.repair_framing(self.cells[at]) for at in lacking)
-            self.sums.add(len(lacking) * self._meter.no_result.tokens, around, len(lacking))
+            self.sums.add_cost(len(lacking) * self._meter.no_result.tokens, around, len(lacking))
         else:
             self._measure([self.cells[lacking[0]].unit])
 
@@ -106,11 +106,11 @@ class MeasuredUnits:
 
     @property
     def result_count(self) -> int:
-        """How many results the scope of masking holds."""
+        """How many results are in the scope of masking."""
         return len(self._results)
 
     def view(self) -> View:
-        """What decides about single cells now."""
+        """The current decisions about single cells."""
         return View(
             self.cells,
             len(self.cells),
@@ -125,7 +125,7 @@ class MeasuredUnits:
         )
 
     def _is_over(self) -> bool:
-        """Whether the turn ends with an answer. One that the user took out is none, unless the question went too."""
+        """Whether the turn ends with an answer. An excluded one does not count, unless its question is excluded too."""
         asked_for = not self.overrides.get(self.latest, NO_DECISION).excluded
         for unit in reversed(self.units):
             if unit.reply is None or unit.calls:
@@ -138,7 +138,7 @@ class MeasuredUnits:
     # Cells
 
     def _store(self, cell: Cell) -> None:
-        """Put a cell beside the units: it is never sent."""
+        """Add a cell outside the units: it is never sent."""
         if not cell.fate:
             self._asides.append(len(self.cells) - len(self._asides))
             self._aside_kinds[aside_name(cell)] += 1
@@ -146,30 +146,30 @@ class MeasuredUnits:
         self.original_tokens += cell.original_tokens
 
     def _join(self, unit: Unit, cell: Cell, tokens: int, kind: Kind, begins: bool, author: int = 0) -> None:
-        """Put a cell into the newest unit and its cost into the sums; `begins`: a message of its own."""
+        """Add a cell to the newest unit and its cost to the sums; `begins`: it is its own message."""
         unit.cells.append(len(self.cells))
         self.cells.append(cell)
         self.original_tokens += cell.tokens if cell.whole is None else cell.whole
         if self._plain or (self._measuring and self._is_undecided(unit, cell)):
-            self.sums.add(tokens, self._meter.framing(kind, begins, author), begins)
+            self.sums.add_cost(tokens, self._meter.framing(kind, begins, author), begins)
         else:
             self._join_special(unit, cell)
 
     def _is_undecided(self, unit: Unit, cell: Cell) -> bool:
-        """Whether no override and no compaction speaks of a new cell, its unit, or the turn's user message."""
+        """Whether no override and no compaction applies to a new cell, its unit, or the turn's user message."""
         if unit.special or cell.unit in self.held_set or self._question():
             return False
         seq, first, cover = cell.event.seq, self.cells[unit.cells[0]].event.seq, self.ground.cover
         return not (seq in cover or first in cover or seq in self.ground.kept or seq in self.overrides)
 
     def _join_special(self, unit: Unit, cell: Cell) -> None:
-        """Look at what overrides and compactions say about a new cell."""
+        """Apply overrides and compactions to a new cell."""
         self._decide(unit, cell)
         if self._measuring:
             self._measure([cell.unit, *self._question()])
 
     def _decide(self, unit: Unit, cell: Cell) -> None:
-        """What the user decided about a cell, and what a compaction kept of it."""
+        """Apply the user's decision on a cell, and what a compaction kept of it."""
         own, kept = self.overrides.get(cell.seq), self.ground.kept.get(cell.seq)
         if own is not None:
             unit.special = True
@@ -186,7 +186,7 @@ class MeasuredUnits:
     # Masking
 
     def _number(self, cell: Cell, at: int) -> None:
-        """Give a new result, which is the cell at this place, its number; mask those that now lie in the middle."""
+        """Give a new result (the cell at index `at`) its number; mask those that are now in the middle."""
         self._meter.set_mask(cell)
         freed = -_mask_delta(cell)
         if cell.tokens >= self._masking.min_tokens and freed > 0:
@@ -194,19 +194,19 @@ class MeasuredUnits:
         else:
             freed = 0
         self._results.append(at)
-        fresh = self._mask.add(freed)
+        fresh = self._mask.add_result(freed)
         if fresh:
             self._masked([self.cells[self._results[number]] for number in fresh], 1)
 
     def _unmask_turn(self) -> None:
-        """A new turn begins: the results of the last one are history now, and no longer masked."""
+        """Unmask the results of the last turn when a new turn begins: they are history now."""
         masked = [self.cells[at] for at in self._results[self._masking.keep_first : self._mask.upto]]
         self._mask = self._meter.mask_window()
         self._results = []
         self._masked(masked, -1)
 
     def _masked(self, cells: list[Cell], sign: int) -> None:
-        """These results were just masked (or, with -1, unmasked)."""
+        """Update the sums for results that were just masked (or, with -1, unmasked)."""
         if not self._plain:
             self._measure({cell.unit for cell in cells})
             return
@@ -219,7 +219,7 @@ class MeasuredUnits:
     # Overrides
 
     def _hold(self) -> None:
-        """Hold the pinned units, each with the user message that opened its turn."""
+        """Hold the pinned units, each with the user message of its turn."""
         if not self._measuring:
             return
         wanted = frozenset(self._pinned | {self.openers[self.units[number].turn] for number in self._pinned} - {-1})
@@ -228,7 +228,7 @@ class MeasuredUnits:
         self._measure(changed)
 
     def set_overrides(self, overrides: Mapping[int, UserDecision], seqs: range) -> None:
-        """New overrides, which speak of the events in `seqs`."""
+        """Apply new overrides, which cover the events in `seqs`."""
         self.overrides, self._plain = overrides, False
         touched = self.units_within(seqs)
         for number in touched:
@@ -245,14 +245,14 @@ class MeasuredUnits:
         self._measure({*touched, *self._question()})
 
     def _question(self) -> list[int]:
-        """The turn's user message, where something was decided about it: that holds once it is answered."""
+        """The turn's user message, if it has a decision: that applies once it is answered."""
         return [number for number in self.openers[-1:] if number >= 0 and self.units[number].special]
 
     # Sums
 
     @contextmanager
     def measured_once(self) -> Iterator[None]:
-        """Take in many events: what overrides and compactions make of the units is looked at when all are there."""
+        """Add many events: overrides and compactions are applied when all are added."""
         self._measuring = False
         yield
         self._measuring = True
@@ -261,10 +261,10 @@ class MeasuredUnits:
             self._measure(range(len(self.units)))
 
     def _measure(self, numbers: Iterable[int]) -> None:
-        """Look at units cell by cell and write what they cost into the sums."""
+        """Measure units cell by cell and put their cost into the sums."""
         if not self._measuring:
             return
         view = self.view()
         newest = len(self.units) - 1
         costs = {number: unit_cost(self.units[number], view, self._meter, number < newest) for number in numbers}
-        self.sums.put(costs, self.held_set)
+        self.sums.set_costs(costs, self.held_set)

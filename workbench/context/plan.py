@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from workbench.context.budget import Budget, Limits
-from workbench.context.plan_rows import PlanRows
+from workbench.context.plan_items import PlanItems
 from workbench.models.calibration import NOTHING, Beside
 
 
@@ -18,7 +18,7 @@ class Verdict(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Only a plan that fits is ever sent."""
+        """Whether it fits. Only a plan that fits is sent."""
         return self.status == "fits"
 
 
@@ -30,7 +30,7 @@ class Totals(NamedTuple):
     items: int
     framing: int
     original_tokens: int
-    """What the items would cost whole."""
+    """What the items would cost uncut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +43,21 @@ class ContextPlan:
     verdict: Verdict
     budget: Budget
     totals: Totals
-    rows: PlanRows
+    items: PlanItems
     warnings: tuple[str, ...] = ()
     gives_way: bool = False
-    """Whether the policy leaves something out where room is short."""
+    """Whether the policy leaves something out if room is short."""
     reported: int | None = None
-    """What the provider counted for this request; None where it was not sent, or nothing was reported."""
+    """The provider's count for this request; None if it was not sent, or not reported."""
     unattributed: int = 0
-    """In the request, but in no row: what was reported beyond our count (below 0: what we counted too much), or, for a
-    request that was not reported, the part of it that is not in the log, as calibrated."""
-    beside: Beside = NOTHING
-    """What of `unattributed` is known: a system prompt and tools, thinking."""
+    """Tokens in the request, but in no item: what was reported beyond our count (below 0: what we counted too much),
+    or, without a report, the part that is not in the log, as calibrated."""
+    known_rest: Beside = NOTHING
+    """The known part of `unattributed`: a system prompt and tools, thinking."""
     framing: float = 1.0
-    """Times the documented framing: what the provider writes around messages, as calibrated."""
+    """The factor on the documented framing around messages, as calibrated."""
     whole: bool = False
-    """Whether the rows are all that was sent: what was reported beyond them is then a difference of counting."""
+    """Whether the items are all that was sent: what was reported beyond them is then a difference in counting."""
     cut_to_fit: int = 0
     """Tokens that results lost so that the request fits."""
 
@@ -68,7 +68,7 @@ class ContextPlan:
 
     @property
     def uncut_size(self) -> int:
-        """What the request would have if no result had been cut to make it fit."""
+        """The size of the request if no result had been cut to make it fit."""
         return self.size + self.cut_to_fit
 
     @property
@@ -77,12 +77,12 @@ class ContextPlan:
         return self.verdict.status == "too_large" or self.cut_to_fit > 0
 
     def as_reported(
-        self, reported: int | None, rest: int = 0, beside: Beside = NOTHING, whole: bool = False
+        self, reported: int | None, rest: int = 0, known_rest: Beside = NOTHING, whole: bool = False
     ) -> ContextPlan:
-        """The plan of a request that was sent, and what was reported for it: it fitted, whatever we think.
+        """The plan of a request that was sent, with its report: it fitted, even by a larger count of ours.
 
-        `rest`: what it had beside the rows, as estimated, where nothing was reported. `beside`: what of that is known.
-        `whole`: the rows are all.
+        `rest`: the estimated tokens outside the items, if nothing was reported. `known_rest`: the known part of that.
+        `whole`: the items are all.
         """
         rest = rest if reported is None else reported - self.totals.tokens
         size, window = self.totals.tokens + rest, self.limits.window
@@ -96,22 +96,22 @@ class ContextPlan:
             budget=self.budget._replace(unattributed=rest, free=free),
             reported=reported,
             unattributed=rest,
-            beside=beside,
+            known_rest=known_rest,
             whole=whole,
         )
 
     def counted_as(self, size: int) -> ContextPlan:
-        """The same where the provider is expected to count so many tokens."""
+        """The plan if the provider is expected to count so many tokens."""
         rest = size - self.totals.tokens
         free = self.budget.free + self.budget.unattributed - rest
         return replace(self, budget=self.budget._replace(unattributed=rest, free=free), unattributed=rest)
 
     @property
     def room(self) -> int:
-        """The most tokens a request may have before something is left out of it, or it is refused."""
+        """The most tokens of a request before something is left out, or it is refused."""
         return self.limits.target if self.gives_way else self.limits.capacity
 
     @property
     def max_output(self) -> int | None:
-        """The bound on the answer that is sent with the request; None: it is sent without one."""
+        """The limit on the answer that is sent with the request; None: none is sent."""
         return self.limits.bound(self.totals.tokens)

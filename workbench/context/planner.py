@@ -1,8 +1,8 @@
 """The planner: `plan(log, policy, budget) -> ContextPlan`, from scratch or one event at a time.
 
-It is incremental: appending an event to a log of any length costs the same, because the conversation keeps running
-sums over the units, and the two cuts are found in them by bisection. What changes the past (a compaction, a revert, a
-late result) starts the conversation again; an override mends the units it speaks of.
+It is incremental: appending an event to a log of any length costs the same, because the conversation keeps running sums
+over the units, and the two cuts are found in them by bisection. What changes the past (a compaction, a revert, a late
+result) rebuilds the conversation; an override updates only the units it covers.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from workbench.config.garbage import collector_paused
 from workbench.context import fixed_slots, fold
 from workbench.context.arrange import Arrangement, Outline, arrange, base_of, synthetic
 from workbench.context.budget import Limits
-from workbench.context.control import CONTROL, InEffect, apply_override, in_effect, span, span_words
+from workbench.context.control import CONTROL, InEffect, apply_override, compaction_range, in_effect, span_words
 from workbench.context.conversation import Conversation
 from workbench.context.items import Item
 from workbench.context.measure import Meter
 from workbench.context.plan import ContextPlan
-from workbench.context.plan_rows import PlacedSummary
+from workbench.context.plan_items import PlacedSummary
 from workbench.context.policy import Policy
 from workbench.context.stages import normalise
 from workbench.log.events import (
@@ -46,7 +46,7 @@ TRIED = "compaction.draft"
 
 
 class Planner:
-    """Plans one log under one policy, as it grows."""
+    """Plans one log with one policy, as it grows."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Planner:
         events: Iterable[Event] = (),
     ) -> None:
         """`live`: calls without a result in the newest reply are still running; otherwise they never returned.
-        `thinking`: what the model thought is part of the request.
+        `thinking`: the model's thinking is part of the request.
         """
         self.policy = policy
         self.limits = limits
@@ -77,19 +77,19 @@ class Planner:
         self._summaries: tuple[PlacedSummary, ...] = ()
         self._base = base_of(fixed_slots.FixedSlots(), (), self._meter)
         self._built = 0
-        """How many events there were when the conversation was last built."""
+        """How many events the log had when the conversation was last built."""
         self._trial: Planner | None = None
-        """The latest for another thread: what it was tried for is mostly what comes next."""
+        """The latest planner for another thread: what it was used to try is mostly what comes next."""
         self.extend(events)
 
-    # Taking in events
+    # Adding events
 
     def extend(self, events: Iterable[Event]) -> None:
-        """Take in many events at once."""
+        """Add many events at once."""
         fresh = list(events)
         if self._events and (len(fresh) == 1 or not any(map(self._changes_the_past, fresh))):
             for event in fresh:
-                self.append(event)
+                self.append_event(event)
             return
         self._trial = None
         self._events += fresh
@@ -97,20 +97,20 @@ class Planner:
         self._restart()
 
     def _changes_the_past(self, event: Event) -> bool:
-        """Whether the conversation has to be built again for an event; for many at once it is built but once."""
+        """Whether an event needs the conversation to be rebuilt; for many events that is done once."""
         if isinstance(event.body, Override):
             return bool(self._in_effect.compactions)
         return isinstance(event.body, Compaction | Revert)
 
-    def append(self, event: Event) -> None:
-        """Take in one event."""
+    def append_event(self, event: Event) -> None:
+        """Add one event."""
         trial, self._trial = self._trial, None
         self._events.append(event)
         body = event.body
         if type(body) not in CONTROL:
             units = len(self._conversation.units)
             no_longer_latest = isinstance(body, UserMessage) and self._is_inside(self._conversation.latest)
-            if no_longer_latest or not self._conversation.add(event) or self._outgrew_its_compaction():
+            if no_longer_latest or not self._conversation.add_event(event) or self._outgrew_its_compaction():
                 self._restart()
             elif not units:
                 self._refill()
@@ -135,7 +135,7 @@ class Planner:
             self._restart(same=True)
 
     def reword(self, body: Compaction) -> None:
-        """Another text for the compaction that came last; its range and what it keeps are the same."""
+        """Replace the text of the last compaction; its range and what it keeps are the same."""
         last = self._events[-1]
         assert _same_range(last.body, body), "only a compaction can be reworded"
         self._events[-1] = self._controls[-1] = last._replace(body=body)
@@ -143,18 +143,18 @@ class Planner:
         self._settle()
 
     def has_tried(self, event: Event, length: int) -> bool:
-        """Whether this is the planner of as many events, built with the same compaction, whatever its text."""
+        """Whether this planner has as many events and was built with the same compaction, with any text."""
         if not self._built == length == len(self._events):
             return False
         last = self._events[-1]
         return last.seq == event.seq and _same_range(last.body, event.body)
 
     def _is_inside(self, seq: int) -> bool:
-        """Whether an event lies in the range of a standing compaction."""
-        return any(first <= seq <= last for first, last in map(span, self._in_effect.compactions))
+        """Whether an event is in the range of a compaction in force."""
+        return any(first <= seq <= last for first, last in map(compaction_range, self._in_effect.compactions))
 
     def _outgrew_its_compaction(self) -> bool:
-        """Whether the newest unit was summarised, and now has a cell that the summary knows nothing of."""
+        """Whether the newest unit was summarised, and now has a cell that the summary does not cover."""
         if not self._in_effect.compactions or not self._conversation.units:
             return False
         cells, cover = self._conversation.units[-1].cells, self._conversation.ground.cover
@@ -162,35 +162,35 @@ class Planner:
         return first and not last
 
     def plan_with(self, body: Compaction) -> ContextPlan:
-        """The plan as it would be with this compaction as the next event; uses the planner up. Another compaction of
-        the same range only changes its text."""
+        """The plan with this compaction as the next event. After that the planner can only plan other compactions of
+        the same range, which differ in their text."""
         last = self._events[-1] if self._events else None
         if last is not None and last.id == TRIED and _same_range(last.body, body):
             self.reword(body)
         else:
-            self.append(Event(last.seq + 1 if last is not None else 1, TRIED, 0, body))
+            self.append_event(Event(last.seq + 1 if last is not None else 1, TRIED, 0, body))
         return self.plan()
 
     def set_unattributed(self, tokens: int) -> None:
-        """What requests have beside the log from now on, where each one's report says so."""
+        """Set the tokens of requests that are not in the log, from their reports."""
         if tokens != self.limits.unattributed:
             self.limits = self._meter.limits = replace(self.limits, unattributed=tokens)
 
     def at_this_moment(self, *, to_try: bool = True) -> Planner:
-        """A planner of the same log for another thread, which may use it up while this one goes on.
+        """A planner of the same log for another thread, independent of this one.
 
-        `to_try`: what it is used up for is mostly what comes next, and what was built for it is then taken over.
+        `to_try`: it is used to try a compaction that mostly comes next; what it built is then reused.
         """
         made = copy(self)
         made._events, made._controls = list(self._events), list(self._controls)
-        made._conversation = self._conversation.again()
+        made._conversation = self._conversation.copy()
         made._built, made._trial = 0, None
         if to_try:
             self._trial = made
         return made
 
     def without(self, gone: Collection[int]) -> Planner | None:
-        """A planner of the log without events that its compactions stand for; None where that would split a unit."""
+        """A planner of the log without events that its compactions replace; None if that would split a unit."""
         gone = {*gone}.difference(cell.seq for cell in self._conversation.preamble)
         conversation = self._conversation.without(gone)
         if conversation is None:
@@ -202,12 +202,12 @@ class Planner:
         return made
 
     def _restart(self, *, same: bool = False) -> None:
-        """Build the conversation again from all events; `same`: they are those it has, only not decided on alike."""
+        """Rebuild the conversation from all events; `same`: the events are the same, with other decisions."""
         self._in_effect = in_effect(self._controls)
-        said = [event for event in self._events if type(event.body) not in CONTROL] if self._controls else self._events
+        talk = [event for event in self._events if type(event.body) not in CONTROL] if self._controls else self._events
         ground = fold.Preconditions(self._in_effect.overrides)
         if not (same and self._in_effect.compactions):
-            self._conversation, self._ordered = self._conversation_of(said, ground)
+            self._conversation, self._ordered = self._conversation_of(talk, ground)
         if self._in_effect.compactions:
             cover, kept = fold.coverage(
                 self._in_effect,
@@ -221,43 +221,43 @@ class Planner:
                 with collector_paused():
                     self._conversation = self._conversation.under(ground)
             else:
-                self._conversation, self._ordered = self._conversation_of(said, ground)
+                self._conversation, self._ordered = self._conversation_of(talk, ground)
         self._settle()
 
     def _settle(self) -> None:
-        """The conversation is built: what stands around it follows."""
+        """Fill in what surrounds the conversation once it is built."""
         self._summaries = self._place_summaries()
         self._refill()
         self._built = len(self._events)
 
-    def _conversation_of(self, said: list[Event], ground: fold.Preconditions) -> tuple[Conversation, bool]:
+    def _conversation_of(self, talk: list[Event], ground: fold.Preconditions) -> tuple[Conversation, bool]:
         conversation = Conversation(self._meter, ground)
         with collector_paused(), conversation.measured_once():
-            placed = all(map(conversation.add, said))
+            placed = all(map(conversation.add_event, talk))
         if placed:
             return conversation, True
-        ordered, unpaired = fold.in_order(said)
-        conversation = Conversation(self._meter, replace(ground, unpaired=unpaired, ordered=said[-1].seq))
+        ordered, unpaired = fold.events_in_order(talk)
+        conversation = Conversation(self._meter, replace(ground, unpaired=unpaired, ordered=talk[-1].seq))
         with collector_paused(), conversation.measured_once():
             for event in ordered:
-                placed = conversation.add(event)
+                placed = conversation.add_event(event)
                 assert placed, "an event in order always has its place"
         return conversation, False
 
     def _refill(self) -> None:
-        rows = fixed_slots.fill(
+        items = fixed_slots.fill_fixed_slots(
             self._in_effect.slots, self._conversation.preamble, self._in_effect.overrides, self._meter
         )
-        self._base = base_of(rows, self._summaries, self._meter)
+        self._base = base_of(items, self._summaries, self._meter)
 
     def _place_summaries(self) -> tuple[PlacedSummary, ...]:
-        """The summaries' rows: where their range began, or behind what was kept of it."""
+        """The items of the summaries: where their range began, or after what was kept of it."""
         cells, units = self._conversation.cells, self._conversation.units
         placed = []
         for event in self._in_effect.compactions:
             body = event.body
             assert isinstance(body, Compaction)
-            first, last = span(event)
+            first, last = compaction_range(event)
             inside = self._conversation.units_within(range(first, last + 1))
             if not inside:
                 before = sum(cells[unit.cells[0]].seq < first for unit in units)
@@ -266,24 +266,24 @@ class Planner:
                 before, turn = min(inside), units[min(inside)].turn
             else:
                 before, turn = max(inside) + 1, units[max(inside)].turn
-            placed.append(PlacedSummary(before, self._summary_rows(event, body, turn), event.seq))
+            placed.append(PlacedSummary(before, self._summary_items(event, body, turn), event.seq))
         return tuple(placed)
 
-    def _summary_rows(self, event: Event, body: Compaction, turn: int) -> tuple[Item, ...]:
+    def _summary_items(self, event: Event, body: Compaction, turn: int) -> tuple[Item, ...]:
         maker = body.meta.get("made_by")
         by = f", written by {maker}" if isinstance(maker, str) and maker and maker != "digest" else ""
         why = f"replaces the {span_words(event)}{by}"
         text = body.preface + body.summary
         if normalise.is_blank(text):
             text = normalise.EMPTY_SUMMARY
-        rows = [synthetic(event.id, "summaries", "user", "summary", text, self._meter.text(text), "fold", why, turn)]
+        items = [synthetic(event.id, "summaries", "user", "summary", text, self._meter.text(text), "fold", why, turn)]
         if not normalise.is_blank(body.acknowledgement):
             text, why = body.acknowledgement, "the assistant's answer to the summary"
             count = self._meter.text(text)
-            rows.append(
+            items.append(
                 synthetic(f"{event.id}.ack", "summaries", "assistant", "summary", text, count, "fold", why, turn)
             )
-        return tuple(rows)
+        return tuple(items)
 
     # The plan
 
@@ -294,7 +294,7 @@ class Planner:
 
     @property
     def slots(self) -> tuple[Event, ...]:
-        """What stands in the fixed slots."""
+        """The contents of the fixed slots."""
         return self._in_effect.slots
 
     def plan(self) -> ContextPlan:
@@ -302,7 +302,7 @@ class Planner:
         return self.outline().plan()
 
     def outline(self) -> Outline:
-        """What it sends, without a word on it."""
+        """What it sends, without explanations."""
         return arrange(self.parts)
 
     @property

@@ -1,7 +1,7 @@
 """The policy: all knobs of all stages and of compaction, as one frozen value.
 
-A knob is a field; what it does and its bounds stand beside it, as data. `load.py` fills a policy from TOML,
-environment and command line, and checks every value against these bounds.
+A knob is a field; its meaning and bounds are data of the field. `load.py` fills a policy from TOML, environment and
+command line, and checks every value against these bounds.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ NO_LIMIT = 1 << 40
 
 
 def knob(default: Any, meaning: str, low: float = 0, high: float = NO_LIMIT) -> Any:
-    """A knob with what it does and, where it is a number, its allowed range, both ends included."""
+    """A knob with its meaning and, if it is a number, its allowed range, both ends included."""
     return field(default=default, metadata={"meaning": meaning, "low": low, "high": high})
 
 
 def tool_knob(general: str, low: float = 0) -> Any:
-    """The same as a general knob, for one tool."""
+    """Like the general knob, for one tool."""
     return knob(None, f"`truncation.{general}` for this tool alone; not set: the general one.", low)
 
 
@@ -198,7 +198,7 @@ class CompactionPolicy:
 
     @property
     def automatic(self) -> bool:
-        """Whether it begins without being told to, if only by asking."""
+        """Whether it begins without a command, if only by asking."""
         return self.mode in ("auto", "confirm")
 
 

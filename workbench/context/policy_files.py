@@ -1,4 +1,4 @@
-"""Policy files of the user's own: written from what was changed on the screen, and read back before they count."""
+"""The user's own policy files: written from changes on the screen, and read back to check them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from workbench.context.load import PRESETS, load_policy
 from workbench.context.policy_text import policy_text
 
 
-def path_of(name: str) -> Path:
-    """Where a policy of this name lies; raises WrongCall for what cannot be one."""
+def policy_path(name: str) -> Path:
+    """The path of a policy with this name. Raises WrongCall for an impossible name."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}", name):
         raise WrongCall(f"{name or 'nothing'}: expected a name of letters, digits, - and _")
     if name in PRESETS:
@@ -24,13 +24,13 @@ def path_of(name: str) -> Path:
     return config_dir() / "policies" / f"{name}.toml"
 
 
-def save(name: str, ref: str, knobs: Mapping[str, Any], *, over: bool = False) -> Path:
+def save_policy(name: str, ref: str, knobs: Mapping[str, Any], *, over: bool = False) -> Path:
     """Write a policy that extends `ref` with these knobs; raises WorkbenchError.
 
-    `over`: a file that is there may be replaced. One that is to extend itself keeps what it extended before, and what
-    it set.
+    `over`: an existing file may be replaced. A policy that is to extend itself keeps what it extended before, and its
+    own knobs.
     """
-    path = path_of(name)
+    path = policy_path(name)
     if path.exists() and not over:
         raise Refused(f"{path}: already exists")
     itself = path if path.exists() and Path(ref) == path else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from workbench.config.foreign_files import read_small_text
 from workbench.config.tables import read_toml
-from workbench.context.knobs import TOOLS, find
+from workbench.context.knobs import TOOLS, find_knob
 
 _HEAD = "# Written by Workbench. What is not set here is as in the policy that it extends.\n"
 
@@ -16,8 +16,8 @@ _HEAD = "# Written by Workbench. What is not set here is as in the policy that i
 def policy_text(
     ref: str, knobs: Mapping[str, Any], *, file: Path | None = None, head: str = _HEAD, description: str = ""
 ) -> str:
-    """A policy that extends `ref` with these knobs, below the comment `head`; of a `file` that is there already, all
-    else stays as the user wrote it."""
+    """A policy that extends `ref` with these knobs, below the comment `head`. Everything else in an existing `file`
+    stays as the user wrote it."""
     import tomlkit  # late: most sessions save nothing
 
     if file is None:
@@ -26,11 +26,11 @@ def policy_text(
         if description:
             document["description"] = description
     else:
-        read_toml(file)  # says what is wrong with it
+        read_toml(file)  # raises if it is broken
         document = tomlkit.parse(read_small_text(file))
     for name, value in knobs.items():
-        checked = find(name).check(value)
-        if name in document:  # a knob may stand there under its whole name, in quotes
+        checked = find_knob(name).check_value(value)
+        if name in document:  # a knob may be written under its full name, in quotes
             table, key = document, name
         else:
             path, key = _path(name)
@@ -44,7 +44,7 @@ def policy_text(
 
 
 def _path(name: str) -> tuple[tuple[str, ...], str]:
-    """The tables that a knob stands in, and its key; the name of a tool may hold dots."""
+    """The tables of a knob, and its key; the name of a tool may contain dots."""
     table, _, key = name.rpartition(".")
     if table.startswith(f"{TOOLS}."):
         return (*TOOLS.split("."), table.removeprefix(f"{TOOLS}.")), key

@@ -1,4 +1,4 @@
-"""Render: the plan as a request. Nothing is decided here; what a row says is sent is what stands in the request."""
+"""Render: the plan as a request. Nothing is decided here: the request has exactly what the items say is sent."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Message = dict[str, Any]
 _DETAILS = ("low", "high")
 
 
-def request(plan: ContextPlan) -> dict[str, Any]:
-    """The request's body in OpenAI's form, which litellm translates for every provider."""
+def render_request(plan: ContextPlan) -> dict[str, Any]:
+    """The request's body in OpenAI's format, which litellm translates for every provider."""
     body: dict[str, Any] = {"model": plan.model} if plan.model else {}
-    body["messages"] = messages(plan)
-    definitions = [row.text for row in plan.rows.in_request() if row.kind == "tool_definition" and row.text]
+    body["messages"] = render_messages(plan)
+    definitions = [item.text for item in plan.items.in_request() if item.kind == "tool_definition" and item.text]
     tools = [tool for tool, _ in map(chat_tool, map(json.loads, definitions)) if tool is not None]
     if tools:
         body["tools"] = tools
@@ -28,61 +28,61 @@ def request(plan: ContextPlan) -> dict[str, Any]:
     return body
 
 
-def messages(plan: ContextPlan) -> list[Message]:
+def render_messages(plan: ContextPlan) -> list[Message]:
     """The messages of the request."""
     found: list[Message] = []
     merged: list[str] = []
     unit = -1
     pictures: list[Message] = []
-    """Of the results that came last: they follow when all results of a reply are there."""
-    for row in plan.rows.in_request():
-        if row.kind == "tool_definition":
+    """The pictures of the last results: they follow when all results of a reply are added."""
+    for item in plan.items.in_request():
+        if item.kind == "tool_definition":
             continue
-        if row.role != "tool":
+        if item.role != "tool":
             found += pictures
             pictures = []
-        if is_merged(row):
-            merged.append(heading(row.slot, row.name) + (row.text or ""))
+        if is_merged(item):
+            merged.append(heading(item.slot, item.name) + (item.text or ""))
             continue
-        if row.role == "assistant" and row.unit >= 0 and row.unit == unit:
-            _extend(found[-1], row)
+        if item.role == "assistant" and item.unit >= 0 and item.unit == unit:
+            _extend(found[-1], item)
         else:
-            found.append(_message(row, pictures))
-        unit = row.unit if row.role == "assistant" else -1
+            found.append(_message(item, pictures))
+        unit = item.unit if item.role == "assistant" else -1
     system = [{"role": "system", "content": "\n\n".join(merged)}] if merged else []
     return system + found + pictures
 
 
-def _message(row: Item, pictures: list[Message]) -> Message:
-    if row.kind == "tool_call":
-        return {"role": "assistant", "content": None, "tool_calls": [_call(row)]}
-    said = _sent(row)
-    if row.role == "tool":
-        shown = () if isinstance(said, str) else tuple(part for part in said if isinstance(part, ImagePart))
+def _message(item: Item, pictures: list[Message]) -> Message:
+    if item.kind == "tool_call":
+        return {"role": "assistant", "content": None, "tool_calls": [_call(item)]}
+    content = _sent(item)
+    if item.role == "tool":
+        shown = () if isinstance(content, str) else tuple(part for part in content if isinstance(part, ImagePart))
         if shown:
             pictures.append({"role": "user", "content": content_json(shown)})
-            said = tuple(part for part in said if not isinstance(part, str | ImagePart))
-        return {"role": "tool", "tool_call_id": row.call_id, "content": content_json(said)}
-    message: Message = {"role": row.role, "content": content_json(said)}
-    if row.name:
-        message["name"] = row.name
+            content = tuple(part for part in content if not isinstance(part, str | ImagePart))
+        return {"role": "tool", "tool_call_id": item.call_id, "content": content_json(content)}
+    message: Message = {"role": item.role, "content": content_json(content)}
+    if item.name:
+        message["name"] = item.name
     return message
 
 
-def _extend(message: Message, row: Item) -> None:
-    """One more row of the same assistant message: a call, or text that the reply gave in several pieces."""
-    if row.kind == "tool_call":
-        message.setdefault("tool_calls", []).append(_call(row))
+def _extend(message: Message, item: Item) -> None:
+    """Add one more item to the same assistant message: a call, or text that the reply gave in several pieces."""
+    if item.kind == "tool_call":
+        message.setdefault("tool_calls", []).append(_call(item))
     else:
-        message["content"] = _parts(message["content"]) + _parts(content_json(_sent(row)))
+        message["content"] = _parts(message["content"]) + _parts(content_json(_sent(item)))
 
 
-def _call(row: Item) -> dict[str, Any]:
-    return {"id": row.call_id, "type": "function", "function": {"name": row.tool, "arguments": row.text}}
+def _call(item: Item) -> dict[str, Any]:
+    return {"id": item.call_id, "type": "function", "function": {"name": item.tool, "arguments": item.text}}
 
 
 def content_json(content: Content) -> str | list[dict[str, Any]]:
-    """A content in OpenAI's form."""
+    """A content in OpenAI's format."""
     if isinstance(content, str):
         return content
     found: list[dict[str, Any]] = []
@@ -98,15 +98,15 @@ def content_json(content: Content) -> str | list[dict[str, Any]]:
     return found
 
 
-def _sent(row: Item) -> Content:
-    """What a row sends. Providers refuse a blank text among the parts of a message; the others make the message.
+def _sent(item: Item) -> Content:
+    """What an item sends. Providers refuse a blank text among the parts of a message, so it is left out.
 
-    What another agent sent in its own form, and the recorded view shows so, is put into this one.
+    What another agent sent in its own format, and the recorded view shows so, is converted to this one.
     """
-    content = row.content or ""
+    content = item.content or ""
     if isinstance(content, str):
         return content
-    parts, _ = chat_parts(content, row.role)
+    parts, _ = chat_parts(content, item.role)
     return tuple(part for part in parts if not (isinstance(part, TextPart) and not part.text.strip()))
 
 

@@ -1,4 +1,4 @@
-"""Running sums over units: what everything before a unit costs, so that a cut is found by bisection."""
+"""Running sums over units: the cost of everything before a unit, so that a cut is found by bisection."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from copy import copy
 from typing import Final, NamedTuple
 
 NONE: Final = 1 << 60
-"""A unit behind all others."""
+"""A unit after all others."""
 
 
 class UnitCost(NamedTuple):
-    """What one unit costs."""
+    """The cost of one unit."""
 
     cost: int
     """Content and framing."""
@@ -29,18 +29,18 @@ class UnitCost(NamedTuple):
 
 
 class _ApartSums(NamedTuple):
-    """Running sums over the units that stand apart."""
+    """Running sums over the units that are always sent."""
 
     numbers: list[int]
     costs: list[UnitCost]
-    """What those before the i-th of them cost."""
+    """The cost of those before the i-th of them."""
     first_sent: int
 
 
 class RunningSums:
-    """`cost[i]`, `framing[i]` and `messages[i]` are what the units before the i-th cost together.
+    """`cost[i]`, `framing[i]` and `messages[i]` are the sums over the units before the i-th.
 
-    Units that are always sent stand apart: in the sums they cost nothing.
+    Units that are always sent are kept apart: in the sums they cost nothing.
     """
 
     def __init__(self, units: int = 0) -> None:
@@ -50,41 +50,41 @@ class RunningSums:
         self.messages = [0] * (units + 1)
         self._apart: dict[int, UnitCost] = {}
         self._apart_sums: _ApartSums | None = None
-        """What those cost together; None: it has to be added up."""
+        """The sums of those kept apart; None: to be computed."""
 
-    def again(self) -> RunningSums:
-        """A copy that grows for itself."""
+    def copy(self) -> RunningSums:
+        """An independent copy."""
         made = copy(self)
         made.cost, made.framing, made.messages = self.cost[:], self.framing[:], self.messages[:]
         made._apart = self._apart.copy()
         return made
 
     def of_units(self, numbers: Mapping[int, int]) -> RunningSums:
-        """Those of some of the units, in order, by the numbers that they get."""
+        """The sums of some of the units, in order, by the numbers that they get."""
         made = RunningSums()
         for number, new in numbers.items():
-            made.open()
+            made.open_unit()
             if number in self._apart:
                 made._apart[new] = self._apart[number]
             else:
-                cost, framing, messages = self.of(number)
-                made.add(cost - framing, framing, messages)
+                cost, framing, messages = self.cost_of(number)
+                made.add_cost(cost - framing, framing, messages)
         return made
 
-    def open(self) -> None:
-        """One more unit, which costs nothing yet."""
+    def open_unit(self) -> None:
+        """Add a unit, which costs nothing yet."""
         self.cost.append(self.cost[-1])
         self.framing.append(self.framing[-1])
         self.messages.append(self.messages[-1])
 
-    def add(self, tokens: int, framing: int, messages: int) -> None:
-        """Something more in the newest unit, which does not stand apart."""
+    def add_cost(self, tokens: int, framing: int, messages: int) -> None:
+        """Add a cost to the newest unit, which is not kept apart."""
         self.cost[-1] += tokens + framing
         self.framing[-1] += framing
         self.messages[-1] += messages
 
-    def of(self, number: int) -> UnitCost:
-        """What one unit costs."""
+    def cost_of(self, number: int) -> UnitCost:
+        """The cost of one unit."""
         apart = self._apart.get(number)
         if apart is not None:
             return apart
@@ -95,13 +95,13 @@ class RunningSums:
             self.messages[after] - self.messages[before],
         )
 
-    def put(self, values: Mapping[int, UnitCost], apart: Container[int]) -> None:
-        """New figures for some units; the sums behind the first of them are mended."""
+    def set_costs(self, values: Mapping[int, UnitCost], apart: Container[int]) -> None:
+        """Set new costs for some units; the sums after the first of them are updated."""
         if not values:
             return
         deltas: dict[int, UnitCost] = {}
         for number, value in values.items():
-            was = UnitCost(0, 0, 0) if number in self._apart else self.of(number)
+            was = UnitCost(0, 0, 0) if number in self._apart else self.cost_of(number)
             if number in apart:
                 self._apart[number] = value
                 self._apart_sums = None
@@ -113,16 +113,16 @@ class RunningSums:
             _mend(sums, {number: delta[index] for number, delta in deltas.items() if delta[index]})
 
     def shift(self, deltas: Mapping[int, int]) -> None:
-        """Some contents cost more or less than before, in units that do not stand apart; all else is the same."""
+        """Add to the cost of some units that are not kept apart; nothing else changes."""
         _mend(self.cost, deltas)
 
     def apart_before(self, number: int) -> UnitCost:
-        """What the units before one cost together that stand apart."""
+        """The cost of the units kept apart before a unit."""
         sums = self._added_up()
         return sums.costs[bisect_left(sums.numbers, number)]
 
     def first_sent(self) -> int:
-        """The first unit of which something is sent."""
+        """The first unit with something to send."""
         return min(bisect_right(self.messages, 0) - 1, self._added_up().first_sent)
 
     def _added_up(self) -> _ApartSums:
@@ -137,7 +137,7 @@ class RunningSums:
 
 
 def _mend(sums: list[int], deltas: Mapping[int, int]) -> None:
-    """Add each unit's difference to all sums behind it."""
+    """Add each unit's difference to all sums after it."""
     if not deltas:
         return
     shift = 0

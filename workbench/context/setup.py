@@ -1,5 +1,4 @@
-"""Everything a plan needs beside the events, put together from options, the session, the user's settings and the
-catalogue."""
+"""Everything a plan needs besides the events, from options, the session, the user's settings and the catalogue."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from typing import NamedTuple
 from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
 from workbench.context.agent_window import as_the_agent_used_it
-from workbench.context.budget import Limits, limits
+from workbench.context.budget import Limits, model_limits
 from workbench.context.load import NOT_SET, LoadedPolicy, load_policy
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
@@ -33,12 +32,12 @@ _BY_HAND = (
     "model",
     "min_freed",
 )
-"""Knobs that say what a compaction by hand summarises, and how."""
+"""Knobs that decide what a compaction by hand summarises, and how."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """What the user asked for in one call; empty where nothing was."""
+    """The user's options for one call; empty values are not set."""
 
     policy: str = ""
     sets: Sequence[str] = ()
@@ -52,39 +51,39 @@ class Setup:
     """A model, a policy and a budget, ready to plan with."""
 
     model: str
-    """Its name; empty where none was named and o200k stands in."""
+    """Its name; empty if none was named, and o200k is used to count."""
     info: ModelInfo
     loaded: LoadedPolicy
     limits: Limits
     counter: TokenCounter
     options: PlanOptions = field(default_factory=PlanOptions)
-    """What it was made from, for making it again."""
+    """What it was made from, to make it again."""
     listed: ModelInfo | None = None
-    """What is known of the model without what was learnt from its provider."""
+    """The model's entry without what was learnt from its provider."""
     calibration: Calibration | None = None
-    """What the reports of another agent's session taught; None: nothing, and the factor is that of the family."""
+    """Learnt from the reports of another agent's session; None: nothing, and the family's factor applies."""
 
     @property
     def calls_tools(self) -> bool:
-        """Whether tools are offered to the model: to all but the embedded one, which is too small to use them."""
+        """Whether the model is offered tools: all but the embedded one, which is too small to use them."""
         return not is_local(self.model)
 
     def with_window(self, tokens: int) -> Setup:
-        """The same with a window that the provider itself named; 0: with the one that is known without it."""
+        """The setup with a window that the provider itself named; 0: with the one known without it."""
         info = _sized(self.info, LearntWindow(tokens)) if tokens else self.listed or self.info
         window = None if tokens else self.options.window
-        budget = limits(info, self.loaded.policy.budget, window=window, reserve=self.options.reserve)
+        budget = model_limits(info, self.loaded.policy.budget, window=window, reserve=self.options.reserve)
         return replace(self, info=info, limits=budget)
 
     @property
     def plain(self) -> Setup:
-        """The same without any calibration: what tokenizers say."""
+        """The setup without any calibration: plain tokenizer counts."""
         return replace(self, counter=calibrated(self.counter, 1), limits=replace(self.limits, unattributed=0))
 
     def with_calibration(self, learnt: Calibration, unattributed: int) -> Setup:
-        """The same with counts as a session's reports have taught.
+        """The setup with counts calibrated by a session's reports.
 
-        `unattributed`: what requests have beside them; below 0: our counts of their rows are so much too high.
+        `unattributed`: tokens of requests outside their items; below 0: our counts of the items are that much too high.
         """
         note = "learnt from this session's reports" if learnt.samples else "measured for its family"
         return replace(
@@ -95,7 +94,7 @@ class Setup:
         )
 
     def compacting_like(self, other: LoadedPolicy) -> Setup:
-        """The same, but what is compacted by hand, and how, is as another policy says, where nobody set it here.
+        """The setup with another policy's rules for compactions by hand, except for knobs set here.
 
         When a compaction begins by itself, and how a summary is sent, stays.
         """
@@ -106,7 +105,7 @@ class Setup:
         return replace(self, loaded=LoadedPolicy(policy, origins))
 
     def summarised_by(self, model: str) -> Setup:
-        """The same, but where neither it nor its policy names a model, this one summarises."""
+        """The setup with a summarising model, if neither it nor its policy names one."""
         policy = self.loaded.policy
         if self.model or policy.compaction.model:
             return self
@@ -144,10 +143,10 @@ def set_up(
     events: Iterable[Event] = (),
     reported: int | None = None,
 ) -> Setup:
-    """What was asked for wins over what the session says (`model`, `policy`), and that over the user's settings.
+    """A setup. The options win over what the session says (`model`, `policy`), and that over the user's settings.
 
-    `events`: the log, which may hold a window that was learnt. `reported`: the window that a server on this machine
-    gives the model.
+    `events`: the log, which may have a learnt window. `reported`: the window that a local server reports for the
+    model.
     """
     name = options.model or model or settings.model
     listed = corrected(catalogue.find(name), None, reported)
@@ -166,7 +165,7 @@ def set_up(
     for key, value, least in (("window", options.window, 1), ("reserve", options.reserve, 0)):
         if value is not None and value < least:
             raise WrongCall(f"--{key}: expected a whole number from {least} up, got {value}")
-    budget = limits(info, loaded.policy.budget, window=options.window, reserve=options.reserve)
+    budget = model_limits(info, loaded.policy.budget, window=options.window, reserve=options.reserve)
     counted = counter(info.tokenizer, store, exact=info.tokenizer_exact, note=info.tokenizer_note)
     if not info.tokenizer_exact:
         counted = calibrated(counted, tokenizer_factor(name), "measured for its family")
@@ -177,21 +176,21 @@ def set_up(
 
 
 class LearntWindow(NamedTuple):
-    """A window that the log holds."""
+    """A window in the log."""
 
     tokens: int
-    """0: what was learnt before no longer holds."""
+    """0: an earlier one is no longer valid."""
     source: WindowSource = "provider"
-    """provider: an error named it; server: a server on this machine reported it; option: the user named it."""
+    """provider: an error named it; server: a local server reported it; option: the user named it."""
 
 
 def window_setting(model: str, learnt: LearntWindow) -> Setting:
-    """A learnt window as it stands in the log: it holds for this model alone."""
+    """A learnt window as a setting for the log, for this model alone."""
     return Setting("window", {"model": model, **learnt._asdict()})
 
 
 def learnt_window(events: Iterable[Event], model: str) -> LearntWindow | None:
-    """The last window that a log holds for a model. A bare number is for the model of that time."""
+    """The last window in a log for a model. A bare number is for the model of that time."""
     found: LearntWindow | None = None
     current = ""
     for event in events:
@@ -212,9 +211,9 @@ def learnt_window(events: Iterable[Event], model: str) -> LearntWindow | None:
 
 
 def can_be_window(tokens: int, plan: ContextPlan, events: Iterable[Event]) -> bool:
-    """Whether a figure can be the window of the plan's model.
+    """Whether a number can be the window of the plan's model.
 
-    It leaves room beside what every request has, and nothing larger was answered before.
+    It must leave room next to what every request has, and nothing larger was answered before.
     """
     budget = plan.budget
     if budget.system + budget.instructions + budget.memory + budget.tools >= tokens:
@@ -224,8 +223,8 @@ def can_be_window(tokens: int, plan: ContextPlan, events: Iterable[Event]) -> bo
 
 
 def corrected(info: ModelInfo, learnt: LearntWindow | None, reported: int | None) -> ModelInfo:
-    """What the provider or the user said in the session wins over the user's entry, that over a server's report, and
-    all over the tables."""
+    """The window from the session's provider or user wins over the user's entry, that over a server's report, and all
+    over the tables."""
     if learnt is not None and learnt.source in ("provider", "option"):
         return _sized(info, learnt)
     if info.window_source == "config":

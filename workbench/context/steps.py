@@ -1,7 +1,7 @@
-"""From one plan to the next, as a log grows: which cells are sent otherwise, and how much both requests begin with.
+"""From one plan to the next, as a log grows: which cells changed, and how much both requests have in common.
 
-Only what can have changed is looked at. So following a log costs what its requests change, however long it is; where
-the past is built again (a compaction, a late result) all of it is looked at once.
+Only what can have changed is compared. So following a log costs what its requests change, for a log of any length; if
+the past is rebuilt (a compaction, a late result) everything is compared once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from workbench.context.cells import Cell
 from workbench.context.compare import same_tokens
 from workbench.context.items import Item, State
 from workbench.context.plan import ContextPlan
-from workbench.context.plan_rows import Cuts
+from workbench.context.plan_items import Cuts
 from workbench.context.planner import Planner
 from workbench.context.stages.fit import FittedResult
 from workbench.context.stages.mask import MaskedSpan
@@ -22,11 +22,11 @@ from workbench.context.view import View, fate_of
 from workbench.models.framing import REPLY_PRIMING
 
 SENT_STATES: frozenset[State] = frozenset({"sent", "truncated", "masked"})
-"""Of which something is in the request."""
+"""States with something in the request."""
 
 
 class CellChange(NamedTuple):
-    """A cell that became something else."""
+    """A cell whose state or tokens changed."""
 
     cell: Cell
     before: State | None
@@ -35,12 +35,12 @@ class CellChange(NamedTuple):
 
 
 class PlanStep(NamedTuple):
-    """A plan, and what is different from the one before."""
+    """A plan, and its differences from the one before."""
 
     outline: Outline
     changes: list[CellChange]
     same: int
-    """Tokens that both requests begin with, as near as whole items tell; of the first one: none."""
+    """Tokens of the common beginning of both requests, to the precision of whole items; 0 for the first one."""
 
     @property
     def plan(self) -> ContextPlan:
@@ -63,41 +63,41 @@ class _Seen(NamedTuple):
 
 
 _Fate = tuple[int, State, int]
-"""Of a cell: its event, what became of it, and its tokens."""
+"""For a cell: its event, its state, and its tokens."""
 
 
 class PlanSteps:
-    """Follows a planner. Ask after every change that counts; what happens in between is one step."""
+    """Follows a planner. Call `step` after every change that counts; everything in between is one step."""
 
     def __init__(self) -> None:
         self._seen: _Seen | None = None
         self._fates: list[_Fate] = []
         self._results: dict[tuple[int, int], int] = {}
-        """By turn and number: the cell of a result that masking counts."""
+        """The cell of a result that masking counts, by turn and number."""
         self._noted = 0
-        """Cells before this one were looked at for it."""
+        """Cells before this one are in it already."""
 
     def step(self, planner: Planner) -> PlanStep:
         """Plan now, and compare with the last time. Another planner of the same log may take over."""
         outline = planner.outline()
-        rows = outline.rows
-        now = _Seen(outline, rows.view, rows.cuts, rows.fixed[len(outline.parts.base.rows) :])
+        items = outline.items
+        now = _Seen(outline, items.view, items.cuts, items.fixed[len(outline.parts.base.items) :])
         changes: list[CellChange] = []
         first = len(self._fates)
         if self._is_same_past(now):
             for at in self._touched(now):
-                if self._look(at, now, changes):
+                if self._compare(at, now, changes):
                     first = min(first, at)
             same = self._same(now, first)
         else:
-            first = self._look_at_all(now, changes)
+            first = self._compare_all(now, changes)
             same = same_tokens(self._seen.outline.plan(), outline.plan()) if self._seen is not None else 0
         self._note_results(now.view)
         self._seen = now
         return PlanStep(outline, changes, same)
 
     def state(self, at: int) -> State:
-        """What became of a cell."""
+        """The state of a cell."""
         return self._fates[at][1]
 
     # Which cells
@@ -112,7 +112,7 @@ class PlanSteps:
         )
 
     def _touched(self, now: _Seen) -> Iterator[int]:
-        """The cells that may have become something else, the new ones last."""
+        """The cells that may have changed, the new ones last."""
         was = self._seen
         assert was is not None
         units, known = now.parts.conversation.units, len(self._fates)
@@ -128,17 +128,17 @@ class PlanSteps:
         yield from range(known, now.view.length)
 
     def _note_results(self, view: View) -> None:
-        """Results get their numbers when they arrive, or all anew where the past was built again."""
+        """Results get their numbers when they arrive, or all of them again if the past was rebuilt."""
         for at in range(self._noted, view.length):
             cell = view.cells[at]
             if cell.number >= 0:
                 self._results[cell.turn if view.masked.turn >= 0 else -1, cell.number] = at
         self._noted = view.length
 
-    # What became of them
+    # Their states
 
-    def _look(self, at: int, now: _Seen, changes: list[CellChange]) -> bool:
-        """Whether a cell became something else; a new one that is not sent is no difference."""
+    def _compare(self, at: int, now: _Seen, changes: list[CellChange]) -> bool:
+        """Whether a cell changed; a new one that is not sent is no difference."""
         cell = now.view.cells[at]
         state, tokens = _outcome(cell, now)
         is_new = at >= len(self._fates)
@@ -152,7 +152,7 @@ class PlanSteps:
         changes.append(CellChange(cell, before[1] if before else None, state))
         return not is_new
 
-    def _look_at_all(self, now: _Seen, changes: list[CellChange]) -> int:
+    def _compare_all(self, now: _Seen, changes: list[CellChange]) -> int:
         old = {seq: (state, tokens) for seq, state, tokens in self._fates}
         made: list[_Fate] = []
         for at in range(now.view.length):
@@ -167,21 +167,21 @@ class PlanSteps:
         self._fates, self._results, self._noted = made, {}, 0
         return first
 
-    # What both begin with
+    # The common beginning
 
     def _same(self, now: _Seen, first: int) -> int:
         """`first`: the first cell that is different, or new."""
         was = self._seen
         assert was is not None
         for old, new, around, ahead in (
-            (was.parts.base.rows, now.parts.base.rows, 0, 0),
+            (was.parts.base.items, now.parts.base.items, 0, 0),
             (was.extra, now.extra, now.parts.meter.around_message, _fixed_cost(now)),
         ):
-            same = _same_rows(old, new, around)
+            same = _same_items(old, new, around)
             if same is not None:
                 return ahead + same
         unit = now.view.cells[first].unit if first < now.view.length else now.cuts.units
-        if unit < 0:  # what is never sent: what comes behind it counts
+        if unit < 0:  # never sent: what comes after it counts
             behind = (now.view.cells[at].unit for at in range(first, now.view.length))
             unit = next((number for number in behind if number >= 0), now.cuts.units)
         tokens = _cost_before(now, unit)
@@ -190,7 +190,7 @@ class PlanSteps:
         return min(tokens, was.outline.tokens - REPLY_PRIMING)
 
     def _cost_inside(self, now: _Seen, unit: int, upto: int) -> int:
-        """What a unit's cells before one of them cost."""
+        """The cost of a unit's cells before one of them."""
         tokens, begun, meter = 0, False, now.parts.meter
         for at in now.parts.conversation.units[unit].cells:
             if at >= upto:
@@ -211,7 +211,7 @@ def _outcome(cell: Cell, now: _Seen) -> tuple[State, int]:
 
 
 def _turned(was: Cuts, now: Cuts) -> Iterator[int]:
-    """The units that may be left out in one of two plans only."""
+    """The units that may be left out in only one of two plans."""
     starts = sorted((was.history.start, now.history.start))
     yield from range(*starts)
     yield from (opener for opener in {was.history.opener, now.history.opener} if opener >= 0)
@@ -226,7 +226,7 @@ def _turned(was: Cuts, now: Cuts) -> Iterator[int]:
 
 
 def _remasked(was: MaskedSpan, now: MaskedSpan) -> Iterator[tuple[int, int]]:
-    """The results, by turn and number, that may be masked in one of two plans only."""
+    """The results, by turn and number, that may be masked in only one of two plans."""
     if was.turn == now.turn and was.first == now.first:
         yield from ((now.turn, number) for number in range(*sorted((was.upto, now.upto))))
     else:
@@ -234,14 +234,14 @@ def _remasked(was: MaskedSpan, now: MaskedSpan) -> Iterator[tuple[int, int]]:
 
 
 def _refitted(was: Mapping[int, FittedResult], now: Mapping[int, FittedResult]) -> Iterator[int]:
-    """The cells of results that are cut to fit in one of two plans only, or in another way."""
+    """The cells of results that are cut to fit in only one of two plans, or differently."""
     for seq in was.keys() | now.keys():
         if was.get(seq) != now.get(seq):
             yield (now.get(seq) or was[seq]).at
 
 
-def _same_rows(old: tuple[Item, ...], new: tuple[Item, ...], around: int) -> int | None:
-    """Tokens that two requests' rows begin with, each with what is around it; None where they are the same."""
+def _same_items(old: tuple[Item, ...], new: tuple[Item, ...], around: int) -> int | None:
+    """Tokens of the common beginning of two requests' items, with their framing; None if they are the same."""
     if old is new:
         return None
     tokens = 0
@@ -253,24 +253,24 @@ def _same_rows(old: tuple[Item, ...], new: tuple[Item, ...], around: int) -> int
 
 
 def _fixed_cost(now: _Seen) -> int:
-    """What stands before the conversation, the notice not included."""
+    """The cost of everything before the conversation, without the notice."""
     base, around = now.parts.base, now.parts.meter.around_message
-    return base.cost - REPLY_PRIMING - sum(row.tokens + around for each in base.summaries for row in each.rows)
+    return base.cost - REPLY_PRIMING - sum(item.tokens + around for each in base.summaries for item in each.items)
 
 
 def _cost_before(now: _Seen, unit: int) -> int:
-    """What a request has before one of its units."""
+    """The cost of a request before one of its units."""
     cuts, sums = now.cuts, now.parts.conversation.sums
     cost, history, around = sums.cost, cuts.history, now.parts.meter.around_message
 
     def span(first: int, end: int) -> int:
         return cost[end] - cost[first] if end > first else 0
 
-    tokens = _fixed_cost(now) + sum(row.tokens + around for row in now.extra)
+    tokens = _fixed_cost(now) + sum(item.tokens + around for item in now.extra)
     tokens += span(history.start, min(unit, cuts.turn_start))
     if 0 <= history.opener < unit:
         tokens += span(history.opener, history.opener + 1)
     tokens += span(cuts.turn_start, min(unit, cuts.behind)) + span(max(cuts.groups.first, cuts.behind), unit)
     tokens += sums.apart_before(unit).cost - sum(each.saved for each in now.view.fitted.values() if each.unit < unit)
     summaries = (each for each in now.parts.base.summaries if each.before <= unit)
-    return tokens + sum(row.tokens + around for each in summaries for row in each.rows)
+    return tokens + sum(item.tokens + around for each in summaries for item in each.items)

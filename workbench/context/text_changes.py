@@ -1,4 +1,4 @@
-"""How many lines a change adds and takes away."""
+"""How many lines a change adds and removes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from difflib import SequenceMatcher
 
 MOST_COMPARED = 40_000
-"""Pairs of lines up to which two texts are compared line by line; what is larger counts as replaced."""
+"""Pairs of lines up to which two texts are compared line by line; a larger change counts as a replacement."""
 
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _UNIFIED = re.compile(r"^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
@@ -16,8 +16,8 @@ _BLOCK = re.compile(
 )
 
 
-def changes(old: str, new: str) -> tuple[int, int]:
-    """Lines added and lines taken away where a text takes another's place."""
+def changed_lines(old: str, new: str) -> tuple[int, int]:
+    """Lines added and removed when one text replaces another."""
     before, after = old.splitlines(), new.splitlines()
     start = 0
     while start < min(len(before), len(after)) and before[start] == after[start]:
@@ -34,10 +34,10 @@ def changes(old: str, new: str) -> tuple[int, int]:
 
 
 def patch_changes(patch: str) -> tuple[list[str], int, int]:
-    """The files of a patch and its lines added and taken away; Codex's form, a unified one, or blocks to replace."""
+    """The files of a patch and its lines added and removed; Codex's format, a unified diff, or blocks to replace."""
     blocks = _BLOCK.findall(patch)
     if blocks:
-        counted = [changes(old, new) for old, new in blocks]
+        counted = [changed_lines(old, new) for old, new in blocks]
         return [], sum(added for added, _ in counted), sum(removed for _, removed in counted)
     paths = list(dict.fromkeys([*_PATCHED.findall(patch), *_UNIFIED.findall(patch)]))
     lines = patch.splitlines()

@@ -1,4 +1,4 @@
-"""What a call does, from the tool's name and its arguments: this program's tools and other agents' as a table."""
+"""What a call does, from the tool's name and its arguments: a table of our own tools and other agents'."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from workbench.config.text import counted
-from workbench.context.text_changes import changes, patch_changes
+from workbench.context.text_changes import changed_lines, patch_changes
 
 MOST = 200
-"""Characters of the part of a line that tells the most; of each argument beside it, a quarter."""
+"""Characters of a line's most important part; each other argument gets a quarter."""
 Values = Mapping[str, Any]
 """Arguments by their names in lower case and without underscores: `filePath` and `file_path` are one."""
 
 
 class CallLine(NamedTuple):
-    """A call in parts, so that what is too wide can be cut where it tells the least."""
+    """A call in parts, so that a line that is too wide can be cut where it loses the least."""
 
     verb: str
     subject: str = ""
@@ -26,9 +26,9 @@ class CallLine(NamedTuple):
     rest: str = ""
     """`+12 −3`, `1–80`, `in src/`."""
     place: str = ""
-    """The folder in which it is done, while the line is made; then it is part of the rest."""
+    """The folder of a command, while the line is made; then it is part of the rest."""
     is_path: bool = False
-    """Whether both ends of the subject tell something, so that it is cut in the middle."""
+    """Whether both ends of the subject are important, so that it is cut in the middle."""
 
     def __str__(self) -> str:
         return " ".join(filter(None, (self.verb, self.subject, self.rest)))
@@ -39,16 +39,16 @@ def _plain(name: object) -> str:
 
 
 def named_values(arguments: Mapping[Any, Any]) -> Values:
-    """Arguments under names that are compared here."""
+    """Arguments with their names in the form used here."""
     return {_plain(key): value for key, value in arguments.items()}
 
 
-def cut(text: str, most: int) -> str:
+def cut_text(text: str, most: int) -> str:
     """A text of at most so many characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-# Values by what they are called
+# Values by their names
 
 
 def _first(values: Values, keys: tuple[str, ...]) -> str:
@@ -75,7 +75,7 @@ def _number(values: Values, keys: tuple[str, ...]) -> int | None:
 
 
 def _dicts(values: Values, keys: tuple[str, ...]) -> list[Values]:
-    """The objects of the first list, or the one object, under any of these names; of all where none is named."""
+    """The objects of the first list, or the one object, under any of these names; of all values if none is named."""
     for key in keys or tuple(values):
         value = values.get(key)
         found = value if isinstance(value, list) else [value]
@@ -114,23 +114,23 @@ _CD = re.compile(r"""\s*cd (?P<place>"[^"\n]+"|'[^'\n]+'|[^\s;&|"']+) && """)
 # What a kind of tool does, from its arguments
 
 
-def _read(values: Values) -> CallLine:
+def _read_call(values: Values) -> CallLine:
     files = _dicts(values, ("files", "filepaths"))
     if files:
-        made = _read(files[0])
+        made = _read_call(files[0])
         more = f"and {len(files) - 1} more" if len(files) > 1 else ""
         return made._replace(rest=" ".join(filter(None, (made.rest, more))))
     return CallLine("", _first(values, _PATH), _lines(values), is_path=True)
 
 
 def _read_from_zero(values: Values) -> CallLine:
-    """Gemini's and Qwen's `read_file` count an offset from 0; ours, which has the same name, takes a `path`."""
+    """Gemini's and Qwen's `read_file` count an offset from 0; ours has the same name, but takes a `path`."""
     offset = _number(values, ("offset",))
-    return _read(values if offset is None or "path" in values else {**values, "offset": offset + 1})
+    return _read_call(values if offset is None or "path" in values else {**values, "offset": offset + 1})
 
 
 def _lines(values: Values) -> str:
-    """`1–80`, where only some lines are read."""
+    """`1–80`, if only some lines are read."""
     span = values.get("viewrange")
     if isinstance(span, list) and len(span) == 2:
         first, last = _number({"": span[0]}, ("",)), _number({"": span[1]}, ("",))
@@ -156,7 +156,7 @@ def _edit(values: Values) -> CallLine:
     pairs = [(_first(piece, _OLD), _first(piece, _NEW)) for piece in pieces]
     if not any(old or new for old, new in pairs):
         return _patch(values) if _first(values, _PATCH) else CallLine("", path, "", is_path=True)
-    added, removed = map(sum, zip(*(changes(old, new) for old, new in pairs), strict=True))
+    added, removed = map(sum, zip(*(changed_lines(old, new) for old, new in pairs), strict=True))
     return CallLine("", path, _counts(added, removed), is_path=True)
 
 
@@ -188,12 +188,12 @@ def command_text(values: Values) -> str:
 
 
 def file_named(values: Values) -> str:
-    """The file that a call names."""
+    """The file in a call's arguments."""
     return _first(values, _PATH)
 
 
-def work_folder(values: Values) -> str:
-    """Where a command is said to run; empty where nothing is said."""
+def command_folder(values: Values) -> str:
+    """The folder in which a command should run; empty if not given."""
     return _first(values, _WORKDIR)
 
 
@@ -202,7 +202,7 @@ def _command(values: Values) -> CallLine:
     if "*** Begin Patch" in text[:400] and "apply_patch" in text[:400]:
         return _patch({"input": text})
     moved = _CD.match(text)
-    place = moved["place"].strip("\"'") if moved else work_folder(values)
+    place = moved["place"].strip("\"'") if moved else command_folder(values)
     lines = [line for line in text[moved.end() if moved else 0 :].splitlines() if line.strip()]
     return CallLine("", lines[0] + (" …" if len(lines) > 1 else "") if lines else "", place=place)
 
@@ -247,14 +247,14 @@ def _task_change(values: Values) -> CallLine:
     return CallLine("", f"#{number}" if number else "", _first(values, ("status",)))
 
 
-def telling(arguments: Mapping[Any, Any]) -> CallLine:
-    """Of a tool that nobody knows: the argument that says the most as it is, and some others by their names."""
+def unknown_call_line(arguments: Mapping[Any, Any]) -> CallLine:
+    """For an unknown tool: the most important argument as it is, and some others by name."""
     keys = {_plain(key): key for key in arguments}
     best = next((keys[key] for key in _TELLING if keys.get(key) is not None and arguments[keys[key]]), None)
     if len(arguments) == 1:
         best = next(iter(arguments))
     others = [(key, value) for key, value in arguments.items() if key != best]
-    named = [f"{key}={cut(_short(value), MOST // 4)}" for key, value in others[:3]]
+    named = [f"{key}={cut_text(_short(value), MOST // 4)}" for key, value in others[:3]]
     return CallLine("", "" if best is None else _short(arguments[best]), " ".join(named))
 
 
@@ -268,7 +268,7 @@ def _short(value: object) -> str:
 
 
 class ToolKind(NamedTuple):
-    """How the calls of a tool are told."""
+    """How the calls of a tool are shown."""
 
     verb: str
     describe: Callable[[Values], CallLine]
@@ -276,7 +276,7 @@ class ToolKind(NamedTuple):
 
 _KNOWN: tuple[tuple[str, Callable[[Values], CallLine], str], ...] = (
     ("Read", _read_from_zero, "readfile"),
-    ("Read", _read, "read readfiles readmanyfiles view viewfile viewimage open openfile notebookread"),
+    ("Read", _read_call, "read readfiles readmanyfiles view viewfile viewimage open openfile notebookread"),
     ("Write", _write, "write writefile writetofile create createfile"),
     ("Edit", _edit, "edit editfile multiedit replace replaceinfile replacestringinfile strreplace strreplacefile"),
     ("Edit", _edit, "searchreplace multireplacestringinfile inserteditintofile notebookedit editor"),
@@ -313,6 +313,6 @@ _EDITORS = frozenset({"strreplaceeditor", "strreplacebasededittool", "fileeditor
 
 
 def known_tool(tool: str, values: Values) -> ToolKind | None:
-    """The tool of this name, whoever's it is; an editor is what its argument `command` says."""
+    """The tool with this name, of any agent; an editor is what its argument `command` says."""
     name = _plain(tool)
     return _TOOLS.get(_plain(values.get("command", "")) if name in _EDITORS else name)

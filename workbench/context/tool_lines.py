@@ -1,4 +1,4 @@
-"""A tool call in one line: what it does and to what, for the tools of this program and of other agents."""
+"""A tool call in one line: what it does and to what, for our own tools and other agents'."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 
 from workbench.config.text import printable
 from workbench.context.items import Item
-from workbench.context.tool_kinds import MOST, CallLine, cut, known_tool, named_values, telling
+from workbench.context.tool_kinds import MOST, CallLine, cut_text, known_tool, named_values, unknown_call_line
 
 LAST_PARTS = 2
-"""Of a path outside the session's folder, so many names at its end are shown."""
+"""Names at the end of a path outside the session's folder that are shown."""
 
 MOST_BROKEN = 200_000
-"""Characters of broken JSON that are looked through."""
+"""Characters of broken JSON that are searched."""
 MOST_PARSED = 100_000
-"""Characters of a call's arguments that are read for an item's line; longer ones are shown as they begin."""
+"""The longest arguments of a call that are parsed for an item's line; longer ones are shown raw."""
 LOOKED_AT = 600
-"""Characters of a text that a line may show; the rest of a megabyte is not looked at."""
+"""Characters of a text that a line may show; the rest of a megabyte is not processed."""
 
 
-def item_line(row: Item) -> str:
-    """What an item says, in a line: a call what it does."""
-    if row.kind == "tool_call" and len(row.original) <= MOST_PARSED:
-        return call_line(row.tool or "", row.original)
-    return printable(row.original[:LOOKED_AT])
+def item_line(item: Item) -> str:
+    """An item in one line; for a call, what it does."""
+    if item.kind == "tool_call" and len(item.original) <= MOST_PARSED:
+        return call_line(item.tool or "", item.original)
+    return printable(item.original[:LOOKED_AT])
 
 
 def call_line(name: str, arguments: Mapping[str, Any] | str, folder: str = "") -> str:
@@ -38,25 +38,27 @@ def call_line(name: str, arguments: Mapping[str, Any] | str, folder: str = "") -
 
 
 def call_parts(name: str, arguments: Mapping[str, Any] | str, folder: str = "") -> CallLine:
-    """The same in parts."""
+    """Like `call_line`, in parts."""
     given = arguments_of(arguments) if isinstance(arguments, str) else arguments
     values = named_values(given)
     server, base = server_and_tool(name)
     known = known_tool(base, values)
     made = known.describe(values) if known is not None else CallLine("")
     if not made.subject and not made.rest:
-        made = telling(given)
+        made = unknown_call_line(given)
     verb = base if known is None else made.verb or known.verb
     if server:
         verb = f"{server}: {base}"
     subject = shown_path(made.subject, folder) if made.is_path else printable(made.subject)
     place = shown_path(made.place, folder) if made.place else "."
     rest = printable(" ".join(filter(None, (made.rest, f"in {place}" if place != "." else ""))))
-    return CallLine(cut(printable(verb), MOST), cut(subject, MOST), cut(rest, MOST), is_path=made.is_path)
+    return CallLine(
+        cut_text(printable(verb), MOST), cut_text(subject, MOST), cut_text(rest, MOST), is_path=made.is_path
+    )
 
 
 def arguments_of(text: str) -> Mapping[str, Any]:
-    """The arguments that a model wrote; of broken or unfinished JSON, the texts in it as far as they go."""
+    """The arguments that a model wrote; from broken or unfinished JSON, the texts that can be found."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -92,7 +94,7 @@ def _text_of_json(text: str) -> str:
 
 
 def server_and_tool(name: str) -> tuple[str, str]:
-    """`mcp__github__get_issue` and `github__get_issue` are a tool of a server; `functions.exec` is a tool of none."""
+    """`mcp__github__get_issue` and `github__get_issue` are a tool of a server; `functions.exec` has no server."""
     server, mark, tool = name.removeprefix("mcp__").partition("__")
     if mark and server and tool:
         return server, tool

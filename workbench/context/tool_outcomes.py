@@ -1,6 +1,6 @@
-"""Whether a call went well, failed, was denied or was cancelled, from what stands in place of its result.
+"""Whether a call succeeded, failed, was denied or was cancelled, from its result.
 
-Logs hold a text and a mark of an error; whether somebody said no is in the words, which each agent has its own of.
+Logs have a text and an error flag; only each agent's own wording shows whether the user said no.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal
 Outcome = Literal["done", "failed", "denied", "cancelled"]
 
 MOST_LOOKED_AT = 300
-"""Characters at the beginning of a result in which the words stand."""
+"""Characters at the beginning of a result that are searched for the wording."""
 
 _DENIED = re.compile(
     r"""
@@ -36,7 +36,7 @@ _CANCELLED = re.compile(
 
 
 def outcome_of(result: str, is_error: bool) -> Outcome:
-    """What came of a call that has this result."""
+    """The outcome of a call with this result."""
     start = result[:MOST_LOOKED_AT].lstrip()
     if _DENIED.match(start):
         return "denied"

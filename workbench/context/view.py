@@ -1,6 +1,6 @@
-"""What became of one cell, given what holds now: the single place where a cell's state, tokens and text are decided.
+"""The state of one cell: the single place where a cell's state, tokens and text are decided.
 
-The planner measures with it and the rows show it, so the sums and the rows cannot disagree.
+The planner measures with it and the items show it, so the sums and the items cannot disagree.
 """
 
 from __future__ import annotations
@@ -32,32 +32,32 @@ class View(NamedTuple):
     kept: Mapping[int, KeptEvent]
     """What compactions kept of their ranges, by sequence number."""
     cover: Mapping[int, int]
-    """Which standing compaction summarises an event, by sequence number."""
+    """The compaction in force that covers an event, by sequence number."""
     masked: mask.MaskedSpan
     latest: int
-    """The sequence number of the latest user message while its turn is open: it is whole. 0: the turn is over."""
+    """The sequence number of the latest user message while its turn is open: it stays whole. 0: the turn is over."""
     is_record: bool = False
-    """Whether this is what another agent did."""
+    """Whether the plan is a record of what another agent sent."""
     asides: Sequence[int] = ()
     """The cells that are never sent, in order: each by the number of other cells before it."""
     aside_kinds: Mapping[str, int] = NO_ASIDES
-    """How many of them there are here, by what they are."""
+    """How many cells are never sent, by group."""
     fitted: Mapping[int, FittedResult] = NOTHING_FITTED
     """The results that were cut so that the request fits, by sequence number."""
 
 
 Fate = tuple[State, int, Content | None, bool]
-"""The outcome for one cell, as far as it is decided without the cuts: its state, its tokens as sent, what is sent, and
-whether the tokens are exact. A bare tuple, because every row of every request begins with one."""
+"""The outcome for one cell before the cuts: its state, its tokens as sent, what is sent, and whether the tokens are
+exact. A bare tuple, because every item of every request begins with one."""
 
 
 def partner_of(cell: Cell, view: View) -> Cell | None:
-    """The other half of a call and its result, if it is there yet."""
+    """The other half of a call and its result, if it exists yet."""
     return view.cells[cell.partner] if 0 <= cell.partner < view.length else None
 
 
 def own_of(cell: Cell, view: View) -> UserDecision:
-    """The user's decision on a cell, that on the other half of its pair considered."""
+    """The user's decision on a cell, including that on the other half of its pair."""
     own = view.overrides.get(cell.seq, NO_DECISION)
     partner = partner_of(cell, view)
     if partner is not None:
@@ -66,7 +66,7 @@ def own_of(cell: Cell, view: View) -> UserDecision:
 
 
 def fate_of(cell: Cell, view: View) -> Fate:
-    """What becomes of a cell before the cuts: the stages are asked in order, and the first that takes it decides."""
+    """The outcome for a cell before the cuts: the stages are asked in order, and the first that applies decides."""
     if cell.unit < 0:
         return "dropped" if cell.fate else "aside", 0, None, cell.exact
     if view.cover and cell.seq in view.cover:
@@ -77,13 +77,13 @@ def fate_of(cell: Cell, view: View) -> Fate:
             return "excluded", 0, None, cell.exact
         if own.pinned:
             return cell.state, cell.tokens, cell.content, cell.exact
-        masked, said = override.masks(own, cell.kind, is_latest), own.text
+        masked, text = override.masks(own, cell.kind, is_latest), own.text
     else:
-        masked, said = None, ""
+        masked, text = None, ""
     if masked is None:
         masked = cell.number >= 0 and mask.lies_between(cell.number, cell.turn, view.masked)
     if masked:
-        return "masked", cell.mask_tokens, said or mask.marker(cell.original_tokens, cell.id, cell.kind), cell.exact
+        return "masked", cell.mask_tokens, text or mask.marker(cell.original_tokens, cell.id, cell.kind), cell.exact
     if view.fitted and (fitted := view.fitted.get(cell.seq)) is not None:
         return "truncated", fitted.cut.tokens, fitted.cut.parts or fitted.cut.text, fitted.cut.exact
     cut = cell.cut
@@ -93,12 +93,12 @@ def fate_of(cell: Cell, view: View) -> Fate:
 
 
 def is_sent(cell: Cell, view: View) -> bool:
-    """Whether a cell, or what is left of it, is sent if no cut takes it away."""
+    """Whether a cell, or what is left of it, is sent unless a cut leaves it out."""
     return fate_of(cell, view)[2] is not None
 
 
 def unit_cost(unit: Unit, view: View, meter: Meter, complete: bool) -> UnitCost:
-    """What a unit costs if no cut takes it away; in a complete one, calls without a result get a synthetic one."""
+    """The cost of a unit unless a cut leaves it out; in a complete one, calls without a result get a synthetic one."""
     tokens = around = messages = 0
     begun = False
     for at in unit.cells:
@@ -119,32 +119,32 @@ def unit_cost(unit: Unit, view: View, meter: Meter, complete: bool) -> UnitCost:
 def edits_of(cell: Cell, state: State, view: View, results: int) -> list[Edit]:
     """Every decision on a cell before the cuts, in the order of the stages, with its reason.
 
-    `state` is what its fate says, `results` is how many results the scope of masking holds, for the reason's numbers.
+    `state` is the state of its fate, `results` is how many results are in the scope of masking, for the reasons.
     """
     edits: list[Edit] = []
     size = cell.original_tokens
     if cell.fate:
-        return [normalise.drop(size, cell.fate)]
+        return [normalise.drop_edit(size, cell.fate)]
     if state == "aside":
-        return [fold.aside(size, view.is_record and cell.kind == "reasoning")]
+        return [fold.aside_edit(size, view.is_record and cell.kind == "reasoning")]
     own = own_of(cell, view) if view.overrides else NO_DECISION
     if cell.agent_cut is not None:
         edits.append(override.agent_cut(cell.agent_cut, size))
     if cell.note:
-        edits.append(normalise.change(size, cell.tokens, cell.note))
+        edits.append(normalise.change_edit(size, cell.tokens, cell.note))
     if state == "excluded":
-        return [*edits, override.exclude(view.overrides.get(cell.seq, NO_DECISION), cell.tokens)]
+        return [*edits, override.exclude_edit(view.overrides.get(cell.seq, NO_DECISION), cell.tokens)]
     if own.pinned or state == "summarised":
         return edits
     before, cut = cell.tokens, cell.cut
     if cut is not None and state in ("truncated", "masked"):
         kept = cell.seq in view.kept
-        edits.append(fold.keep_in_part(before, cut.tokens) if kept else truncate.edit(before, cut))
+        edits.append(fold.kept_edit(before, cut.tokens) if kept else truncate.truncate_edit(before, cut))
         before = cut.tokens
     if state == "truncated" and (fitted := view.fitted.get(cell.seq)) is not None:
         edits.append(fitted.edit())
     if state == "masked" and own.masked:
-        edits.append(override.mask(own, before, size, cell.mask_tokens))
+        edits.append(override.masked_by_hand_edit(own, before, size, cell.mask_tokens))
     elif state == "masked" and mask.lies_between(cell.number, cell.turn, view.masked):
-        edits.append(mask.mask(cell.number, results, view.masked, before, size, cell.mask_tokens))
+        edits.append(mask.mask_edit(cell.number, results, view.masked, before, size, cell.mask_tokens))
     return edits

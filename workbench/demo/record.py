@@ -22,7 +22,7 @@ from workbench.config.settings import Settings
 from workbench.context.load import DEFAULT
 from workbench.context.setup import PlanOptions, set_up
 from workbench.demo.project import create
-from workbench.log.codec import encode
+from workbench.log.codec import encode_event
 from workbench.log.events import Event, Override, Setting, UserMessage
 from workbench.log.session import Session
 from workbench.log.store import Store
@@ -67,7 +67,7 @@ def main() -> None:
 
 def lines(events: list[Event]) -> Iterator[str]:
     """The lines of the file, in the format of an export."""
-    return (encode(event) for event in events)
+    return (encode_event(event) for event in events)
 
 
 async def record() -> list[Event]:
@@ -79,7 +79,7 @@ async def record() -> list[Event]:
         with _alone(root), Store.open(root / "recording.db") as store, store.create(title=TITLE) as session:
             session.append(Setting("model", REHEARSAL), Setting("policy", DEFAULT), Setting("knobs", list(KNOBS)))
             await _play(session, folder)
-            found = [_without_paths(encode(event), folder) for event in session.events()]
+            found = [_without_paths(encode_event(event), folder) for event in session.events()]
             with store.import_events(found, "recording") as anonymous:
                 return anonymous.events()
 

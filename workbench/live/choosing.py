@@ -1,4 +1,4 @@
-"""Which session is meant by an agent's name, by the beginning of an id, or by nothing but the folder."""
+"""Finds the session meant by an agent's name, by the beginning of an id, or by the folder alone."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from workbench.live.homes import HOMES
 from workbench.live.processes import PROGRAMS
 
 _LISTED = 5
-"""Sessions that are named where one has to be chosen."""
+"""Sessions to list where the user has to choose."""
 _ID = 8
-"""Characters of an id that are shown at least."""
+"""The shortest form of an id that is shown, in characters."""
 _SHORT = 3
-"""Characters from which on the beginning of an agent's name means it."""
+"""Characters that are enough to abbreviate an agent's name."""
 LOOKED_IN = ", ".join(dict.fromkeys(f"~/{home.default}" for home in HOMES))
-"""Where sessions are looked for, unless a variable or `config.toml` says more."""
+"""Where sessions are searched, unless a variable or `config.toml` names other places."""
 ELSEWHERE = "`workbench agents` lists those of all folders"
 
 
 class Choice(NamedTuple):
-    """A session, and what has to be said about how it was chosen."""
+    """A session, and a note for the user about how it was chosen."""
 
     session: AgentSession
     note: str = ""
 
 
-def choose(sessions: Sequence[AgentSession], wanted: str, here: str) -> Choice:
+def choose_session(sessions: Sequence[AgentSession], wanted: str, here: str) -> Choice:
     """The newest session here, the newest of an agent, or the one whose id begins so. Raises WrongCall.
 
-    `sessions`: the last changed first. `here`: the folder that is worked in.
+    `sessions`: the last changed first. `here`: the working folder.
     """
     if not wanted:
         mine = [each for each in sessions if each.is_in(here)]
@@ -68,7 +68,7 @@ def _newest(sessions: Sequence[AgentSession], wanted: str, agents: list[str], he
 
 
 def agents_called(wanted: str) -> list[str]:
-    """The agents that are called so, or whose names begin so."""
+    """The agents with this name, or with names that begin so."""
     plain = _plain(wanted)
     names = {_plain(name): agent for program, agent in PROGRAMS.items() for name in (program, agent)}
     if plain in names:
@@ -78,7 +78,7 @@ def agents_called(wanted: str) -> list[str]:
 
 
 def short_ids(ids: Iterable[str]) -> dict[str, str]:
-    """The beginning of each id that no other has: what is typed to mean it."""
+    """The shortest beginning of each id that no other id shares: enough to type."""
     found: dict[str, str] = {}
     before = ""
     for each, behind in pairwise([*sorted({*ids}), ""]):
@@ -94,7 +94,7 @@ def _plain(name: str) -> str:
 
 
 def _looked(sessions: Sequence[AgentSession]) -> str:
-    """Where was looked, or where more is."""
+    """Where sessions were searched, or where more are."""
     return ELSEWHERE if sessions else f"looked in {LOOKED_IN}, and what [agents] in config.toml names"
 
 

@@ -24,16 +24,16 @@ from workbench.traces.tables import object_in, open_tables
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DATED = re.compile(r"session-[\dT-]+-(?=[0-9a-f]{8}$)")
-"""What stands before the id in the name of a file of Gemini CLI."""
+"""The part of a Gemini CLI file name before the id."""
 MOST = 1_000
-"""Files that are looked into, the last changed first."""
+"""Files to read, the last changed first."""
 MOST_COUNTED = 256 * 1024 * 1024
-"""Bytes of a history in which chats are counted; of a larger one the first is meant."""
+"""The largest history in which chats are counted, in bytes; of a larger one the first chat is used."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentSession:
-    """A session that another agent wrote, as far as its file tells without being read."""
+    """A session of another agent, as far as it is known without reading the whole file."""
 
     agent: str
     path: str
@@ -41,22 +41,22 @@ class AgentSession:
     folder: str
     """Where that agent worked; empty where the file does not say."""
     title: str
-    """The agent's own, else what was said first."""
+    """The agent's own, else the first message of the user."""
     model: str
     modified: int
     """Milliseconds since 1970."""
     report: LastReport | None = None
     """On its last request; None where the file has none at its end."""
     key: str = ""
-    """The agent's own id, where the file's name does not tell it."""
+    """The agent's own id, if the file's name does not have it."""
     passed: bool = False
-    """Whether it passed the proxy: then `path` is the id of our own session, which has the requests themselves."""
+    """Whether it passed the proxy. Then `path` is the id of our own session, which has the requests themselves."""
     is_sub_agent: bool = False
-    """Whether it belongs to another session; then it is opened with that, or by its path."""
+    """Whether it belongs to another session. Then it is opened with that one, or by its path."""
 
     @property
     def id(self) -> str:
-        """The agent's own, or the name of the file."""
+        """The agent's own id, or the name of the file."""
         if self.key or self.passed:
             return self.key or self.path
         known = _UUID.findall(self.path)
@@ -64,7 +64,7 @@ class AgentSession:
 
     @property
     def ref(self) -> str:
-        """What opens it: of a file with sub-agents, the session itself."""
+        """The reference that opens it: for a file with sub-agents, the session itself."""
         return self.path if self.passed or split_ref(self.path)[1] is not None else f"{self.path}#1"
 
     def is_in(self, folder: str) -> bool:
@@ -73,9 +73,9 @@ class AgentSession:
 
 
 def window_of(session: AgentSession, catalogue: Catalogue, compacted_at: int = 0) -> int | None:
-    """The window of its model: as the agent says, else as the catalogue knows it; None where nobody does.
+    """The window of its model: from the agent, else from the catalogue; None if neither knows it.
 
-    `compacted_at`: the size at which it compacted by itself, which tells that it works with a smaller one.
+    `compacted_at`: the size at which the agent compacted by itself, which shows that it uses a smaller window.
     """
     if session.report is None:
         return None
@@ -88,7 +88,7 @@ def window_of(session: AgentSession, catalogue: Catalogue, compacted_at: int = 0
 
 
 class AgentSessionFinder:
-    """Looks for sessions. What was read of a file is kept until the file is another. Threads may share it."""
+    """Looks for sessions. Keeps what it read of a file until the file changes. Threads may share it."""
 
     def __init__(self, environ: Mapping[str, str] = os.environ, more: Sequence[str] = ()) -> None:
         """`more`: the user's own places, homes of agents or patterns of files."""
@@ -97,12 +97,12 @@ class AgentSessionFinder:
         self._known: dict[str, tuple[FileStamp, tuple[AgentSession, ...]]] = {}
         self._lock = Lock()
 
-    def find(
+    def find_sessions(
         self, here: str = "", most: int = MOST, wanted: Callable[[AgentHome, FileStamp], bool] | None = None
     ) -> list[AgentSession]:
-        """The sessions of all agents; what cannot be read is left out, and so are files that are not `wanted`.
+        """The sessions of all agents, without files that cannot be read or are not `wanted`.
 
-        `here`: the folder that is worked in.
+        `here`: the working folder.
         """
         files = []
         root = project_root(here) if here else ""
@@ -118,8 +118,8 @@ class AgentSessionFinder:
         sessions = (each for each in found if not each.is_sub_agent)
         return sorted(sessions, key=lambda each: each.modified, reverse=True)[:most]
 
-    def at(self, ref: str) -> AgentSession | None:
-        """The session that a reference opens, whoever wrote it; None where there is none."""
+    def session_at(self, ref: str) -> AgentSession | None:
+        """The session that a reference opens, of any agent; None if there is none."""
         path, _ = split_ref(ref)
         stamp = stamp_of(path)
         with self._lock:
@@ -138,8 +138,8 @@ class AgentSessionFinder:
 
 
 def _of_file(home: AgentHome, path: str, stamp: FileStamp) -> AgentSession:
-    head = read_head(path, home.agent, home.beside)
-    if head.agent == aider.NAME:  # all chats of a folder are one file, of which the last is meant
+    head = read_head(path, home.agent, home.folder_file)
+    if head.agent == aider.NAME:  # all chats of a folder are in one file; the last one is meant
         path = f"{path}#{_last_chat(path)}"
     folder = head.folder or (os.path.dirname(path) if home.is_here else "")
     changed = stamp.changed // 1_000_000
@@ -152,7 +152,7 @@ def _of_file(home: AgentHome, path: str, stamp: FileStamp) -> AgentSession:
 
 
 def _last_chat(path: str) -> int:
-    """The number of the last chat in a history of aider's; raises WrongCall where it has none."""
+    """The number of the last chat in a history of aider; raises WrongCall where it has none."""
     with open_regular_file(path) as file:
         chats = aider.count_chats(file) if size_of(file) <= MOST_COUNTED else 1
     if not chats:
@@ -161,9 +161,9 @@ def _last_chat(path: str) -> int:
 
 
 def _of_database(path: str) -> Iterator[AgentSession]:
-    """The sessions of opencode, numbered as its reader does; those of sub-agents belong to another."""
+    """The sessions of opencode, numbered as its reader numbers them, without those of sub-agents."""
     tables = open_tables(path, Path(path))
-    if not tables.has("session", "id", "time_created"):  # a view of that name may never end
+    if not tables.has("session", "id", "time_created"):  # a view of that name might never end
         return
     rows = tables.rows("SELECT * FROM session ORDER BY time_created, id")
     for number, row in enumerate(rows, 1):

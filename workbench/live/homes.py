@@ -1,4 +1,4 @@
-"""Where other agents keep their sessions on this machine, as those agents decide it themselves."""
+"""Where other agents keep their sessions on this machine, by their own rules."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class AgentPlaces(Table, frozen=True):
         tuple[str, ...],
         Meta(description='a list of folders and patterns such as ["/mnt/box/.claude", "~/runs/*.jsonl"]'),
     ] = ()
-    """Homes of agents besides their own, and patterns of transcripts."""
+    """More homes of agents, and patterns of transcripts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +49,19 @@ class AgentHome:
     """One agent's sessions."""
 
     agent: str
-    """As the transcript's format is called."""
+    """The name of the transcript's format."""
     variable: str
-    """The environment variable that names another home; empty: there is none."""
+    """The environment variable that names another home; empty: none."""
     inside: str
-    """What lies between the folder of the variable and the sessions."""
+    """The path from the variable's folder to the sessions."""
     default: str
-    """The home without the variable, in the user's own."""
+    """The home without the variable, relative to the user's."""
     pattern: str
-    """The files, one for each session; of a database, the file."""
-    beside: str = ""
-    """The file that says in which folder a session was, seen from the session's, where that does not."""
+    """The files, one for each session; for a database, the file."""
+    folder_file: str = ""
+    """The file that names a session's folder, relative to the session, for formats that do not have it inside."""
     is_here: bool = False
-    """Whether its files lie in the folder that is worked in."""
+    """Whether its files are in the working folder."""
 
 
 _MINI = f"{'Library/Application Support' if sys.platform == 'darwin' else '.config'}/{mini_swe_agent.NAME}"
@@ -89,22 +89,22 @@ HOMES = (
     AgentHome(mini_swe_agent.NAME, "XDG_CONFIG_HOME", mini_swe_agent.NAME, _MINI, "*.traj.json"),
 )
 SUB_AGENT = "agent-"
-"""How files of sub-agents begin that older versions of Claude Code keep beside the sessions."""
+"""How file names of sub-agents begin. Older versions of Claude Code keep them next to the sessions."""
 
 
 ANY = AgentHome("", "", "", "", "")
-"""Whose a file is, it has to tell itself."""
+"""For a file of any agent: the content says which."""
 HERE = (
     replace(ANY, agent=aider.NAME, pattern=".aider.chat.history.md", is_here=True),
     replace(ANY, agent=mini_swe_agent.NAME, pattern="*.traj.json", is_here=True),
 )
-"""Agents that write, or can be told to write, into the folder that they work in."""
+"""Agents that write into their working folder, or can be set to do so."""
 
 
 def session_files(environ: Mapping[str, str], here: str, more: Sequence[str]) -> Iterator[tuple[AgentHome, str]]:
-    """All files that may be sessions, each once; a home that does not exist costs one look.
+    """All files that may be sessions, each once. A home that does not exist costs one check.
 
-    `here`: the folder that is worked in. `more`: homes of agents, and patterns of files.
+    `here`: the working folder. `more`: homes of agents, and patterns of files.
     """
     user = Path(environ.get("HOME") or os.path.expanduser("~"))
     seen = set()

@@ -1,4 +1,4 @@
-"""Which agents run on this machine, and where."""
+"""Which agents run on this machine, and in which folder."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ PROGRAMS = {
     "mini": mini_swe_agent.NAME,
     "mini-swe-agent": mini_swe_agent.NAME,
 }
-"""Agents by the names of their programs and of the packages these lie in."""
+"""Agents by the names of their programs and packages."""
 _RUNNERS = ("node", "bun", "deno", "python", "python3", "uv", "uvx", "npx", "env", "sh", "bash")
-"""Programs that run another, which their first argument names."""
+"""Programs that run another one, named by their first argument."""
 
 
 class AgentProcess(NamedTuple):
-    """An agent at work."""
+    """A running agent."""
 
     agent: str
     folder: str
@@ -59,7 +59,7 @@ class AgentProcess(NamedTuple):
 
 
 def running_agents() -> list[AgentProcess]:
-    """The agents that run here. Of other users' processes nothing is known."""
+    """The agents that run as this user. Processes of other users are not visible."""
     found = []
     for process in psutil.process_iter(["cmdline", "cwd", "create_time"]):
         agent = agent_of(process.info["cmdline"] or ())
@@ -68,8 +68,8 @@ def running_agents() -> list[AgentProcess]:
     return found
 
 
-def placed(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess]) -> list[AgentSession]:
-    """The same; those of agents that do not write down their folder have that of the process that writes them."""
+def with_process_folders(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess]) -> list[AgentSession]:
+    """The sessions, with the folder of the running process for agents that do not record theirs."""
     found = list(sessions)
     for process in (each for each in processes if each.agent == mini_swe_agent.NAME):
         for at, session in enumerate(found):
@@ -79,8 +79,8 @@ def placed(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess]) 
     return found
 
 
-def at_work(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess]) -> frozenset[str]:
-    """The paths of the sessions that run: of each process, the last one that changed in its folder since it began."""
+def running_paths(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess]) -> frozenset[str]:
+    """The paths of the running sessions: for each process, the last one changed in its folder since it started."""
     found: set[str] = set()
     folders = {each.path: os.path.realpath(each.folder) for each in sessions if each.folder}
     for process in sorted(processes, key=lambda each: each.started, reverse=True):
@@ -94,9 +94,9 @@ def at_work(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess])
 
 
 def agent_of(command: Sequence[str]) -> str:
-    """The agent that a command line starts; empty: none that is known."""
+    """The agent that a command line starts; empty if unknown."""
     for path in _programs(command):
-        # A script of the user's may be called like an agent; those of agents have no such ending.
+        # A user's script may have the name of an agent; agents' own scripts do not end in .py.
         folders, name = PurePath(path).parts[:-1], PurePath(path).stem if not path.endswith(".py") else ""
         # The script of a package may be called anything, as in `node_modules/@scope/package/bin/cli.js`.
         packaged = (PROGRAMS.get(part, "") for part in reversed(folders) if "node_modules" in folders)
@@ -107,13 +107,13 @@ def agent_of(command: Sequence[str]) -> str:
 
 
 def program_of(command: Sequence[str]) -> str:
-    """What a command line runs, by the name of its file: the script where it is one that another program runs."""
+    """The program of a command line, by file name; if it runs a script, the script."""
     names = [PurePath(path).name for path in _programs(command)]
     return next((name for name in reversed(names) if name and " " not in name and name.isprintable()), "")
 
 
 def _programs(command: Sequence[str]) -> Iterable[str]:
-    """The program, and the script it runs where it is one that runs others. A title may hold all in one text."""
+    """The program and, if it is an interpreter, its script. A process title may hold all in one text."""
     words = command[0].split(" ") if len(command) == 1 else command
     if not words or not words[0]:
         return

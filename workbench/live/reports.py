@@ -1,4 +1,4 @@
-"""What an agent reported on its last request: the end of its file, read as the whole file would be."""
+"""An agent's report on its last request, read from the end of its file with the format's own reader."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.traces.reading import read_json
 from workbench.wire.chat import usage_in
 
 MOST_REPORTS = 8
-"""Of these, the last that says something counts."""
+"""Reports to read at the end; the last one with figures counts."""
 _REPORT = re.compile(rb'"(?:usage|usageMetadata|tokens|last_token_usage)"\s*:\s*\{')
 _WINDOW = re.compile(rb'"(?:model_context_window|contextWindow|context_window)"\s*:\s*(\d{1,9})\b')
 _READERS = {each.name: each.read for each in FORMATS}
@@ -23,7 +23,7 @@ _READERS = {each.name: each.read for each in FORMATS}
 
 @dataclass(frozen=True, slots=True)
 class LastReport:
-    """What the provider said of the last request, as the agent wrote it down."""
+    """The provider's figures for the last request, as the agent recorded them."""
 
     prompt: int
     cached: int = 0
@@ -31,11 +31,11 @@ class LastReport:
     cost: float | int | None = None
     model: str = ""
     window: int = 0
-    """As the agent says; 0: it does not."""
+    """From the agent; 0 if it does not record it."""
 
 
 def format_of(head: bytes) -> str:
-    """The agent that wrote a file which begins so; empty: none that is known."""
+    """The agent that wrote a file with this beginning; empty if unknown."""
     whole = head[: head.rfind(b"\n")] if b"\n" in head else head
     text = whole.decode("utf-8", "replace")
     try:
@@ -46,30 +46,32 @@ def format_of(head: bytes) -> str:
 
 
 def last_report(agent: str, lines: list[bytes]) -> LastReport | None:
-    """The report in the last lines of a transcript, of which each is whole; None where there is none."""
-    telling = [number for number, line in enumerate(lines) if _REPORT.search(line)][-MOST_REPORTS:]
-    if not telling:
+    """The report in the last, whole lines of a transcript; None if there is none."""
+    with_report = [number for number, line in enumerate(lines) if _REPORT.search(line)][-MOST_REPORTS:]
+    if not with_report:
         return None
-    # The last line with a report is mostly enough. Some formats need its reply too, and that of an error is empty.
+    # The last line with a report is mostly enough. Some formats need its reply too, and an error's report is empty.
     if agent == mini_swe_agent.NAME:  # one object of many lines
-        found = _of_object(b"\n".join(lines[telling[-1] :]))
+        found = _of_object(b"\n".join(lines[with_report[-1] :]))
     else:
-        found = report_in(_read(agent, [lines[telling[-1]]])) or report_in(_read(agent, lines[telling[0] :]))
-    windows = [int(each[1]) for number in telling if (each := _WINDOW.search(lines[number]))]
+        found = report_in(_read_lines(agent, [lines[with_report[-1]]])) or report_in(
+            _read_lines(agent, lines[with_report[0] :])
+        )
+    windows = [int(each[1]) for number in with_report if (each := _WINDOW.search(lines[number]))]
     return found and replace(found, window=windows[-1] if windows else 0)
 
 
 def _of_object(text: bytes) -> LastReport | None:
-    """A report as OpenAI writes it, which begins in the first line."""
-    told = text[text.index(b"{") :].decode("utf-8", "replace")
+    """A report in OpenAI's format, which begins in the first line."""
+    json_text = text[text.index(b"{") :].decode("utf-8", "replace")
     try:
-        used = usage_in(json.JSONDecoder().raw_decode(told)[0], "")
+        used = usage_in(json.JSONDecoder().raw_decode(json_text)[0], "")
     except (ValueError, RecursionError):
         return None
     return report_in([Recording([used])]) if used is not None else None
 
 
-def _read(agent: str, lines: list[bytes]) -> list[Recording]:
+def _read_lines(agent: str, lines: list[bytes]) -> list[Recording]:
     text = b"\n".join(lines).decode("utf-8", "replace")
     try:
         return _READERS[agent](read_json(agent, text, skip=True), text)
@@ -78,7 +80,7 @@ def _read(agent: str, lines: list[bytes]) -> list[Recording]:
 
 
 def report_in(recordings: list[Recording]) -> LastReport | None:
-    """The last report that says something."""
+    """The last report with figures."""
     found = [body for recording in recordings for body in recording if isinstance(body, Usage) and body.prompt]
     if not found:
         return None

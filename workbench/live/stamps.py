@@ -1,4 +1,4 @@
-"""Whether a file is still the one that was read."""
+"""Whether a file has changed since it was read."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import os
 import stat
 from typing import NamedTuple
 
-from workbench.traces.claude_sub_agents import files_beside
+from workbench.traces.claude_sub_agents import claude_sub_agent_files
 
 
 class FileStamp(NamedTuple):
-    """A file with the same stamp has the same content."""
+    """Two equal stamps mean the same content."""
 
     inode: int
     size: int
     changed: int
-    """Nanoseconds since 1970; of a database, when its write-ahead log changed if that is later."""
+    """Nanoseconds since 1970; for a database, the later of its own time and that of its write-ahead log."""
 
 
 def stamp_of(path: str) -> FileStamp | None:
-    """The stamp of a regular file; None where there is none."""
+    """The stamp of a regular file; None for anything else."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -30,10 +30,10 @@ def stamp_of(path: str) -> FileStamp | None:
 
 
 def session_stamp(path: str) -> FileStamp | None:
-    """The same of a session: what its sub-agents write into files beside it changes it as well."""
+    """The stamp of a session, which also changes when its sub-agents write their own files."""
     own = stamp_of(path)
-    beside = (found.changed for file in files_beside(path) if (found := stamp_of(file)) is not None)
-    return own if own is None else own._replace(changed=max(own.changed, *beside, 0))
+    others = (found.changed for file in claude_sub_agent_files(path) if (found := stamp_of(file)) is not None)
+    return own if own is None else own._replace(changed=max(own.changed, *others, 0))
 
 
 def _log_changed(path: str) -> int:

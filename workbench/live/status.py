@@ -1,4 +1,4 @@
-"""The agents that run, each in a few figures: for status bars and scripts, so nothing is read that need not be."""
+"""Figures of the running agents, for status bars and scripts. It reads no more than it needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.context.agent_window import compacted_at
 from workbench.context.load import load_policy
 from workbench.live.finder import AgentSession, AgentSessionFinder, window_of
 from workbench.live.homes import AgentHome
-from workbench.live.processes import at_work, placed, running_agents
+from workbench.live.processes import running_agents, running_paths, with_process_folders
 from workbench.live.stamps import FileStamp, session_stamp
 from workbench.log.events import Body, Compaction, Event
 from workbench.log.store import Store
@@ -19,36 +19,36 @@ from workbench.models.catalogue import Catalogue
 from workbench.models.ledger import Ledger
 from workbench.traces import codex
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations, read_file
+from workbench.traces.formats import read_conversations, read_file
 from workbench.traces.references import split_ref
 
 LARGE = 20_000_000
-"""Bytes from which on a file is not read as a whole: it takes a third of a second."""
+"""Bytes. A larger file is not read whole: this size takes a third of a second."""
 PRESETS = {codex.NAME: "codex"}
-"""Policies that say when an agent compacts."""
+"""The policies that say when an agent compacts."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
-    """One agent at work."""
+    """The figures of one running agent."""
 
     session: AgentSession
     window: int | None
     compacts_at: int | None
-    """Tokens from which on it compacts; None: not known."""
+    """The tokens at which it compacts; None: not known."""
     cost: float | None
-    """US dollars of all requests of the session, those of its sub-agents included; None: not known."""
+    """US dollars for all requests of the session and its sub-agents; None: not known."""
     held: bool = False
-    """Whether a request of it waits at a breakpoint."""
+    """Whether one of its requests waits at a breakpoint."""
 
     @property
     def tokens(self) -> int | None:
-        """Of the last request, as it was reported."""
+        """The reported prompt tokens of the last request."""
         return None if self.session.report is None else self.session.report.prompt
 
     @property
     def share(self) -> float | None:
-        """Of the window."""
+        """The used share of the window."""
         return self.tokens / self.window if self.tokens is not None and self.window else None
 
     @property
@@ -64,7 +64,7 @@ class AgentStatus:
 
 
 def running_sessions(finder: AgentSessionFinder, here: str) -> list[AgentSession]:
-    """The sessions that agents work on now. Of all others not even the beginning is read."""
+    """The sessions that agents are working on now. Other files are not read at all."""
     processes = running_agents()
     if not processes:
         return []
@@ -73,28 +73,28 @@ def running_sessions(finder: AgentSessionFinder, here: str) -> list[AgentSession
         changed = stamp.changed // 1_000_000 / 1000
         return any(home.agent in ("", each.agent) and changed >= each.started for each in processes)
 
-    sessions = placed(finder.find(here, wanted=may_run), processes)
-    found = at_work(sessions, processes)
+    sessions = with_process_folders(finder.find_sessions(here, wanted=may_run), processes)
+    found = running_paths(sessions, processes)
     return [each for each in sessions if each.path in found]
 
 
 class StatusReader:
-    """Reads a session as a whole, and again once it has changed."""
+    """Reads whole sessions, and reads one again when it has changed."""
 
     def __init__(self, catalogue: Catalogue, store: Callable[[], Store]) -> None:
-        """`store`: where that is what passed the proxy."""
+        """`store`: opens our own log, for sessions that passed the proxy."""
         self._catalogue = catalogue
         self._store = store
         self._known: dict[str, tuple[FileStamp, tuple[float | None, int | None, int]]] = {}
 
-    def read(self, session: AgentSession) -> AgentStatus:
+    def read_status(self, session: AgentSession) -> AgentStatus:
         """The status of a session."""
         cost, compacted_at, by_itself = self._whole(session)
         window = window_of(session, self._catalogue, by_itself)
         return AgentStatus(session, window, compacted_at or _preset(session.agent, window), cost)
 
     def _whole(self, session: AgentSession) -> tuple[float | None, int | None, int]:
-        """The cost of all requests; the size at which it compacted last, and last by itself, for certain (0: never)."""
+        """The cost of all requests; the size at the last compaction, and at the last surely automatic one (0: none)."""
         path = session.path
         file, number = split_ref(path)
         stamp = FileStamp(0, 0, session.modified) if session.passed else session_stamp(file)
@@ -119,7 +119,7 @@ class StatusReader:
 
 
 def _in_file(path: str, number: int) -> list[Body]:
-    return conversations(*read_file(path, growing=True), number, path)[number - 1]
+    return read_conversations(*read_file(path, growing=True), number, path)[number - 1]
 
 
 def _compacted_at(bodies: list[Body]) -> int | None:

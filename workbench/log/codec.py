@@ -1,8 +1,8 @@
 """Events as JSON: one canonical line per event, and back.
 
-The keys of a line stand in a fixed order (`v`, `seq`, `id`, `at`, `kind`, then the body's fields as
-declared), and fields that equal their default are left out, so that equal events give equal bytes. Whatever a
-newer version wrote (a new kind, field, word or version of a kind) becomes `Unknown` and goes out unchanged.
+The keys of a line are in a fixed order (`v`, `seq`, `id`, `at`, `kind`, then the body's fields as declared), and fields
+with their default value are left out, so that equal events give equal bytes. What a newer version wrote (a new kind,
+field, word or version of a kind) becomes `Unknown` and is written back unchanged.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from workbench.log.events import (
 from workbench.log.shapes import AHEAD, ANY_LINE, BODY_OF, KIND_OF, KINDS, VERSION
 
 SEARCH_VERSION: Final = 2
-"""Raise it when a line would give other words than before, because `search_text` changes or because a kind, a
-field or a word has become known: stores then build their search index anew."""
+"""Raise it when a line gives other search words than before, because `search_text` changes or because a kind, a
+field or a word has become known: stores then rebuild their search index."""
 
 _ENVELOPE = ("v", "seq", "id", "at", "kind")
 
 
 def clean(text: str) -> str:
-    """`text` with each lone surrogate replaced by U+FFFD: it has no UTF-8 form and could not be stored."""
+    """`text` with each lone surrogate replaced by U+FFFD: a lone surrogate cannot be stored as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -52,12 +52,12 @@ def clean(text: str) -> str:
     return text
 
 
-def encode(event: Event) -> str:
+def encode_event(event: Event) -> str:
     """The canonical line of an event, without a newline."""
     return _checked(event)[1]
 
 
-def decode(line: str | Mapping[str, Any]) -> Event:
+def decode_event(line: str | Mapping[str, Any]) -> Event:
     """The event of a line, or of the line's parsed JSON."""
     if not isinstance(line, str):
         return _examine(dict(line))
@@ -68,20 +68,20 @@ def decode(line: str | Mapping[str, Any]) -> Event:
     return _event(found)
 
 
-def settle(event: Event) -> tuple[Event, str]:
+def settle_event(event: Event) -> tuple[Event, str]:
     """The event exactly as it will read back, and its line.
 
-    It differs from what was given where a text holds lone surrogates, or where free JSON values hold what
-    JSON reads back differently (tuples, numbers as keys). Whoever appends goes on with the settled event, so
-    that a live session and the same session opened later are equal.
+    It differs from the given event where a text holds lone surrogates, or where free JSON values change in a round
+    trip (tuples, numbers as keys). Callers that append go on with the settled event, so that a live session and the
+    same session opened later are equal.
     """
     settled, line = _checked(event)
     cleaned = clean(line)
-    return settled if cleaned is line else decode(cleaned), cleaned
+    return settled if cleaned is line else decode_event(cleaned), cleaned
 
 
 def search_text(body: Body) -> str:
-    """The words by which an event can be found; empty for events that hold none. See `SEARCH_VERSION`."""
+    """The words by which an event is found; empty if it has none. See `SEARCH_VERSION`."""
     match body:
         case UserMessage() | AssistantMessage() | ToolResult() | SystemMessage():
             return text_of(body.content)
@@ -104,7 +104,7 @@ def search_text(body: Body) -> str:
 
 
 def _checked(event: Event) -> tuple[Event, str]:
-    """The event as it reads back, and its line. A store that writes what it cannot read back has lost a session."""
+    """The event as it reads back, and its line. A line that cannot be read back would lose the session."""
     body = event.body
     if isinstance(body, Unknown):
         kind, fields = body.kind, _unknown_fields(body)
@@ -118,7 +118,7 @@ def _checked(event: Event) -> tuple[Event, str]:
         line = _WRITER.encode(data)
     except (TypeError, ValueError, RecursionError) as error:
         raise BadEvent(f"a {kind} event: expected values that JSON can hold ({error})") from None
-    settled = decode(line)
+    settled = decode_event(line)
     if isinstance(settled.body, Unknown) and not isinstance(body, Unknown):
         raise BadEvent(f"a {kind} event: expected values that this version can read")
     return settled, line
@@ -134,13 +134,13 @@ def _plain_values(body: Body) -> dict[str, Any]:
 
 
 def _event(line: msgspec.Struct) -> Event:
-    """The event of a line that was read."""
+    """The event of a decoded line."""
     values = msgspec.structs.astuple(line)
     return Event(values[1], values[2], values[3], BODY_OF[type(line)](*values[AHEAD:]))
 
 
 def _examine(data: dict[str, Any]) -> Event:
-    """The event of what is not read at once: newer than this version, or wrong; then it is said how."""
+    """The event of a line that did not decode: newer than this version, or wrong. Raises BadEvent with the reason."""
     missing = next((key for key in _ENVELOPE if key not in data), None)
     if missing is not None:
         raise BadEvent(f"expected an event with the key '{missing}'")
@@ -150,18 +150,18 @@ def _examine(data: dict[str, Any]) -> Event:
         try:
             return _event(msgspec.convert(data, ANY_LINE))
         except msgspec.ValidationError as error:
-            said = str(error)
-            if not said.startswith(_NEWER):
-                raise BadEvent(f"a {kind} event: {said[:1].lower()}{said[1:]}") from None
-        except UnicodeEncodeError:  # in a key, or where only certain words may stand
+            message = str(error)
+            if not message.startswith(_NEWER):
+                raise BadEvent(f"a {kind} event: {message[:1].lower()}{message[1:]}") from None
+        except UnicodeEncodeError:  # in a key, or in a field with a fixed set of words
             raise BadEvent(f"a {kind} event: expected words without lone surrogates") from None
     rest = {key: value for key, value in data.items() if key not in _ENVELOPE}
-    # The version rides along in the data where it is not ours.
+    # If the version is not ours, it is kept in the data.
     return Event(seq, name, at, Unknown(kind, rest if version == VERSION else {"v": version, **rest}))
 
 
 def _unknown_fields(body: Unknown) -> dict[str, Any]:
-    """Its data, which must not pass for the envelope."""
+    """The data, which must not overwrite the envelope."""
     fields = dict(body.data)
     taken = [key for key in _ENVELOPE[1:] if key in fields]
     if taken:
@@ -191,21 +191,21 @@ def _parse(line: str) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    """Python reads NaN and Infinity; JSON has no such numbers."""
+    """Python reads NaN and Infinity; JSON does not have them."""
     raise ValueError(f"{name} is not JSON")
 
 
 def _plain(value: object) -> object:
-    """Read-only mappings inside free JSON values."""
+    """Plain dicts for read-only mappings inside free JSON values."""
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"found {type(value).__name__}")
 
 
 _NEWER = ("Object contains unknown field", "Invalid enum value", "Invalid value")
-"""How msgspec begins where a field, a word or the type of a part is not of this version."""
+"""How msgspec's errors begin where a field, a word or the type of a part is newer than this version."""
 _NOT_JSON = (bytes, bytearray, memoryview, date, datetime, time, timedelta, Decimal, UUID)
-"""What msgspec would write as text; JSON's own writer refuses it."""
+"""Types that msgspec would write as text; Python's JSON module refuses them."""
 _FAST = msgspec.json.Decoder(ANY_LINE)
 _READER = json.JSONDecoder(parse_constant=_no_constant)
 _WRITER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_plain)

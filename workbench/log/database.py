@@ -1,4 +1,4 @@
-"""The SQLite file: opening it, transactions, and its errors in one line each."""
+"""The SQLite file: opening, transactions, and errors in one line each."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from workbench.log.errors import RECOVER, StoreError
 from workbench.log.replacement import finish_replacement
 
 BUSY_SECONDS: Final = 30
-"""How long to wait while another process writes; an import of a large file may take several seconds."""
+"""How long to wait while another process writes; importing a large file may take several seconds."""
 
 _DURABLE: Final = "PRAGMA synchronous = FULL"  # against power loss, not only crashes
 _NOT_TEXT: Final = "Could not decode to UTF-8"
-"""How Python's module begins where a text is none."""
+"""How the error of Python's module begins where a text is not UTF-8."""
 _CAUSES: Final = {
     "SQLITE_FULL": "the disk is full; nothing was written",
     "SQLITE_NOTADB": f"this is not a Workbench database; if it was one, {RECOVER}",
@@ -35,12 +35,12 @@ _CAUSES: Final = {
 
 
 class Database:
-    """One connection that threads share: whoever reads or writes holds its lock meanwhile."""
+    """One connection that threads share: a thread holds its lock while it reads or writes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.lock = threading.RLock()
-        with self.told():
+        with self.errors_in_words():
             self.read_only = _belongs_to_others(path)
             """Whether this user may read the file but not write it."""
             if not self.read_only:
@@ -59,48 +59,48 @@ class Database:
                 raise
 
     def _prepare(self) -> None:
-        """Make it a file that can be written."""
+        """Create the file and its tables."""
         _use_write_ahead_log(self._db)
         self._db.execute(_DURABLE)
         self._db.execute("PRAGMA foreign_keys = ON")
         migrations.migrate(self._db)
 
     @contextlib.contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
-        """Several reads of one state."""
+    def read_transaction(self) -> Iterator[sqlite3.Connection]:
+        """Several reads of one consistent state."""
         with self._transaction("BEGIN") as db:
             yield db
 
     def check_writable(self) -> None:
-        """Raise where nothing can be written."""
+        """Raise StoreError if the file cannot be written."""
         if self.read_only:
             raise StoreError(f"{self.path} can be read but not written")
 
     @contextlib.contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing, and on disk when it is over."""
+    def write_transaction(self) -> Iterator[sqlite3.Connection]:
+        """A transaction: all or nothing, and on disk when it ends."""
         self.check_writable()
         with self._transaction("BEGIN IMMEDIATE") as db:
             yield db
 
     @contextlib.contextmanager
     def write_lightly(self) -> Iterator[sqlite3.Connection]:
-        """The same for what is written while somebody waits for something else: it survives the end of the program,
-        not a power failure, and fails at once where another process writes."""
+        """A transaction that must not delay other work: it survives the end of the program but not a power failure, and
+        fails at once while another process writes."""
         with self.lock:
             try:
-                with self.told():
+                with self.errors_in_words():
                     self._db.execute("PRAGMA busy_timeout = 0")
                     self._db.execute("PRAGMA synchronous = NORMAL")
-                with self.write() as db:
+                with self.write_transaction() as db:
                     yield db
             finally:
-                with self.told():
+                with self.errors_in_words():
                     self._db.execute(_DURABLE)
                     self._db.execute(f"PRAGMA busy_timeout = {BUSY_SECONDS * 1000}")
 
-    def one(self, sql: str, values: tuple[object, ...]) -> Any:
-        """A single row, or None. Quicker than `read`, for what is asked thousands of times."""
+    def one_row(self, sql: str, values: tuple[object, ...]) -> Any:
+        """A single row, or None. Faster than `read_transaction`, for queries that are made thousands of times."""
         with self.lock:
             try:
                 return self._db.execute(sql, values).fetchone()
@@ -109,12 +109,12 @@ class Database:
 
     def close(self) -> None:
         """Close the file; closing twice does no harm."""
-        with self.lock, self.told():
+        with self.lock, self.errors_in_words():
             self._db.close()
 
     @contextlib.contextmanager
-    def told(self) -> Iterator[None]:
-        """Errors of SQLite and of the system as one line that names the file."""
+    def errors_in_words(self) -> Iterator[None]:
+        """Turn errors of SQLite and of the system into one line that names the file."""
         try:
             yield
         except sqlite3.Error as error:
@@ -124,8 +124,8 @@ class Database:
 
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        """A transaction that ends with the block, one way or the other; inside of another one it is a part of that."""
-        with self.lock, self.told():
+        """A transaction around the block; inside another transaction it is a part of that."""
+        with self.lock, self.errors_in_words():
             is_inside = self._db.in_transaction
             if is_inside:
                 yield self._db
@@ -135,13 +135,13 @@ class Database:
                 yield self._db
                 self._db.execute("COMMIT")
             except BaseException:
-                if self._db.in_transaction:  # a full disk ends it by itself
+                if self._db.in_transaction:  # a full disk has ended it already
                     self._db.execute("ROLLBACK")
                 raise
 
     def _in_words(self, error: sqlite3.Error) -> StoreError:
-        """An error of SQLite for the user."""
-        name = getattr(error, "sqlite_errorname", "")  # misuse of the module has none
+        """An SQLite error as a message for the user."""
+        name = getattr(error, "sqlite_errorname", "")  # errors of the module's own lack it
         cause = next((text for code, text in _CAUSES.items() if name.startswith(code)), str(error))
         if cause.startswith(_NOT_TEXT):
             cause = _CAUSES["SQLITE_CORRUPT"]
@@ -149,13 +149,13 @@ class Database:
 
 
 def _connect(path: Path, how: str) -> sqlite3.Connection:
-    """A connection; `how` is a parameter of SQLite's addresses."""
+    """A connection; `how` is a parameter of SQLite's URI."""
     address = f"{path.absolute().as_uri()}?{how}"
     return sqlite3.connect(address, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
 
 
 def _belongs_to_others(path: Path) -> bool:
-    """Whether a file is there to be read only: itself, or its folder, where SQLite puts files beside it."""
+    """Whether the file is read-only, or its folder is, where SQLite puts more files."""
     return path.is_file() and not all(os.access(each, os.W_OK, effective_ids=True) for each in (path, path.parent))
 
 
@@ -170,7 +170,7 @@ def _how_to_read(path: Path) -> str:
 
 
 def _use_write_ahead_log(db: sqlite3.Connection) -> None:
-    """Switch the file over. Where another process is just doing so SQLite does not wait by itself."""
+    """Switch the file over. If another process is doing the same, SQLite does not wait by itself."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
         try:

@@ -1,7 +1,7 @@
-"""Answers that are still coming in, kept beside the log, so that a program that is killed loses a second of one.
+"""Answers that are still coming in, stored next to the log: a program that is killed loses a second of one at most.
 
-The log has an answer once, when it is over; what was kept of it goes in the same transaction. What is left belongs to a
-program that was killed: whoever writes the session next puts it into the log first, marked as cut short.
+The log gets an answer once, when it is complete; its draft is deleted in the same transaction. A draft that is left
+belongs to a program that was killed: the next writer of the session appends it to the log first, marked as cut short.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from workbench.log.events import AssistantMessage, Body, Reasoning
 
 
 class Draft(NamedTuple):
-    """What came of a reply since the draft before it."""
+    """What came of a reply since the draft before."""
 
     reply: str
     model: str
@@ -23,26 +23,26 @@ class Draft(NamedTuple):
     text: str
 
 
-def keep(db: sqlite3.Connection, session: int, draft: Draft) -> None:
-    """Store what came. A session has one reply at a time: what another one left goes."""
+def store_draft(db: sqlite3.Connection, session: int, draft: Draft) -> None:
+    """Store a draft. A session has one reply at a time: drafts of another reply are deleted."""
     db.execute("DELETE FROM drafts WHERE session = ? AND reply != ?", (session, draft.reply))
     values = (session, *map(clean, draft))
     db.execute("INSERT INTO drafts(session, reply, model, thinking, text) VALUES(?, ?, ?, ?, ?)", values)
 
 
-def drop(db: sqlite3.Connection, session: int) -> None:
-    """The answer is in the log."""
+def drop_drafts(db: sqlite3.Connection, session: int) -> None:
+    """Delete the drafts of a session, because the answer is in the log."""
     db.execute("DELETE FROM drafts WHERE session = ?", (session,))
 
 
-def sessions(db: sqlite3.Connection) -> list[str]:
-    """The ids of the sessions that have one."""
+def sessions_with_drafts(db: sqlite3.Connection) -> list[str]:
+    """The ids of the sessions with drafts."""
     found = db.execute("SELECT DISTINCT sessions.id FROM drafts JOIN sessions ON sessions.key = drafts.session")
     return [name for (name,) in found]
 
 
-def cut_short(db: sqlite3.Connection, session: int) -> list[Body]:
-    """What is left of an answer, as events; none where there is nothing."""
+def draft_events(db: sqlite3.Connection, session: int) -> list[Body]:
+    """The drafts of an unfinished answer, as events; empty if there are none."""
     sql = "SELECT reply, model, thinking, text FROM drafts WHERE session = ? ORDER BY key"
     found = [Draft(*row) for row in db.execute(sql, (session,))]
     if not found:
@@ -51,5 +51,5 @@ def cut_short(db: sqlite3.Connection, session: int) -> list[Body]:
         expect(draft, str, str, str, str)
     reply, model, _, _ = found[-1]
     thinking = "".join(draft.thinking for draft in found)
-    said = AssistantMessage("".join(draft.text for draft in found), reply, "", "killed", model)
-    return [Reasoning(thinking, reply), said] if thinking else [said]
+    message = AssistantMessage("".join(draft.text for draft in found), reply, "", "killed", model)
+    return [Reasoning(thinking, reply), message] if thinking else [message]

@@ -1,7 +1,7 @@
-"""What happened: the events of a session as frozen values.
+"""The events of a session as frozen values.
 
-An `Event` is an envelope (sequence number, id, time) around a body; the body's class says what kind of event it is.
-Bodies are pure values. Identity and order belong to the log, which hands them out on append.
+An `Event` is an envelope (sequence number, id, time) around a body; the body's class is the kind of event.
+Bodies are pure values. The log assigns identity and order on append.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any, Final, Literal, NamedTuple
 from msgspec import Struct, field
 
 Slot = Literal["system", "instructions", "memory", "tools"]
-"""The slots that are filled by `SlotContent`; summaries, history and the turn are filled by the conversation."""
+"""The slots that `SlotContent` fills; summaries, history and the turn come from the conversation."""
 
 OverrideAction = Literal["pin", "unpin", "mask", "unmask", "exclude", "include"]
 
 
 class _Value(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """A frozen value of the log. It holds no cycles, so the garbage collector need not look at it."""
+    """A frozen value of the log. It has no cycles, so the garbage collector need not track it."""
 
 
 class _Part(_Value, frozen=True, tag_field="type"):
@@ -40,7 +40,7 @@ class ImagePart(_Part, tag="image", frozen=True):
 
 
 class OtherPart(_Part, tag="other", frozen=True):
-    """A part of a kind we do not know (audio, files, ...), carried along as its JSON."""
+    """A part of an unknown kind (audio, files, ...), kept as its JSON."""
 
     data: Mapping[str, Any]
 
@@ -50,16 +50,16 @@ Content = str | tuple[Part, ...]
 
 
 class AgentCut(_Value, frozen=True):
-    """What another agent did to a text before it sent it, where it kept no original: the text is what is left."""
+    """What another agent did to a text before it sent it, where the original is lost: the text is what remains."""
 
     state: Literal["truncated", "masked"]
-    """Masked: its own words stand in place of all of it."""
+    """Masked: the agent's own marker replaces all of the text."""
     by: str
     """The agent."""
-    told: str = ""
-    """What it says of the size: `29,210 tokens before`, `98 lines left out`; empty where it says nothing."""
+    size: str = field(default="", name="told")
+    """What the agent reports about the size: `29,210 tokens before`, `98 lines left out`; may be empty."""
     tokens: int = 0
-    """The original's size, where it counted that in tokens, by whatever tokenizer; 0 elsewhere."""
+    """The original's size in tokens, by the agent's own count; 0 where it has none."""
 
 
 class SystemMessage(_Value, frozen=True):
@@ -69,16 +69,16 @@ class SystemMessage(_Value, frozen=True):
     role: str = "system"
     name: str = ""
     cut: AgentCut | None = None
-    """Of a file that an agent put into the request in part."""
+    """For a file that an agent put into the request in part."""
 
 
 class UserMessage(_Value, frozen=True):
-    """What the user said. It opens a turn."""
+    """The user's message. It opens a turn."""
 
     content: Content
     name: str = ""
     cut: AgentCut | None = None
-    """Of what tools gave back in agents that send it as the user's."""
+    """For results of tools that an agent sends as the user's message."""
 
 
 class AssistantMessage(_Value, frozen=True):
@@ -89,12 +89,12 @@ class AssistantMessage(_Value, frozen=True):
     """Reasoning, text and calls with the same `reply` form one assistant message."""
     name: str = ""
     finish: str = "stop"
-    """stop, length, tool_calls, refused; `cancelled`, `broken` and `killed` mark a reply that was kept though cut."""
+    """stop, length, tool_calls, refused; `cancelled`, `broken` and `killed` mark an incomplete reply that was kept."""
     model: str = ""
 
 
 class Reasoning(_Value, frozen=True):
-    """The model's visible thinking; kept for reading, not sent back."""
+    """The model's visible thinking; kept to be read, not sent back."""
 
     text: str
     reply: str = ""
@@ -118,13 +118,13 @@ class ToolResult(_Value, frozen=True):
     tool: str = ""
     is_error: bool = False
     took: int | None = None
-    """Milliseconds that the tool itself ran, without the wait for the user's permission; None where nobody measured."""
+    """Milliseconds that the tool ran, without the wait for the user's permission; None if not measured."""
     cut: AgentCut | None = None
-    """What its agent left of it, where that was in no log any more."""
+    """What its agent cut, if the log does not have the original."""
 
 
 class SlotContent(_Value, frozen=True):
-    """What stands in a fixed slot from here on: the latest event for a slot and name wins; an empty text clears it."""
+    """The content of a fixed slot from here on: the latest event for a slot and name wins; an empty text clears it."""
 
     slot: Slot
     name: str
@@ -142,24 +142,24 @@ class KeptEvent(_Value, frozen=True):
 
 
 class Compaction(_Value, frozen=True):
-    """A summary that replaces the events `first` to `last` (both inclusive) while it stands."""
+    """A summary that replaces the events `first` to `last` (both inclusive) until it is reverted."""
 
     first: int
     last: int
     summary: str
     kept: tuple[KeptEvent, ...] = ()
     place: Literal["start", "end"] = "start"
-    """Where the summary goes: where its range began, or behind what was kept of it (`codex`)."""
+    """Where the summary goes: where its range began, or after what was kept of the range (`codex`)."""
     preface: str = ""
-    """Put before the summary when it is sent: it frames the summary as a record of the past."""
+    """Sent before the summary: it presents the summary as a record of the past."""
     acknowledgement: str = ""
     """The assistant's answer to the summary (`confirm`); none when empty."""
     meta: Mapping[str, Any] = field(default_factory=dict)
-    """How it came about: trigger, model, tokens, duration, cost, audit score."""
+    """Its origin: trigger, model, tokens, duration, cost, audit score."""
 
 
 class Revert(_Value, frozen=True):
-    """Takes back one compaction, override or revert, named by its sequence number."""
+    """Undoes one compaction, override or revert, named by its sequence number."""
 
     target: int
 
@@ -171,23 +171,23 @@ class Override(_Value, frozen=True):
     first: int
     last: int
     why: str = ""
-    """Whose decision it was, where it was not the user's own: another agent that forgot something, for one."""
+    """Who decided it, if not the user: another agent that dropped something, for example."""
     text: str = ""
-    """What stands in place of what was masked, where another agent had words of its own for it."""
+    """What replaces the masked text, if another agent had its own words for it."""
     joined: bool = False
     """Whether it was one decision with the override before it: they are undone together."""
     at_provider: bool = False
-    """Whether the provider decided it: the agent sent it all the same, and the model did not see it."""
+    """Whether the provider decided it: the agent sent it all, but the model did not see it."""
 
 
 class Usage(_Value, frozen=True):
-    """What one request cost, as the provider reported it, beside our own count."""
+    """What one request cost, as the provider reported it, and our own count."""
 
     model: str
     estimate: int
     """The plan's tokens when the request was made, framing included."""
     prompt: int | None = None
-    """Reported prompt tokens, cached ones included; None when the provider said nothing."""
+    """Reported prompt tokens, cached ones included; None if the provider reported none."""
     cached: int = 0
     cache_write: int = 0
     completion: int = 0
@@ -197,9 +197,9 @@ class Usage(_Value, frozen=True):
     upto: int = 0
     """The last sequence number the request was planned from."""
     request: int = 0
-    """The `Request` event that this is the report for; 0: the reply before it."""
+    """The `Request` event that this report is for; 0: the reply before it."""
     cache_hour: int = 0
-    """Of what was written to the cache, how much the provider keeps for an hour, which costs more."""
+    """The part of what was written to the cache that the provider keeps for an hour, which costs more."""
 
 
 DialectName = Literal["chat", "responses", "anthropic", "gemini", "ollama"]
@@ -218,42 +218,42 @@ class RequestPart(_Value, frozen=True):
 
 
 class Request(_Value, frozen=True):
-    """What was really sent to a model, and reported by a `Usage` that names it; without messages, only who and why."""
+    """What was really sent to a model. A `Usage` with its number reports on it. Without messages: only who and why."""
 
     dialect: DialectName
     model: str
     purpose: Purpose = "turn"
     agent: str = ""
-    """Who sent it, where a session has several: the name or id of a sub-agent."""
+    """Who sent it, if a session has several agents: the name or id of a sub-agent."""
     session: str = ""
     """The client's own id of the session."""
     parent: str = ""
     """The session or agent that started it."""
     system: str = ""
-    """The hash of all that stands in the body's place for the system prompt."""
+    """The hash of the system prompt as the body has it."""
     tools: str = ""
     """The hash of the list of tools."""
     base: int = 0
-    """An earlier request, by its event, with whose messages this one begins; 0: none."""
+    """The event of an earlier request whose first messages this one repeats; 0: none."""
     keep: int = 0
-    """So many of them."""
+    """How many of them."""
     messages: tuple[str, ...] = ()
-    """The hashes of the messages behind them, in order."""
+    """The hashes of the messages after those, in order."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """The other keys of the body, in its order; None keeps the place of the system prompt, tools and messages."""
+    """The other keys of the body, in order; None marks the position of the system prompt, tools and messages."""
     cache_marks: tuple[str, ...] = ()
-    """Where the client asked the provider to cache up to, as `system.1`, `tools.3` or `messages.7.0`, which is a block
-    of a message; see `wire/parts`."""
+    """Up to where the client asked the provider to cache: `system.1`, `tools.3` or `messages.7.0`, which is a block of
+    a message; see `wire/parts`."""
     name: str = ""
-    """What it was for, where that is known better than its purpose: a title, counting, a kind of sub-agent."""
+    """What it was for, if more is known than the purpose: a title, counting, a kind of sub-agent."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Of HTTP, those that say something and no secret."""
+    """HTTP headers that are useful and not secret."""
     instead_of: int = 0
-    """The request, by its event, that this one was sent in place of: what the agent asked; 0: none."""
+    """The event of the agent's own request that this one was sent in place of; 0: none."""
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether it is of a sub-agent whose conversation is another log: its report says nothing of this one."""
+        """Whether it is from a sub-agent with a log of its own: then its report says nothing about this log."""
         return self.purpose == "sub-agent" and not self.base and not self.messages
 
 
@@ -261,36 +261,36 @@ HoldEnd = Literal["as_it_was", "changed", "answered", "expired", "gone"]
 
 
 class Hold(_Value, frozen=True):
-    """A request waited at a breakpoint, and how it went on."""
+    """A request that waited at a breakpoint, and how it went on."""
 
     request: int
-    """The `Request` event: what the agent asked."""
+    """The `Request` event of the agent."""
     rule: str
-    """The breakpoint."""
+    """The breakpoint's rule."""
     why: str = ""
     took: int = 0
-    """Milliseconds that it waited."""
+    """Milliseconds of waiting."""
     end: HoldEnd = "as_it_was"
-    """Sent as it was, sent changed, answered by hand, let go as it was by the time limit, or given up by the agent."""
+    """Sent unchanged, sent changed, answered by hand, sent unchanged by the time limit, or given up by the agent."""
 
 
 class RequestAnswer(_Value, frozen=True):
-    """What came back for a request, as it went over the wire; what was said in it are events of their own."""
+    """The response to a request as it came over the wire; its messages are events of their own."""
 
     request: int
     """The `Request` event."""
     status: int = 0
-    """Of HTTP; 0: nothing came."""
+    """The HTTP status; 0: no response."""
     body: str = ""
-    """The hash of the answer; of a stream, as one body put together from it."""
+    """The hash of the response; of a stream, of the one body assembled from it."""
     first: int | None = None
-    """Milliseconds until the first byte of it."""
+    """Milliseconds until the first byte."""
     took: int | None = None
-    """Milliseconds until the last."""
+    """Milliseconds until the last byte."""
     problem: str = ""
-    """Why it is not whole; empty where it is."""
+    """Why it is incomplete; empty if it is complete."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Of HTTP, those that say something and no secret."""
+    """HTTP headers that are useful and not secret."""
 
 
 class Snapshot(_Value, frozen=True):
@@ -302,11 +302,11 @@ class Snapshot(_Value, frozen=True):
 
 
 CONTINUED_FROM: Final = "continued_from"
-"""The setting that links a session to the one it goes on from, whose log the model can still read."""
+"""The setting that links a session to the one it continues, whose log the model can still read."""
 
 
 ON_THE_WAY: Final = "policy on the way"
-"""The setting by which a session of the proxy says what its requests are sent under from here on, and what of that was
+"""The setting of a proxy's session for the policy that its requests are sent under from here on, and what of it was
 undone: see `proxy/policies`."""
 
 
@@ -325,7 +325,7 @@ class Failure(_Value, frozen=True):
 
 
 class Unknown(_Value, frozen=True):
-    """An event of a kind this version does not know, carried along whole."""
+    """An event of a kind that this version does not know, kept unchanged."""
 
     kind: str
     data: Mapping[str, Any]
@@ -358,16 +358,16 @@ class Event(NamedTuple):
     """One immutable record of the log. A named tuple, because a long session holds a hundred thousand of them."""
 
     seq: int
-    """Order in the session, from 1, without gaps. Order is never taken from the clock."""
+    """Order in the session, from 1, without gaps. The clock never decides the order."""
     id: str
-    """Unique and sortable by age; what markers, overrides and people refer to."""
+    """Unique and sortable by age; markers, overrides and people refer to it."""
     at: int
     """Milliseconds since 1970, for people to read."""
     body: Body
 
 
 def text_of(content: Content) -> str:
-    """The readable text of a content; a picture or unknown part shows as a short placeholder."""
+    """The readable text of a content; a picture or an unknown part becomes a short placeholder."""
     if isinstance(content, str):
         return content
     shown = []

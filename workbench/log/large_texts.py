@@ -1,8 +1,8 @@
 """Large texts, stored once.
 
-A row of the log holds the event's line, but where the line has a string over 4 KiB the row has a reference:
-U+0001 and the text's hash. JSON never holds a raw control character, so no text of a user can look like one,
-whatever it says and wherever in the event it stands.
+A row of the log holds the event's line. Where the line has a string over 4 KiB, the row has a reference instead:
+U+0001 and the text's hash. JSON never holds a raw control character, so no text of a user can look like a
+reference.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 from workbench.log.errors import damaged
 
 LARGE: Final = 4096
-"""Bytes of UTF-8, as JSON writes the string, quotes apart."""
+"""Bytes of UTF-8, as JSON writes the string, without the quotes."""
 
 _MARK: Final = "\x01"
 _DIGEST_BYTES: Final = 32
@@ -24,7 +24,7 @@ _REFERENCE = re.compile(_MARK + r"([0-9a-f]{64})")
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')  # possessive: a long string must not pile up backtracking points
 
 
-def split(line: str) -> tuple[str, dict[bytes, bytes]]:
+def split_large_texts(line: str) -> tuple[str, dict[bytes, bytes]]:
     """The line with references in place of its large strings, and those strings (as JSON, quoted) by hash."""
     found: dict[bytes, bytes] = {}
     if len(line) * 4 <= LARGE or len(line.encode()) <= LARGE:  # a character has at most 4 bytes
@@ -41,15 +41,15 @@ def split(line: str) -> tuple[str, dict[bytes, bytes]]:
     return _STRING.sub(refer, line), found
 
 
-def keep(db: sqlite3.Connection, event: int, texts: Iterable[tuple[bytes, bytes]]) -> None:
-    """Store what `split` found in the event with this key; a text that is there already is referred to."""
+def store_texts(db: sqlite3.Connection, event: int, texts: Iterable[tuple[bytes, bytes]]) -> None:
+    """Store the texts of the event with this key, each once: a text that is stored already is referred to."""
     for digest, text in texts:
         db.execute("INSERT OR IGNORE INTO texts(hash, text) VALUES(?, ?)", (digest, text))
         db.execute("INSERT OR IGNORE INTO event_texts(event, hash) VALUES(?, ?)", (event, digest))
 
 
-def restore(db: sqlite3.Connection, row: str) -> str:
-    """The line as it was before `split`."""
+def restore_line(db: sqlite3.Connection, row: str) -> str:
+    """The line as it was before `split_large_texts`."""
 
     def stored(digest: str) -> str:
         found = db.execute("SELECT text FROM texts WHERE hash = ?", (bytes.fromhex(digest),)).fetchone()
@@ -59,15 +59,15 @@ def restore(db: sqlite3.Connection, row: str) -> str:
             raise damaged(f"the text {digest[:12]} of an event is missing") from None
         return text
 
-    return fill_in(row, stored)
+    return fill_references(row, stored)
 
 
-def fill_in(row: str, text_of: Callable[[str], str]) -> str:
-    """A row with its references resolved; `text_of` gives a string, as JSON, for a hash."""
+def fill_references(row: str, text_of: Callable[[str], str]) -> str:
+    """A row with its references resolved; `text_of` gives the JSON string for a hash."""
     return _REFERENCE.sub(lambda match: text_of(match[1]), row) if _MARK in row else row
 
 
-def of_session(db: sqlite3.Connection, session: int) -> list[tuple[bytes]]:
+def hashes_of_session(db: sqlite3.Connection, session: int) -> list[tuple[bytes]]:
     """The hashes that a session refers to."""
     return db.execute(
         "SELECT DISTINCT hash FROM event_texts WHERE event IN (SELECT key FROM events WHERE session = ?)",
@@ -75,7 +75,7 @@ def of_session(db: sqlite3.Connection, session: int) -> list[tuple[bytes]]:
     ).fetchall()
 
 
-def drop_unused(db: sqlite3.Connection, hashes: list[tuple[bytes]]) -> None:
+def drop_unused_texts(db: sqlite3.Connection, hashes: list[tuple[bytes]]) -> None:
     """Delete those of the texts that no event refers to any more."""
     db.executemany(
         "DELETE FROM texts WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM event_texts WHERE hash = ?1)", hashes

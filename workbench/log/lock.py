@@ -1,4 +1,4 @@
-"""One writer per session: a lock file that the system lets go of when its holder dies, however it dies."""
+"""One writer per session: a lock file that the system releases when its holder dies, however it dies."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _flock: Callable[[int, int], None] | None
 try:
     import fcntl
 except ImportError:
-    # Not on this system: the file's mere existence is the lock, and a crash leaves it behind.
+    # Not on this system: the file's existence alone is the lock, and a crash leaves it behind.
     _flock, _EXCLUSIVE, _SHARED = None, 0, 0
 else:
     _flock, _EXCLUSIVE, _SHARED = fcntl.flock, fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_SH | fcntl.LOCK_NB
 _PAUSE = 0.01
-"""Seconds between two tries to lock a folder."""
+"""Seconds between two attempts to lock a folder."""
 
 
 @contextmanager
 def locked_folder(folder: Path, seconds: float) -> Iterator[None]:
-    """Keep out others who lock the same folder; leaves no file behind. Raises TimeoutError after so many seconds."""
+    """Exclude others who lock the same folder. Leaves no file behind. Raises TimeoutError after `seconds`."""
     if _flock is None:
         yield
         return
@@ -60,7 +60,7 @@ class WriterLock:
         return self._let_go is not None and self._let_go.alive
 
     def acquire(self) -> bool:
-        """Take the lock if it is free. An OSError means that there can be no lock here at all."""
+        """Take the lock if it is free. Raises OSError where no lock is possible at all."""
         while not self.held:
             file = self._open()
             if file is None:
@@ -69,20 +69,20 @@ class WriterLock:
                 os.ftruncate(file, 0)
                 os.write(file, f"{os.getpid()} {time.time():.0f}\n".encode())
                 self._let_go = weakref.finalize(self, _let_go, file, self.path, os.getpid())
-            else:  # the former holder removed the file between our opening and our locking
+            else:  # the previous holder removed the file between our opening and our locking
                 os.close(file)
         return True
 
     def taken(self) -> bool:
-        """Whether anybody has the lock now, this object or another."""
+        """Whether anyone has the lock now, this object or another."""
         if _flock is None:
             return self.path.exists()
         try:
             file = os.open(self.path, os.O_RDONLY)
-        except (FileNotFoundError, PermissionError):  # of another user, who keeps it to himself
+        except (FileNotFoundError, PermissionError):  # another user's private file
             return False
         try:
-            _flock(file, _SHARED)  # gone again with the file, a moment later
+            _flock(file, _SHARED)  # released a moment later, when the file is closed
         except BlockingIOError:
             return True
         finally:
@@ -90,12 +90,12 @@ class WriterLock:
         return False
 
     def release(self) -> None:
-        """Let go, if we have it."""
+        """Release the lock, if we have it."""
         if self._let_go is not None:
             self._let_go()
 
     def holder(self) -> str:
-        """Who has the lock, for a message, as far as the file says."""
+        """Who has the lock, for a message, if the file says it."""
         try:
             pid, since = self.path.read_text().split()
             return f"process {int(pid)} (since {_clock(float(since))})"

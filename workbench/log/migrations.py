@@ -1,6 +1,6 @@
-"""The tables, as a numbered list of steps. A file says in `user_version` how many of them it has seen.
+"""The tables, as a numbered list of steps. A file's `user_version` is the number of steps that it has had.
 
-A step, once released, is never changed; what is new is a new step at the end.
+A step, once released, is never changed; new things are a new step at the end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from workbench.config.foreign_files import open_regular_file
 from workbench.log.errors import RECOVER, StoreError, damaged
 from workbench.log.pages import MAGIC
 
-APPLICATION_ID: Final = 0x574B4248  # "WKBH"; tells our file from any other SQLite file
+APPLICATION_ID: Final = 0x574B4248  # "WKBH"; distinguishes our file from other SQLite files
 
 
 def _first(db: sqlite3.Connection) -> None:
@@ -25,9 +25,9 @@ def _first(db: sqlite3.Connection) -> None:
 
 
 _FIRST = (
-    # What a listing shows is kept here, so that listing and opening never read events. `events` is also
-    # the last sequence number. `forked_from` is no foreign key: the fork outlives its origin. AUTOINCREMENT:
-    # a key is never given out again, so that a view of a deleted session cannot come to show another one.
+    # What a listing shows is stored here, so that listing and opening never read events. `events` is also the last
+    # sequence number. `forked_from` is no foreign key: the fork outlives its origin. AUTOINCREMENT: a key is never
+    # reused, so that a view of a deleted session cannot show another one.
     """CREATE TABLE sessions(
         key INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
         title TEXT NOT NULL, model TEXT NOT NULL,
@@ -45,7 +45,7 @@ _FIRST = (
         event INTEGER NOT NULL REFERENCES events(key) ON DELETE CASCADE,
         hash BLOB NOT NULL REFERENCES texts(hash), PRIMARY KEY(event, hash)) WITHOUT ROWID""",
     "CREATE INDEX event_texts_by_hash ON event_texts(hash)",
-    # Without content of its own: the text is in the log already. A row's rowid is the event's key.
+    # Without its own content: the log already has the text. A row's rowid is the event's key.
     """CREATE VIRTUAL TABLE words USING fts5(
         text, content='', columnsize=0, tokenize='unicode61 remove_diacritics 2')""",
     "CREATE TABLE facts(name TEXT PRIMARY KEY, value INTEGER NOT NULL)",
@@ -56,14 +56,14 @@ _FIRST = (
 
 
 def _drafts(db: sqlite3.Connection) -> None:
-    """What came so far of answers that are not over."""
+    """Parts of answers that are still coming in."""
     db.execute("""CREATE TABLE drafts(
         key INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES sessions(key) ON DELETE CASCADE,
         reply TEXT NOT NULL, model TEXT NOT NULL, thinking TEXT NOT NULL, text TEXT NOT NULL)""")
 
 
 def _folders(db: sqlite3.Connection) -> None:
-    """The folder that a session belongs to, the branch it was last talked in, and whether nothing was said in it yet.
+    """The folder of a session, its branch at the last message, and whether it has no message yet.
 
     A session from before belongs to no folder.
     """
@@ -77,7 +77,7 @@ STEPS: list[Callable[[sqlite3.Connection], None]] = [_first, _drafts, _folders]
 
 
 def check_file(path: Path) -> None:
-    """Refuse a file that is not ours or is too new by its first bytes, before SQLite touches it."""
+    """Refuse a file that is not ours or too new, by its first bytes, before SQLite touches it."""
     with open_regular_file(path) as file:
         head = file.read(100)
     if not head:
@@ -88,15 +88,15 @@ def check_file(path: Path) -> None:
     application = int.from_bytes(head[68:72], "big")
     if not head.startswith(MAGIC):
         raise StoreError(f"{path} is not a Workbench database; if it was one, {RECOVER}")
-    # 0: the first step may still be in the write-ahead log alone; `migrate` looks again.
+    # 0: the first step may still be in the write-ahead log alone; `migrate` checks again.
     if application not in (0, APPLICATION_ID):
         raise StoreError(f"{path} is not a Workbench database")
     _refuse_newer(path, int.from_bytes(head[60:64], "big"))
 
 
 def check_content(db: sqlite3.Connection, path: Path) -> None:
-    """The same for what is only in the write-ahead log."""
-    db.execute("BEGIN")  # one state: another process may be making the tables right now
+    """Like `check_file`, for what is only in the write-ahead log."""
+    db.execute("BEGIN")  # one consistent state: another process may be creating the tables right now
     application = db.execute("PRAGMA application_id").fetchone()[0]
     empty = db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0
     version = version_of(db)
@@ -107,11 +107,11 @@ def check_content(db: sqlite3.Connection, path: Path) -> None:
 
 
 def migrate(db: sqlite3.Connection) -> None:
-    """Run the steps that the file has not seen, each in a transaction of its own."""
+    """Run the steps that the file has not had, each in its own transaction."""
     while (version := version_of(db)) < len(STEPS):
         db.execute("BEGIN IMMEDIATE")
         try:
-            if version_of(db) == version:  # otherwise another process was quicker
+            if version_of(db) == version:  # otherwise another process was faster
                 STEPS[version](db)
                 db.execute(f"PRAGMA user_version = {version + 1}")
             db.execute("COMMIT")
@@ -122,20 +122,20 @@ def migrate(db: sqlite3.Connection) -> None:
 
 
 def view_older(db: sqlite3.Connection) -> None:
-    """For a file that can only be read: what its format lacks is there, and empty."""
+    """For a read-only file of an older format: give it the missing tables and columns, empty."""
     if version_of(db) == 2:
         more = "'' AS folder, '' AS branch, 0 AS unused"
         db.execute(f"CREATE TEMP VIEW sessions AS SELECT *, {more} FROM main.sessions")
 
 
 def version_of(db: sqlite3.Connection) -> int:
-    """How many steps the file has seen."""
+    """How many steps the file has had."""
     version: int = db.execute("PRAGMA user_version").fetchone()[0]
     return version
 
 
 def _refuse_newer(path: Path, version: int) -> None:
-    """Whoever does not know a format must not write it."""
+    """A program that does not know a format must not write it."""
     if version > len(STEPS):
         raise StoreError(
             f"{path} was written by a newer Workbench (format {version}, this one reads up to {len(STEPS)})"

@@ -1,7 +1,7 @@
-"""The rows of an SQLite file, read page by page and without SQLite, which gives up on a file that is damaged.
+"""The rows of an SQLite file, read page by page and without SQLite, which gives up on a damaged file.
 
-Every page that looks like a leaf of a table is read for itself, so that one that was overwritten costs its own rows and
-no others. See https://www.sqlite.org/fileformat2.html for the format.
+Every page that looks like a leaf of a table is read on its own, so that an overwritten page loses only its own rows.
+See https://www.sqlite.org/fileformat2.html for the format.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from typing import Final, NamedTuple
 
 MAGIC: Final = b"SQLite format 3\0"
 PAGE: Final = 4096
-"""Bytes of a page where the file does not say it any more; SQLite's default."""
+"""Bytes of a page if the file does not say it any more; SQLite's default."""
 _LEAF: Final = 13
 _WAL_MAGIC: Final = (0x377F0682, 0x377F0683)
 _INTEGERS: Final = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
-"""Bytes of a whole number, by the type that a record gives it."""
+"""Bytes of a whole number, by its type in the record."""
 _BAD: Final = (IndexError, ValueError, struct.error)
-"""What reading rubbish ends with."""
+"""The exceptions that reading garbage raises."""
 
 Data = memoryview
 
 
 class PageRow(NamedTuple):
-    """A row of some table; which one, its columns have to tell."""
+    """A row of some table; its columns have to show which."""
 
     key: int
     values: tuple[object, ...]
 
 
 class Pages:
-    """The pages of a file as its write-ahead log leaves them."""
+    """The pages of a file, updated from its write-ahead log."""
 
     def __init__(self, file: Data, log: Data) -> None:
         head = bytes(file[:100])
@@ -44,7 +44,7 @@ class Pages:
         self.count = max(-(-len(file) // self.size), *self._newer, 0)
 
     def rows(self) -> Iterator[PageRow]:
-        """The rows of all tables, in no order; what cannot be read is left out."""
+        """The rows of all tables, in no order, without those that cannot be read."""
         unused = self._unused()
         for number in range(1, self.count + 1):
             page = self._page(number)
@@ -63,7 +63,7 @@ class Pages:
         return self._file[(number - 1) * self.size : number * self.size] if newer is None else newer
 
     def _unused(self) -> set[int]:
-        """The pages of what was deleted, as far as the file still tells."""
+        """The pages of deleted rows, as far as the file still lists them."""
         found: set[int] = set()
         first = self._page(1)
         trunk = int.from_bytes(first[32:36], "big") if self._sound and len(first) >= 100 else 0
@@ -76,7 +76,7 @@ class Pages:
         return found
 
     def _row(self, page: Data, at: int) -> PageRow:
-        """The row of a cell."""
+        """The row in a cell."""
         length, at = _varint(page, at)
         key, at = _varint(page, at)
         most = self._usable - 35
@@ -93,7 +93,7 @@ class Pages:
         return PageRow(key, _values(b"".join(pieces)))
 
     def _overflow(self, number: int, length: int) -> Iterator[bytes]:
-        """What of a row did not fit into its page."""
+        """The part of a row that did not fit into its page."""
         seen: set[int] = set()
         while length > 0:
             page = self._page(number)
@@ -106,14 +106,14 @@ class Pages:
 
 
 class _Newer(NamedTuple):
-    """What a write-ahead log has."""
+    """The pages in a write-ahead log."""
 
     size: int
     pages: dict[int, Data]
 
 
 def _committed(log: Data) -> _Newer:
-    """The pages of finished transactions. Sums are not checked: a damaged page must not cost all that follow it."""
+    """The pages of finished transactions. Checksums are ignored: a damaged page must not lose all that follow."""
     pages: dict[int, Data] = {}
     if len(log) < 32 or int.from_bytes(log[:4], "big") not in _WAL_MAGIC:
         return _Newer(0, pages)
@@ -124,17 +124,17 @@ def _committed(log: Data) -> _Newer:
     for at in range(32, len(log) - size - 23, size + 24):
         number, commit = struct.unpack(">II", log[at : at + 8])
         if bytes(log[at + 8 : at + 16]) != salt:
-            break  # of the time before the log was begun anew
+            break  # from before the log was restarted
         open_ones[number] = log[at + 24 : at + 24 + size]
         if commit:
             pages |= open_ones
             open_ones = {}
-    most = len(log) // size * 1000 + 1_000_000  # a number beyond that is rubbish, and would be counted up to
+    most = len(log) // size * 1000 + 1_000_000  # a larger number is garbage, and would be counted up to
     return _Newer(size, {number: page for number, page in pages.items() if 0 < number < most})
 
 
 def _page_size(head: bytes) -> int:
-    """As the file's first bytes say it."""
+    """The page size in the file's first bytes."""
     size = int.from_bytes(head[16:18], "big")
     return 65536 if size == 1 else size
 
@@ -144,7 +144,7 @@ def _is_size(size: int) -> bool:
 
 
 def _varint(data: Data | bytes, at: int) -> tuple[int, int]:
-    """A number of one to nine bytes, and where it ends."""
+    """A number of one to nine bytes, and the position after it."""
     value = 0
     for _ in range(8):
         byte = data[at]
@@ -170,7 +170,7 @@ def _values(record: bytes) -> tuple[object, ...]:
 
 
 def _value(record: bytes, kind: int, at: int) -> tuple[object, int]:
-    """One column, and where it ends."""
+    """One column, and the position after it."""
     if kind in (0, 8, 9):
         return (None, 0, 1)[max(kind - 7, 0)], at
     if kind == 7:

@@ -1,8 +1,8 @@
-"""Everything that can still be read of a damaged store, as a new one.
+"""Recovers what can still be read of a damaged store into a new one.
 
-The damaged file is only ever read. What is taken over was checked: the line of an event has to be one, a large text has
-to have its hash. Events keep their numbers, by which compactions and overrides name them: where one is lost, a failure
-that says so stands in its place.
+The damaged file is only read. Everything is checked before it is copied: the line of an event must decode, a large
+text must have its hash. Events keep their numbers, by which compactions and overrides name them: a lost event is
+replaced by a failure that says so.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import open_regular_file, size_of
 from workbench.log import large_texts
-from workbench.log.codec import decode, settle
+from workbench.log.codec import decode_event, settle_event
 from workbench.log.drafts import Draft
 from workbench.log.errors import BadEvent, StoreError
 from workbench.log.events import Event, Failure
@@ -30,20 +30,20 @@ from workbench.log.store import Store
 LOST_TEXT: Final = "[this text was lost when the database was damaged]"
 _LOST_EVENT: Final = Failure("lost", "this event was lost when the database was damaged")
 _MOST_LOST: Final = 100_000
-"""Events that may be missing in one place; a number beyond is taken for rubbish."""
+"""Events that may be missing in one place; a larger gap is taken for garbage."""
 
 
 class RecoveredSession(NamedTuple):
-    """What became of one session."""
+    """The result for one session."""
 
     id: str
     title: str
     events: int
-    """That were read."""
+    """Events that were read."""
     lost: int
-    """Of which it is known that they were there."""
+    """Events that are known to be missing."""
     lost_texts: int
-    """Large texts of its events."""
+    """Missing large texts of its events."""
 
 
 @dataclass(slots=True)
@@ -52,16 +52,16 @@ class _Found:
 
     info: SessionInfo | None = None
     lines: dict[int, tuple[str, str]] = field(default_factory=dict)
-    """By number: an event's id and line."""
+    """An event's id and line, by number."""
     drafts: list[tuple[int, Draft]] = field(default_factory=list)
 
 
-def recover(damaged: Path, target: Path) -> list[RecoveredSession]:
-    """Make a new store of what can be read; the sessions of it, in the order in which they were made."""
+def recover_store(damaged: Path, target: Path) -> list[RecoveredSession]:
+    """Make a new store from what can be read. Returns its sessions, oldest first."""
     sessions: dict[int, _Found] = {}
     texts: dict[str, str] = {}
     for row in Pages(_content(damaged), _content(damaged.with_name(damaged.name + "-wal"))).rows():
-        _take(row, sessions, texts)
+        _sort_row(row, sessions, texts)
     made = []
     with Store.open(target) as store:
         for _, found in sorted(sessions.items()):
@@ -72,7 +72,7 @@ def recover(damaged: Path, target: Path) -> list[RecoveredSession]:
 
 
 def _content(path: Path) -> memoryview:
-    """A file's bytes, read when they are looked at; nothing where there is none."""
+    """A file's bytes, mapped so that they are read on access; empty if there is no file."""
     if not path.exists() or not path.stat().st_size:
         return memoryview(b"")
     limit = largest_file()
@@ -83,8 +83,8 @@ def _content(path: Path) -> memoryview:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def _take(row: PageRow, sessions: dict[int, _Found], texts: dict[str, str]) -> None:
-    """Put a row where it belongs; which table it is from is told by its columns. See `migrations`."""
+def _sort_row(row: PageRow, sessions: dict[int, _Found], texts: dict[str, str]) -> None:
+    """Put a row where it belongs; its columns show its table. See `migrations`."""
     match row.values:
         case (None, int(session), int(seq), str(name), str(line)):
             sessions.setdefault(session, _Found()).lines[seq] = (name, line)
@@ -103,7 +103,7 @@ def _take(row: PageRow, sessions: dict[int, _Found], texts: dict[str, str]) -> N
             *place,
         ):
             forked = None if origin is None or at is None else (origin, at)
-            where = [each if isinstance(each, str) else "" for each in place[:2]]  # none in rows of an older format
+            where = [each if isinstance(each, str) else "" for each in place[:2]]  # missing in rows of an older format
             info = SessionInfo(name, title, created, updated, events, model, forked, *where)
             sessions.setdefault(row.key, _Found()).info = info
         case (None, int(session), str(reply), str(model), str(thinking), str(text)):
@@ -111,7 +111,7 @@ def _take(row: PageRow, sessions: dict[int, _Found], texts: dict[str, str]) -> N
 
 
 def _put_back(store: Store, found: _Found, texts: dict[str, str]) -> RecoveredSession | None:
-    """Store a session again; None where nothing of it is left."""
+    """Store a session again; None if nothing is left of it."""
     lost_texts = 0
 
     def text_of(digest: str) -> str:
@@ -136,19 +136,19 @@ def _put_back(store: Store, found: _Found, texts: dict[str, str]) -> RecoveredSe
 
 
 def _whole(found: _Found, text_of: Callable[[str], str]) -> Iterator[Settled]:
-    """The events in order, without gaps; none behind the last that was read."""
+    """The events in order, up to the last that was read; a failure replaces each missing one."""
     ids: set[str] = set()
     before = 0
     for seq in sorted(found.lines):
         name, row = found.lines[seq]
         try:
-            event, line = settle(decode(large_texts.fill_in(row, text_of)))
+            event, line = settle_event(decode_event(large_texts.fill_references(row, text_of)))
         except BadEvent:
             continue
         if (event.seq, event.id) != (seq, name) or name in ids or seq - before > _MOST_LOST:
             continue
         for missing in range(before + 1, seq):
-            yield settle(Event(missing, new_id(), event.at, _LOST_EVENT))
+            yield settle_event(Event(missing, new_id(), event.at, _LOST_EVENT))
         before = seq
         ids.add(name)
         yield event, line

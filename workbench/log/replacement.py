@@ -1,8 +1,8 @@
-"""A recovered store in the place of a damaged one, at whatever point the program is killed.
+"""Puts a recovered store in the place of a damaged one, safely even if the program is killed halfway.
 
 A store is up to three files, which cannot be exchanged in one step: a new file with the old write-ahead log would be
-damaged again, and the old file without its log lacks what was written last. So the new file first gets a name next to
-the old one. From then on it is the store, and the next program that opens the store finishes the exchange.
+damaged again, and the old file without its log lacks the last writes. So the new file first gets a name next to the old
+one. From then on it is the store, and the next program that opens the store finishes the exchange.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from workbench.config.writing import sync_folder
 from workbench.log.lock import locked_folder
 
 SECONDS: Final = 30
-"""How long to wait for another process that finishes the exchange."""
+"""How long to wait for another process that is finishing the exchange."""
 _LOGS: Final = ("-wal", "-shm")
 
 
 def replace_store(new: Path, store: Path) -> None:
-    """Put a new store, which is closed and in the same file system, in the place of another."""
+    """Put a new store in the place of another; it must be closed and on the same file system."""
     ready = _ready(store)
     os.replace(new, ready)
     sync_folder(store.parent)
@@ -28,7 +28,7 @@ def replace_store(new: Path, store: Path) -> None:
 
 
 def finish_replacement(store: Path) -> None:
-    """Finish an exchange that was begun, if there is one. Raises OSError, as where another process hangs in it."""
+    """Finish an exchange that was begun, if there is one. Raises OSError, also if another process hangs in it."""
     ready = _ready(store)
     if not ready.exists():
         return

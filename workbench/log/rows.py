@@ -1,4 +1,4 @@
-"""Events into their tables and out again; what all ways of writing and reading a session share."""
+"""Writes events into their tables and reads them back; shared by all ways of writing and reading a session."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from workbench.config.folders import WorkFolder
 from workbench.config.garbage import collector_paused
 from workbench.log import large_texts, search
-from workbench.log.codec import decode
+from workbench.log.codec import decode_event
 from workbench.log.errors import BadEvent, StoreError, damaged, expect
 from workbench.log.events import Event, Setting
 
@@ -25,7 +25,7 @@ def now() -> int:
 def insert_session(
     db: sqlite3.Connection, name: str, origin: tuple[str, int] | None, folder: WorkFolder, *, unused: bool = False
 ) -> int:
-    """A new session without events; gives its key."""
+    """Insert a session without events; returns its key."""
     at = now()
     return _key(
         db.execute(
@@ -36,25 +36,25 @@ def insert_session(
     )
 
 
-def insert(db: sqlite3.Connection, session: int, events: Sequence[Settled]) -> None:
-    """Append events to a session, with all that is kept beside them."""
+def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Settled]) -> None:
+    """Append events to a session, with their large texts and search words."""
     for event, line in events:
-        row, large = large_texts.split(line)
+        row, large = large_texts.split_large_texts(line)
         key = _key(
             db.execute(
                 "INSERT INTO events(session, seq, id, data) VALUES(?, ?, ?, ?)",
                 (session, event.seq, event.id, row),
             )
         )
-        large_texts.keep(db, key, large.items())
-        search.add(db, key, event.body)
+        large_texts.store_texts(db, key, large.items())
+        search.index_event(db, key, event.body)
     db.execute("UPDATE sessions SET events = events + ?, updated = ? WHERE key = ?", (len(events), now(), session))
     for column, value in labels(event for event, _ in events).items():
         db.execute(f"UPDATE sessions SET {column} = ? WHERE key = ?", (value, session))
 
 
 def labels(events: Iterable[Event]) -> dict[str, str]:
-    """What the settings among the events say about title and model; the last one wins."""
+    """The title and the model that settings among the events give; the last one wins."""
     return {
         event.body.key: event.body.value if isinstance(event.body.value, str) else ""
         for event in events
@@ -62,7 +62,7 @@ def labels(events: Iterable[Event]) -> dict[str, str]:
     }
 
 
-def lines(db: sqlite3.Connection, session: int, after: int, upto: int) -> list[str]:
+def stored_lines(db: sqlite3.Connection, session: int, after: int, upto: int) -> list[str]:
     """The lines of the events after one sequence number up to another."""
     rows = db.execute(
         "SELECT data FROM events WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq",
@@ -75,14 +75,14 @@ def lines(db: sqlite3.Connection, session: int, after: int, upto: int) -> list[s
         raise StoreError(f"{what}; it was deleted meanwhile")
     for row in rows:
         expect(row, str)
-    return [large_texts.restore(db, data) for (data,) in rows]
+    return [large_texts.restore_line(db, data) for (data,) in rows]
 
 
 def events_of(lines: Iterable[str]) -> list[Event]:
     """The events of lines that we wrote ourselves."""
     try:
         with collector_paused():
-            return [decode(line) for line in lines]
+            return [decode_event(line) for line in lines]
     except BadEvent as error:
         raise damaged(str(error)) from error
 

@@ -1,7 +1,7 @@
 """Full-text search over all sessions.
 
-The index has no text of its own, so taking a row out of it needs exactly the text that was put in. Hence the
-rule of `SEARCH_VERSION`: when the words of an event change, the whole index is built anew.
+The index does not store its text, so removing a row needs exactly the text that was put in. Hence the rule of
+`SEARCH_VERSION`: when the words of an event change, the whole index is rebuilt.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from workbench.log import large_texts
-from workbench.log.codec import SEARCH_VERSION, clean, decode, search_text
+from workbench.log.codec import SEARCH_VERSION, clean, decode_event, search_text
 from workbench.log.errors import BadEvent, damaged, expect
 from workbench.log.events import Body, UserMessage
 
 INDEXED: Final = 64 * 1024
-"""Characters of an event that can be found; what lies behind is rarely what anyone looks for. A change of
-this or of `_spaced` raises `SEARCH_VERSION` too."""
+"""Characters of an event that are indexed; people rarely search for what comes after. Raise `SEARCH_VERSION` when
+this or `_spaced` changes."""
 LOOKED_AT: Final = 30_000
-"""Events that are looked through for what users said: a tenth of a second."""
+"""Events to search for users' messages: a tenth of a second."""
 _ENVELOPE: Final = 120
-"""Characters of a line in which its kind stands, and what was said does not yet."""
+"""Characters of a line that include its kind, but not yet its text."""
 _AROUND: Final = 40
-"""Characters of a snippet before the first word found; three times as many follow."""
+"""Characters of a snippet before the first match; three times as many follow."""
 
-# Scripts written without blanks: each character becomes a word, and a query for several of them a phrase.
+# Scripts without blanks: each character becomes a word, and a query for several characters a phrase.
 _UNSPACED = re.compile("([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f])")
 
 
@@ -41,10 +41,10 @@ class Hit(NamedTuple):
     id: str
     """The event's."""
     snippet: str
-    """One line around the first word found."""
+    """One line around the first match."""
 
 
-def add(db: sqlite3.Connection, event: int, body: Body) -> None:
+def index_event(db: sqlite3.Connection, event: int, body: Body) -> None:
     """Put an event into the index."""
     words = _words(body)
     if words:
@@ -52,29 +52,29 @@ def add(db: sqlite3.Connection, event: int, body: Body) -> None:
 
 
 def remove_session(db: sqlite3.Connection, session: int) -> None:
-    """Take a session's events out of the index; they must still be in their table."""
+    """Remove a session's events from the index; they must still be in their table."""
     for event, body in _bodies(db, "WHERE session = ?", (session,)):
         words = _words(body)
         if words:
             db.execute("INSERT INTO words(words, rowid, text) VALUES('delete', ?, ?)", (event, words))
 
 
-def outdated(db: sqlite3.Connection) -> bool:
-    """Whether the index was built by a program that saw other words in the same events."""
+def index_outdated(db: sqlite3.Connection) -> bool:
+    """Whether the index was built by a program that took other words from the same events."""
     found = db.execute("SELECT value FROM facts WHERE name = 'search'").fetchone()
     return found is None or found[0] != SEARCH_VERSION
 
 
-def rebuild(db: sqlite3.Connection) -> None:
-    """Build the index anew from the log."""
+def rebuild_index(db: sqlite3.Connection) -> None:
+    """Rebuild the index from the log."""
     db.execute("INSERT INTO words(words) VALUES('delete-all')")
     for event, body in _bodies(db):
-        add(db, event, body)
+        index_event(db, event, body)
     db.execute("INSERT OR REPLACE INTO facts(name, value) VALUES('search', ?)", (SEARCH_VERSION,))
 
 
-def find(db: sqlite3.Connection, text: str, session: int | None, limit: int) -> list[Hit]:
-    """Events that hold every word of `text`, the last one perhaps only begun; the newest first."""
+def find_events(db: sqlite3.Connection, text: str, session: int | None, limit: int) -> list[Hit]:
+    """Events that hold every word of `text`, newest first. The last word may be only a beginning."""
     words = clean(text).replace("\0", " ").split()
     if not words:
         return []
@@ -92,8 +92,8 @@ def find(db: sqlite3.Connection, text: str, session: int | None, limit: int) -> 
     return hits
 
 
-def said(db: sqlite3.Connection, folder: str) -> list[UserMessage]:
-    """The users' messages in the sessions of a folder, the newest first, as far back as can be told quickly."""
+def user_messages_in(db: sqlite3.Connection, folder: str) -> list[UserMessage]:
+    """The users' messages in the sessions of a folder, newest first, as far back as a quick search gets."""
     found: list[tuple[int, str]] = []
     left = LOOKED_AT
     sessions = db.execute(
@@ -101,7 +101,7 @@ def said(db: sqlite3.Connection, folder: str) -> list[UserMessage]:
         (clean(folder),),
     )
     for session, events in sessions:
-        looked = min(events, left // 2)  # one long session does not hide the others
+        looked = min(events, left // 2)  # one long session must not hide the others
         found += db.execute(
             """SELECT key, data FROM events
                WHERE session = ? AND seq > ? AND instr(substr(data, 1, ?), '"kind":"user"')""",
@@ -115,12 +115,12 @@ def said(db: sqlite3.Connection, folder: str) -> list[UserMessage]:
 
 
 def _query(words: list[str]) -> str:
-    """Every word as a quoted phrase, so that nothing in it is read as FTS5's own syntax."""
+    """Every word as a quoted phrase, so that FTS5 reads no syntax in it."""
     return " ".join('"' + _spaced(word).replace('"', '""') + '"' for word in words) + "*"
 
 
 def _words(body: Body) -> str:
-    """What of an event goes into the index."""
+    """The words of an event for the index."""
     return _spaced(search_text(body)[:INDEXED])
 
 
@@ -139,13 +139,13 @@ def _body(db: sqlite3.Connection, data: str) -> Body:
     """The body of an event as it is stored."""
     expect((data,), str)
     try:
-        return decode(large_texts.restore(db, data)).body
+        return decode_event(large_texts.restore_line(db, data)).body
     except BadEvent as error:
         raise damaged(str(error)) from error
 
 
 def _snippet(text: str, words: list[str]) -> str:
-    """One line around the first of the words; the beginning where none is found as written."""
+    """One line around the first of the words; the beginning of the text if none is found literally."""
     found = _place(text.lower(), words)
     if found is None:
         found = _place(_bare(text), [_bare(word) for word in words]) or 0

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 from workbench.config.folders import WorkFolder, shown_folder
 from workbench.config.text import printable
 from workbench.log import drafts, large_texts, rows
-from workbench.log.codec import settle
+from workbench.log.codec import settle_event
 from workbench.log.database import Database
 from workbench.log.drafts import Draft
 from workbench.log.errors import NotFound, ReadOnly, StoreError, expect
@@ -20,34 +20,34 @@ from workbench.log.lock import WriterLock
 
 
 class SessionInfo(NamedTuple):
-    """What a listing says about a session."""
+    """A session as it is listed."""
 
     id: str
     title: str
     created: int
-    """Milliseconds since 1970: when it was put into this store."""
+    """When it was put into this store, in milliseconds since 1970."""
     updated: int
-    """Milliseconds since 1970: the last append."""
+    """The last append, in milliseconds since 1970."""
     events: int
     model: str
     forked_from: tuple[str, int] | None
-    """The session it was forked from, and the last event both have."""
+    """The session it was forked from, and the last event that both have."""
     folder: str = ""
-    """Where it was begun; empty for what was made of a file, until something is said in it."""
+    """Where it was begun; empty for a session made from a file, until the user writes in it."""
     branch: str = ""
-    """What was checked out there when something was last said."""
+    """The branch of that folder at the user's last message."""
 
     @property
     def place(self) -> str:
-        """Both, as `~/proj (main)`."""
+        """Folder and branch, as `~/proj (main)`."""
         return printable(shown_folder(self.folder) + (f" ({self.branch})" if self.branch else ""))
 
 
 class Session:
     """A view of one session up to the last event it has seen.
 
-    What another process appends becomes visible with `refresh`, all at once, so that a reader never sees
-    events move under it. Threads may share a session.
+    What another process appends becomes visible with `refresh`, all at once, so that events never change under a
+    reader. Threads may share a session.
     """
 
     def __init__(self, database: Database, key: int, info: SessionInfo, lock: WriterLock, write: bool) -> None:
@@ -62,10 +62,10 @@ class Session:
         self._lock = lock
         self._seen = info.events
         self._drafted = ""
-        """The reply of which a draft is kept."""
+        """The reply that has a draft."""
         if write and self.take_over():
-            with database.read() as db:  # the former writer may have appended since the info was read
-                self._look(db)
+            with database.read_transaction() as db:  # the previous writer may have appended since the info was read
+                self._update_view(db)
 
     @property
     def writable(self) -> bool:
@@ -74,57 +74,57 @@ class Session:
 
     @property
     def is_written(self) -> bool:
-        """Whether anybody may append now, this view or another, here or in another process."""
-        with self._database.told():
+        """Whether anyone may append now, this view or another, in any process."""
+        with self._database.errors_in_words():
             return self._lock.taken()
 
     def append(self, *bodies: Body) -> tuple[Event, ...]:
-        """Add events to the log, all or none; they are on disk when this returns."""
+        """Append events to the log, all or none; they are on disk when this returns."""
         if not self.writable:
             raise ReadOnly(self.why_read_only)
         if not bodies:
             return ()
         over = bool(self._drafted) and any(getattr(body, "reply", "") == self._drafted for body in bodies)
         with self._database.lock:
-            with self._database.write() as db:
+            with self._database.write_transaction() as db:
                 count, events = self._insert(db, bodies)
                 if over:
-                    drafts.drop(db, self._key)
+                    drafts.drop_drafts(db, self._key)
             if over:
                 self._drafted = ""
-            if count == self._seen:  # otherwise `refresh` has still to show what lies before
+            if count == self._seen:  # otherwise `refresh` must first show what comes before
                 self._seen += len(events)
                 self._label(events)
         return events
 
     def used_in(self, folder: WorkFolder) -> None:
-        """Something is being said here. A session of no folder belongs to this one from now on."""
+        """The user writes here. A session without a folder belongs to this one from now on."""
         self.folder = self.folder or folder.path
-        with self._database.write() as db:
+        with self._database.write_transaction() as db:
             db.execute(
                 "UPDATE sessions SET folder = ?, branch = ?, unused = 0 WHERE key = ?",
                 (self.folder, folder.branch, self._key),
             )
 
     def keep_draft(self, draft: Draft) -> bool:
-        """Keep what came of a reply until it is appended as a whole; whether that could be done now."""
+        """Store what came of a reply until the whole reply is appended; returns whether that was possible."""
         try:
             with self._database.write_lightly() as db:
-                drafts.keep(db, self._key, draft)
+                drafts.store_draft(db, self._key, draft)
         except StoreError:
-            return False  # the answer comes in all the same
+            return False  # the reply goes on without it
         self._drafted = draft.reply
         return True
 
     def events(self, after: int = 0, upto: int | None = None) -> list[Event]:
-        """The events behind one sequence number up to another (inclusive), as far as they have been seen."""
+        """The events after one sequence number up to another (inclusive), as far as this view has seen."""
         with self._database.lock:
             last = self._seen if upto is None else min(upto, self._seen)
             first = max(after, 0)
             if first >= last:
                 return []
-            with self._database.read() as db:
-                lines = rows.lines(db, self._key, first, last)
+            with self._database.read_transaction() as db:
+                lines = rows.stored_lines(db, self._key, first, last)
         return rows.events_of(lines)
 
     def last(self, n: int) -> list[Event]:
@@ -137,35 +137,35 @@ class Session:
             if not 0 < seq_or_id <= self._seen:
                 raise NotFound(f"session {self.id} has no event {seq_or_id}: expected 1 to {self._seen}")
             return self.events(seq_or_id - 1, seq_or_id)[0]
-        with self._database.read() as db:
+        with self._database.read_transaction() as db:
             found = db.execute(
                 "SELECT data FROM events WHERE session = ? AND id = ?", (self._key, seq_or_id)
             ).fetchone()
             if found is None:
                 raise NotFound(f"session {self.id} has no event '{seq_or_id}'")
             expect(found, str)
-            line = large_texts.restore(db, found[0])
+            line = large_texts.restore_line(db, found[0])
         return rows.events_of([line])[0]
 
     def __len__(self) -> int:
-        """How many events have been seen."""
+        """How many events this view has seen."""
         return self._seen
 
     def __bool__(self) -> bool:
-        """A session is there, also when it is empty."""
+        """True, also for an empty session."""
         return True
 
     def refresh(self) -> list[Event]:
-        """The events that were appended elsewhere since this view last looked."""
+        """The events that were appended elsewhere since the last refresh."""
         with self._database.lock:
             seen = self._seen
-            with self._database.read() as db:
-                self._look(db)
-                lines = rows.lines(db, self._key, seen, self._seen)
+            with self._database.read_transaction() as db:
+                self._update_view(db)
+                lines = rows.stored_lines(db, self._key, seen, self._seen)
         return rows.events_of(lines)
 
     def take_over(self) -> bool:
-        """Become the writer if nobody else is. Call `refresh` then: the former writer may have appended."""
+        """Become the writer if nobody else is. Call `refresh` then: the previous writer may have appended."""
         name = f"Session {self.title or self.id}"
         if self._database.read_only:
             self.why_read_only = f"{name} is read-only: {self._database.path} can be read but not written."
@@ -183,7 +183,7 @@ class Session:
         return False
 
     def close(self) -> None:
-        """Let go of the right to write; reading still works as long as the store is open."""
+        """Give up the right to write; reading works as long as the store is open."""
         if self.writable:
             self._lock.release()
             self.why_read_only = f"Session {self.title or self.id} was closed."
@@ -195,25 +195,25 @@ class Session:
         self.close()
 
     def _finish_draft(self) -> None:
-        """What a writer that was killed left of an answer becomes part of the log; `refresh` shows it."""
+        """Append the draft that a killed writer left to the log; `refresh` shows it."""
         with suppress(StoreError):  # a full disk is no reason not to read
-            with self._database.read() as db:
-                left = drafts.cut_short(db, self._key)
+            with self._database.read_transaction() as db:
+                left = drafts.draft_events(db, self._key)
             if left:
-                with self._database.write() as db:
+                with self._database.write_transaction() as db:
                     self._insert(db, left)
-                    drafts.drop(db, self._key)
+                    drafts.drop_drafts(db, self._key)
 
     def _insert(self, db: sqlite3.Connection, bodies: Sequence[Body]) -> tuple[int, tuple[Event, ...]]:
-        """Write bodies as events; how many were there before, and the events."""
+        """Write bodies as events; returns how many events came before, and the new ones."""
         count, _, _ = self._row(db)
         at = rows.now()
-        settled = [settle(Event(seq, new_id(), at, body)) for seq, body in enumerate(bodies, start=count + 1)]
-        rows.insert(db, self._key, settled)
+        settled = [settle_event(Event(seq, new_id(), at, body)) for seq, body in enumerate(bodies, start=count + 1)]
+        rows.insert_events(db, self._key, settled)
         return count, tuple(event for event, _ in settled)
 
-    def _look(self, db: sqlite3.Connection) -> None:
-        """See what the store has now."""
+    def _update_view(self, db: sqlite3.Connection) -> None:
+        """Update this view to the state of the store."""
         self._seen, self.title, self.model = self._row(db)
 
     def _row(self, db: sqlite3.Connection) -> tuple[int, str, str]:
@@ -227,7 +227,7 @@ class Session:
         return row
 
     def _label(self, events: tuple[Event, ...]) -> None:
-        """Take title and model from events of our own."""
+        """Take title and model from our own events."""
         found = rows.labels(events)
         self.title = found.get("title", self.title)
         self.model = found.get("model", self.model)

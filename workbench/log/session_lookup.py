@@ -16,7 +16,7 @@ from workbench.log.session import SessionInfo
 _COLUMNS: Final = "key, id, title, created, updated, events, model, forked_from, forked_at, folder, branch"
 _NEWEST: Final = "ORDER BY updated DESC, key DESC LIMIT"
 _GUESSED: Final = 500
-"""How many of the newest sessions are looked at for close matches."""
+"""How many of the newest sessions are searched for close matches."""
 
 
 class StoredSession(NamedTuple):
@@ -26,14 +26,14 @@ class StoredSession(NamedTuple):
     info: SessionInfo
 
 
-def by_id(db: sqlite3.Connection, name: str) -> StoredSession | None:
+def session_by_id(db: sqlite3.Connection, name: str) -> StoredSession | None:
     """The session with exactly this id."""
     return next(iter(_select(db, "WHERE id = ?", clean(name))), None)
 
 
-def by_ref(db: sqlite3.Connection, ref: str) -> StoredSession:
-    """A session by its id, by the beginning of its id if only one begins so, or by its exact title."""
-    exact = by_id(db, ref)
+def session_by_ref(db: sqlite3.Connection, ref: str) -> StoredSession:
+    """A session by its id, by a unique beginning of its id, or by its exact title."""
+    exact = session_by_id(db, ref)
     if exact is not None:
         return exact
     begun = _select(db, f"WHERE id GLOB ? {_NEWEST} 4", re.sub(r"([*?[])", r"[\1]", clean(ref)) + "*") if ref else []
@@ -48,10 +48,10 @@ def by_ref(db: sqlite3.Connection, ref: str) -> StoredSession:
     raise NotFound(_missing(db, ref))
 
 
-def listing(db: sqlite3.Connection, limit: int | None, query: str, folder: str) -> list[SessionInfo]:
+def listed_sessions(db: sqlite3.Connection, limit: int | None, query: str, folder: str) -> list[SessionInfo]:
     """The sessions whose title holds the query or whose id begins with it, the last changed first.
 
-    Those in which nothing was said yet are not among them.
+    Sessions without a message are left out.
     """
     where, values = ["NOT unused"], list[Any]()
     if query:
@@ -65,8 +65,8 @@ def listing(db: sqlite3.Connection, limit: int | None, query: str, folder: str) 
     return [session.info for session in found]
 
 
-def holding(db: sqlite3.Connection, text: str, among: int, within: int) -> list[SessionInfo]:
-    """Of the last changed sessions, those of whose first events one has a text in its line."""
+def sessions_holding(db: sqlite3.Connection, text: str, among: int, within: int) -> list[SessionInfo]:
+    """Those of the last changed sessions that have the text in the line of one of their first events."""
     recent = f"SELECT key FROM sessions WHERE NOT unused {_NEWEST} ?"
     line = "SELECT 1 FROM events WHERE session = sessions.key AND seq <= ? AND instr(data, ?) > 0"
     found = _select(db, f"WHERE key IN ({recent}) AND EXISTS ({line}) {_NEWEST} ?", among, within, clean(text), among)
@@ -74,21 +74,21 @@ def holding(db: sqlite3.Connection, text: str, among: int, within: int) -> list[
 
 
 def first_lines(db: sqlite3.Connection, ids: Sequence[str], text: str, within: int) -> dict[str, str]:
-    """Of each of these sessions the first event, among so many, whose line has a text; by the session's id."""
+    """The first line with the text among the first events of each of these sessions, by the session's id."""
     mine = "session = sessions.key AND seq <= ? AND instr(data, ?) > 0"
     line = f"SELECT data FROM events WHERE {mine} ORDER BY seq LIMIT 1"
     marks = ",".join("?" * len(ids))
     found = db.execute(f"SELECT id, ({line}) FROM sessions WHERE id IN ({marks})", [within, clean(text), *ids])
-    return {name: large_texts.restore(db, data) for name, data in found if data is not None}
+    return {name: large_texts.restore_line(db, data) for name, data in found if data is not None}
 
 
-def unused(db: sqlite3.Connection) -> list[str]:
-    """The ids of sessions in which nothing was said yet."""
+def unused_sessions(db: sqlite3.Connection) -> list[str]:
+    """The ids of sessions without a message."""
     return [found.info.id for found in _select(db, "WHERE unused")]
 
 
 def _missing(db: sqlite3.Connection, ref: str) -> str:
-    """The message, with what may have been meant."""
+    """The message for an unknown session, with close matches."""
     recent = _select(db, f"{_NEWEST} ?", _GUESSED)
     names = {name.lower(): session for session in recent for name in (session.info.id, session.info.title) if name}
     close = difflib.get_close_matches(ref.lower(), names, n=3, cutoff=0.5)
@@ -99,13 +99,13 @@ def _missing(db: sqlite3.Connection, ref: str) -> str:
 
 
 def _names(sessions: list[StoredSession]) -> str:
-    """The first few, for a message."""
+    """The first few sessions, for a message."""
     shown = [f"{info.id} ({info.title})" if info.title else info.id for _, info in sessions[:3]]
     return ", ".join(shown) + (", ..." if len(sessions) > 3 else "")
 
 
 def _select(db: sqlite3.Connection, clauses: str, *values: Any) -> list[StoredSession]:
-    """The rows that these clauses give."""
+    """The rows for these clauses."""
     found = []
     for row in db.execute(f"SELECT {_COLUMNS} FROM sessions {clauses}", values):
         expect(row, int, str, str, int, int, int, str, object, object, str, str)

@@ -1,4 +1,4 @@
-"""The JSON shape of each kind of event: the envelope and the fields of its class in one object, told by `kind`."""
+"""The JSON shape of each kind of event: the envelope and the fields of its class in one object, tagged by `kind`."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _ENVELOPE = (
     ("at", int),
 )
 AHEAD = len(_ENVELOPE)
-"""How many fields of a line stand before those of its body."""
+"""How many fields of a line come before those of its body."""
 
 
 def _line(kind: str, body: type[Struct]) -> type[Struct]:
-    """The shape of a kind's lines."""
+    """The class for a kind's lines."""
     hints = get_type_hints(body, include_extras=True)
     fields: list[Any] = list(_ENVELOPE)
     for each in msgspec.structs.fields(body):
@@ -61,5 +61,5 @@ def _line(kind: str, body: type[Struct]) -> type[Struct]:
 
 
 BODY_OF: Mapping[type[Struct], type[Body]] = {_line(kind, body): body for kind, body in KINDS.items()}
-"""The classes of lines, and those of the bodies in them."""
+"""The classes of lines, with the classes of their bodies."""
 ANY_LINE: Any = reduce(or_, BODY_OF)

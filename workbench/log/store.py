@@ -13,7 +13,7 @@ from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.folders import WorkFolder
 from workbench.config.paths import data_dir
 from workbench.log import drafts, large_texts, rows, search, session_lookup
-from workbench.log.codec import decode, settle
+from workbench.log.codec import decode_event, settle_event
 from workbench.log.database import Database
 from workbench.log.drafts import Draft
 from workbench.log.errors import BadEvent, NotFound
@@ -27,7 +27,7 @@ FILE_NAME: Final = "workbench.db"
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")  # it names a lock file as well
 _JOURNAL: Final = "journal "
 _PAGE: Final = 1000
-"""Events read at a time by an export, which may be far larger than memory."""
+"""Events that an export reads at a time: a session may be far larger than memory."""
 
 # `list` is a method of the store, so its annotations cannot say `list`.
 Infos = list[SessionInfo]
@@ -45,7 +45,7 @@ class Store:
 
     @classmethod
     def open(cls, path: Path | None = None) -> Store:
-        """Open the file, and make it where it is missing."""
+        """Open the file; create it if it is missing."""
         store = cls(Database(data_dir() / FILE_NAME if path is None else path))
         try:
             if not store._database.read_only:
@@ -56,13 +56,13 @@ class Store:
         return store
 
     def _catch_up(self) -> None:
-        """Do what an older program, or one that was killed, has left to do."""
-        with self._database.read() as db:
-            outdated, unfinished = search.outdated(db), drafts.sessions(db)
+        """Finish what an older program, or one that was killed, has left undone."""
+        with self._database.read_transaction() as db:
+            outdated, unfinished = search.index_outdated(db), drafts.sessions_with_drafts(db)
         if outdated:
-            with self._database.write() as db:
-                search.rebuild(db)
-        for name in unfinished:  # a session that is still being written keeps its draft
+            with self._database.write_transaction() as db:
+                search.rebuild_index(db)
+        for name in unfinished:  # a session that is still written elsewhere keeps its draft
             self.session(name).close()
 
     def close(self) -> None:
@@ -79,21 +79,21 @@ class Store:
 
     @contextmanager
     def in_one_transaction(self) -> Iterator[None]:
-        """What is written in the block is written as a whole or not at all, and is on disk when it ends.
+        """All writes in the block succeed or fail together, and are on disk when it ends.
 
-        Where it fails, call `refresh` of the sessions that were appended to.
+        If it fails, call `refresh` on the sessions that were appended to.
         """
-        with self._database.write():
+        with self._database.write_transaction():
             yield
 
     def recorded(self, journal: str) -> int:
-        """How far a journal of a proxy is recorded; 0: nothing of it is."""
-        found = self._database.one("SELECT value FROM facts WHERE name = ?", (_JOURNAL + journal,))
+        """How far a proxy's journal has been recorded; 0: not at all."""
+        found = self._database.one_row("SELECT value FROM facts WHERE name = ?", (_JOURNAL + journal,))
         return int(found[0]) if found else 0
 
     def set_recorded(self, journal: str, position: int) -> None:
-        """Note how far a journal is recorded; 0: it is gone."""
-        with self._database.write() as db:
+        """Store how far a journal has been recorded; 0: it is gone."""
+        with self._database.write_transaction() as db:
             if position:
                 db.execute("INSERT OR REPLACE INTO facts(name, value) VALUES(?, ?)", (_JOURNAL + journal, position))
             else:
@@ -110,65 +110,65 @@ class Store:
     ) -> Session:
         """A new session, ours to write; a title becomes its first event.
 
-        `unused`: in no list, and gone at the next start, unless something is said in it.
+        `unused`: not listed, and deleted at the next start, unless the user writes in it.
         """
         given = [Setting("title", title), *bodies] if title else bodies
         at = rows.now()
-        settled = [settle(Event(seq, new_id(), at, body)) for seq, body in enumerate(given, start=1)]
+        settled = [settle_event(Event(seq, new_id(), at, body)) for seq, body in enumerate(given, start=1)]
         return self._add(settled, new_id() if id is None else id, folder=folder, unused=unused)
 
     def create_from(self, events: Sequence[Event], *more: Body) -> Session:
-        """A new session that begins with events from elsewhere. They keep their ids and times; one without is now."""
+        """A new session that begins with events from elsewhere. They keep ids and times; a missing time is now."""
         now = rows.now()
-        settled = [settle(event if event.at else event._replace(at=now)) for event in events]
-        settled += [settle(Event(seq, new_id(), now, body)) for seq, body in enumerate(more, len(events) + 1)]
+        settled = [settle_event(event if event.at else event._replace(at=now)) for event in events]
+        settled += [settle_event(Event(seq, new_id(), now, body)) for seq, body in enumerate(more, len(events) + 1)]
         return self._add(settled, new_id())
 
     def session(self, ref: str, *, write: bool = True) -> Session:
         """A session by its id, by the beginning of its id, or by its title.
 
-        Where another process writes it, this one is read-only and says why.
+        If another process writes it, this view is read-only and says why.
         """
         found = self._find(ref)
         return self._view(found, self._lock(found.info.id), write)
 
     def info(self, ref: str) -> SessionInfo:
-        """What the listing says about one session."""
+        """One session as it is listed."""
         return self._find(ref).info
 
     def list(self, limit: int | None = None, query: str = "", folder: str = "") -> Infos:
         """The sessions, the last changed first; `query` is a part of the title or the beginning of the id.
 
-        `folder`: those alone that belong to it.
+        `folder`: only the sessions of this folder.
         """
-        with self._database.read() as db:
-            return session_lookup.listing(db, limit, query, folder)
+        with self._database.read_transaction() as db:
+            return session_lookup.listed_sessions(db, limit, query, folder)
 
     def holding(self, text: str, among: int, within: int) -> Infos:
-        """Of so many sessions, the last changed first, those that have a text in the line of one of their first events.
+        """Those of the `among` last changed sessions that have the text in the line of one of their first events.
 
-        `within`: how many events are looked at.
+        `within`: how many events are searched.
         """
-        with self._database.read() as db:
-            return session_lookup.holding(db, text, among, within)
+        with self._database.read_transaction() as db:
+            return session_lookup.sessions_holding(db, text, among, within)
 
     def first_events(self, ids: Sequence[str], text: str = "", within: int = 1) -> dict[str, Event]:
-        """What each of these sessions begins with, by its id.
+        """The first event of each of these sessions, by the session's id.
 
-        Or, of so many events, the first that has a text in its line.
+        With a text: the first event that has it in its line, of the `within` first.
         """
-        with self._database.read() as db:
+        with self._database.read_transaction() as db:
             found = session_lookup.first_lines(db, ids, text, within)
         return dict(zip(found, rows.events_of(found.values()), strict=True))
 
     def drop_unused(self) -> None:
-        """Delete the sessions that a killed program left behind before anything was said in them."""
+        """Delete the sessions that a killed program left behind without a message."""
         if self._database.read_only:
             return
-        with self._database.read() as db:
-            left = session_lookup.unused(db)
+        with self._database.read_transaction() as db:
+            left = session_lookup.unused_sessions(db)
         for name in left:
-            with suppress(WorkbenchError):  # still open elsewhere, or gone meanwhile
+            with suppress(WorkbenchError):  # still open elsewhere, or deleted meanwhile
                 self.delete(name)
 
     def rename(self, ref: str, title: str) -> None:
@@ -187,41 +187,41 @@ class Store:
         last = info.events if at_seq is None else at_seq
         if not 0 <= last <= info.events:
             raise WrongCall(f"session {info.id} cannot be forked at {last}: expected 0 to {info.events}")
-        with self._database.read() as db:
-            lines = rows.lines(db, key, 0, last)
+        with self._database.read_transaction() as db:
+            lines = rows.stored_lines(db, key, 0, last)
         settled = [*zip(rows.events_of(lines), lines, strict=True)]
         return self._add(settled, new_id(), (info.id, last), WorkFolder(info.folder, info.branch))
 
     def delete(self, id: str) -> None:  # noqa: A002 - see `create`; a whole id, because it cannot be undone
-        """Delete a whole session, with its texts (as far as no other uses them) and its search rows."""
-        with self._database.read() as db:
-            found = session_lookup.by_id(db, id)
+        """Delete a whole session, with its search rows and the texts that no other session uses."""
+        with self._database.read_transaction() as db:
+            found = session_lookup.session_by_id(db, id)
         if found is None:
             raise NotFound(f"there is no session '{id}': expected a whole id")
         self._database.check_writable()
         lock = self._lock(id)
-        with self._database.told():
+        with self._database.errors_in_words():
             if not lock.acquire():
                 raise Refused(f"Session {found.info.title or id} is open in {lock.holder()}; close it there first.")
         try:
-            with self._database.write() as db:
+            with self._database.write_transaction() as db:
                 search.remove_session(db, found.key)
-                hashes = large_texts.of_session(db, found.key)
+                hashes = large_texts.hashes_of_session(db, found.key)
                 db.execute("DELETE FROM sessions WHERE key = ?", (found.key,))
-                large_texts.drop_unused(db, hashes)
+                large_texts.drop_unused_texts(db, hashes)
         finally:
             lock.release()
 
     def search(self, text: str, session: str | None = None, limit: int = 50) -> Hits:
         """Events that hold all the words, the newest first; in one session or in all."""
         key = None if session is None else self._find(session).key
-        with self._database.read() as db:
-            return search.find(db, text, key, limit)
+        with self._database.read_transaction() as db:
+            return search.find_events(db, text, key, limit)
 
-    def said(self, folder: str) -> UserMessages:
-        """What users said in the sessions of a folder, the newest first."""
-        with self._database.read() as db:
-            return search.said(db, folder)
+    def user_messages(self, folder: str) -> UserMessages:
+        """The users' messages in the sessions of a folder, newest first."""
+        with self._database.read_transaction() as db:
+            return search.user_messages_in(db, folder)
 
     def import_events(self, lines: Iterable[str], source: str) -> Session:
         """A new session from exported lines, all or nothing; the events keep their ids, numbers and times."""
@@ -237,28 +237,28 @@ class Store:
         """The canonical lines of a session, without newlines."""
         key, info = self._find(ref)
         for after in range(0, info.events, _PAGE):
-            with self._database.read() as db:
-                page = rows.lines(db, key, after, min(after + _PAGE, info.events))
+            with self._database.read_transaction() as db:
+                page = rows.stored_lines(db, key, after, min(after + _PAGE, info.events))
             yield from page
 
     def put_back(self, info: SessionInfo, settled: Sequence[rows.Settled], left: Iterable[Draft]) -> str:
-        """Store a session again that was in another store, with all that was known of it; its id."""
+        """Store a session from another store again, with all that was known about it; returns its id."""
         name = info.id if _ID.fullmatch(info.id) else new_id()
-        with self._database.write() as db:
-            if session_lookup.by_id(db, name) is not None:
+        with self._database.write_transaction() as db:
+            if session_lookup.session_by_id(db, name) is not None:
                 name = new_id()
             key = rows.insert_session(db, name, info.forked_from, WorkFolder(info.folder, info.branch))
             known = (info.title, info.model, info.created, key)
             db.execute("UPDATE sessions SET title = ?, model = ?, created = ? WHERE key = ?", known)
-            rows.insert(db, key, settled)
+            rows.insert_events(db, key, settled)
             db.execute("UPDATE sessions SET updated = ? WHERE key = ?", (info.updated, key))
             for draft in left:
-                drafts.keep(db, key, draft)
+                drafts.store_draft(db, key, draft)
         return name
 
     def load_count(self, tokenizer: str, digest: bytes) -> tuple[int, bool] | None:
-        """The tokens of a text under a tokenizer, and whether they are exact; None when never counted."""
-        found = self._database.one(
+        """The tokens of a text with a tokenizer, and whether they are exact; None if never counted."""
+        found = self._database.one_row(
             "SELECT tokens, exact FROM counts WHERE tokenizer = ? AND digest = ?", (tokenizer, digest)
         )
         return None if found is None else (found[0], bool(found[1]))
@@ -268,7 +268,7 @@ class Store:
         if self._database.read_only:
             return  # a count can be made again
         given = [*rows]  # now, because the caller may read the store while making them
-        with self._database.write() as db:
+        with self._database.write_transaction() as db:
             db.executemany("INSERT OR REPLACE INTO counts VALUES(?, ?, ?, ?)", given)
 
     def _add(
@@ -280,22 +280,22 @@ class Store:
         *,
         unused: bool = False,
     ) -> Session:
-        """Put a new session into the file. Its lock is taken first: nobody else can come to write it."""
+        """Insert a new session. Its lock is taken first, so that nobody else can write it."""
         if not _ID.fullmatch(name):
             raise WrongCall(f"'{name}' cannot be a session's id: expected up to 64 letters, digits, - or _")
         self._database.check_writable()
         taken = WrongCall(f"there is a session {name} already: expected a new id")
         lock = self._lock(name)
-        with self._database.told():
+        with self._database.errors_in_words():
             if not lock.acquire():
                 raise taken
         try:
-            with self._database.write() as db:
-                if session_lookup.by_id(db, name) is not None:
+            with self._database.write_transaction() as db:
+                if session_lookup.session_by_id(db, name) is not None:
                     raise taken
                 key = rows.insert_session(db, name, origin, folder, unused=unused)
-                rows.insert(db, key, settled)
-                found = session_lookup.by_ref(db, name)
+                rows.insert_events(db, key, settled)
+                found = session_lookup.session_by_ref(db, name)
         except BaseException:
             lock.release()
             raise
@@ -303,28 +303,28 @@ class Store:
 
     def _find(self, ref: str) -> session_lookup.StoredSession:
         """The session that a user means."""
-        with self._database.read() as db:
-            return session_lookup.by_ref(db, ref)
+        with self._database.read_transaction() as db:
+            return session_lookup.session_by_ref(db, ref)
 
     def _lock(self, name: str) -> WriterLock:
         """The lock of a session, not taken yet."""
         return WriterLock(self._locks / f"{name}.lock")
 
     def _view(self, found: session_lookup.StoredSession, lock: WriterLock, write: bool = True) -> Session:
-        """A view of a session, which closes with the store."""
+        """A view of a session; it closes with the store."""
         session = Session(self._database, found.key, found.info, lock, write)
         self._sessions.add(session)
         return session
 
 
 def _checked(lines: Iterable[str], source: str) -> Iterator[rows.Settled]:
-    """The events of a file, one by one; what is wrong is told with its place."""
+    """The events of a file, one by one. Raises BadEvent with the place."""
     ids: set[str] = set()
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            event, canonical = settle(decode(line))
+            event, canonical = settle_event(decode_event(line))
             if event.seq != len(ids) + 1:
                 raise BadEvent(f"expected `seq` {len(ids) + 1}, found {event.seq}")
             if event.id in ids:

@@ -46,14 +46,14 @@ class BodyPlan(NamedTuple):
 
         A plan's notice of what is missing is no part of it: nothing is added to a request.
         """
-        gone = (self.paths.get(row.seq or 0, ()) for row in self.plan.rows if _can_leave(row))
+        gone = (self.paths.get(row.seq or 0, ()) for row in self.plan.items if _can_leave(row))
         exclude = {path for paths in gone if self.stays.isdisjoint(paths) for path in paths}
         return Rewrite(frozenset(exclude), {path: change.text for path, change in self.changes().items()})
 
     def changes(self) -> dict[str, ItemChange]:
         """By path: what the plan masks or cuts. The id by which our own tools fetch the whole is left out."""
         made: dict[str, ItemChange] = {}
-        for row in self.plan.rows:
+        for row in self.plan.items:
             paths = self.paths.get(row.seq or 0, ())
             is_text = row.kind not in ("reasoning", "tool_call") and bool(row.text)
             if row.state in _CHANGES and is_text and len(paths) == 1 and self.can_change(paths[0]):

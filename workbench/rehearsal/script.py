@@ -23,7 +23,7 @@ from msgspec import UNSET, Meta, UnsetType, structs
 from msgspec import field as table_field
 
 from workbench.config.errors import WrongCall
-from workbench.config.tables import Table, read_table, read_text, read_toml
+from workbench.config.tables import Table, read_table, read_toml, read_user_text
 from workbench.models.reply_parts import Reason, Reported
 from workbench.rehearsal.faults import Fault, UnknownFault
 from workbench.wire.answers import Pace, WrittenAnswer, WrittenCall
@@ -119,7 +119,7 @@ class Script:
             head = read_toml(path)
             steps = read_table(_Head, head, str(path)).step
             return cls(steps, **{**head, "step": []}, where=str(path))
-        return cls(_lines(read_text(path), str(path)), where=str(path))
+        return cls(_lines(read_user_text(path), str(path)), where=str(path))
 
 
 def _lines(text: str, where: str) -> Iterable[ScriptStep]:

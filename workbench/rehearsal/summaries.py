@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from workbench.compaction.actions import arguments_of
+from workbench.compaction.actions import call_arguments
 from workbench.compaction.source import ends
 from workbench.models.tokens import counter
 from workbench.rehearsal.turns import asked_in, has_results, own_words_in, turn_of
@@ -258,7 +258,7 @@ def _spoken(role: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _call(arguments: str) -> Iterator[tuple[str, str]]:
-    for name, value in arguments_of(arguments).items():
+    for name, value in call_arguments(arguments).items():
         if name in _COMMANDS:
             yield "Commands", value if isinstance(value, str) else json.dumps(value)
         elif isinstance(value, str) and _FILE.fullmatch(value):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from workbench.compaction.continuation import SessionSummary, figures_of_session, first_events, summarise_session
 from workbench.compaction.preview import RequestFigures
-from workbench.compaction.progress import Tell, silent
+from workbench.compaction.progress import ReportProgress, silent
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.config.folders import work_folder
@@ -66,7 +66,7 @@ async def summarised(
     earlier: EarlierSession,
     *,
     digest: bool = False,
-    progress: Tell = silent,
+    progress: ReportProgress = silent,
 ) -> SessionSummary:
     """A summary of all of it, by the model or by the digest; raises CompactionRefused for an empty session."""
     async with compactor_for(services, options, earlier.setup, digest=digest) as compactor:

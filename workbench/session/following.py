@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.folders import work_folder
-from workbench.live.processes import at_work, placed, running_agents
+from workbench.live.processes import running_agents, running_paths, with_process_folders
 from workbench.live.stamps import FileStamp, session_stamp
 from workbench.log.store import Store
 from workbench.sources.services import Services
@@ -123,6 +123,6 @@ def is_replaced(before: FileStamp, after: FileStamp) -> bool:
 def is_running(services: Services, ref: str) -> bool:
     """Whether another agent is at work on what was opened by this reference."""
     processes = running_agents()
-    sessions = placed(services.agents.find(work_folder().path), processes)
-    running = at_work(sessions, processes)
+    sessions = with_process_folders(services.agents.find_sessions(work_folder().path), processes)
+    running = running_paths(sessions, processes)
     return any(each.path in running and ref in (each.ref, each.path) for each in sessions)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from workbench.config.text import counted
-from workbench.context.control import CONTROL, in_effect, span
+from workbench.context.control import CONTROL, compaction_range, in_effect
 from workbench.context.items import State
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
@@ -92,12 +92,16 @@ def _compared(opened: OpenSession, change: Replanned) -> GoingOn:
 def _sealed(events: Sequence[Event]) -> tuple[int, int]:
     """What only encrypted summaries stand for."""
     stood = in_effect([event for event in events if type(event.body) in CONTROL]).compactions
-    ranges = [span(each) for each in stood if isinstance(each.body, Compaction) and each.body.meta.get(SEALED_SUMMARY)]
+    ranges = [
+        compaction_range(each)
+        for each in stood
+        if isinstance(each.body, Compaction) and each.body.meta.get(SEALED_SUMMARY)
+    ]
     return (min(first for first, _ in ranges), max(last for _, last in ranges)) if ranges else (0, 0)
 
 
 def _states(plan: ContextPlan) -> Counter[State]:
-    return Counter(row.state for row in plan.rows if row.unit >= 0)
+    return Counter(row.state for row in plan.items if row.unit >= 0)
 
 
 def policy_here(services: Services, opened: OpenSession) -> str:

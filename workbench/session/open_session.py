@@ -140,7 +140,7 @@ class OpenSession:
         self.entries.catch_up()
         for event in self.events[self.taken :]:
             self.ledger.add(event)
-            self.requests.add(event)
+            self.requests.add_event(event)
         self.taken = len(self.events)
 
     def adopt(self, setup: Setup, policy: str, knobs: Sequence[str], planner: Planner) -> None:

@@ -29,7 +29,7 @@ from workbench.sources.planned_under import PlannedUnder, planned_under
 from workbench.sources.recorded import RecordedSession, make_setup, policy_for
 from workbench.sources.requests import RequestMarks
 from workbench.sources.services import Services
-from workbench.sources.source import Source, as_source, knobs_of, names_file, setting
+from workbench.sources.source import Source, as_source, knobs_of, names_file, setting_in
 from workbench.views.transcript import Entries
 
 NEW = "new session"
@@ -99,7 +99,7 @@ def note_model(opened: OpenSession) -> None:
     """Say in the log what it does not know yet of the session's model: its name, and how large its window is where a
     server or the user told that."""
     setup = opened.setup
-    before = setting(opened.events, "model")
+    before = setting_in(opened.events, "model")
     news: list[Body] = [Setting("model", setup.model)] if before != setup.model else []
     told = LearntWindow(setup.info.window, "server") if setup.info.window_source == "server" else None
     if setup.options.window is not None:
@@ -112,7 +112,7 @@ def note_model(opened: OpenSession) -> None:
 def note_policy(services: Services, opened: OpenSession) -> None:
     """Say in the log what the turn that begins is planned under, where its settings would not tell it later."""
     now = PlannedUnder(opened.policy, opened.knobs, opened.setup.options.reserve)
-    policy = setting(opened.events, "policy") or services.settings.policy or DEFAULT
+    policy = setting_in(opened.events, "policy") or services.settings.policy or DEFAULT
     if (planned_under(opened.events) or PlannedUnder(policy, knobs_of(opened.events))) != now:
         opened.append(now.setting)
 
@@ -186,7 +186,7 @@ def _opened(services: Services, options: Options, source: Source, name: str, ses
     made.off = tools_off(source.events)
     made.catch_up()
     if recorded is not None:
-        made.requests.estimate(recorded.unreported)
+        made.requests.set_estimates(recorded.unreported)
     return made
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import utf8_json
 from workbench.config.writing import replace_file
-from workbench.log.codec import encode
+from workbench.log.codec import encode_event
 from workbench.log.events import Event
 from workbench.session import figures
 from workbench.session.figures import Rows
@@ -33,7 +33,7 @@ def export(events: Sequence[Event], path: Path) -> int:
     if path.suffix == ".json":
         text = json.dumps(to_openai(events), ensure_ascii=False, indent=2) + "\n"
     else:
-        text = "".join(f"{encode(event)}\n" for event in events)
+        text = "".join(f"{encode_event(event)}\n" for event in events)
     return write_new(path, text)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
-from workbench.compaction.undo import Change, in_words, peel, redo, undo, undo_all_compactions, undo_override
-from workbench.context.control import span, span_words
+from workbench.compaction.undo import Change, changes_in_words, peel, redo, undo, undo_all_compactions, undo_override
+from workbench.context.control import compaction_range, span_words
 from workbench.context.items import State
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
@@ -39,7 +39,7 @@ def revert(opened: OpenSession, which: Which, seq: int | None = None) -> str:
     changes = _changes(opened.events, which, seq)
     before = opened.plan.size
     opened.append(*(change.revert for change in changes))
-    return f"{in_words(changes)} · {_sizes(before, opened.plan)}"
+    return f"{changes_in_words(changes)} · {_sizes(before, opened.plan)}"
 
 
 def _sizes(before: int, plan: ContextPlan) -> str:
@@ -79,7 +79,7 @@ _AS: dict[State, str] = {
 def _effect(events: list[Event], setup: Setup, now: ContextPlan, changes: Sequence[Change], *, live: bool) -> str:
     reverts = [Event(seq, f"undo-{seq}", 0, each.revert) for seq, each in enumerate(changes, len(events) + 1)]
     after = setup.planner([*events, *reverts], live=live).plan()
-    first, last = span(changes[0].target)
-    states = Counter(row.state for row in after.rows if row.unit >= 0 and row.seq and first <= row.seq <= last)
+    first, last = compaction_range(changes[0].target)
+    states = Counter(row.state for row in after.items if row.unit >= 0 and row.seq and first <= row.seq <= last)
     items = ", ".join(f"{states[state]:,} {words}" for state, words in _AS.items() if states[state])
     return f"Undone: {_sizes(now.size, after)}" + (f"; what it summarised: {items}." if items else ".")

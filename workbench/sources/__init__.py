@@ -1,1 +1,1 @@
-"""What there is to look at: own sessions, files, other agents, recorded requests and their plans."""
+"""The sources: our own sessions, files, other agents' sessions, recorded requests and their plans."""

@@ -1,7 +1,7 @@
-"""The sessions of all agents on this machine: those in their own files, and those that passed the proxy.
+"""The sessions of all agents on this machine: from their own files, and from the proxy.
 
-What passed the proxy is a session of the store, and exact. Where the file of an agent has the same conversation, one of
-the two is meant: the session, unless the agent went on without the proxy.
+A session that passed the proxy is in the store, and exact. If an agent's file has the same conversation, only one of
+the two is listed: the session, unless the agent went on without the proxy.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from workbench.config.errors import WorkbenchError
 from workbench.live.finder import AgentSession
-from workbench.live.processes import at_work, placed, running_agents
+from workbench.live.processes import running_agents, running_paths, with_process_folders
 from workbench.live.reports import LastReport
 from workbench.live.status import running_sessions
 from workbench.log.events import Request, Usage
@@ -25,15 +25,15 @@ from workbench.sources.services import Services
 from workbench.sources.source import recorded_by
 
 LATER = 60_000
-"""Milliseconds by which an agent may write its own file after it was answered."""
+"""Milliseconds that an agent may take to write its own file after the answer."""
 QUIET = 600_000
-"""Milliseconds after its last request for which an agent runs that the proxy did not start."""
+"""Milliseconds after its last request during which an agent that the proxy did not start counts as running."""
 MOST = 500
-"""Sessions of the store that are looked at, the last changed first."""
+"""Sessions of the store to read, the last changed first."""
 BEGINNING = 400
-"""Events at the beginning of a log among which its first request is."""
+"""Events at the beginning of a log that include its first request."""
 LOOKED_AT = 60
-"""Events from the end in which the last report is looked for."""
+"""Events at the end that are searched for the last report."""
 
 
 class AgentsFound(NamedTuple):
@@ -41,36 +41,36 @@ class AgentsFound(NamedTuple):
 
     sessions: list[AgentSession]
     running: frozenset[str]
-    """The paths of those that run."""
+    """The paths of the running ones."""
     held: frozenset[str] = frozenset()
-    """The paths of those of which a request waits at a breakpoint."""
+    """The paths of those with a request waiting at a breakpoint."""
 
 
 class PassedSession(NamedTuple):
-    """A session that requests became in the proxy."""
+    """A session that the proxy recorded."""
 
     info: SessionInfo
     agent: str
     key: str
-    """The client's own id of it; empty where it sends none."""
+    """The client's own id of the session; empty if it sends none."""
 
     @property
     def listed(self) -> AgentSession:
-        """As a session of an agent; its report has to be looked for."""
+        """The session in the form of an agent's, without its last report."""
         info = self.info
         return AgentSession(self.agent, info.id, info.folder, info.title, info.model, info.updated, passed=True)
 
 
 def all_agents(services: Services, here: str) -> AgentsFound:
-    """Of all agents on this machine. `here`: the folder that is worked in."""
+    """The sessions of all agents on this machine. `here`: the working folder."""
     processes = running_agents()
-    files = placed(services.agents.find(here), processes)
+    files = with_process_folders(services.agents.find_sessions(here), processes)
     passed, now = passed_sessions(services), passing_now()
-    return _joined(files, at_work(files, processes), passed, now)
+    return _joined(files, running_paths(files, processes), passed, now)
 
 
 def running_now(services: Services, here: str) -> AgentsFound:
-    """Those alone that run. Where no proxy runs, the store is not even opened."""
+    """Only the running sessions. If no proxy runs, the store is not even opened."""
     now = passing_now()
     files = running_sessions(services.agents, here)
     at = frozenset(each.path for each in files)
@@ -80,7 +80,7 @@ def running_now(services: Services, here: str) -> AgentsFound:
 
 
 def passed_sessions(services: Services) -> list[PassedSession]:
-    """What became of requests that passed the proxy, the last changed first; sub-agents belong to another."""
+    """The sessions that the proxy recorded, the last changed first, without those of sub-agents."""
     store = services.count_store()
     if store is None:
         return []
@@ -96,7 +96,7 @@ def passed_sessions(services: Services) -> list[PassedSession]:
 
 
 def with_report(services: Services, session: AgentSession) -> AgentSession:
-    """The same with what was reported of its last request, where that is in the store."""
+    """The session with the report on its last request, if that is in the store."""
     store = services.count_store() if session.passed else None
     if store is None:
         return session
@@ -110,13 +110,13 @@ def with_report(services: Services, session: AgentSession) -> AgentSession:
 
 
 class PassingNow(NamedTuple):
-    """A proxy that runs, and what it records."""
+    """A running proxy, and what it records."""
 
     sessions: Sequence[str]
-    """The one that was used last at the end."""
+    """The one that was used last is at the end."""
     held: frozenset[str]
     starts: bool
-    """Whether it started an agent, and ends with it."""
+    """Whether the proxy started an agent, and ends with it."""
 
 
 def passing_now() -> list[PassingNow]:
@@ -133,7 +133,7 @@ def passing_now() -> list[PassingNow]:
 def _joined(
     files: Sequence[AgentSession], at: frozenset[str], passed: Sequence[PassedSession], now: Sequence[PassingNow]
 ) -> AgentsFound:
-    """One list; of each conversation one."""
+    """One list, with each conversation once."""
     written = {name for proxy in now for name in proxy.sessions}
     held = frozenset(name for proxy in now for name in proxy.held)
     running = {*at, *_running(passed, now)}
@@ -152,7 +152,7 @@ def _joined(
 
 
 def _running(passed: Sequence[PassedSession], now: Iterable[PassingNow]) -> set[str]:
-    """Of a proxy, what was used last if it ends with its agent, and what was asked or held a short while ago."""
+    """The session used last, for a proxy that ends with its agent, and those with a recent or held request."""
     since = time.time_ns() // 1_000_000 - QUIET
     lately = {each.info.id for each in passed if each.info.updated >= since}
     known = {each.info.id for each in passed}
@@ -165,7 +165,7 @@ def _running(passed: Sequence[PassedSession], now: Iterable[PassingNow]) -> set[
 
 
 def _same(passed: PassedSession, files: Sequence[AgentSession]) -> list[AgentSession]:
-    """The files of the same conversation: by the agent's own id, else by folder, if they name one, and beginning."""
+    """The files of the same conversation: by the agent's own id, else by the folder, if known, and the beginning."""
     mine = [each for each in files if each.agent == passed.agent]
     by_id = [each for each in mine if passed.key and each.id == passed.key]
     if by_id:

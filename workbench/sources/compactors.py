@@ -1,4 +1,4 @@
-"""Compactors for a source that is looked at, without a turn."""
+"""Compactors for a source that is only viewed, without a turn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workbench.sources.services import Services
 async def compactor_for(
     services: Services, options: Options, setup: Setup, *, digest: bool = False
 ) -> AsyncIterator[Compactor]:
-    """A compactor with a gateway to the model that summarises, where one is asked; no turn is needed for it."""
+    """A compactor, with a gateway to the summarising model if one is needed."""
     model = setup_for(setup, services.catalogue).model
     if digest or is_local(model):
         yield Compactor(setup, None, catalogue=services.catalogue)

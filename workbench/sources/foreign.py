@@ -1,7 +1,7 @@
-"""What a log from elsewhere may set: how it is planned, and nothing that reaches beyond it.
+"""What a log from elsewhere may set: how it is planned, and nothing outside of the log.
 
-An exported log carries its settings along, and whoever made it may have named files to read, other sessions, or places
-to send things to. Such settings are told and not applied; the user can set them again.
+An exported log contains its settings, and its author may have named files to read, other sessions, or addresses to
+send things to. Such settings are reported and not applied; the user can set them again.
 """
 
 from __future__ import annotations
@@ -19,44 +19,44 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.paths import config_dir
 from workbench.context.knobs import parse_text
 from workbench.context.load import PRESETS, load_policy
-from workbench.log.codec import decode, encode
+from workbench.log.codec import decode_event, encode_event
 from workbench.log.errors import BadEvent
 from workbench.log.events import CONTINUED_FROM, Body, Compaction, Event, Failure, Setting
 from workbench.models.model_names import is_model_name
 from workbench.sources.planned_under import PLANNED_UNDER, PlannedUnder, planned_under
 
 NOT_APPLIED = "settings"
-"""The category of the failure that tells what was not applied."""
+"""The category of the failure that lists what was not applied."""
 _REACHING = frozenset({"compaction.prompt", "compaction.model", "instructions.root_markers"})
-"""Knobs that name something outside the log."""
+"""Knobs that refer to something outside the log."""
 
 
 def harmless_log(events: Iterable[Event]) -> list[Event]:
-    """The events of a file; one more at their end says what was not applied, if anything."""
+    """The events of a file, with one more at the end that lists the settings that were not applied, if any."""
     refused: list[str] = []
     found = [*events]
     for at, event in enumerate(found):
         if isinstance(event.body, Setting | Compaction):
             found[at] = event._replace(body=harmless(event.body, refused))
     if refused:
-        found.append(Event(len(found) + 1, f"e{len(found) + 1:05d}", found[-1].at, told(refused)))
+        found.append(Event(len(found) + 1, f"e{len(found) + 1:05d}", found[-1].at, not_applied(refused)))
     return found
 
 
 def harmless_lines(lines: Iterable[str], refused: list[str]) -> Iterator[str]:
-    """Lines of an exported log; those that are none stay as they are, for whoever reads them to say so."""
+    """The lines of an exported log. Lines that are no events stay as they are, so that their reader reports them."""
     for line in lines:
         try:
-            event = decode(line)
+            event = decode_event(line)
         except BadEvent:
             yield line
             continue
         body = harmless(event.body, refused)
-        yield line if body is event.body else encode(event._replace(body=body))
+        yield line if body is event.body else encode_event(event._replace(body=body))
 
 
-def told(refused: Iterable[str]) -> Failure:
-    """What is said of settings that were not applied."""
+def not_applied(refused: Iterable[str]) -> Failure:
+    """The failure that lists settings that were not applied."""
     listed = ", ".join(dict.fromkeys(refused))
     return Failure(
         NOT_APPLIED, f"not taken over from the file, because it reaches beyond it or cannot be set: {listed}"
@@ -64,7 +64,7 @@ def told(refused: Iterable[str]) -> Failure:
 
 
 def harmless(body: Body, refused: list[str]) -> Body:
-    """A body without what reaches beyond the log, which is added to `refused`."""
+    """A body without references to anything outside the log; those are added to `refused`."""
     match body:
         case Setting(key="knobs", value=list() | tuple() as knobs):
             kept = _harmless_knobs(map(str, knobs), refused)
@@ -105,7 +105,7 @@ def _is_harmless_knob(knob: str) -> bool:
 
 
 def _loads(knobs: Sequence[str]) -> bool:
-    """Whether a policy can be loaded with them. A session whose knobs do not load could not be opened."""
+    """Whether a policy loads with these knobs. Otherwise the session could not be opened."""
     try:
         load_policy(None, sets=knobs, env={})
     except WorkbenchError:
@@ -114,18 +114,18 @@ def _loads(knobs: Sequence[str]) -> bool:
 
 
 def _is_model(name: str) -> bool:
-    """Whether it is the name of a model and no path or address. Who is asked by that name, the user's settings say."""
+    """Whether it is the name of a model and no path or address. The user's settings say which server has the model."""
     return not name or (is_model_name(name) and not name.startswith(("local:", ".", "~")))
 
 
 def _is_policy(name: str) -> bool:
-    """Whether it is a preset or one of the user's own policies, by its name."""
+    """Whether it is the name of a preset or of one of the user's own policies."""
     own = re.fullmatch(r"[\w-][\w.-]*", name) and os.path.isfile(config_dir() / "policies" / f"{name}.toml")
     return not name or name in PRESETS or bool(own)
 
 
 def _is_nothing(session: str) -> bool:
-    """Another session, which its tools could then look into, is never the file's to name."""
+    """A file must never name another session, because tools could then read that session."""
     return not session
 
 

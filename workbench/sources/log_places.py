@@ -1,4 +1,4 @@
-"""Where in a log something was said that a request says again, and what was decided about it there."""
+"""Finds the event of a log that has the same content as a part of a request, and the decisions about it."""
 
 from __future__ import annotations
 
@@ -25,28 +25,28 @@ from workbench.wire.talk import AT_PROVIDER
 
 
 class ProviderDecisions(NamedTuple):
-    """What the provider of a request did to it before its model saw it."""
+    """What a provider did to a request before the model saw it."""
 
     cleared: Mapping[int, Override]
     """By the event of the log."""
     summary: Compaction | None
-    """With what it replaced all of it."""
+    """The compaction that replaced all of it."""
 
 
 class LogPlaces:
-    """Where in a log something was said, for requests that say it again."""
+    """Finds the events of a log whose content requests repeat."""
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str], list[int]] = {}
         self._events: Sequence[Event] = ()
         self._taken = 0
         self._masks: dict[int, list[Override]] = {}
-        """By event: in which other words its agent sent it."""
+        """By event: the texts that its agent sent instead of it."""
         self._provider: list[Event] = []
-        """What providers decided: overrides and compactions."""
+        """Overrides and compactions by providers."""
 
-    def take(self, events: Sequence[Event]) -> None:
-        """Take in what is new."""
+    def add_events(self, events: Sequence[Event]) -> None:
+        """Add new events."""
         for event in events[self._taken :]:
             key = _key(event.body)
             if key is not None:
@@ -61,9 +61,9 @@ class LogPlaces:
         self._events, self._taken = events, len(events)
 
     def as_known(self, body: Body, place: int | None, at: int) -> list[Body]:
-        """What a request says, and what the log knows of it; `at`: the number that it will have.
+        """A part of a request as events, with what the log knows about it; `at`: the number of the first of them.
 
-        What its agent had cut, it had cut there, too. A result in words by which its agent masked it is that result.
+        What its agent had cut in the log is cut here, too. A result in its agent's masked form is that result.
         """
         known = self._events[place - 1].body if place else None
         if not isinstance(body, ToolResult | UserMessage) or type(known) is not type(body):
@@ -76,7 +76,7 @@ class LogPlaces:
         return [body] if mask is None else [known, replace(mask, first=at, last=at)]
 
     def done_by_provider(self, request: int, upto: int) -> ProviderDecisions:
-        """What held when a request was answered; a compaction between the two is part of its answer."""
+        """The decisions in force when a request was answered. A compaction between request and answer is part of it."""
         cleared: dict[int, Override] = {}
         summary = None
         for event in self._provider:
@@ -90,8 +90,8 @@ class LogPlaces:
                 cleared.pop(event.body.first, None)
         return ProviderDecisions(cleared, summary)
 
-    def find(self, body: Body, after: int) -> int | None:
-        """The event that says the same: the next one behind `after`, else the last before it; None: there is none."""
+    def find_event(self, body: Body, after: int) -> int | None:
+        """The event with the same content: the next after `after`, else the last before it; None if there is none."""
         seqs = self._found.get(_key(body) or ("", ""))
         if not seqs:
             return None

@@ -1,4 +1,4 @@
-"""A session whose requests pass a proxy: what they are sent under, and what another policy would change in them."""
+"""A session that passes a proxy: the policy of its requests, and what another policy would change in them."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ AS_IT_IS = "requests are sent as they are; what is masked now is sent so until a
 
 
 class LatestRequest(NamedTuple):
-    """The last request of a conversation that the log has whole."""
+    """The last request of a conversation that the log has in full."""
 
     dialect: DialectName
     model: str
     asked: dict[str, Any]
     sent: dict[str, Any]
-    """What went out in its place; the same where nothing did."""
+    """The body that went out in its place; the same one if nothing was changed."""
 
 
 def latest_request(events: Sequence[Event]) -> LatestRequest | None:
-    """None: the log has none."""
+    """None if the log has none."""
     marks, bodies = RequestMarks(), RequestBodies(events)
     for event in events:
-        marks.add(event)
+        marks.add_event(event)
     found = (
         mark.request
         for mark in reversed(marks.marks)
@@ -52,14 +52,14 @@ class Foresight(NamedTuple):
 
     words: str
     preview: PolicyPreview | None
-    """None: the log has no request to try it on."""
+    """None if the log has no request to try it on."""
 
     def __str__(self) -> str:
         return f"{self.words}.\n{str(self.preview)[:1].upper()}{str(self.preview)[1:]}." if self.preview else self.words
 
 
 def foresee(services: Services, events: Sequence[Event], policy: WayPolicy | None, now: WayPolicy | None) -> Foresight:
-    """What a policy would change; `policy` None: what sending all as it is would, after `now`. Raises WrongCall."""
+    """What a policy would change; `policy` None: what sending all unchanged would, after `now`. Raises WrongCall."""
     settings = services.settings
     own = read_table(ProxySettings, settings.proxy, str(settings.file), "proxy")
     found = latest_request(events)
@@ -71,12 +71,12 @@ def foresee(services: Services, events: Sequence[Event], policy: WayPolicy | Non
     return Foresight(words, preview(found.dialect, found.asked, found.sent, setup, own.batch_tokens, masking=masking))
 
 
-def policy_words(told: SessionPolicy) -> str:
-    """What a session is sent under, in a line."""
-    if told.policy is None:
-        policy = "off" if told.own else "none"
+def policy_words(session: SessionPolicy) -> str:
+    """The policy of a session's requests, in one line."""
+    if session.policy is None:
+        policy = "off" if session.own else "none"
     else:
-        policy = f"{told.policy} ({'of its own' if told.own else 'as all of this proxy'})"
-    masked = f"; {counted(told.results, 'result')} of the last request masked or cut" if told.results else ""
-    leaving = f", {told.leaving:,} of them whole again from the next batch on" if told.leaving else ""
+        policy = f"{session.policy} ({'of its own' if session.own else 'as all of this proxy'})"
+    masked = f"; {counted(session.results, 'result')} of the last request masked or cut" if session.results else ""
+    leaving = f", {session.leaving:,} of them whole again from the next batch on" if session.leaving else ""
     return f"{policy}{masked}{leaving}"

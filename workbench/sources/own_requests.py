@@ -1,6 +1,6 @@
-"""The requests of a session of ours as they were sent: each planned under what held then, whatever was set since.
+"""The requests of our own session as they were sent: each planned with the settings of its time.
 
-What another agent recorded before the session went on here is planned as it was recorded.
+Requests that another agent recorded before the session continued here are planned as they were recorded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workbench.sources.source import as_source, recorded_end
 
 
 class OwnRequests:
-    """Plans them for whoever looks back: the screen, `plan --nth`, `requests`."""
+    """Plans past requests for the screen, `plan --nth` and `requests`."""
 
     def __init__(self, services: Services, events: Sequence[Event]) -> None:
         """`events` may grow."""
@@ -30,17 +30,17 @@ class OwnRequests:
 
     @cached_property
     def _recorded(self) -> RecordedSession | None:
-        """What another agent recorded of it; None: nothing."""
+        """The part that another agent recorded; None if there is none."""
         source = as_source("", list(self._events[: recorded_end(self._events)]))
         return RecordedSession(self._services, Options(), source) if source.recorded else None
 
     def _was_recorded(self, upto: int) -> RecordedSession | None:
-        """The recording that a request made from the log up to an event is part of."""
+        """The recording that contains the request made from the log up to an event."""
         recorded = self._recorded
         return recorded if recorded is not None and upto < len(recorded.events) else None
 
     def setup(self, upto: int) -> Setup:
-        """What held when the log ended with an event. A policy of that time that is gone is not used."""
+        """The setup at the time when the log ended with an event. A policy of that time that is gone is not used."""
         events = list(self._events[:upto])
         source = as_source("", events)
         under = planned_under(events) or PlannedUnder(source.policy, source.knobs)
@@ -52,19 +52,19 @@ class OwnRequests:
             return self._services.set_up(Options(), plain)
 
     def plan(self, place: int, mark: RequestMark) -> ContextPlan:
-        """A request, by its place among all of them."""
+        """The plan of a request, by its index among all requests."""
         recorded = self._was_recorded(mark.upto)
         if recorded is not None and place < len(recorded.marks):
             return recorded.plan(place)
         return self.setup(mark.upto).plan(self._events[: mark.upto]).as_reported(mark.reported)
 
     def plan_upto(self, upto: int) -> ContextPlan:
-        """The request that would have been made from the log up to an event."""
+        """The plan of the request that the log up to an event would give."""
         recorded = self._was_recorded(upto)
         return self.setup(upto).plan(self._events[:upto]) if recorded is None else recorded.plan_upto(upto)
 
     def listed(self, marks: Sequence[RequestMark]) -> Sequence[ListedRequest]:
-        """All of them with our count of each: as it was noted when it was made, else counted again."""
+        """All requests with our count of each: as recorded when it was made, else counted again."""
         before = self._recorded.listed if self._recorded is not None else ()
         return [*before, *(self._listed(at, marks[at]) for at in range(len(before), len(marks)))]
 

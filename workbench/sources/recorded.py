@@ -1,9 +1,9 @@
-"""The recorded view: another agent's session as it happened, request by request, to the token that was reported.
+"""The recorded view: another agent's session as it happened, request by request, matching the reported tokens.
 
-A request is planned under the policy `recorded`, which cuts nothing, from what the log held before its answer. What the
+A request is planned with the policy `recorded`, which cuts nothing, from what the log held before its answer. What the
 provider reported beyond our count is in no row but in `unattributed`, so that both add up to the report. The reports
-also teach how to count (`models/calibration`): the rows carry counts as this session's provider makes them, and what
-was not reported is estimated with what was learnt.
+also calibrate our counts (`models/calibration`): rows have the counts that this session's provider would make, and
+requests without a report are estimated.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ NO_TOTALS = Totals(0, 0, 0, 0)
 
 
 class ListedRequest(NamedTuple):
-    """A request, and our count of it beside what was reported."""
+    """A request, with our count and the reported one."""
 
     number: int
     mark: RequestMark
     tokens: int
     unattributed: int | None
-    """None where nothing was reported."""
+    """None if nothing was reported."""
     changed: frozenset[str] = frozenset()
-    """Of one that was sent in place of another: the hashes of the messages that it has in other words."""
-    beside: Beside = NOTHING
-    """What of `unattributed` is known: a system prompt and tools, thinking."""
+    """For a request sent in place of another: the hashes of the messages that differ."""
+    known_rest: Beside = NOTHING
+    """The known part of `unattributed`: a system prompt and tools, thinking."""
 
 
 class Lesson(NamedTuple):
-    """What one report taught."""
+    """What one report taught the calibration."""
 
     mark: RequestMark
     estimated: int | None
-    """The estimate made from the reports before it; None where there were none for its model."""
+    """The estimate from the reports before it; None if its model had none."""
     learnt: Calibration
-    """What is known from here on."""
+    """The calibration after it."""
 
 
 class RecordedSession:
@@ -65,13 +65,13 @@ class RecordedSession:
         self._options = options
         self._source = source
         self.events = list(source.events)
-        """As they are now: what is decided here later changes nothing of what was recorded."""
+        """A copy: what is decided here later does not change what was recorded."""
         self._setups: dict[str, Setup] = {}
         self._tried: tuple[Setup, int, tuple[int, ...]] | None = None
-        """The setup under which sizes were asked for last, of how many events, and they."""
+        """The last setup that sizes were asked for, the number of events then, and the sizes."""
         marks = RequestMarks()
         for event in source.events:
-            marks.add(event)
+            marks.add_event(event)
         self.marks: Sequence[RequestMark] = [each._replace(model=each.model or source.model) for each in marks.marks]
         self._is_main = is_main(self.marks)
 
@@ -84,7 +84,7 @@ class RecordedSession:
     # Planning
 
     def setup(self, model: str) -> Setup:
-        """For one of the session's models, with what its reports have taught."""
+        """The setup for one of the session's models, calibrated by its reports."""
         learnt = self.calibration(model)
         rest = self.unattributed(None) if model == self._source.model else learnt.rest
         return self._plain_setup(model).with_calibration(learnt, rest)
@@ -96,22 +96,22 @@ class RecordedSession:
         return self._setups[model]
 
     def _calibrated_setup(self, model: str) -> Setup:
-        """The same without an estimate of what is not in the log: of a request that was reported it is known."""
+        """Like `setup` without an estimate of what is not in the log: for a reported request that is known."""
         return self._plain_setup(model).with_calibration(self.calibration(model), 0)
 
     def plan(self, at: int) -> ContextPlan:
-        """A request as it was sent, by its place among the marks."""
+        """The plan of a request as it was sent, by its index among the marks."""
         mark = self.marks[at]
         if mark.exact or self.holds_contents(mark):
             made = self._plans.plan(mark)
         else:
             made = replace(self._calibrated_setup(mark.model).plan(()), totals=NO_TOTALS)
         self._plain_setup(mark.model).counter.flush()
-        made = made.as_reported(mark.reported, self._rest(at, made.totals), self._beside(mark), mark.exact)
+        made = made.as_reported(mark.reported, self._rest(at, made.totals), self._outside_rows(mark), mark.exact)
         return replace(made, verdict=Verdict("fits", BY_HAND)) if mark.by_hand else made
 
     def holds_contents(self, mark: RequestMark) -> bool:
-        """Whether the log holds what a request was made from: not what a sub-agent was told, nor a title's request."""
+        """Whether the log has what a request was made from: not so for sub-agents' requests and for titles."""
         return self._is_main(mark) or mark.purpose == "compaction"
 
     def made_from(self, mark: RequestMark) -> Sequence[Event]:
@@ -119,7 +119,7 @@ class RecordedSession:
         return self.events[: mark.upto] if self.holds_contents(mark) else ()
 
     def plan_upto(self, upto: int) -> ContextPlan:
-        """The request that was made from the log up to an event; else the one that would have been, as estimated."""
+        """The plan of the request made from the log up to an event; if none was, of an estimated one."""
         place = self.place_of(upto)
         if place is not None:
             return self.plan(place)
@@ -128,29 +128,29 @@ class RecordedSession:
         counted = RequestPlans(self.events, self._bodies, self._plain_setup).plan(mark).totals
         rest = self._estimated(mark, counted) - made.totals.tokens if self.lessons else 0
         setup = self._plain_setup(mark.model).with_calibration(self.calibration(mark.model), rest)
-        return replace(setup.plan(self.events[:upto]), beside=self._beside(mark))
+        return replace(setup.plan(self.events[:upto]), known_rest=self._outside_rows(mark))
 
     def place_of(self, upto: int) -> int | None:
-        """The place of the request of the conversation that was made from the log up to an event, and reported."""
+        """The index of the reported request of the conversation that was made from the log up to an event."""
         main = self._is_main
         return next(
             (at for at, mark in enumerate(self.marks) if mark.upto == upto and mark.reported and main(mark)), None
         )
 
     def _rest(self, at: int, totals: Totals) -> int:
-        """What a request that was not reported had beside its rows, by the reports before it, else by all of them."""
+        """Tokens of an unreported request outside its rows, estimated from the reports before it, else from all."""
         counted = self._counted[at] if self.marks[at].reported is None and self.lessons else None
         return 0 if counted is None else self._estimated(self.marks[at], counted) - totals.tokens
 
     def _estimated(self, mark: RequestMark, counted: Totals) -> int:
-        """What a request has by the reports before it. `counted`: without any factor."""
+        """Tokens of a request, estimated from the reports before it. `counted`: without any factor."""
         before = self.lessons[: bisect_right(self.lessons, mark.upto, key=lambda each: each.mark.upto)]
         same = (each.learnt for each in reversed(before) if each.learnt.model == mark.model)
         learnt = next(same, before[-1].learnt if before else self.calibration(mark.model))
         return learnt.estimate(counted.items, counted.framing, self._thought(mark))
 
-    def _beside(self, mark: RequestMark) -> Beside:
-        """What it is known that a request had beside its rows."""
+    def _outside_rows(self, mark: RequestMark) -> Beside:
+        """What is known about a request's content outside its rows."""
         if mark.exact or not self.lessons or not self._is_main(mark):
             return NOTHING
         return self.calibration(mark.model).beside(self._thought(mark))
@@ -180,7 +180,7 @@ class RecordedSession:
         return [plans.plan(mark).totals if main(mark) else None for mark in (*self.marks, self._next)]
 
     def unattributed(self, at: int | None) -> int:
-        """What a request has beside the rows, whatever policy it is planned under; None: the next one."""
+        """The tokens of a request outside its rows, under any policy; None: the next request."""
         return self._next_unattributed if at is None else self.plan(at).unattributed
 
     @cached_property
@@ -189,20 +189,20 @@ class RecordedSession:
 
     @cached_property
     def next_size(self) -> int:
-        """What the next request would have."""
+        """The tokens of the next request."""
         counted = self._counted[-1] if self.lessons else None
         return self._next_totals.tokens if counted is None else self._estimated(self._next, counted)
 
     @property
     def _next_totals(self) -> Totals:
-        """Our count of the next request, as the reports have taught."""
+        """Our calibrated count of the next request."""
         return self._all_totals[-1]
 
     @cached_property
     def _all_totals(self) -> Sequence[Totals]:
-        """Our count of each request, and of the next one, as the reports have taught."""
+        """Our calibrated count of each request, and of the next one."""
         plans = RequestPlans(self.events, self._bodies, self._calibrated_setup, sizes=True)
-        # Of what was asked beside the conversation, and not written down, nothing is known but its report.
+        # Of requests outside the conversation that were not written down, only the report is known.
         known = (mark.exact or self.holds_contents(mark) for mark in self.marks)
         found = [
             plans.plan(mark).totals if is_known else NO_TOTALS for mark, is_known in zip(self.marks, known, strict=True)
@@ -210,7 +210,7 @@ class RecordedSession:
         return [*found, plans.plan(self._next).totals]
 
     def body(self, at: int) -> dict[str, Any] | None:
-        """A request as it went over the wire, where the log has it."""
+        """A request as it went over the wire, if the log has it."""
         mark = self.marks[at]
         return self._bodies.body(mark.request) if mark.exact else None
 
@@ -224,14 +224,14 @@ class RecordedSession:
 
     @property
     def newest(self) -> int | None:
-        """The place of the last request of the conversation itself; None where none of them was reported."""
+        """The index of the last reported request of the conversation itself; None if there is none."""
         main = self._is_main
         return None if self.place(None) is None else max(at for at, mark in enumerate(self.marks) if main(mark))
 
     def place(self, number: int | None, option: str = "--nth") -> int | None:
-        """The place of the N-th request; without a number, of the last that was reported, else of the last exact one.
+        """The index of the N-th request; without a number, of the last reported one, else of the last exact one.
 
-        `option`: where the number was given.
+        `option`: the option that the number was given with, for messages.
         """
         if number is None:
             main, last = self._is_main, last_reported(self.marks)
@@ -248,13 +248,13 @@ class RecordedSession:
         found = []
         for number, (mark, totals) in enumerate(zip(self.marks, self._all_totals, strict=False), 1):
             rest = None if mark.reported is None else mark.reported - totals.tokens
-            beside = NOTHING if mark.reported is None else self._beside(mark)
-            found.append(ListedRequest(number, mark, totals.tokens, rest, self._changed(mark), beside))
+            known_rest = NOTHING if mark.reported is None else self._outside_rows(mark)
+            found.append(ListedRequest(number, mark, totals.tokens, rest, self._changed(mark), known_rest))
         return found
 
     @property
     def spread(self) -> float | None:
-        """How far nine of ten estimates were off at most, as a share; None: there were too few reports."""
+        """The largest error of nine of ten estimates, as a share; None: too few reports."""
         return self.calibration(self._source.model).spread
 
     def _changed(self, mark: RequestMark) -> frozenset[str]:
@@ -264,22 +264,22 @@ class RecordedSession:
 
     @property
     def estimates(self) -> Mapping[int, int]:
-        """Our count of each request that was reported, by the event of its report."""
+        """Our count of each reported request, by the event of its report."""
         return {each.mark.usage: each.tokens for each in self.listed if each.mark.usage}
 
     @property
     def unreported(self) -> Mapping[int, int]:
-        """About how large each request was that nobody reported, by its place."""
+        """The approximate size of each unreported request, by its index."""
         found = ((at, each) for at, each in enumerate(self.listed) if each.mark.reported is None and each.tokens)
         return {at: each.tokens + self._rest(at, self._all_totals[at]) for at, each in found}
 
     @cached_property
     def conversation(self) -> Sequence[RequestMark]:
-        """The requests of the conversation itself that were reported."""
+        """The reported requests of the conversation itself."""
         return [mark for mark in self.marks if mark.reported and mark.purpose == "turn"]
 
     def sizes_under(self, setup: Setup) -> tuple[int, ...]:
-        """The sizes that the requests of the conversation, and the next one, would have under another setup."""
+        """The sizes of the conversation's requests, and of the next one, with another setup."""
         events = self._source.events
         if self._tried is None or self._tried[0] is not setup or self._tried[1] != len(events):
             planner, sizes = setup.planner(), []
@@ -290,11 +290,11 @@ class RecordedSession:
             self._tried = (setup, len(events), tuple(sizes))
         return self._tried[2]
 
-    # What the reports teach
+    # Calibration
 
     @cached_property
     def lessons(self) -> Sequence[Lesson]:
-        """One for each report of the conversation itself, in order: the estimate made before it, and what it taught."""
+        """One for each report of the conversation itself, in order."""
         main = self._is_main
         if not any(mark.reported and main(mark) for mark in self.marks):
             return []
@@ -311,7 +311,7 @@ class RecordedSession:
                 last[model] = len(found)
                 found.append(Lesson(mark, estimated, learner.calibration))
         for model, at in last.items():
-            learners[model].learn()  # the rows are shown as all reports together have taught
+            learners[model].learn()  # rows are shown with the calibration of all reports together
             found[at] = found[at]._replace(learnt=learners[model].calibration)
         return found
 
@@ -320,15 +320,15 @@ class RecordedSession:
         return {lesson.mark.model: lesson.learnt for lesson in self.lessons}
 
     def calibration(self, model: str) -> Calibration:
-        """What the reports for a model have taught. Of one without any, the fixed part is that of the others."""
+        """The calibration for a model. A model without reports gets the fixed part of the others."""
         found = self._learnt.get(model)
         if found is not None:
             return found
         fixed = self.lessons[-1].learnt.fixed if self.lessons else 0
         return Calibration(model, tokenizer_factor(model), fixed, extra_framing(model), rest=fixed)
 
-    def estimate(self, upto: int) -> int | None:
-        """What a request made from the log up to an event has, by its report or those before it; None: none."""
+    def estimated_tokens(self, upto: int) -> int | None:
+        """The tokens of a request made from the log up to an event, by its report or earlier ones; None if unknown."""
         if not any(lesson.mark.upto <= upto for lesson in self.lessons):
             return None
         return self.plan_upto(upto).size
@@ -344,12 +344,12 @@ def make_setup(
     at: int | None = None,
     upto: int | None = None,
 ) -> Setup:
-    """A setup for a source; what the command line says of the window holds for as long as the program runs.
+    """A setup for a source. The command line's window applies as long as the program runs.
 
-    Where another agent recorded the source, its reports tell how to count, and what requests have beside the log; `at`:
-    which of its requests is planned; `upto`: it is the one made from the log up to that event.
+    For a source that another agent recorded, its reports calibrate the counts and give what requests have outside the
+    log. `at`: the index of the planned request; `upto`: it is the one made from the log up to that event.
     """
-    # The window is that of the whole session, also where a past request is planned.
+    # The window is that of the whole session, also for a past request.
     whole = source if recorded is None else source._replace(events=recorded.events)
     made = services.set_up(
         replace(options, policy=policy, knobs=tuple(knobs), model=source.model), whole._replace(knobs=())
@@ -359,12 +359,12 @@ def make_setup(
     if recorded is None:
         return made
     made = made.summarised_by(services.default_model)
-    beside = recorded.unattributed(at) if upto is None else recorded.plan_upto(upto).unattributed
-    return made.with_calibration(recorded.calibration(source.model), beside)
+    outside = recorded.unattributed(at) if upto is None else recorded.plan_upto(upto).unattributed
+    return made.with_calibration(recorded.calibration(source.model), outside)
 
 
-def set_up(services: Services, options: Options, source: Source) -> Setup:
-    """A setup for a source as the screen opens it: what another agent recorded is planned as it was recorded."""
+def opening_setup(services: Services, options: Options, source: Source) -> Setup:
+    """A setup for a source as the screen opens it: another agent's recording is planned as it was recorded."""
     if not source.recorded:
         return services.set_up(options, source)
     source = source._replace(model=options.model or source.model)
@@ -373,6 +373,6 @@ def set_up(services: Services, options: Options, source: Source) -> Setup:
 
 
 def policy_for(services: Services, options: Options, source: Source) -> str:
-    """What a source is opened under: what the user asked for, what it says itself, or what it is."""
+    """The policy that a source opens with: the user's, else the source's own, else the one for its kind."""
     default = RECORDED if source.recorded else services.settings.policy or DEFAULT
     return options.policy or source.policy or default

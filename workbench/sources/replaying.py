@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.config.background import in_background
 from workbench.config.errors import Refused, WrongCall
-from workbench.config.tables import read_table, shown
+from workbench.config.tables import read_table, shown_value
 from workbench.config.text import whole_number
 from workbench.context.stages.mask import marker
 from workbench.log.events import (
@@ -192,7 +192,7 @@ def _model_asked(number: int, request: Request, body: Mapping[str, Any]) -> str:
     model = body.get("model", request.model) if in_body else request.model
     if not isinstance(model, str) or not is_model_name(model) or (request.model and model != request.model):
         raise Refused(
-            f"request {number} cannot be sent again: what its log names is no model: {shown(model)}; "
+            f"request {number} cannot be sent again: what its log names is no model: {shown_value(model)}; "
             "--model names another one"
         )
     return model
@@ -248,9 +248,9 @@ def _is_result(items: Mapping[str, Any], path: str) -> bool:
 def _seqs(planned: BodyPlan, events: Sequence[Event]) -> dict[int, tuple[str, ...]]:
     """By event of the log: where the request has it."""
     places, found, last = LogPlaces(), dict[int, tuple[str, ...]](), 0
-    places.take(events)
+    places.add_events(events)
     for number, said in enumerate(planned.bodies, 1):
-        seq = places.find(said, last)
+        seq = places.find_event(said, last)
         if seq is not None and planned.paths.get(number):
             last = max(last, seq)
             found[seq] = planned.paths[number]

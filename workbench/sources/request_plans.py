@@ -1,4 +1,4 @@
-"""Plans of requests that were made: from their own contents where the log holds them, else from what came before."""
+"""Plans of past requests: from their own contents if the log has them, else from the events before."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import msgspec
 
-from workbench.context.control import CONTROL, in_effect, span
+from workbench.context.control import CONTROL, compaction_range, in_effect
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
@@ -33,7 +33,7 @@ SetupFor = Callable[[str], Setup]
 
 
 _COUNTED_OTHERWISE = 1.05
-"""A request that has so many times the tokens that were reported was not counted otherwise: the rest was dropped."""
+"""The factor above which a request's count over the report means dropped content, not another tokenizer."""
 
 
 def _may_be_truncated(request: Request) -> bool:
@@ -42,12 +42,12 @@ def _may_be_truncated(request: Request) -> bool:
 
 
 class RequestPlans:
-    """Plans requests of a log. Asked for them in order, it walks through the log once."""
+    """Plans requests of a log. Asked for them in order, it goes through the log once."""
 
     def __init__(
         self, events: Sequence[Event], bodies: RequestBodies, setup_for: SetupFor, *, sizes: bool = False
     ) -> None:
-        """`sizes`: only totals are looked at; what a compaction covers is then forgotten, and costs nothing more."""
+        """`sizes`: only totals are needed; what a compaction covers is then forgotten and costs nothing more."""
         self._events = events
         self._bodies = bodies
         self._setup_for = setup_for
@@ -58,7 +58,7 @@ class RequestPlans:
         """By model and agent."""
 
     def plan(self, mark: RequestMark) -> ContextPlan:
-        """What a request held."""
+        """The plan of a request."""
         if mark.exact:
             return self._plan_whole(mark)
         walk = self._planners.get(mark.model)
@@ -67,7 +67,7 @@ class RequestPlans:
         return walk.plan(mark.upto)
 
     def _plan_whole(self, mark: RequestMark) -> ContextPlan:
-        self._log.take(self._events)
+        self._log.add_events(self._events)
         key = (mark.model, mark.agent)
         found = self._whole.get(key)
         if found is None or not found.go_on(mark.request):
@@ -79,10 +79,10 @@ class RequestPlans:
 
 
 class _Walk:
-    """Goes through a log, event by event; where the past changes, it starts again instead.
+    """Goes through a log, event by event. Where an event changes the past, it starts again.
 
-    Where only sizes are asked for it starts again without what a compaction has covered, so that a long session with
-    many compactions is no more than their sum. That this changes no size is checked whenever it is done.
+    If only sizes are needed, it starts again without what a compaction has covered, so that a long session with many
+    compactions costs no more than their sum. Each time, a check makes sure that no size changes.
     """
 
     def __init__(self, events: Sequence[Event], setup: Setup, sizes: bool) -> None:
@@ -92,16 +92,16 @@ class _Walk:
         self._planner: Planner | None = None
         self._at = 0
         self._gone: set[int] = set()
-        """Events that the planner knows nothing of."""
+        """Events that the planner does not have."""
         self._names: set[str] = set()
-        """Their calls and replies."""
+        """The ids of their calls and replies."""
 
     def can_reach(self, upto: int) -> bool:
-        """It goes forward only."""
+        """Whether it can get to an event: it only goes forward."""
         return self._at <= upto
 
     def plan(self, upto: int) -> ContextPlan:
-        """The plan of all up to an event."""
+        """The plan of everything up to an event."""
         fresh = self._events[self._at : upto]
         if any(map(self._reaches_back, fresh)):
             self._gone, self._names, self._planner = set(), set(), None
@@ -113,7 +113,7 @@ class _Walk:
         return self._planner.plan()
 
     def _reaches_back(self, event: Event) -> bool:
-        """Whether an event has to do with what was forgotten."""
+        """Whether an event refers to forgotten ones."""
         if isinstance(event.body, Override):
             return not self._gone.isdisjoint(range(event.body.first, event.body.last + 1))
         return isinstance(event.body, Revert) or not self._names.isdisjoint(names_of(event))
@@ -125,7 +125,7 @@ class _Walk:
         if not self._sizes or not standing:
             return planner
         latest = next((event.seq for event in reversed(known) if isinstance(event.body, UserMessage)), 0)
-        first, last = span(standing[-1])
+        first, last = compaction_range(standing[-1])
         covered = [event for event in known if first <= event.seq <= last and _is_forgettable(event, latest)]
         seqs = {event.seq for event in covered}
         left = [event for event in known if event.seq not in seqs]
@@ -148,7 +148,7 @@ def _is_forgettable(event: Event, latest: int) -> bool:
 
 
 def names_of(event: Event) -> Iterator[str]:
-    """By what other events belong to one: the id of its call, and its reply."""
+    """The ids that link other events to this one: its call, and its reply."""
     match event.body:
         case ToolCall(call_id=name, reply=reply):
             yield from (f"call {name}", f"reply {reply}")
@@ -159,16 +159,16 @@ def names_of(event: Event) -> Iterator[str]:
 
 
 class WholeRequestPlanner:
-    """Plans requests that the log holds whole, from their own contents; one that extends another goes on from it."""
+    """Plans requests that the log has in full, from their own contents. A request that extends another continues it."""
 
     def __init__(self, bodies: RequestBodies, places: LogPlaces, setup: Setup, seq: int) -> None:
         self._bodies = bodies
         self._log = places
         self._places: dict[int, int | None] = {}
-        """By our events: where the same stands in the log."""
+        """By our own events: the event of the log with the same content."""
         self._last = 0
         self._cleared: Mapping[int, Override] = {}
-        """What its provider has taken out of it, by the places in the log."""
+        """What the provider has cleared, by the event of the log."""
         self._first = bodies.request(seq)
         self._reader = reader(self._first.dialect)
         taken = self._reader.head(bodies.body(seq))
@@ -177,7 +177,7 @@ class WholeRequestPlanner:
         self.go_on(seq)
 
     def go_on(self, seq: int) -> bool:
-        """Take in what a request has more; False where it is no extension of the one before."""
+        """Add what a request has more than the one before; False if it does not extend that one."""
         request, names = self._bodies.request(seq), self._bodies.hashes(seq)
         same_head = (request.dialect, request.system, request.tools) == self._head
         if not same_head or names[: len(self._read)] != self._read:
@@ -189,30 +189,30 @@ class WholeRequestPlanner:
         taken = len(self._planner.events)
         fresh = talk.bodies[taken:]
         del talk.bodies[taken:]
-        for said in fresh:
-            body = said
-            if isinstance(body, Compaction):  # what the log knows beside the messages comes between them
+        for each in fresh:
+            body = each
+            if isinstance(body, Compaction):  # what only the log knows comes between the messages
                 body = msgspec.structs.replace(body, first=min(body.first, talk.last + 1), last=talk.last)
-            place = self._places[talk.last + 1] = self._log.find(body, self._last)
+            place = self._places[talk.last + 1] = self._log.find_event(body, self._last)
             self._last = max(self._last, place or 0)
             talk.add(*self._log.as_known(body, place, talk.last + 1))
         self._append()
         return True
 
     def _append(self) -> None:
-        """Have the planner take in what is new."""
+        """Give the planner the new events."""
         bodies = self._reader.talk.bodies
         for at in range(len(self._planner.events), len(bodies)):
-            self._planner.append(Event(at + 1, f"r{at + 1:05d}", 0, bodies[at]))
+            self._planner.append_event(Event(at + 1, f"r{at + 1:05d}", 0, bodies[at]))
 
     @property
     def _head(self) -> tuple[str, str, str]:
         return self._first.dialect, self._first.system, self._first.tools
 
     def plan(self, done: ProviderDecisions, most: int | None = None) -> ContextPlan:
-        """What the request held, and what its provider made of it.
+        """The plan of the request, with what its provider did to it.
 
-        `most`: the tokens that were reported, where the provider drops what is too much without a word.
+        `most`: the reported tokens, if the provider drops what is too much silently.
         """
         self._take_out(done.cleared)
         planner = self._planner
@@ -220,15 +220,15 @@ class WholeRequestPlanner:
             planner = planner.at_this_moment()
             at = len(planner.events) + 1
             summary = msgspec.structs.replace(done.summary, first=1, last=at - 1)
-            planner.append(Event(at, f"r{at:05d}", 0, summary))
+            planner.append_event(Event(at, f"r{at:05d}", 0, summary))
         made = planner.plan()
         if most and made.totals.tokens > most * _COUNTED_OTHERWISE:
             made = self._without_oldest(made, most)
-        return replace(made, rows=made.rows.placed(self._places))
+        return replace(made, items=made.items.with_places(self._places))
 
     def _without_oldest(self, made: ContextPlan, most: int) -> ContextPlan:
-        """The plan without the first items of the conversation, as many as the report is too small for."""
-        rows = [row for row in made.rows if row.in_request and row.unit >= 0 and row.seq is not None]
+        """The plan without the oldest items of the conversation, so that it matches a smaller report."""
+        rows = [row for row in made.items if row.in_request and row.unit >= 0 and row.seq is not None]
         excess, last = made.totals.tokens - round(most * _COUNTED_OTHERWISE), 0
         for row in rows:
             if excess <= 0 or row.slot == "turn":
@@ -240,11 +240,11 @@ class WholeRequestPlanner:
         over = f"{made.totals.tokens - most:,} tokens more were sent than were reported"
         why = f"dropped by OpenAI (truncation: auto), to judge by the size: {over}"
         at = len(planner.events) + 1
-        planner.append(Event(at, f"r{at:05d}", 0, Override("exclude", 1, last, why, at_provider=True)))
+        planner.append_event(Event(at, f"r{at:05d}", 0, Override("exclude", 1, last, why, at_provider=True)))
         return planner.plan()
 
     def _take_out(self, cleared: Mapping[int, Override]) -> None:
-        """Have the planner know what the provider cleared; what it does not clear any more stands again."""
+        """Give the planner what the provider cleared, and restore what it does not clear any more."""
         either = cleared.keys() | self._cleared.keys()
         here = {place: at for at, place in self._places.items() if place is not None and place in either}
         for place, at in here.items():

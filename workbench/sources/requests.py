@@ -1,4 +1,4 @@
-"""The requests of a session: those the log holds as events, and those that are inferred from the replies."""
+"""The requests of a session: those that the log has as events, and those inferred from the replies."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from workbench.log.events import (
 from workbench.wire.talk import AT_PROVIDER
 
 TALK: tuple[Purpose, ...] = ("turn", "sub-agent")
-"""What is asked in a conversation itself: a sub-agent's session has requests of its own."""
+"""The purposes of requests in the conversation itself. For a sub-agent, its own session is the conversation."""
 
 
 class RequestMark(NamedTuple):
@@ -35,52 +35,52 @@ class RequestMark(NamedTuple):
     turn: int
     model: str = ""
     reported: int | None = None
-    """Its prompt as the provider counted it, cache reads and writes included; None where nobody wrote it down."""
+    """Its prompt tokens by the provider's count, cache included; None if not recorded."""
     estimate: int = 0
-    """As we counted it when it was made; 0 where that is not in the log."""
+    """Our count when it was made; 0 if the log does not have it."""
     purpose: Purpose = "turn"
     agent: str = ""
     seq: int = 0
     """The event of the request itself, else the first of its answer, else its report."""
     request: int = 0
-    """The `Request` event that has it whole; 0: it is inferred, or the event says only who asked and why."""
+    """The `Request` event that has it in full; 0: it is inferred, or the event says only who asked and why."""
     usage: int = 0
     """The event of its report; 0: none."""
     cached: int = 0
-    """How much of it the provider read from its cache."""
+    """The tokens that the provider read from its cache."""
     instead_of: int = 0
     """The `Request` event that this one was sent in place of; that one never reached the model."""
     name: str = ""
-    """What it was for, where that is known better than its purpose: a title, counting, a kind of sub-agent."""
+    """What it was for, if more is known than the purpose: a title, counting, a kind of sub-agent."""
     hold: Hold | None = None
-    """That it waited at a breakpoint, and how it went on."""
+    """Its wait at a breakpoint, and how it went on."""
 
     @property
     def by_hand(self) -> bool:
-        """Whether somebody answered it in the model's place; then it was not sent."""
+        """Whether a person answered it in the model's place; then it was not sent."""
         return self.hold is not None and self.hold.end == "answered"
 
     @property
     def who(self) -> str:
-        """Whose it is and what for, beside its purpose."""
+        """Its agent and what it was for, in addition to the purpose."""
         return " ".join(filter(None, (self.name, self.agent)))
 
     @property
     def tokens(self) -> int:
-        """The best that is known of its size; 0 where nothing is."""
+        """The best known size; 0 if nothing is known."""
         return self.estimate if self.reported is None else self.reported
 
     @property
     def exact(self) -> bool:
-        """Whether what was sent is in the log, and not only what it was made from."""
+        """Whether the log has the sent request itself, not only what it was made from."""
         return self.request > 0
 
 
 class RequestMarks:
     """The requests of a log, kept up to date event by event.
 
-    A request is known by its own event, by its report, or because a reply begins: before it there was a request, made
-    from all that came before. One that has an event or a report of its own is not inferred a second time.
+    A request is known by its own event, by its report, or because a reply begins: before a reply was a request, made
+    from everything before it. A request with its own event or report is not inferred a second time.
     """
 
     def __init__(self) -> None:
@@ -88,14 +88,14 @@ class RequestMarks:
         """In order; the list grows with the log."""
         self._turn = 0
         self._reply: str | None = None
-        """The reply that was given last, by its id; None: somebody else spoke since, and it has no id."""
+        """The id of the last reply; None: somebody else spoke since, and it has no id."""
         self._open = -1
-        """The request that waits for its reply or its report."""
+        """The index of the request that waits for its reply or its report."""
         self._by_event: dict[int, int] = {}
-        """By `Request` event: its place among the marks."""
+        """The index of a mark, by its `Request` event."""
 
-    def add(self, event: Event) -> None:
-        """Take in one event."""
+    def add_event(self, event: Event) -> None:
+        """Add one event."""
         match event.body:
             case UserMessage():
                 self._turn += 1
@@ -122,8 +122,8 @@ class RequestMarks:
             case ToolResult() | SystemMessage():
                 self._reply = self._reply or None  # results of one reply may come between its calls
 
-    def estimate(self, sizes: Mapping[int, int]) -> None:
-        """What those have about that nobody reported, by their places."""
+    def set_estimates(self, sizes: Mapping[int, int]) -> None:
+        """Set the approximate sizes of unreported requests, by their indexes."""
         for at, tokens in sizes.items():
             self.marks[at] = self.marks[at]._replace(estimate=tokens)
 
@@ -132,11 +132,11 @@ class RequestMarks:
         self.marks.append(mark)
 
     def _close(self) -> None:
-        """What was asked without an answer gets none any more; what has an event of its own may still be reported."""
+        """End the wait for an answer. A request with its own event may still be reported."""
         self._open = -1
 
     def _edited(self, seq: int) -> None:
-        """The answer tells what its provider did to the request, which is in the log already."""
+        """The answer shows what its provider did to the request, which is in the log already."""
         if self._open >= 0 and self.marks[self._open].exact:
             self.marks[self._open] = self.marks[self._open]._replace(upto=seq)
 
@@ -167,21 +167,21 @@ class RequestMarks:
 
 
 def is_main(marks: Sequence[RequestMark]) -> Callable[[RequestMark], bool]:
-    """Tells the requests of the conversation itself from those beside it. A sub-agent's log is its conversation."""
+    """A test for requests of the conversation itself. In a sub-agent's log those are the sub-agent's."""
     main: Purpose = "turn" if any(mark.purpose == "turn" for mark in marks) else "sub-agent"
     return lambda mark: mark.purpose == main
 
 
 def last_reported(marks: Sequence[RequestMark]) -> int:
-    """The place of the last request of the conversation itself that was reported; -1: there is none."""
+    """The index of the last reported request of the conversation itself; -1: none."""
     main = is_main(marks)
     return next((at for at in reversed(range(len(marks))) if marks[at].reported and main(marks[at])), -1)
 
 
 def not_sent(marks: Sequence[RequestMark]) -> frozenset[int]:
-    """What was asked and never reached the model, by its event.
+    """The requests that never reached the model, by their events.
 
-    Another went in its place, somebody answered it, or the agent gave up while it was held.
+    Another went in its place, a person answered it, or the agent gave up while it was held.
     """
     replaced = {mark.instead_of for mark in marks if mark.instead_of}
     ended = {mark.seq for mark in marks if mark.hold is not None and mark.hold.end in ("answered", "gone")}
@@ -189,7 +189,7 @@ def not_sent(marks: Sequence[RequestMark]) -> frozenset[int]:
 
 
 def sent_in_place(marks: Sequence[RequestMark], request: int) -> int:
-    """What was sent in place of a request, and answered in its place; itself where nothing was."""
+    """The request that was sent, and answered, in place of another; the same one if none was."""
     instead = {mark.instead_of: mark.request for mark in marks if mark.instead_of and mark.exact}
     while request in instead:
         request = instead[request]

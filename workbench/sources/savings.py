@@ -1,4 +1,4 @@
-"""What changes on the way saved, and what they cost in the provider's cache: by the counts and reports of a log."""
+"""What changes on the way saved, and what they cost in the provider's cache, from a log's counts and reports."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from workbench.sources.requests import TALK, not_sent
 
 
 class Savings(NamedTuple):
-    """Of the requests that were sent in place of others."""
+    """The savings of the requests that were sent in place of others."""
 
     changed: int
-    """How many were."""
+    """How many requests were changed."""
     not_sent: int
-    """Tokens that were asked for and not sent, by our count of both."""
+    """Tokens that were asked for and not sent, by our own count."""
     batches: int
-    """At how many of them more was changed than at the one before."""
+    """How many of them changed more than the one before."""
     cache_lost: int | None
-    """Tokens of the request before that were not read from the cache at those, and where changes were taken back;
+    """Tokens of the request before that were not read from the cache at those batches and where changes were undone;
     None: no cache was reported."""
     last_batch: int = 0
     """The event of the last of those requests."""
     spread: float | None = None
-    """How far our counts were off at most in nine of ten reports, as a share; None: there were too few."""
+    """The largest error of our counts in nine of ten reports, as a share; None: too few reports."""
 
     @property
     def size(self) -> str:
@@ -42,7 +42,7 @@ class Savings(NamedTuple):
 
 
 class WayFigures(NamedTuple):
-    """What a session is sent under on the way, and what that was worth."""
+    """The policy on the way of a session, and what it saved."""
 
     policy: str
     """With its knobs; empty: none any more."""
@@ -51,7 +51,7 @@ class WayFigures(NamedTuple):
     still: bool
     """Whether the last request was changed."""
     undone: int = 0
-    """Results that were undone, and are sent changed until the next batch."""
+    """Results that were restored by undo, but are sent changed until the next batch."""
 
     def __str__(self) -> str:
         policy = self.policy or ("off, still masked until a batch would be due" if self.still else "off")
@@ -71,9 +71,9 @@ def way_figures(
     undone: Sequence[tuple[int, int]] = (),
     spread: float | None = None,
 ) -> WayFigures | None:
-    """`policy`: what the log says last of it; None: nothing. None where nothing was changed on the way either.
+    """The figures of a session; None if nothing was changed on the way. `policy`: the last one in the log, if any.
 
-    `undone`: the events that undid a batch, with how many results.
+    `undone`: the events that undid a batch, with the number of results.
     """
     saved = savings(listed, spread)
     if policy is None and saved is None:
@@ -85,7 +85,7 @@ def way_figures(
 
 
 def savings(listed: Sequence[ListedRequest], spread: float | None = None) -> Savings | None:
-    """What was saved in a session; None where every request was sent as it was asked. `spread`: of our counts."""
+    """The savings of a session; None if every request was sent unchanged. `spread`: the error of our counts."""
     asked = {each.mark.seq: each for each in listed}
     changed = saved = batches = lost = last = 0
     before: ListedRequest | None = None
@@ -96,11 +96,11 @@ def savings(listed: Sequence[ListedRequest], spread: float | None = None) -> Sav
         changed += mark.instead_of > 0
         saved += whole - each.tokens
         was = before.changed if before is not None else frozenset()
-        # Where the agent itself sends less, less of it is changed.
+        # If the agent itself sends less, less is changed.
         if each.changed - was or (was - each.changed and whole >= asked_before):
             batches, last = batches + bool(each.changed - was), mark.seq
             owed = reported
-        if mark.reported is not None:  # one that the provider refused says nothing of the cache: the next one does
+        if mark.reported is not None:  # a refused request says nothing about the cache: the next one does
             lost += max(0, owed - mark.cached)
             reported, owed = mark.reported, 0
         before, asked_before = each, whole
@@ -111,14 +111,14 @@ def savings(listed: Sequence[ListedRequest], spread: float | None = None) -> Sav
 
 
 def left_out(listed: Sequence[ListedRequest]) -> int:
-    """Tokens that the last request was sent without: under a policy the next one is sent without them as well."""
+    """Tokens that the last request was sent without; with the same policy the next one lacks them too."""
     sent = _sent(listed)
     whole = next((each.tokens for each in listed if sent and each.mark.seq == sent[-1].mark.instead_of), None)
     return 0 if whole is None else whole - sent[-1].tokens
 
 
 def _sent(listed: Sequence[ListedRequest]) -> list[ListedRequest]:
-    """What reached the model in the agent's own conversation. The last may still be held, or on its way."""
+    """The requests that reached the model in the agent's own conversation. The last may still be on its way."""
     missing = not_sent([each.mark for each in listed])
     sent = [each for each in listed if each.mark.exact and each.mark.purpose in TALK and each.mark.seq not in missing]
     waits = bool(sent) and sent[-1].mark.reported is None and not sent[-1].mark.instead_of

@@ -1,4 +1,4 @@
-"""What every command needs: settings, catalogue and store, each opened when it is first asked for."""
+"""What every command needs: settings, catalogue and store, each opened on first use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.log.store import Store
 from workbench.models.catalogue import LOCAL_PROVIDERS, REHEARSAL, Catalogue
 from workbench.sources.options import Options
-from workbench.sources.source import Source, as_source, read_source, read_sources, weight
+from workbench.sources.source import Source, as_source, read_source, read_sources, source_bytes
 
 if TYPE_CHECKING:
     from workbench.live.finder import AgentSessionFinder
@@ -35,9 +35,9 @@ class Services:
         """The user's settings."""
         return load_settings()
 
-    def keep(self, key: str, value: str) -> Path:
-        """Write one of the user's settings into `config.toml`, whose other lines stay as they are; gives its path."""
-        import tomlkit  # late: most sessions keep nothing
+    def keep_setting(self, key: str, value: str) -> Path:
+        """Write one of the user's settings into `config.toml` and keep its other lines; returns the path."""
+        import tomlkit  # late: most sessions change no settings
 
         path = (config_dir() / FILE_NAME).resolve()
         try:
@@ -62,7 +62,7 @@ class Services:
     @cached_property
     def agents(self) -> AgentSessionFinder:
         """The sessions of other agents on this machine."""
-        # late: they bring along the readers of their formats
+        # late: they load the readers of all formats
         from workbench.live.finder import AgentSessionFinder
         from workbench.live.homes import AgentPlaces
 
@@ -81,19 +81,19 @@ class Services:
         return ModelRoutes(self.settings, self.catalogue)
 
     def source(self, ref: str, *, growing: bool = False) -> Source:
-        """A session or a file to plan; `growing`: the last line of the file may still be written."""
+        """A session or a file to plan; `growing`: the last line of the file may be unfinished."""
         return read_source(ref, lambda: self.store, growing=growing)
 
     def sources(self, ref: str) -> list[Source]:
-        """The same, but of a file all conversations where none is chosen."""
+        """Like `source`, but all conversations of a file if none is chosen."""
         return read_sources(ref, lambda: self.store)
 
-    def weight(self, ref: str) -> int:
-        """About how many bytes a source has, told without reading it."""
-        return weight(ref, lambda: self.store)
+    def source_bytes(self, ref: str) -> int:
+        """The approximate size of a source in bytes, without reading it."""
+        return source_bytes(ref, lambda: self.store)
 
     def count_store(self) -> Store | None:
-        """Where counts are remembered; None where there is no writing, which is no reason to fail."""
+        """Where token counts are stored; None if it cannot be written, which is no reason to fail."""
         with suppress(WorkbenchError):
             return self.store
         return None
@@ -116,24 +116,24 @@ class Services:
 
     @property
     def default_model(self) -> str:
-        """Whoever answers where no model is named: the user's, or the stand-in, which needs no key."""
+        """The model if none is named: the user's, or the stand-in, which needs no key."""
         return self.settings.model or REHEARSAL
 
     def own_policy(self, model: str) -> LoadedPolicy:
-        """The policy that sessions of ours begin under."""
+        """The policy that our own sessions begin with."""
         settings = self.settings
         knobs, origin = settings.model_knobs(model), settings.model_origin(model)
         return load_policy(settings.policy or None, model_knobs=knobs, model_origin=origin)
 
     def _reported(self, model: str, api_base: str) -> int | None:
-        """The window that a server on this machine gives a model; None for models of others."""
+        """The window of a model on a local server; None for other models."""
         if model.partition("/")[0] not in LOCAL_PROVIDERS:
             return None
         offer = self.routes.offer(model, api_base)
         return offer.model.window if offer else None
 
     def fallback(self, model: str, options: Options, source: Source) -> tuple[Setup, Endpoint, Patience]:
-        """What is needed to ask a model to fall back on."""
+        """What is needed to ask a fallback model."""
         setup = self.set_up(options.for_any_model, source._replace(model=model))
         return setup, self.routes.endpoint(model), self.routes.patience(model)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.text import printable
 from workbench.context.load import RECORDED
-from workbench.log.codec import decode
+from workbench.log.codec import decode_event
 from workbench.log.errors import BadEvent, NotFound
 from workbench.log.events import (
     Body,
@@ -32,17 +32,17 @@ from workbench.log.events import (
 from workbench.log.store import Store
 from workbench.sources.foreign import harmless_log
 from workbench.traces.building import Recording
-from workbench.traces.formats import conversations, read_file
-from workbench.traces.reading import bad
+from workbench.traces.formats import read_conversations, read_file
+from workbench.traces.reading import bad_file
 from workbench.traces.references import SUB_AGENTS, is_file, split_ref
 from workbench.traces.tables import Tables
 
 EVENT_BYTES = 500
-"""An event of the store, on average."""
+"""The average size of an event in the store."""
 MOST_FILES = 50
-"""Of the files that the beginning of a path may mean."""
+"""Files to suggest for the beginning of a path."""
 _TITLES = 3
-"""So many conversations of a file are named where one has to be chosen."""
+"""Conversations of a file to list where the user has to choose one."""
 _TITLE = 60
 
 
@@ -54,39 +54,41 @@ class Source(NamedTuple):
     model: str
     policy: str
     live: bool
-    """Whether another process is writing the session now, so that calls without results may still return."""
+    """Whether another process is writing the session now, so that open calls may still get results."""
     is_file: bool
     knobs: tuple[str, ...] = ()
-    """Set in the session, as `masking.keep_last=3`; what a command is given wins over them."""
+    """Set in the session, as `masking.keep_last=3`; options of a command override them."""
     recorded: bool = False
-    """Whether all that was said was said in another agent, and nothing in this one yet."""
+    """Whether the whole conversation is another agent's and was not continued here."""
     decided: bool = False
-    """Whether something of it was masked, compacted or the like in this one: then the next request is looked at."""
+    """Whether anything was masked, compacted or the like here: then the next request is shown."""
 
 
 def as_source(name: str, events: list[Event], *, live: bool = False, is_file: bool = False) -> Source:
-    """A log with all that it says about how it is planned: its model, its policy and its knobs."""
-    made = Source(name, events, setting(events, "model"), setting(events, "policy"), live, is_file, knobs_of(events))
+    """A log with what it says about planning: model, policy and knobs."""
+    made = Source(
+        name, events, setting_in(events, "model"), setting_in(events, "policy"), live, is_file, knobs_of(events)
+    )
     recorded, decided = _recorded(events)
     return made._replace(recorded=recorded and not made.policy, decided=decided)
 
 
 def _recorded(events: Sequence[Event]) -> tuple[bool, bool]:
-    """Whether a log was written by another agent and nothing was said here since; and whether anything was decided."""
+    """Whether a log is another agent's and was not continued here; and whether anything was decided here."""
     end = recorded_end(events)
     if not end:
         return False, False
     since = [event.body for event in events[end:]]
-    said = any(isinstance(body, UserMessage | Usage) for body in since)
-    return not said, any(isinstance(body, Override | Compaction | Revert) for body in since)
+    continued = any(isinstance(body, UserMessage | Usage) for body in since)
+    return not continued, any(isinstance(body, Override | Compaction | Revert) for body in since)
 
 
 def recorded_end(events: Sequence[Event]) -> int:
-    """How many events of a log another agent recorded; 0: none. What was said and decided here comes behind them."""
+    """How many events of a log another agent recorded; 0: none. What was said and decided here comes after them."""
     at = next((at for at in reversed(range(len(events))) if _says_recorded(events[at].body)), None)
     if at is None:
         return 0
-    # Where requests pass through the proxy, what the agent says comes behind the setting, and ends with a request.
+    # In a log of the proxy, the agent's events come after the setting and end with a request.
     return 1 + next((later for later in reversed(range(at, len(events))) if _is_of_request(events[later].body)), at)
 
 
@@ -96,7 +98,7 @@ def _says_recorded(body: Body) -> bool:
 
 
 def recorded_by(first: Event | None) -> str:
-    """Whose requests became a session in the proxy, by what it begins with; empty where it is none of those."""
+    """The agent whose requests became a session in the proxy, from its first event; empty for other sessions."""
     body = first.body if first is not None else None
     return str(body.value) if isinstance(body, Setting) and _says_recorded(body) else ""
 
@@ -112,10 +114,10 @@ def names_file(ref: str) -> bool:
 
 
 def read_source(ref: str, store: Callable[[], Store], *, growing: bool = False) -> Source:
-    """A session by id, unique prefix or title; or a file, where `FILE#2` means its second conversation.
+    """A session by id, unique prefix or title; or a file. `FILE#2` is its second conversation.
 
-    The store is opened only for a session: a file can be read where there is no writing. `growing`: of a file that is
-    being written, a line that is not whole yet is not there.
+    The store is opened only for a session: a file can be read where nothing can be written. `growing`: ignore an
+    unfinished last line of a file that is being written.
     """
     path, number = split_ref(ref)
     if names_file(ref):
@@ -130,7 +132,7 @@ def read_source(ref: str, store: Callable[[], Store], *, growing: bool = False) 
 
 
 def read_sources(ref: str, store: Callable[[], Store]) -> list[Source]:
-    """The same for a file as a whole: all of its conversations, where none of them is chosen."""
+    """Like `read_source`, but all conversations of a file if none is chosen."""
     path, number = split_ref(ref)
     if number is not None or not names_file(ref):
         return [read_source(ref, store)]
@@ -138,8 +140,8 @@ def read_sources(ref: str, store: Callable[[], Store]) -> list[Source]:
     return [as_source(name, log, is_file=True) for log in file_logs(name, content)]
 
 
-def weight(ref: str, store: Callable[[], Store]) -> int:
-    """About how many bytes there are to read, told without reading them; none for what is not there."""
+def source_bytes(ref: str, store: Callable[[], Store]) -> int:
+    """The approximate size of a source in bytes, without reading it; 0 if it does not exist."""
     path, _ = split_ref(ref)
     try:
         return Path(path).stat().st_size if is_file(path) else store().info(ref).events * EVENT_BYTES
@@ -155,7 +157,7 @@ def _is_folder(path: str) -> bool:
 
 
 def paths_like(text: str) -> list[str]:
-    """The files and folders that a path, or the beginning of one, may mean; none for what does not look like one."""
+    """The files and folders that begin with a path; none if the text does not look like a path."""
     if not (text.startswith(("/", "~", ".")) or os.sep in text):
         return []
     whole = os.path.expanduser(text)
@@ -174,8 +176,8 @@ def paths_like(text: str) -> list[str]:
     return sorted(found)[:MOST_FILES]
 
 
-def setting(events: Iterable[Event], key: str) -> str:
-    """The setting that holds at the end of a log, or nothing."""
+def setting_in(events: Iterable[Event], key: str) -> str:
+    """The value of a setting at the end of a log; empty if it is not set."""
     found = ""
     for event in events:
         if isinstance(event.body, Setting) and event.body.key == key:
@@ -184,7 +186,7 @@ def setting(events: Iterable[Event], key: str) -> str:
 
 
 def knobs_of(events: Iterable[Event]) -> tuple[str, ...]:
-    """The knobs that a log sets; of two such settings the later holds, and is whole."""
+    """The knobs that a log sets. The last such setting counts; it has all knobs."""
     found: Any = ()
     for event in events:
         if isinstance(event.body, Setting) and event.body.key == "knobs":
@@ -195,7 +197,7 @@ def knobs_of(events: Iterable[Event]) -> tuple[str, ...]:
 def _from_file(path: str, number: int | None, growing: bool) -> Source:
     name, content = read_file(path, growing=growing)
     own = isinstance(content, str) and is_event_log(content)
-    found = [] if own else conversations(name, content, number or 1, path)
+    found = [] if own else read_conversations(name, content, number or 1, path)
     if number is None and len(sessions := [at for at, each in enumerate(found, 1) if not each.sub_agent]) == 1:
         number = sessions[0]
     if number is None and len(found) > 1:
@@ -209,15 +211,15 @@ def _from_file(path: str, number: int | None, growing: bool) -> Source:
 
 
 def _title(found: Recording) -> str:
-    """A conversation in a list of them: by its title, or by how it begins."""
+    """The name of a conversation in a list: its title, or how it begins."""
     titles = (str(body.value) for body in found if isinstance(body, Setting) and body.key == "title")
-    said = (text_of(body.content) for body in found if isinstance(body, UserMessage))
-    shown = printable(found.title or next(chain(titles, said), "")).strip()
+    messages = (text_of(body.content) for body in found if isinstance(body, UserMessage))
+    shown = printable(found.title or next(chain(titles, messages), "")).strip()
     return f'"{shown[:_TITLE]}{"..." if len(shown) > _TITLE else ""}"'
 
 
 def is_event_log(text: str) -> bool:
-    """Whether a text looks like the lines that `export --format events` writes, spaced and ordered in any way."""
+    """Whether a text looks like the lines of `export --format events`, with any spacing and order."""
     if re.match(r'\s*\{"v":\d+,"seq":', text):  # one of ours, also where its first line is broken
         return True
     line = text.lstrip().partition("\n")[0]
@@ -229,19 +231,19 @@ def is_event_log(text: str) -> bool:
 
 
 def file_logs(name: str, content: str | Tables, path: str = "") -> list[list[Event]]:
-    """The conversations of a file, each as a log; `path`: with those that lie beside it and belong to it."""
+    """The conversations of a file, each as a log; `path`: include those of files that belong to it."""
     if isinstance(content, str) and is_event_log(content):
         return [harmless_log(_event_log(name, content))]
-    return [recorded_log(found) for found in conversations(name, content, path=path)]
+    return [recorded_log(found) for found in read_conversations(name, content, path=path)]
 
 
 def recorded_log(found: Recording) -> list[Event]:
-    """A conversation of another agent as a log. What says so stands at its end: no event changes its place."""
+    """A conversation of another agent as a log. The setting that says so is at the end, so that no event moves."""
     log = harmless_log(number_events(found))
     at = log[-1].at if log else 0
-    said = [Setting(SUB_AGENTS, found.sub_agents)] if found.sub_agents else []
-    said.append(Setting(RECORDED, found.format))
-    return [*log, *(Event(seq, f"e{seq:05d}", at, body) for seq, body in enumerate(said, len(log) + 1))]
+    settings = [Setting(SUB_AGENTS, found.sub_agents)] if found.sub_agents else []
+    settings.append(Setting(RECORDED, found.format))
+    return [*log, *(Event(seq, f"e{seq:05d}", at, body) for seq, body in enumerate(settings, len(log) + 1))]
 
 
 def _event_log(name: str, text: str) -> list[Event]:
@@ -249,16 +251,16 @@ def _event_log(name: str, text: str) -> list[Event]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                event = decode(line)
+                event = decode_event(line)
             except BadEvent as error:
                 raise WrongCall(f"{name}: line {number}: {error}") from None
             if event.seq != len(events) + 1:
-                raise bad(name, number, f"the event with seq {len(events) + 1}", event.seq)
+                raise bad_file(name, number, f"the event with seq {len(events) + 1}", event.seq)
             events.append(event)
     return events
 
 
 def number_events(bodies: Iterable[Body]) -> list[Event]:
-    """Bodies as a log, with ids that depend on nothing but their place, and the times of a recording."""
+    """Bodies as a log. Ids depend on the position alone; times are the recording's."""
     times = chain(bodies.times if isinstance(bodies, Recording) else (), repeat(0))
     return [Event(seq, f"e{seq:05d}", at, body) for seq, (body, at) in enumerate(zip(bodies, times, strict=False), 1)]

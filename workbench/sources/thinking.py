@@ -1,4 +1,4 @@
-"""How much thinking came before a request: agents send it again, and files hold at best its text."""
+"""How much thinking came before a request: agents send it again, and files hold its text at best."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.models.calibration import PastThinking
 
 
 class ThinkingSoFar:
-    """The thinking of a log's answers: as it was reported, else as we count what there is of its text."""
+    """The thinking in a log's answers: as reported, else by our count of the text."""
 
     def __init__(self, events: Iterable[Event], reports: Collection[int], count: Callable[[str], int]) -> None:
         """`reports`: the events that report on the conversation itself."""
@@ -36,5 +36,5 @@ class ThinkingSoFar:
             self._sums.append(so_far)
 
     def before(self, upto: int) -> PastThinking:
-        """What a request made from the log up to an event may have of it."""
+        """The thinking that a request made from the log up to an event may contain."""
         return self._sums[bisect_right(self._seqs, upto) - 1]

@@ -5,10 +5,10 @@
 - Calls and responses are paired as in Gemini's contents: by id, or by name in their order. `usage_metadata` is the
   usage.
 - `actions.compaction`, or `_adk_compaction` in the `custom_metadata`, is a compaction of the events between its two
-  timestamps: seconds, or RFC 3339. Its content is Gemini's, or the JSON of it as text (`compacted_content_json`). Where
-  the events are not in the file, it stands where they were.
+  timestamps: seconds, or RFC 3339. Its content is Gemini's, or its JSON as text (`compacted_content_json`). If the
+  events are not in the file, the compaction is where they were.
 - A tool that waits for a confirmation or for credentials gives a placeholder as its response. That is no result: the
-  call stays open until the real one comes. How ADK asks is counted, because no model sees it.
+  call stays open until the real one comes. ADK's question is counted, because no model sees it.
 - Chunks of a stream (`partial`) are counted, because the whole follows. An `error_message` is a failure. An event
   without content changes the session's state only: counted. State and artifacts are no part of the conversation.
 """
@@ -46,7 +46,7 @@ def _is_event(value: Any) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The session; or one per line, where lines are sessions."""
+    """The session; or one per line, if lines are sessions."""
     located = [value for _, value in entries(document, text)]
     sessions = [value for value in located if isinstance(value, dict) and isinstance(value.get("events"), list)]
     found = []
@@ -66,9 +66,9 @@ class _Reader:
         self._builder = builder
         self._contents = Contents(builder)
         self._times: list[float] = []
-        """Of each event that became something: its time, never before that of the one before it."""
+        """The time of each event that was kept, never before that of the one before."""
         self._became: list[tuple[int, int]] = []
-        """The first and the last of what it became."""
+        """Its first and its last event in the log."""
 
     def event(self, value: Any) -> None:
         if not isinstance(value, dict):
@@ -137,13 +137,13 @@ class _Reader:
 
 
 def _compaction_in(value: Any) -> dict[str, Any]:
-    """What an event says about a compaction; nothing where it is none."""
+    """An event's compaction; empty if it has none."""
     actions = dict_in(value, "actions")
     return dict_in(actions, "compaction") or dict_in(either(value, "customMetadata"), "_adk_compaction")
 
 
 def _requests(value: dict[str, Any]) -> set[str]:
-    """The calls for which an event asks the user for something."""
+    """The calls for which an event asks the user something."""
     actions = dict_in(value, "actions")
     asked = (either(actions, "requestedToolConfirmations"), either(actions, "requestedAuthConfigs"))
     return {call for each in asked if isinstance(each, dict) for call in each}
@@ -160,7 +160,7 @@ def _summary(compaction: dict[str, Any]) -> str:
 
 
 def _time(value: Any) -> float | None:
-    """A time in seconds; None for what is none."""
+    """A time in seconds; None if it is none."""
     if isinstance(value, str):
         try:
             found = datetime.fromisoformat(value)
@@ -176,7 +176,7 @@ def _bounds(compaction: dict[str, Any]) -> tuple[float, float] | None:
 
 
 def _in_order(events: list[Any]) -> list[Any]:
-    """The events; but a compaction of what is not among them stands where that was."""
+    """The events; but a compaction of missing events is moved to where they were."""
     compactions = [_compaction_in(event) for event in events]
     if not any(compactions):
         return events

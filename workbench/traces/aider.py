@@ -1,13 +1,13 @@
 """aider: its history, `.aider.chat.history.md`.
 
-- Markdown: `# aider chat started at TIME` begins a chat, `#### ` a line that the user typed, `> ` a line that aider
-  said; these end with two spaces. All else is the model's. Each chat is a conversation.
+- Markdown: `# aider chat started at TIME` begins a chat, `#### ` a line that the user typed, `> ` a line by aider;
+  these end with two spaces. Everything else is the model's. Each chat is a conversation.
 - `> Tokens: 730 sent, 27 received.` reports on the reply before it; above a thousand it is rounded, as in `12k`.
-- What begins with `/` or `!` is a command, which no model sees. One that clears the history excludes all before it.
-- A chat that `Restored previous conversation history` begins with what was said in all chats before it, spaced as aider
-  reads it from this file, commands included.
+- A line that begins with `/` or `!` is a command, which no model sees. One that clears the history excludes all before.
+- A chat with `Restored previous conversation history` begins with the messages of all chats before it, spaced as aider
+  reads them from this file, commands included.
 - Exact: what was typed and answered. Missing: system prompt, examples, the map of the repository, the files in the
-  chat, reminders behind the last message, summaries of a long history, and what is sent back when an edit fails.
+  chat, reminders after the last message, summaries of a long history, and what is sent back when an edit fails.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _RESTORED = "Restored previous conversation history."
 _CLEARED = ("All chat history cleared.", "All files dropped and chat history cleared.")
 CLEARED = "cleared in aider"
 _LONGEST = 1024 * 1024
-"""Bytes of a line that are looked at together when chats are counted."""
+"""Bytes of a line that are read at a time when chats are counted."""
 _MOST_RESTORED = 200_000
-"""Messages of earlier chats that are repeated in later ones, in all: every chat of a file may restore all before it."""
+"""Messages of earlier chats that are repeated in later ones, in all: every chat may restore all chats before it."""
 
 
 class _Block(NamedTuple):
@@ -44,12 +44,12 @@ class _Block(NamedTuple):
 
 
 def recognises(text: str) -> bool:
-    """Whether it begins as aider's history does."""
+    """Whether it begins like aider's history."""
     return _START.match(text.lstrip()) is not None
 
 
 def read(name: str, text: str) -> list[Recording]:
-    """The chats in which something was said."""
+    """The chats with messages."""
     found: list[Recording] = []
     before: list[_Block] = []
     left = _MOST_RESTORED
@@ -71,7 +71,7 @@ def read(name: str, text: str) -> list[Recording]:
 
 
 def count_chats(file: BinaryIO) -> int:
-    """How many chats `read` finds in a history, told without holding it in memory; 0 where it is something else."""
+    """How many chats `read` finds in a history, without holding it in memory; 0 if it is something else."""
     chats = 0
     is_counted = False
     for number, block in enumerate(_block_beginnings(file)):
@@ -85,16 +85,16 @@ def count_chats(file: BinaryIO) -> int:
 
 
 def _block_beginnings(file: BinaryIO) -> Iterator[_Block]:
-    """The blocks of a file, as `_blocks` makes them, but of each no more than tells what it is."""
+    """The blocks of a file, as `_blocks` makes them, but only as much of each as shows its kind."""
     kind, lines = "", [""]
     for line in _lines(file):
-        now, said = _kind(line)
+        now, content = _kind(line)
         if now != kind or now in ("start", "notice"):
             if kind and "".join(lines).strip():
                 yield _Block(kind, "".join(lines))
             kind, lines = now, []
-        if not lines or (len(lines) < 3 and said.strip()):
-            lines.append(f"{said}\n")
+        if not lines or (len(lines) < 3 and content.strip()):
+            lines.append(f"{content}\n")
     if kind and "".join(lines).strip():
         yield _Block(kind, "".join(lines))
 
@@ -115,15 +115,15 @@ def _is_said(block: _Block) -> bool:
 
 
 def _blocks(text: str) -> Iterator[_Block]:
-    """The file in pieces: lines of one kind together, as aider takes them."""
+    """The file in blocks: consecutive lines of one kind, as aider reads them."""
     kind, lines = "", [""]
     for line in text.lstrip().split("\n"):
-        now, said = _kind(line)
+        now, content = _kind(line)
         if now != kind or now in ("start", "notice"):
             if kind and "".join(lines).strip():
                 yield _Block(kind, clean("".join(lines)))
             kind, lines = now, []
-        lines.append(f"{said}\n")
+        lines.append(f"{content}\n")
     if kind and "".join(lines).strip():
         yield _Block(kind, clean("".join(lines)))
 
@@ -144,7 +144,7 @@ def _is_command(text: str) -> bool:
 
 def _chat(blocks: list[_Block], before: list[_Block]) -> Recording:
     builder = Builder(NAME)
-    replies, said = 1, False
+    replies, has_talk = 1, False
     for kind, text in blocks:
         match kind:
             case "start":
@@ -152,8 +152,8 @@ def _chat(blocks: list[_Block], before: list[_Block]) -> Recording:
             case "user" if _is_command(text):
                 builder.leave_out("command")
             case "user":
-                if not said:
-                    said = True
+                if not has_talk:
+                    has_talk = True
                     builder.says_title(text)
                 builder.add(UserMessage("\n".join(line.rstrip() for line in text.rstrip().split("\n"))))
             case "assistant":
@@ -166,15 +166,15 @@ def _chat(blocks: list[_Block], before: list[_Block]) -> Recording:
 
 
 def _notice(builder: Builder, text: str, before: list[_Block]) -> bool:
-    """What aider said; gives whether it was the report that ends a reply."""
+    """Read a notice of aider's; returns whether it was the report that ends a reply."""
     if found := _MODEL.match(text):
         builder.says_model(found[1])
     elif text == _RESTORED:
-        for at, (kind, said) in enumerate(before):
+        for at, (kind, message) in enumerate(before):
             if kind == "user":
-                builder.add(UserMessage(said))
+                builder.add(UserMessage(message))
             elif kind == "assistant":
-                builder.add(AssistantMessage(said, f"b{at}"))
+                builder.add(AssistantMessage(message, f"b{at}"))
     elif text in _CLEARED:
         if builder.last:
             builder.add(Override("exclude", 1, builder.last, CLEARED))

@@ -1,11 +1,11 @@
 """Amp: a thread, one JSON object, as `~/.local/share/amp/threads/T-ID.json` and `amp threads export` have it.
 
 - `messages` have a `messageId`, a `role` and Anthropic's blocks. A result has the `toolUseID` of its call and a `run`:
-  `status` (`done`, `error`, `cancelled`, `rejected-by-user`) with its `result` or `error`. Objects are sent as tags by
-  key, which is done here as Amp does it.
-- `info` messages are sent as the user's: text, a shell command that the user ran, or a summary of all that was before.
-- A reply has its `usage`: `totalInputTokens` are the whole prompt. `maxInputTokens` is the window Amp works with.
-- Not in the file: system prompt, tools, guidance files, what sub-agents said.
+  `status` (`done`, `error`, `cancelled`, `rejected-by-user`) with its `result` or `error`. Amp sends objects as tags,
+  one for each key; the reader does the same.
+- `info` messages are sent as the user's: text, a shell command that the user ran, or a summary of everything before.
+- A reply has its `usage`: `totalInputTokens` are the whole prompt. `maxInputTokens` is Amp's window.
+- Not in the file: system prompt, tools, guidance files, the messages of sub-agents.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from workbench.wire.values import as_json, dict_in, list_in, number_in, text_in
 NAME = "Amp"
 _READ = ("messages", "title", "id", "created", "v", "nextMessageId")
 _DEPTH = 20
-"""So deep an object is written as tags; what lies deeper is JSON."""
+"""How deep an object is written as tags; what lies deeper is JSON."""
 _RAN = (
     "The following is content that was produced by the user manually running a shell command. Do not mention this to "
     "the user directly unless they refer to the content of this bash command."
@@ -59,7 +59,7 @@ class _Reader:
         self._wire = AnthropicReader(builder)
 
     def message(self, value: Any) -> None:
-        """Take in what comes next."""
+        """Read the next message."""
         self._builder.when(dict_in(value, "meta").get("sentAt"))
         match text_in(value, "role"):
             case "user":
@@ -93,9 +93,11 @@ class _Reader:
             case "manual_bash_invocation":
                 self._ran(block)
             case "summary":
-                told = block.get("summary")
-                said = told if isinstance(told, str) else text_in(told, "summary") or text_in(told, "text")
-                self._builder.compaction(1, self._builder.last if self._builder.has_talk else 0, said)
+                details = block.get("summary")
+                summary = (
+                    details if isinstance(details, str) else text_in(details, "summary") or text_in(details, "text")
+                )
+                self._builder.compaction(1, self._builder.last if self._builder.has_talk else 0, summary)
             case "text":
                 self._builder.leave_out("empty text")
             case _:
@@ -107,9 +109,9 @@ class _Reader:
             self._builder.leave_out("shell command that was not sent")
             return
         result = dict_in(run, "result")
-        told = {"command": text_in(args, "cmd"), "working_directory": text_in(args, "cwd") or "unknown"}
-        told |= {"output": text_in(result, "output"), "exit_code": str(number_in(result, "exitCode"))}
-        self._builder.add(SystemMessage(f"{_RAN}\n{as_tags(told)}", "user"))
+        details = {"command": text_in(args, "cmd"), "working_directory": text_in(args, "cwd") or "unknown"}
+        details |= {"output": text_in(result, "output"), "exit_code": str(number_in(result, "exitCode"))}
+        self._builder.add(SystemMessage(f"{_RAN}\n{as_tags(details)}", "user"))
 
 
 def _is_blank(block: Any) -> bool:
@@ -127,8 +129,8 @@ def _block(block: Any) -> Any:
         case "done":
             content = _result(run.get("result"))
         case "error":
-            said = text_in(run, "error") or text_in(run.get("error"), "message")
-            content = f"<error>{said}</error>" if said else "unknown error"
+            error = text_in(run, "error") or text_in(run.get("error"), "message")
+            content = f"<error>{error}</error>" if error else "unknown error"
         case "rejected-by-user":
             content = "User rejected invoking the tool"
         case "cancelled":

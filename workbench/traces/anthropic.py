@@ -1,6 +1,6 @@
 """Anthropic's Messages: a list, a request's body `{"model", "system", "tools", "messages"}`, or JSON lines of these.
 
-- Told from OpenAI-style messages by what only these have: `system` beside `messages`, tools with an `input_schema`, and
+- Recognised by what OpenAI-style messages do not have: `system` next to `messages`, tools with an `input_schema`, and
   the blocks `tool_use`, `tool_result` and `thinking`. Without any of them both formats are the same.
 - Calls and results are paired by id; one message of the assistant is one reply.
 - The other keys of a body (`max_tokens`, `temperature`, ...) are counted.
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.traces.building import Builder, Recording, beginning, entries
-from workbench.traces.reading import Document, bad
+from workbench.traces.reading import Document, bad_file
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.anthropic_bodies import are_anthropic_messages, is_anthropic_body
 from workbench.wire.values import text_in
@@ -19,11 +19,11 @@ from workbench.wire.values import text_in
 NAME = "Anthropic"
 _READ = ("messages", "system", "tools", "model")
 _ALL = 1 << 31
-"""The first call of a tool may be far from the beginning; until it comes, both formats are the same."""
+"""The first call of a tool may be far from the beginning; before it, both formats are the same."""
 
 
 def recognises(document: Document) -> bool:
-    """Whether a body or a message has what only Anthropic's have, and none has calls in OpenAI's form."""
+    """Whether a body or a message has what only Anthropic's have, and none has calls in OpenAI's format."""
     first = beginning(document, _ALL)
     bodies = [value for value in first if isinstance(value.get("messages"), list)]
     if bodies:
@@ -32,14 +32,14 @@ def recognises(document: Document) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The conversation; or one per line, where lines are bodies of requests."""
+    """The conversation; or one per line, if lines are bodies of requests."""
     located = entries(document, text)
     if not any(isinstance(value, dict) and "messages" in value for _, value in located):
         return [_conversation(Builder(NAME, document.broken), [value for _, value in located])]
     found: list[Recording] = []
     for line, value in located:
         if not isinstance(value, dict) or not isinstance(value.get("messages"), list):
-            raise bad(document.name, line, 'an object with a list under "messages"', value)
+            raise bad_file(document.name, line, 'an object with a list under "messages"', value)
         found.append(_conversation(Builder(NAME, () if found else document.broken), value["messages"], value))
     return found
 

@@ -3,11 +3,11 @@
 - A step has a `source` (`system`, `user` or `agent`), a `message` (text, or parts since 1.6), and a `timestamp`. One of
   the agent may have `reasoning_content`, `tool_calls` (`tool_call_id`, `function_name`, `arguments`), an `observation`
   with `results`, paired by `source_call_id`, and `metrics`. Its `model_name` goes before the agent's.
-- `metrics.prompt_tokens` are all of the prompt, cached ones included. A step is one request, unless `llm_call_count`
-  says that there were more: then its metrics are a sum, and no request's report.
-- A result that names no call is the only call's; where there was none, it is what the user, or rather the environment,
-  said next.
-- The system prompt is the first step where the agent wrote it down; tools are in `agent.tool_definitions` since 1.5.
+- `metrics.prompt_tokens` is the whole prompt, cached tokens included. A step is one request, unless `llm_call_count`
+  says more: then its metrics are a sum, and no request's report.
+- A result without a call's id belongs to the only call; without any call, it is the next message of the user, or
+  rather of the environment.
+- The system prompt is the first step if the agent wrote it; tools are in `agent.tool_definitions` since 1.5.
 - `subagent_trajectories` are conversations of their own. Missing: compactions, unless the agent starts a new file.
 """
 
@@ -26,7 +26,7 @@ _READ = ("schema_version", "session_id", "agent", "steps", "subagent_trajectorie
 
 
 def recognises(document: Document) -> bool:
-    """Whether it says so."""
+    """Whether its `schema_version` says so."""
     return any(_is_trajectory(value) for value in beginning(document))
 
 
@@ -35,7 +35,7 @@ def _is_trajectory(value: Any) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """One conversation per trajectory, those of sub-agents behind their own."""
+    """One conversation per trajectory, with those of sub-agents after their own."""
     found: list[Recording] = []
     for _, value in entries(document, text):
         if _is_trajectory(value):

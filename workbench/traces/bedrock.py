@@ -70,8 +70,12 @@ def _block(block: Any) -> Any:
             "is_error": failed,
         }
     if thought := dict_in(block, "reasoningContent"):
-        said = dict_in(thought, "reasoningText")
-        return {"type": "thinking", "thinking": text_in(said, "text"), "signature": text_in(said, "signature")}
+        reasoning = dict_in(thought, "reasoningText")
+        return {
+            "type": "thinking",
+            "thinking": text_in(reasoning, "text"),
+            "signature": text_in(reasoning, "signature"),
+        }
     if image := dict_in(block, "image"):
         data = text_in(dict_in(image, "source"), "bytes")
         return {"type": "image", "data": data, "mimeType": f"image/{text_in(image, 'format')}"}
@@ -85,7 +89,7 @@ def _result(value: Any) -> Any:
 
 
 def answer_of(body: dict[str, Any], raw: str) -> dict[str, Any]:
-    """An answer as Anthropic has it: from its JSON, or from the base64 of its stream; empty where there is none."""
+    """An answer as Anthropic has it: from its JSON, or from the base64 of its stream; empty if there is none."""
     message = dict_in(dict_in(body, "output"), "message")
     if not message and raw:
         body = _from_stream(raw)
@@ -126,9 +130,9 @@ def _add_delta(block: dict[str, Any], delta: dict[str, Any]) -> None:
         used = block.setdefault("toolUse", {"input": ""})
         used["input"] = text_in(used, "input") + text_in(dict_in(delta, "toolUse"), "input")
     elif thought := dict_in(delta, "reasoningContent"):
-        said = block.setdefault("reasoningContent", {"reasoningText": {}})["reasoningText"]
+        reasoning = block.setdefault("reasoningContent", {"reasoningText": {}})["reasoningText"]
         for key in ("text", "signature"):
-            said[key] = text_in(said, key) + text_in(thought, key)
+            reasoning[key] = text_in(reasoning, key) + text_in(thought, key)
 
 
 def _events(raw: str) -> Iterator[tuple[str, dict[str, Any]]]:

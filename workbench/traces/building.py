@@ -1,4 +1,4 @@
-"""What the readers of other agents' transcripts share: parts of messages, and a log in the making."""
+"""Shared by the readers of transcripts: parts of messages, and a builder for the log."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from workbench.wire.talk import Talk
 from workbench.wire.values import cleaned
 
 CATEGORY = "transcript"
-"""Of the failures that tell what could not be read."""
-TOLD = 20
-"""So many unreadable lines are told one by one."""
+"""The category of failures about what could not be read."""
+MOST_REPORTED = 20
+"""Unreadable lines that are reported one by one."""
 _TALK = ("payload", "message", "messages", "content", "parts", "text", "prompt", "response", "role")
 _MOST = 1e9
-"""No request cost more: a number above it is none."""
+"""The largest believable cost of a request."""
 LEFT_OUT = "left out"
-"""The setting that counts, by kind, what a reader knows to be no part of the conversation."""
+"""The setting that counts, by kind, entries known to be no part of the conversation."""
 _SORTED = msgspec.json.Encoder(order="deterministic")
 
 
@@ -57,8 +57,19 @@ def entries(document: Document, text: str) -> list[Located]:
     return document.values
 
 
+def read_entries(
+    document: Document, text: str, name: str, reader: Callable[[Builder], Callable[[Any], None]]
+) -> list[Recording]:
+    """One conversation from all entries of a log; `reader` gives the function that reads an entry into a builder."""
+    builder = Builder(name, document.broken)
+    read_entry = reader(builder)
+    for _, value in entries(document, text):
+        read_entry(value)
+    return [builder.finish()]
+
+
 def beginning(document: Document, count: int = 40) -> list[dict[str, Any]]:
-    """The objects among a document's first entries, for a look at its format."""
+    """The objects among a document's first entries, to recognise its format."""
     first = document.values[0].value
     values = [value for _, value in document.values[:count]]
     if not document.lines and isinstance(first, list):
@@ -67,31 +78,31 @@ def beginning(document: Document, count: int = 40) -> list[dict[str, Any]]:
 
 
 class Recording(list[Body]):
-    """The events of a conversation that another agent recorded, and when each of them happened."""
+    """The events of a conversation that another agent recorded, and the time of each."""
 
     def __init__(self, bodies: Iterable[Body] = ()) -> None:
         super().__init__(bodies)
         self.times: list[int] = [0] * len(self)
-        """By event: milliseconds since 1970; 0 where the file does not say."""
+        """Milliseconds since 1970, by event; 0 if the file has no time."""
         self.strange: Counter[str] = Counter()
-        """By kind: entries that look like talk and were not understood. Where they are many, the file is refused."""
+        """By kind: entries that look like messages and were not understood. If they are many, the file is refused."""
         self.format = ""
-        """Whose it is."""
+        """The name of the format."""
         self.title = ""
-        """What to call it in a list of the file's conversations, where nothing in it says so."""
+        """Its name in a list of the file's conversations, if nothing inside gives one."""
         self.sub_agent = ""
-        """What to call the sub-agent whose conversation it is; empty: it is a session's own."""
+        """The name of the sub-agent if it is a sub-agent's conversation; empty for a session's own."""
         self.sub_agents: dict[str, str] = {}
-        """Of a file with one session: by number, the conversations of its sub-agents, and what to call those."""
+        """For a file with one session: the conversations of its sub-agents, by number, with their names."""
 
     def put(self, body: Body, at: int) -> None:
-        """What comes next, and when it was."""
+        """Append an event with its time."""
         self.append(body)
         self.times.append(at)
 
 
 def by_session(located: list[Located], session_of: Callable[[Any], str]) -> list[list[Located]]:
-    """The entries of each session of a file that holds several; `session_of`: the id that an entry begins one with."""
+    """The entries of each session of a file; `session_of`: the id of the session that begins with an entry."""
     found: list[list[Located]] = [[]]
     last = ""
     for each in located:
@@ -104,7 +115,7 @@ def by_session(located: list[Located], session_of: Callable[[Any], str]) -> list
 
 
 def milliseconds(value: Any) -> int:
-    """A time as transcripts write it: RFC 3339, or seconds, milliseconds or more since 1970; 0 where it is none."""
+    """A time from a transcript: RFC 3339, or seconds, milliseconds or more since 1970; 0 if it is none."""
     if isinstance(value, str):
         try:
             found = datetime.fromisoformat(value.strip())
@@ -119,7 +130,7 @@ def milliseconds(value: Any) -> int:
 
 
 def known_cost(value: Any) -> float | int | None:
-    """What a request cost, as files tell it; None where that is no price."""
+    """The cost of a request in a file; None if it is no price."""
     return value if type(value) in (int, float) and 0 <= value < _MOST else None
 
 
@@ -128,7 +139,7 @@ def _looks_like_talk(value: Any) -> bool:
 
 
 def content_hash(value: Any) -> str:
-    """The name of a part of a request: what is written differently and means the same has the same one."""
+    """The name of a part of a request: parts that mean the same have the same name, however they are written."""
     try:
         written = _SORTED.encode(value)
     except ValueError:  # half a surrogate pair
@@ -146,7 +157,7 @@ class SubAgentReport(NamedTuple):
 
 
 class Builder(Talk):
-    """One conversation in the making."""
+    """Builds one conversation."""
 
     bodies: Recording
 
@@ -154,22 +165,22 @@ class Builder(Talk):
         super().__init__(format_name, Recording())
         self._at = 0
         self._taken = 0
-        """So many events were handed on already."""
+        """How many events were handed on already."""
         self._window = ("", 0)
         self._parts: set[str] = set()
-        """The hashes of the parts of requests that are there."""
+        """The hashes of the parts of requests that are stored."""
         self._slots: dict[tuple[Slot, str], str] = {}
-        """What stands in them."""
+        """The contents of the slots."""
         self._title = ""
         self._left_out: Counter[str] = Counter()
         self._asked: dict[str, str] = {}
-        """By call: its arguments."""
+        """The arguments of each call."""
         self._clearing = ProviderClearing()
         self._broken: list[WrongCall] = []
         self.skipped(broken)
 
     def skipped(self, broken: Iterable[WrongCall]) -> None:
-        """Lines of the file that are not JSON."""
+        """Report lines of the file that are not JSON."""
         self._broken.extend(broken)
 
     @property
@@ -179,15 +190,15 @@ class Builder(Talk):
 
     @property
     def has_talk(self) -> bool:
-        """Whether anything was said yet, which a compaction could replace."""
+        """Whether it has messages yet, which a compaction could replace."""
         return any(isinstance(body, UserMessage | AssistantMessage | ToolResult) for body in self.bodies)
 
     def when(self, value: Any) -> None:
-        """When what comes next happened; what says nothing leaves the time as it is."""
+        """Set the time of what comes next; a value that is no time leaves it unchanged."""
         self._at = milliseconds(value) or self._at
 
     def add(self, *bodies: Body) -> None:
-        """What comes next; of what its agent had cut before it sent it, that is noted."""
+        """Append events; if their agent had cut one before it sent it, the cut is recorded."""
         for body in bodies:
             if isinstance(body, ToolCall):
                 self._asked[body.call_id] = body.arguments
@@ -195,7 +206,7 @@ class Builder(Talk):
             self._clearing.take(self.last, body)
 
     def cleared(self, edits: ProviderEdits) -> None:
-        """What the provider took out of the request that is answered next, or was just made."""
+        """Record what the provider removed from the request that is answered next, or was just made."""
         self.add(*self._clearing.decisions(edits))
 
     def _with_cut(self, body: Body) -> Body:
@@ -207,11 +218,11 @@ class Builder(Talk):
         return body
 
     def has_part(self, name: str) -> bool:
-        """Whether a piece of a request is kept already."""
+        """Whether a part of a request is stored already."""
         return name in self._parts
 
     def part(self, value: Any, name: str = "") -> str:
-        """Keep a piece of a request; gives its hash (`name`, where the file has one of its own)."""
+        """Store a part of a request; returns its hash (`name`, if the file has its own)."""
         found = name or content_hash(value)
         if found not in self._parts:
             self._parts.add(found)
@@ -219,68 +230,68 @@ class Builder(Talk):
         return found
 
     def request(self, request: Request) -> int:
-        """What was sent, before what was answered; gives the event, which later requests and the report name."""
+        """Append a request, before its answer; returns its event, for later requests and the report."""
         self.add(structs.replace(request, parameters=cleaned(dict(request.parameters))))
         return self.last
 
     def slot(self, slot: Slot, name: str, text: str) -> None:
-        """What stands in a slot from here on, told when it changes; an empty text clears it."""
+        """Set the content of a slot, if it changed; an empty text clears it."""
         if self._slots.get((slot, name), "") != text:
             self._slots[slot, name] = text
             self.add(SlotContent(slot, name, text))
 
     def says_model(self, name: str) -> None:
-        """The model from here on, told when it changes."""
+        """Set the model from here on, if it changed."""
         if name and name != self.model:
             self.model = name
             self.add(Setting("model", name))
 
     def says_window(self, tokens: int) -> None:
-        """The window that the agent itself works with, told when it changes."""
+        """Set the window that the agent itself uses, if it changed."""
         if tokens and self.model and (self.model, tokens) != self._window:
             self._window = (self.model, tokens)
             self.add(window_setting(self.model, LearntWindow(tokens)))
 
     def says_title(self, title: str) -> None:
-        """The conversation's title, told when it changes."""
-        said = " ".join(title.split())
-        if said and said != self._title:
-            self._title = said
-            self.add(Setting("title", said))
+        """Set the conversation's title, if it changed."""
+        plain = " ".join(title.split())
+        if plain and plain != self._title:
+            self._title = plain
+            self.add(Setting("title", plain))
 
     def compaction(self, first: int, last: int, summary: str, preface: str = "", **noted: Any) -> None:
-        """A compaction that the file records; a `last` before `first`: what it stood for is not in the file."""
+        """Append a compaction of the file. If `last` is before `first`, what it replaced is not in the file."""
         meta = {"made_by": self.name, **{key: value for key, value in noted.items() if value}}
         self.add(Compaction(first, last, summary, preface=preface, meta=meta))
 
     def usage(self, prompt: int, completion: int, **more: Any) -> None:
-        """What a request cost, as the file says. There is no count of our own from that time: the estimate is 0."""
+        """Append the report on a request. We had no count of our own at that time: the estimate is 0."""
         if prompt or completion:
             self.add(Usage(more.pop("model", self.model), 0, prompt, completion=completion, **more))
 
     def failure(self, message: str) -> None:
-        """An error that the file records; it never becomes part of the conversation."""
+        """Append an error of the file; it is never part of the conversation."""
         self.add(Failure(CATEGORY, message))
 
     def unknown(self, kind: str, value: Any, is_talk: bool = True) -> None:
-        """An entry that is not understood, carried whole; `is_talk`: whether it may be part of the conversation."""
+        """Append an entry that is not understood, unchanged; `is_talk`: it may be part of the conversation."""
         if is_talk and _looks_like_talk(value):
             self.bodies.strange[clean(kind)] += 1
         super().unknown(kind, value)
 
     def leave_out_all_but(self, read: Container[str], value: Iterable[str]) -> None:
-        """Count the keys of an object that no reader reads."""
+        """Count the keys of an object that are not read."""
         for key in value:
             if key not in read:
                 self.leave_out(key)
 
     def leave_out(self, kind: str, count: int = 1) -> None:
-        """Entries that are understood and no part of the conversation: they are counted."""
+        """Count entries that are understood and no part of the conversation."""
         if count:
             self._left_out[clean(kind)] += count
 
     def goes_on(self, events: Sequence[Event]) -> None:
-        """What is stored of it already: what follows is numbered on."""
+        """Continue after events that are stored already."""
         for event in events:
             self._clearing.take(event.seq, event.body)
             match event.body:
@@ -299,17 +310,17 @@ class Builder(Talk):
         self._taken = events[-1].seq if events else 0
 
     def handed_on(self) -> None:
-        """What was made so far has been stored elsewhere, and what follows is numbered on."""
+        """Forget the events so far, which are stored elsewhere; numbers continue."""
         self._taken = self.last
         self.bodies.clear()
         self.bodies.times.clear()
 
     def finish(self) -> Recording:
-        """All that was read, then what was not."""
-        for error in self._broken[:TOLD]:
+        """Everything that was read, then what was not."""
+        for error in self._broken[:MOST_REPORTED]:
             self.failure(f"skipped: {error}")
-        if len(self._broken) > TOLD:
-            self.failure(f"skipped: {len(self._broken) - TOLD:,} more lines that are not JSON")
+        if len(self._broken) > MOST_REPORTED:
+            self.failure(f"skipped: {len(self._broken) - MOST_REPORTED:,} more lines that are not JSON")
         if self._left_out:
             self.add(Setting(LEFT_OUT, dict(self._left_out)))
         return self.bodies

@@ -1,7 +1,7 @@
-"""Claude Code: the words that an attachment without `rendered` text was sent with.
+"""Claude Code: the text with which an attachment without `rendered` was sent.
 
-The wording is that of Claude Code 2.1.38 to 2.1.100. Kinds whose words depend on more than the file holds (todo lists,
-plan mode, diagnostics) are unknown here. A file is sent with numbered lines, as the tool Read gives it back.
+The wording is that of Claude Code 2.1.38 to 2.1.100. Kinds whose wording depends on more than the file has (todo lists,
+plan mode, diagnostics) are unknown here. A file is sent with numbered lines, as the tool Read returns it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ NEVER_SENT: Final = frozenset(
         *("hook_permission_decision", "context_efficiency", "autocheckpointing", "background_task_status"),
     )
 )
-"""Kinds that Claude Code shows to the user alone."""
+"""Kinds that Claude Code shows only to the user."""
 _HOOKS: Final = ("SessionStart", "UserPromptSubmit")
 """The hooks whose output the model sees."""
 _SELECTED: Final = 2000
@@ -27,7 +27,7 @@ _SELECTED: Final = 2000
 
 
 def sent_contents(attached: dict[str, Any]) -> list[Content] | None:
-    """The messages that an attachment became; none where it is never sent, None where its words are not known."""
+    """The messages of an attachment; empty if it is never sent, None if its wording is not known."""
     kind = text_in(attached, "type")
     if kind in NEVER_SENT:
         return []
@@ -35,8 +35,8 @@ def sent_contents(attached: dict[str, Any]) -> list[Content] | None:
         return _file(attached)
     if kind == "hook_success":
         content = text_in(attached, "content")
-        said = f"{text_in(attached, 'hookName')} hook success: {content}" if content else ""
-        return _reminders(said) if text_in(attached, "hookEvent") in _HOOKS else []
+        text = f"{text_in(attached, 'hookName')} hook success: {content}" if content else ""
+        return _reminders(text) if text_in(attached, "hookEvent") in _HOOKS else []
     if kind not in _WORDS:
         return None
     return _reminders(_WORDS[kind](attached))
@@ -132,8 +132,8 @@ def _invoked(attached: dict[str, Any]) -> str:
 
 
 def _context(attached: dict[str, Any]) -> str:
-    said = "\n".join(each for each in list_in(attached, "content") if isinstance(each, str))
-    return f"{text_in(attached, 'hookName')} hook additional context: {said}" if said else ""
+    text = "\n".join(each for each in list_in(attached, "content") if isinstance(each, str))
+    return f"{text_in(attached, 'hookName')} hook additional context: {text}" if text else ""
 
 
 _WORDS: Final[dict[str, Callable[[dict[str, Any]], str]]] = {

@@ -1,4 +1,4 @@
-"""Whose conversation a line of Claude Code belongs to: a session's, or a sub-agent's."""
+"""Which conversation a line of Claude Code belongs to: a session's, or a sub-agent's."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class HasLines(Protocol):
     """A reader of one conversation."""
 
     def has_line(self, uuid: str) -> bool:
-        """Whether a line is one of this conversation's."""
+        """Whether a line is part of this conversation."""
 
 
 R = TypeVar("R", bound=HasLines)
@@ -25,19 +25,19 @@ class ClaudeConversations(Generic[R]):
     """The conversations of a file, by session and sub-agent."""
 
     def __init__(self, make: Callable[[Iterable[WrongCall]], R], broken: Iterable[WrongCall]) -> None:
-        """`make`: a reader, which is told of `broken` lines; the first conversation tells of those of the file."""
+        """`make`: makes a reader, which reports `broken` lines; the first conversation reports those of the file."""
         self.made: dict[tuple[str, str], R] = {}
         self._make = make
         self._broken = broken
         self._sessions: dict[str, str] = {}
-        """By session: the one whose conversation it goes on with, or itself."""
+        """The session that each session continues, or itself."""
         self._session = ""
-        """The one that spoke last."""
+        """The session of the last line."""
         self._roots: dict[str, str] = {}
-        """By line: the conversation it belongs to, for sub-agents without a name."""
+        """By line: its conversation, for sub-agents without a name."""
 
     def reader(self, value: Any) -> R:
-        """Whose line it is."""
+        """The reader for a line."""
         self._session = self._session_of(value)
         key = (self._session, self._agent(value))
         if key not in self.made:
@@ -45,7 +45,7 @@ class ClaudeConversations(Generic[R]):
         return self.made[key]
 
     def session(self) -> R | None:
-        """The session that spoke last, itself or by a sub-agent; None where only the sub-agent is there."""
+        """The session of the last line, its own or a sub-agent's; None if the file has only the sub-agent."""
         return self.made.get((self._session, ""))
 
     def _session_of(self, value: Any) -> str:

@@ -1,13 +1,13 @@
-"""The requests that Claude Code writes down, from 2.1.282 on.
+"""The requests that Claude Code records, from 2.1.282 on.
 
 - `api-request-shape` has `system` and `tools` under a `shapeHash`, without the billing line that `system` begins with
   on the wire. `api-request-blob` has a message under its `hash`. `api-request` is one request: its `id`, the
-  `shapeHash`, the `params`, the marks of the cache, `querySource`, and its messages: those of the request `base`, of
-  which it keeps `keep`, then `tail`, as hashes. A client that was started anew has no base, and names all of them.
+  `shapeHash`, the `params`, the cache marks, `querySource`, and its messages: the first `keep` of the request `base`,
+  then `tail`, as hashes. A restarted client has no base, and names all of them.
 - A hash is the SHA-256 of a message as JSON, keys sorted, without spaces, a text as the list of one text part. Messages
-  without a blob are those of the session: the lines of one reply joined, and lines of the user's that stand together.
-- A line of a reply names its request (`requestRef`). What the request holds may be written behind it, but before the
-  reply. Requests for titles and for compactions are not written down.
+  without a blob are those of the session: the lines of one reply joined, and adjacent lines of the user.
+- A line of a reply names its request (`requestRef`). The content of the request may be written after it, but before
+  the reply. Requests for titles and for compactions are not recorded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from workbench.wire.values import as_json, cleaned, content_of, dict_in, list_in
 
 KINDS = ("api-request-shape", "api-request-blob", "api-request")
 _MOST_JOINED = 8
-"""So many lines of the user's in a row are tried in every combination."""
+"""So many adjacent lines of the user are tried in every combination."""
 
 
 class RecordedRequests:
@@ -35,39 +35,39 @@ class RecordedRequests:
         self._builder = builder
         self._shapes: dict[str, dict[str, Any]] = {}
         self._parts: dict[str, tuple[str, str]] = {}
-        """By shape: the hashes of its system prompt and its tools."""
+        """The hashes of the system prompt and the tools, by shape."""
         self._standing = ""
         """The shape whose system prompt and tools fill the slots."""
         self._blobs: dict[str, Any] = {}
-        """By hash: messages that no request has named yet."""
-        self._said: list[tuple[str, str, list[list[Any]]]] = []
-        """The session's own messages that were not looked at yet: who, which reply, the blocks of each line."""
-        self._looked = 0
-        """So many lines of the first of them were."""
+        """Messages that no request has named yet, by hash."""
+        self._messages: list[tuple[str, str, list[list[Any]]]] = []
+        """The session's own messages without a hash yet: role, reply, and the blocks of each line."""
+        self._hashed = 0
+        """How many lines of the first of them have been read."""
         self._waiting: list[dict[str, Any]] = []
         """Requests without a reply yet."""
         self._events: dict[str, int] = {}
-        """By the client's id: the request."""
+        """The event of each request, by the client's id."""
         self._made = RequestBodies()
         self._last = 0
-        """The newest request."""
+        """The event of the newest request."""
         self._tools: set[str] = set()
-        """The names of those that stand."""
+        """The names of the tools in the slots."""
 
     def event(self, name: str) -> int:
-        """The event of a request, by the client's id; 0 where it is not known."""
+        """The event of a request, by the client's id; 0 if unknown."""
         return self._events.get(name, 0)
 
-    def said(self, role: str, reply: str, content: Any) -> None:
-        """A line of the session, of which messages are made."""
+    def add_message(self, role: str, reply: str, content: Any) -> None:
+        """Add a line of the session, to match messages with."""
         blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
-        if self._said and self._said[-1][:2] == (role, reply):
-            self._said[-1][2].append(blocks)
+        if self._messages and self._messages[-1][:2] == (role, reply):
+            self._messages[-1][2].append(blocks)
         else:
-            self._said.append((role, reply, [blocks]))
+            self._messages.append((role, reply, [blocks]))
 
     def line(self, value: dict[str, Any]) -> None:
-        """One of the three kinds of lines."""
+        """Read one of the three kinds of lines."""
         match value["type"]:
             case "api-request-shape":
                 self._shapes[text_in(value, "shapeHash")] = dict_in(value, "shape")
@@ -77,19 +77,19 @@ class RecordedRequests:
                 self._waiting.append(value)
 
     def answered(self, name: str) -> None:
-        """A reply begins, to the request with this id."""
+        """A reply to the request with this id begins."""
         places = [at for at, value in enumerate(self._waiting) if text_in(value, "id") == name]
         if places:
-            self._tell(places[-1] + 1)
+            self._add_requests(places[-1] + 1)
 
     def finish(self) -> None:
-        """No reply will come any more."""
-        self._tell(len(self._waiting))
+        """Record the rest: no reply will come any more."""
+        self._add_requests(len(self._waiting))
 
-    def _tell(self, count: int) -> None:
-        """So many of the requests that wait, in order."""
-        told, self._waiting = self._waiting[:count], self._waiting[count:]
-        for value in told:
+    def _add_requests(self, count: int) -> None:
+        """Record so many of the waiting requests, in order."""
+        ready, self._waiting = self._waiting[:count], self._waiting[count:]
+        for value in ready:
             self._builder.when(value.get("timestamp"))
             if not self._request(value):
                 self._builder.leave_out("api-request that names what is not in the file")
@@ -141,25 +141,25 @@ class RecordedRequests:
         return self._parts[name]
 
     def _same_as_before(self, names: list[str]) -> tuple[int, int]:
-        """The newest request, and with how many of its messages this one begins."""
+        """The newest request, and how many of its messages this one begins with."""
         keep = common_start(self._made.hashes(self._last), names)
         return (self._last, keep) if keep else (0, 0)
 
     def _keep(self, name: str) -> bool:
-        """Keep a message; False where it is not in the file."""
+        """Store a message; False if it is not in the file."""
         if self._builder.has_part(name):
             return True
         if name not in self._blobs:
-            self._look_through()
+            self._hash_messages()
         message = self._blobs.pop(name, None)
         if message is not None:
             self._builder.part(message, name)
         return message is not None
 
-    def _look_through(self) -> None:
+    def _hash_messages(self) -> None:
         """Give the session's own messages their hashes. The last one may still grow."""
-        for at, (role, _, lines) in enumerate(self._said):
-            if at == 0 and len(lines) == self._looked:
+        for at, (role, _, lines) in enumerate(self._messages):
+            if at == 0 and len(lines) == self._hashed:
                 continue
             spans = [(0, len(lines))]
             if role == "user" and len(lines) <= _MOST_JOINED:
@@ -167,11 +167,11 @@ class RecordedRequests:
             for start, end in spans:
                 message = {"role": role, "content": [block for line in lines[start:end] for block in line]}
                 self._blobs.setdefault(content_hash(message), message)
-        del self._said[:-1]
-        self._looked = len(self._said[0][2]) if self._said else 0
+        del self._messages[:-1]
+        self._hashed = len(self._messages[0][2]) if self._messages else 0
 
     def _stand(self, name: str) -> None:
-        """System prompt and tools from here on."""
+        """Put system prompt and tools into their slots."""
         if name == self._standing:
             return
         self._standing, shape = name, self._shapes[name]

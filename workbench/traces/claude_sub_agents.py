@@ -1,10 +1,10 @@
-"""The sub-agents of Claude Code that have files of their own, and their requests.
+"""The sub-agents of Claude Code with files of their own, and their requests.
 
-- Beside the session `ID.jsonl` lies `ID/subagents/agent-AGENT.jsonl`, with lines like the session's that are marked
-  `isSidechain` and name the `agentId`. `agent-AGENT.meta.json` beside it has the `agentType`, as some lines do under
+- Next to the session `ID.jsonl` is `ID/subagents/agent-AGENT.jsonl`, with lines like the session's that are marked
+  `isSidechain` and name the `agentId`. `agent-AGENT.meta.json` next to it has the `agentType`, as some lines do under
   `attributionAgent`.
-- `acompact-` and the like before an id: what Claude Code asks on its own. Such a file may begin with a copy of the
-  session; its replies have the ids of the session's, by which they are not counted twice.
+- `acompact-` and the like before an id: requests of Claude Code itself. Such a file may begin with a copy of the
+  session; its replies have the ids of the session's, so that they are not counted twice.
 """
 
 from __future__ import annotations
@@ -22,38 +22,38 @@ from workbench.config.errors import WrongCall
 from workbench.config.foreign_files import read_regular_file
 from workbench.log.events import Purpose, Request
 from workbench.traces.building import milliseconds
-from workbench.traces.files_beside import MOST, read_files
+from workbench.traces.companion_files import MOST, read_files
 from workbench.wire.values import dict_in, text_in
 
 FOLDER = "subagents"
 _BEFORE, _AFTER, _ABOUT = "agent-", ".jsonl", ".meta.json"
 _SMALL = 65_536
-"""Bytes of what is known about a sub-agent."""
+"""Bytes of the file about a sub-agent."""
 _COMPACTS = "acompact-"
 
 
-class FilesBeside(NamedTuple):
-    """What the files of a session's sub-agents hold."""
+class SubAgentFiles(NamedTuple):
+    """The content of the files of a session's sub-agents."""
 
     lines: tuple[list[dict[str, Any]], ...] = ()
     """By file."""
     kinds: Mapping[str, str] = MappingProxyType({})
-    """By sub-agent: what kind of one it is, where a file says so."""
+    """The kind of each sub-agent, if a file names it."""
     broken: tuple[WrongCall, ...] = ()
     """What could not be read."""
 
 
 class SubAgentRequest(NamedTuple):
-    """What a sub-agent asked, as far as the session is told."""
+    """A request of a sub-agent, as the session records it."""
 
     request: Request
     usage: dict[str, Any]
-    """As the provider reported it; empty where nobody wrote it down."""
+    """As the provider reported it; empty if not recorded."""
     timestamp: Any
 
 
-def files_beside(path: str) -> list[str]:
-    """The files of the sub-agents of the session in a file; none for what is no such file."""
+def claude_sub_agent_files(path: str) -> list[str]:
+    """The files of a session's sub-agents; none if the path is no session."""
     if not path.endswith(_AFTER):
         return []
     try:
@@ -64,18 +64,18 @@ def files_beside(path: str) -> list[str]:
         return []
 
 
-def read_beside(path: str, sessions: Sequence[str]) -> FilesBeside:
-    """Read them; a line that names none of the file's `sessions` belongs to the first."""
+def read_claude_sub_agents(path: str, sessions: Sequence[str]) -> SubAgentFiles:
+    """Read these files; a line that names none of the file's `sessions` belongs to the first."""
     lines: list[list[dict[str, Any]]] = []
     kinds: dict[str, str] = {}
     inside = os.path.dirname(path) or "."
-    documents, broken = read_files(files_beside(path), inside)
+    documents, broken = read_files(claude_sub_agent_files(path), inside)
     for document in documents:
         agent = os.path.basename(document.name).removeprefix(_BEFORE).removesuffix(_AFTER)
         values = (each.value for each in document.values)
         lines.append([_as_sub_agents(value, agent, sessions) for value in values if isinstance(value, dict)])
         kinds[agent] = _kind(document.name, inside)
-    return FilesBeside(tuple(lines), kinds, tuple(broken))
+    return SubAgentFiles(tuple(lines), kinds, tuple(broken))
 
 
 def _as_sub_agents(value: dict[str, Any], agent: str, sessions: Sequence[str]) -> dict[str, Any]:
@@ -93,9 +93,9 @@ def _kind(file: str, folder: str) -> str:
     return text_in(known, "agentType")
 
 
-def in_order(session: Sequence[Any], beside: Iterable[Sequence[Any]]) -> list[Any]:
-    """The lines of all files as they came in time, the session's first; those of one file keep their order."""
-    later = merge(_timed(session[1:]), *map(_timed, beside), key=itemgetter(0))
+def lines_in_time(session: Sequence[Any], sub_agents: Iterable[Sequence[Any]]) -> list[Any]:
+    """The lines of all files ordered by time, the session's first; those of one file keep their order."""
+    later = merge(_timed(session[1:]), *map(_timed, sub_agents), key=itemgetter(0))
     return [*session[:1], *(value for _, value in later)]
 
 
@@ -112,13 +112,13 @@ def is_of_sub_agent(value: Any) -> bool:
 
 
 def kinds_in(lines: Iterable[Any]) -> dict[str, str]:
-    """By sub-agent: its kind, as the lines tell it."""
-    told = ((text_in(value, "agentId"), text_in(value, "attributionAgent")) for value in lines)
-    return {agent: kind for agent, kind in told if agent and kind}
+    """The kind of each sub-agent, from the lines."""
+    kinds = ((text_in(value, "agentId"), text_in(value, "attributionAgent")) for value in lines)
+    return {agent: kind for agent, kind in kinds if agent and kind}
 
 
 def requests_in(lines: Sequence[Any], kinds: dict[str, str]) -> dict[int, SubAgentRequest]:
-    """The requests of sub-agents, each by the place of the last line of its reply."""
+    """The requests of sub-agents, each by the index of the last line of its reply."""
     own: set[str] = set()
     last: dict[str, int] = {}
     usages: dict[str, dict[str, Any]] = {}

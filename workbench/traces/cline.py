@@ -2,12 +2,11 @@
 
 - `~/.cline/data/sessions/ID/ID.messages.json`: `{"version", "sessionId", "agent", "messages", "system_prompt"}`, with
   Anthropic's blocks; a reply has its `modelInfo` and `metrics`, whose `inputTokens` are the whole prompt. A file that
-  the user named stands in a part of its own, read here as a text in the tags that Cline has for it. Results may be
-  lists of objects.
+  the user named is its own part, read here as a text in Cline's tags. Results may be lists of objects.
 - `tasks/ID/api_conversation_history.json`, in the editor's storage: a list of the same messages; newer ones have `ts`,
   `modelInfo` (`modelId`) and `metrics` (`tokens`). Calls are text in the replies of older versions.
-- `tasks/ID/ui_messages.json` beside it: `say` and `ask` entries. `api_req_started` has as JSON what was new in a
-  request, results of tools among it, and the request's tokens. Calls are what the window shows of them.
+- `tasks/ID/ui_messages.json` next to it: `say` and `ask` entries. `api_req_started` has as JSON what was new in a
+  request, including results of tools, and the request's tokens. Calls are what the window shows of them.
 - Missing: tools; the system prompt in the files of tasks. Files without any of these marks are read as Anthropic's.
 """
 
@@ -26,7 +25,7 @@ from workbench.wire.values import as_json, dict_in, list_in, number_in, text_in
 NAME = "Cline"
 _SHOWN = ("say", "ask")
 _SAID = ("text", "completion_result", "plan_mode_respond", "followup", "tool", "command", "use_mcp_server")
-"""Of these, the words or the call of the model; a text before the first request is the task."""
+"""Entries with the model's words or calls; a text before the first request is the task."""
 _READ = ("messages", "system_prompt", "sessionId", "version", "agent", "updated_at")
 
 
@@ -85,8 +84,8 @@ def _content(content: Any) -> Any:
 def _block(block: Any) -> Any:
     """A block as Anthropic has it."""
     if text_in(block, "type") == "file":
-        said = f'<file_content path="{text_in(block, "path")}">\n{text_in(block, "content")}\n</file_content>'
-        return {"type": "text", "text": said}
+        text = f'<file_content path="{text_in(block, "path")}">\n{text_in(block, "content")}\n</file_content>'
+        return {"type": "text", "text": text}
     results = list_in(block, "content") if text_in(block, "type") == "tool_result" else []
     if results and not any(text_in(each, "type") for each in results):
         return {**block, "content": as_json(results)}
@@ -104,13 +103,13 @@ def _metrics(builder: Builder, used: dict[str, Any]) -> None:
 
 
 class _Window:
-    """What the window shows, entry by entry."""
+    """Reads what the window shows, entry by entry."""
 
     def __init__(self, builder: Builder) -> None:
         self._builder = builder
         self._requests = 0
         self._used: dict[str, Any] = {}
-        """Of the request whose answer is being read."""
+        """The metrics of the request whose answer is being read."""
 
     def read(self, values: list[Any]) -> None:
         for value in values:
@@ -120,20 +119,20 @@ class _Window:
 
     def _entry(self, value: Any) -> None:
         kind = text_in(value, text_in(value, "type") or "say")
-        said, reply = text_in(value, "text"), f"r{self._requests}"
+        text, reply = text_in(value, "text"), f"r{self._requests}"
         if kind == "api_req_started":
-            self._request(said)
-        elif kind == "reasoning" and said:
-            self._builder.add(Reasoning(said, reply))
-        elif kind in _SAID and said and self._requests:
-            self._builder.add(AssistantMessage(said, reply, model=self._builder.model))
+            self._request(text)
+        elif kind == "reasoning" and text:
+            self._builder.add(Reasoning(text, reply))
+        elif kind in _SAID and text and self._requests:
+            self._builder.add(AssistantMessage(text, reply, model=self._builder.model))
         else:
             self._builder.leave_out(kind or "entry")
 
-    def _request(self, said: str) -> None:
+    def _request(self, text: str) -> None:
         self._report()
         try:
-            self._used = json.loads(said)
+            self._used = json.loads(text)
         except (ValueError, RecursionError):
             self._used = {}
         self._requests += 1

@@ -1,84 +1,58 @@
 """Codex: the JSON lines of a rollout.
 
-- A rollout is `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`; those of sub-agents are conversations behind the session
+- A rollout is `~/.codex/sessions/YYYY/MM/DD/rollout-*.jsonl`; those of sub-agents are conversations after the session
   that started them (`codex_sub_agents`). A line is `{"timestamp", "type", "payload"}`. `turn_context` has the `model`;
   `response_item` an item of OpenAI's Responses API, as it is sent. Rollouts of the first versions have the same items
-  bare, behind a header without a type.
+  bare, after a header without a type.
 - `session_meta` has the `base_instructions`, which are the system prompt. For some models they are sent as an item of
-  the developer's, which is in the file too: then the item stands. Those models also get their tools as an item
+  the developer, which is in the file too: then the item is used. Those models also get their tools as an item
   (`additional_tools`); for others the tools are not in the file.
-- Codex writes the `AGENTS.md` files and the `<environment_context>` as messages of the user's, or as parts of them.
-  They are instructions: each fills the instructions slot, the newest of a name stands, and no turn begins with one.
-- An output is an error where `success` is false or the text's own head says an exit code other than 0.
+- Codex writes the `AGENTS.md` files and the `<environment_context>` as messages of the user, or as parts of them. They
+  are instructions: each fills the instructions slot, the newest of a name wins, and no turn begins with one.
+- An output is an error if `success` is false or its head has an exit code other than 0.
 - `token_usage_record` is the report on the response before it. Older versions have only the `token_count` among the
-  `event_msg`, behind the outputs of the calls; it is told again when nothing was asked in between, and tells the
-  window. What else `event_msg` tells the screen, the items say too: it is counted, not kept; but errors are failures.
-- `compacted` replaces all that was before it by its `replacement_history`: entries that are earlier messages are kept
-  by the compaction, a summary among them or in `message` becomes its summary, and what is new follows as messages. The
-  summary may be encrypted; then a line says so. `compaction_response_id` names the response that was asked for the
-  summary: it is no part of the conversation. The `token_count` that follows has the size of what is left, alone.
+  `event_msg`, after the outputs of the calls; it is repeated if nothing was asked in between, and has the window. The
+  other `event_msg` repeat the items for the screen: they are counted, not kept; but errors are failures.
+- `compacted` replaces everything before it by its `replacement_history`: entries that are earlier messages are kept by
+  the compaction, a summary among them or in `message` becomes its summary, and new entries follow as messages. The
+  summary may be encrypted; then a line says so. `compaction_response_id` names the response that wrote the summary: it
+  is no part of the conversation. The `token_count` that follows has only the size of what is left.
 - `thread_rolled_back` among the `event_msg` undoes the last `num_turns` turns: they are excluded (`codex_rollback`).
-  Later versions begin a new file instead, which goes on from the one before (`codex_history`), as forks do.
-- `agent_message` is what another agent of the session wrote to this one; the model sees it. Parts may be encrypted.
+  Later versions begin a new file instead, which continues the one before (`codex_history`), as forks do.
+- `agent_message` is a message from another agent of the session; the model sees it. Parts may be encrypted.
 - Encrypted reasoning is sent back. Its size is not in the file.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Any
 
-from msgspec.structs import replace
-
 from workbench.config.errors import WrongCall
 from workbench.log.events import (
-    Compaction,
-    Content,
-    KeptEvent,
-    Part,
-    Request,
-    SystemMessage,
-    TextPart,
     Usage,
-    UserMessage,
     text_of,
 )
 from workbench.traces.building import Builder, Recording, SubAgentReport, beginning, entries
 from workbench.traces.codex_history import CodexThread, history
-from workbench.traces.codex_rollback import rolled_back
+from workbench.traces.codex_lines import SAME_BEGINNING, CodexReader, is_old_header
 from workbench.traces.codex_sub_agents import (
+    codex_reports,
+    codex_sub_agent_files,
+    codex_sub_agent_name,
     copied_lines,
-    files_beside,
     in_time,
-    name_of,
     report_times,
-    reports_in,
 )
-from workbench.traces.files_beside import read_files
+from workbench.traces.companion_files import read_files
 from workbench.traces.reading import Document
-from workbench.traces.undone import undo_from, went_back
-from workbench.wire.responses import COMPACTIONS, ResponsesReader
-from workbench.wire.responses import output as plain_output
-from workbench.wire.talk import SEALED_SUMMARY
-from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, text_in
+from workbench.wire.values import content_of, dict_in, text_in
 
 NAME = "Codex"
-SEALED = "[Codex compacted the conversation here; the summary is encrypted in its file and cannot be shown]"
-SEALED_MESSAGE = "[Another agent wrote here; its message is encrypted in the file and cannot be shown]"
 _KINDS = ("session_meta", "response_item", "turn_context", "event_msg", "compacted")
-_EXIT = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)$", re.MULTILINE)
-_INSTRUCTIONS = re.compile(
-    r"# (AGENTS\.md instructions(?: for [^\n]*|(?=\s*<INSTRUCTIONS>)))|<(user_instructions|environment_context)>"
-)
-_HEAD = 300
-"""Characters at the beginning of an output among which Codex writes the exit code."""
-_SAME = 200
-"""Instructions that begin with so many equal characters are the same: what is sent may lack a line."""
 
 
 def recognises(document: Document) -> bool:
@@ -86,42 +60,38 @@ def recognises(document: Document) -> bool:
     first = beginning(document)
     if any(text_in(value, "type") in _KINDS and isinstance(value.get("payload"), dict) for value in first):
         return True
-    return document.lines and bool(first) and _is_old_header(first[0])
-
-
-def _is_old_header(value: Any) -> bool:
-    if not isinstance(value, dict) or not value.keys().isdisjoint(("type", "role")):
-        return False
-    return {"id", "timestamp"} <= value.keys() and not value.keys().isdisjoint(("instructions", "git"))
+    return document.lines and bool(first) and is_old_header(first[0])
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The rollout as one conversation, and those of its sub-agents behind it."""
+    """The rollout as one conversation, with those of its sub-agents after it."""
     own = [value for _, value in entries(document, text)]
     known = history(document.path, own) if document.path else CodexThread(own, {}, "")
     thread = text_in(dict_in(own[0], "payload"), "id") if document.path else ""
-    files = files_beside(known.first_file, thread)
-    beside, broken = read_files(files, os.path.dirname(document.path) or ".") if files else ([], [])
+    files = codex_sub_agent_files(known.first_file, thread)
+    sub_agents, broken = read_files(files, os.path.dirname(document.path) or ".") if files else ([], [])
     talks: list[Recording] = []
     reports: list[list[SubAgentReport]] = []
-    for other in beside:
+    for other in sub_agents:
         theirs = [value for _, value in other.values]
         before = history(other.name, theirs)
         talks.append(_conversation(before, (*other.broken, *before.broken)))
-        talks[-1].sub_agent = name_of(theirs[0])
+        talks[-1].sub_agent = codex_sub_agent_name(theirs[0])
         inherited = before.lines[: len(before.lines) - len(theirs) + copied_lines(theirs)]
         others = _conversation(CodexThread(inherited, {}, ""), ()) if inherited else []
-        reports.append(reports_in(talks[-1], theirs[0])[sum(isinstance(body, Usage) for body in others) :])
+        reports.append(codex_reports(talks[-1], theirs[0])[sum(isinstance(body, Usage) for body in others) :])
     return [_conversation(known, (*document.broken, *known.broken, *broken), in_time(reports)), *talks]
 
 
-def _conversation(known: CodexThread, broken: Iterable[WrongCall], beside: Sequence[SubAgentReport] = ()) -> Recording:
-    """`beside`: what sub-agents asked. It comes behind the report on the request before it."""
+def _conversation(
+    known: CodexThread, broken: Iterable[WrongCall], sub_agents: Sequence[SubAgentReport] = ()
+) -> Recording:
+    """`sub_agents`: their requests. Each comes after the report on the request before it."""
     lines = known.lines
     summaries = {text_in(dict_in(value, "payload"), "compaction_response_id") for value in lines} - {""}
     aside = _answers(lines, summaries) if summaries else set()
     reader = CodexReader(Builder(NAME, broken), summaries, _sent_instructions(lines))
-    waiting = deque(beside)
+    waiting = deque(sub_agents)
     until = report_times(lines) if waiting else []
     undone = set(known.went_back.values())
     starts: dict[int, int] = {}
@@ -141,17 +111,21 @@ def _conversation(known: CodexThread, broken: Iterable[WrongCall], beside: Seque
 
 
 def _sent_instructions(lines: list[Any]) -> list[str]:
-    """The beginnings of what the developer says before the model does."""
+    """How the developer's messages before the model's first begin."""
     items = (dict_in(value, "payload") for value in lines if text_in(value, "type") == "response_item")
     first = takewhile(lambda item: not _is_models(item), items)
-    return [text_of(content_of(item.get("content")))[:_SAME] for item in first if text_in(item, "role") == "developer"]
+    return [
+        text_of(content_of(item.get("content")))[:SAME_BEGINNING]
+        for item in first
+        if text_in(item, "role") == "developer"
+    ]
 
 
 def _answers(lines: list[Any], responses: set[str]) -> set[int]:
-    """The places of the items that are these responses."""
+    """The indexes of the items that belong to these responses."""
     found: set[int] = set()
     run: list[int] = []
-    """The model's items since something else was said."""
+    """The model's items since the last message of anyone else."""
     for at, value in enumerate(lines):
         kind, payload = text_in(value, "type"), dict_in(value, "payload")
         if kind == "response_item":
@@ -165,242 +139,3 @@ def _answers(lines: list[Any], responses: set[str]) -> set[int]:
 
 def _is_models(item: dict[str, Any]) -> bool:
     return text_in(item, "role") == "assistant" or text_in(item, "type").endswith(("_call", "reasoning"))
-
-
-class CodexReader(ResponsesReader):
-    """One rollout, line by line."""
-
-    def __init__(self, builder: Builder, summaries: set[str], sent_instructions: list[str]) -> None:
-        """`summaries`: responses that were asked for a summary. `sent_instructions`: how those begin that are items."""
-        super().__init__(builder)
-        self.builder = builder
-        self._summaries = summaries
-        self._sent_instructions = sent_instructions
-        self._total: Any = None
-        self._size = 0
-        """What the last report says of the whole context, the answer included."""
-        self._compaction = 0
-        """The event of a compaction whose size is not told yet."""
-        self._has_records = False
-        self._held: list[dict[str, Any]] = []
-        """Lines with outputs that came before the report on their calls."""
-
-    def line(self, value: Any) -> None:
-        """Take in what comes next."""
-        kind, payload = text_in(value, "type"), dict_in(value, "payload")
-        if kind == "response_item" and text_in(payload, "type").endswith("_call_output"):
-            self._held.append(value)
-            return
-        if kind != "event_msg":
-            self._give_held()
-        self.builder.when(value.get("timestamp") if isinstance(value, dict) else None)
-        match kind:
-            case "session_meta":
-                self._header(payload)
-            case "response_item":
-                self.message(payload)
-            case "turn_context":
-                self.builder.says_model(text_in(payload, "model"))
-                self.builder.leave_out(kind)
-            case "event_msg":
-                self._told(payload)
-            case "token_usage_record":
-                self._record(payload)
-            case "compacted":
-                self._compacted(payload)
-            case "inter_agent_communication" if payload:
-                self._agent_message(payload)
-            case "world_state" | "inter_agent_communication_metadata":
-                self.builder.leave_out(kind)
-            case "" if _is_old_header(value):
-                self._header(value)
-            case "" if text_in(value, "record_type"):
-                self.builder.leave_out(f"record {value['record_type']}")
-            case _:
-                self.message(value)
-
-    def sub_agent_asked(self, asked: SubAgentReport) -> None:
-        """One of its sub-agents got an answer."""
-        self.builder.when(asked.at)
-        request = self.builder.request(asked.request)
-        self.builder.add(replace(asked.usage, request=request, upto=0))
-
-    def settle(self) -> None:
-        """What was read so far is over."""
-        self._give_held()
-        self._speaking = False
-
-    def go_back(self, seq: int) -> None:
-        """The user went back to where this was the newest event."""
-        self.builder.add(*undo_from(self.builder.bodies, seq + 1, went_back(NAME)))
-
-    def finish(self, beside: Iterable[SubAgentReport] = ()) -> Recording:
-        """All that was read; `beside`: what sub-agents asked last."""
-        self._give_held()
-        for asked in beside:
-            self.sub_agent_asked(asked)
-        return self.builder.finish()
-
-    def _give_held(self) -> None:
-        held, self._held = self._held, []
-        for value in held:
-            self.builder.when(value.get("timestamp"))
-            self.message(value["payload"])
-
-    def _header(self, value: dict[str, Any]) -> None:
-        base = text_in(dict_in(value, "base_instructions"), "text") or text_in(value, "instructions")
-        if base and base[:_SAME] not in self._sent_instructions:
-            self.builder.slot("system", "base instructions", base)
-        self.builder.leave_out("session_meta")
-
-    def message(self, value: Any) -> None:
-        """Take in an item of the Responses API."""
-        if text_in(value, "type") in ("ghost_snapshot", *COMPACTIONS):  # which `compacted` tells
-            self.builder.leave_out(text_in(value, "type"))
-        elif text_in(value, "type") == "agent_message":
-            self._agent_message(value)
-        else:
-            super().message(value)
-
-    def _agent_message(self, value: dict[str, Any]) -> None:
-        """What another agent of the session wrote to this one; parts of it may be encrypted."""
-        self._speaking = False
-        content = value.get("content")
-        parts = content if isinstance(content, list) else [content]
-        readable = [part for part in parts if text_in(part, "type") != "encrypted_content" and part is not None]
-        self.builder.leave_out("encrypted part of an agent's message", len(parts) - len(readable))
-        self.builder.add(SystemMessage(content_of(readable) or SEALED_MESSAGE, "user", text_in(value, "author")))
-
-    def output(self, value: Any) -> tuple[Content, bool]:
-        """A call's output, and whether it is an error."""
-        content, failed = plain_output(value)
-        if failed or isinstance(value, dict):
-            return content, failed
-        if isinstance(content, str) and content.startswith('{"output"'):
-            return _old_output(content)
-        found = _EXIT.search(text_of(content)[:_HEAD])
-        return content, found is not None and found[1] != "0"
-
-    def user(self, content: Content) -> None:
-        """What the user said, less the instructions among it."""
-        said = self._without_instructions(content)
-        if said or not content:
-            self.builder.add(UserMessage(said))
-
-    def _without_instructions(self, content: Content) -> Content:
-        """What the user said in a message; the instructions among its parts go to their slot."""
-        parts = (TextPart(content),) if isinstance(content, str) else content
-        said: list[Part] = []
-        for part in parts:
-            found = _INSTRUCTIONS.match(part.text.lstrip()) if isinstance(part, TextPart) else None
-            if found is None or not isinstance(part, TextPart):
-                said.append(part)
-                continue
-            self.builder.slot("instructions", found[1] or found[2], part.text)
-        return content_from(said)
-
-    # Reports
-
-    def _told(self, payload: dict[str, Any]) -> None:
-        kind = text_in(payload, "type")
-        if kind in ("error", "stream_error"):
-            self.builder.failure(text_in(payload, "message"))
-            return
-        if kind == "thread_name_updated":
-            self.builder.says_title(text_in(payload, "thread_name"))
-        if kind == "token_count":
-            self._tokens(dict_in(payload, "info"))
-            self._give_held()
-        elif kind == "thread_rolled_back":
-            self.settle()
-            self.builder.add(*rolled_back(self.builder.bodies, number_in(payload, "num_turns"), SEALED))
-        else:
-            self.builder.leave_out(f"event_msg {kind}")
-
-    def _tokens(self, info: dict[str, Any]) -> None:
-        """A count is told again when nothing was asked in between: the total tells."""
-        total, last = info.get("total_token_usage"), dict_in(info, "last_token_usage")
-        self.builder.says_window(number_in(info, "model_context_window"))
-        if self._compaction and not number_in(last, "input_tokens"):
-            self._tell_size(number_in(last, "total_tokens"))
-        elif last and total != self._total and not self._has_records:
-            self._report(last)
-        self._total = total
-
-    def _record(self, payload: dict[str, Any]) -> None:
-        self._has_records = True
-        used = dict_in(payload, "usage")
-        if text_in(payload, "response_id") in self._summaries:
-            self._report(used, request=self.builder.request(Request("responses", self.builder.model, "compaction")))
-            self._size = number_in(used, "input_tokens")
-        else:
-            self._report(used)
-
-    def _report(self, used: dict[str, Any], **more: Any) -> None:
-        self._speaking = False
-        self._size = number_in(used, "total_tokens")
-        self.builder.usage(
-            number_in(used, "input_tokens"),
-            number_in(used, "output_tokens"),
-            cached=number_in(used, "cached_input_tokens"),
-            cache_write=number_in(used, "cache_write_input_tokens"),
-            reasoning=number_in(used, "reasoning_output_tokens"),
-            **more,
-        )
-
-    # Compactions
-
-    def _compacted(self, payload: dict[str, Any]) -> None:
-        self._speaking = False
-        last = self.builder.last
-        earlier: dict[tuple[str, str], int] = {}
-        for seq, body in enumerate(self.builder.bodies, 1):
-            if isinstance(body, UserMessage | SystemMessage):
-                earlier[_key(body.role if isinstance(body, SystemMessage) else "user", body.content)] = seq
-        kept: dict[int, KeptEvent] = {}
-        fresh: list[Any] = []
-        summary, sealed = text_in(payload, "message"), False
-        for item in list_in(payload, "replacement_history"):
-            content = content_of(item.get("content")) if isinstance(item, dict) else ""
-            if text_in(item, "role") == "user" and content:
-                content = self._without_instructions(content)
-                if not content:
-                    continue
-            seq = earlier.get(_key(text_in(item, "role"), content), 0)
-            if seq:
-                kept[seq] = KeptEvent(seq)
-            elif text_in(item, "type") in COMPACTIONS:
-                sealed = True
-            elif not (summary and summary in text_of(content)):
-                fresh.append(item)
-        if not summary and not sealed and fresh and text_in(fresh[-1], "role") == "user":
-            summary = text_of(content_of(fresh.pop().get("content")))  # Codex puts its summary last
-        if last or summary or sealed:
-            noted: dict[str, Any] = {"made_by": NAME, **({"tokens_before": self._size} if self._size else {})}
-            noted |= {} if summary else {SEALED_SUMMARY: True}
-            retained = tuple(kept[seq] for seq in sorted(kept))
-            self.builder.add(Compaction(1, last, summary or SEALED, retained, "end", meta=noted))
-            self._compaction = self.builder.last
-        for item in fresh:
-            self.message(item)
-        self._speaking = False
-
-    def _tell_size(self, tokens: int) -> None:
-        """So many tokens were left by the last compaction."""
-        at, self._compaction = self._compaction - 1, 0
-        made = self.builder.bodies[at]
-        if isinstance(made, Compaction) and tokens:
-            self.builder.bodies[at] = replace(made, meta={**made.meta, "tokens_after": tokens})
-
-
-def _key(role: str, content: Content) -> tuple[str, str]:
-    return role, text_of(content)
-
-
-def _old_output(content: str) -> tuple[str, bool]:
-    """The first versions wrote `{"output": ..., "metadata": {"exit_code": ...}}` as text, which the model saw so."""
-    try:
-        code = dict_in(json.loads(content), "metadata").get("exit_code")
-    except (ValueError, RecursionError):
-        return content, False
-    return content, isinstance(code, int) and code != 0

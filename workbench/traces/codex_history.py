@@ -1,12 +1,12 @@
-"""A rollout of Codex that goes on from another one: what came before it, and what its user went back from.
+"""A rollout of Codex that continues another one: what came before it, and what its user went back from.
 
 - From 0.169 on, a user who goes back begins a new file, `rollout-TIME-THREAD_SEGMENT.jsonl`, with the thread's `id` in
-  its `session_meta` again. `history_base` there names the file that it goes on from (`thread_id`: its segment, or the
-  thread where it is the thread's first file) and the `ordinal` of the first line of it that does not count any more
-  (`end_ordinal_exclusive`). Without a `history_base` the user went back to the beginning.
-- A fork has a `history_base` as well, and an `id` of its own: it begins with what the other thread had said.
-- All of a thread's files are read up to the one that was opened. They lie in the folder of their day, which the ids
-  tell: they begin with the time.
+    its `session_meta` again. `history_base` there names the file that it continues (`thread_id`: its segment, or the
+    thread if it is the thread's first file) and the `ordinal` of the first line in it that does not count any more
+    (`end_ordinal_exclusive`). Without a `history_base` the user went back to the beginning.
+- A fork has a `history_base` as well, and its own `id`: it begins with the messages of the other thread.
+- All of a thread's files are read up to the one that was opened. They are in the folder of their day, which is known
+  from the ids: they begin with the time.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
-from workbench.traces.files_beside import MOST, read_files
+from workbench.traces.companion_files import MOST, read_files
 from workbench.traces.reading import Document
 from workbench.wire.values import dict_in, number_in, text_in
 
 _ROLLOUT = "rollout-"
 _NAME = re.compile(r"rollout-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d-([^_]+)(?:_(.+))?\.jsonl")
 _NAMES = 100_000
-"""So many files of a folder are looked at."""
+"""Files of a folder that are checked."""
 _HOURS = 12, -12
 """Codex names files by the local time."""
 
@@ -36,9 +36,9 @@ class CodexThread(NamedTuple):
 
     lines: list[Any]
     went_back: dict[int, int]
-    """By the place of a line with which a file begins: the place of the first line that its user went back from."""
+    """By the index of a file's first line: the index of the first line that its user went back from."""
     first_file: str
-    """The thread's first."""
+    """The path of the thread's first file."""
     broken: tuple[WrongCall, ...] = ()
 
 
@@ -61,7 +61,7 @@ class _File(NamedTuple):
 
 
 def history(path: str, lines: list[Any]) -> CodexThread:
-    """What a rollout's thread has said since its beginning; the lines alone where it goes on from nothing."""
+    """The lines of a rollout's thread since its beginning; only its own lines if it continues nothing."""
     own = _File(path, lines)
     thread, segment = _named(os.path.basename(path))
     if not own.base[0] and segment == thread:
@@ -72,7 +72,7 @@ def history(path: str, lines: list[Any]) -> CodexThread:
     mine = [each for each in in_order if _named(os.path.basename(each.path))[0] == thread]
     found = _inherited(mine[0], known)
     places: dict[str, tuple[int, int]] = {}
-    """By segment: where its lines are."""
+    """The range of the lines of each segment."""
     went_back: dict[int, int] = {}
     for each in mine:
         base, end = each.base
@@ -84,13 +84,13 @@ def history(path: str, lines: list[Any]) -> CodexThread:
 
 
 def _place(lines: Sequence[Any], file: tuple[int, int], end: int) -> int:
-    """Where in a file the lines begin that do not count any more."""
+    """The index of the first line of a file that does not count any more."""
     first, last = file
     return next((at for at in range(first, last) if number_in(lines[at], "ordinal") >= end), last)
 
 
 def _inherited(first: _File, known: dict[str, _File]) -> list[Any]:
-    """What a fork begins with: of other threads, the lines that count."""
+    """What a fork begins with: the lines of other threads that count."""
     base, end = first.base
     before = known.get(base)
     if before is None or before is first:
@@ -100,7 +100,7 @@ def _inherited(first: _File, known: dict[str, _File]) -> list[Any]:
 
 
 def _read_before(own: _File, known: dict[str, _File]) -> list[WrongCall]:
-    """Read the files that it goes on from, and those that its user went back from; gives what is wrong with them."""
+    """Read the files that it continues, and those that its user went back from; returns what is wrong with them."""
     folder, name = os.path.split(own.path)
     thread, broken = _named(name)[0], []
     same = [each for each in _rollouts(folder or ".") if each < name and thread and _named(each)[0] == thread]
@@ -133,7 +133,7 @@ def _find(segment: str, folder: str) -> str:
 
 
 def _days(segment: str, folder: str) -> Iterator[str]:
-    """The folders of the days on which a file may have begun, beside the one of its thread's last file."""
+    """The folders of the days on which a file may have begun, after the one of its thread's last file."""
     try:
         began = datetime.fromtimestamp(int(segment.replace("-", "")[:12], 16) / 1000, UTC)
     except (ValueError, OverflowError, OSError):
@@ -143,7 +143,7 @@ def _days(segment: str, folder: str) -> Iterator[str]:
 
 
 def _sessions(folder: str) -> str:
-    """The folder that has those of the years, which have those of the months, which have those of the days."""
+    """The folder with those of the years, which have those of the months, which have those of the days."""
     return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(folder or "."))))
 
 
@@ -156,6 +156,6 @@ def _rollouts(folder: str) -> list[str]:
 
 
 def _named(name: str) -> tuple[str, str]:
-    """The thread and the segment that a file's name has; they are the same in a thread's first file."""
+    """The thread and the segment in a file's name; they are the same in a thread's first file."""
     found = _NAME.fullmatch(name)
     return (found[1], found[2] or found[1]) if found else ("", "")

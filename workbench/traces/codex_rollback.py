@@ -1,7 +1,7 @@
 """What Codex's user undid: `thread_rolled_back` drops the last turns from what is sent.
 
-A turn begins with each message of the user's. Behind a compaction those that it kept count, and its summary, which
-Codex sends as a message of the user's too. What stands before the first of them stays.
+A turn begins with each message of the user. After a compaction, the messages that it kept count, and its summary, which
+Codex sends as a message of the user too. What comes before the first of them stays.
 """
 
 from __future__ import annotations
@@ -9,32 +9,32 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from workbench.log.events import Body, Compaction, Override, Revert, UserMessage
-from workbench.traces.undone import exclude, undo_from
+from workbench.traces.undone import exclude_events, undo_from
 
 
 def rolled_back(bodies: Sequence[Body], turns: int, sealed: str) -> list[Body]:
-    """The decisions that leave out the last turns; `sealed`: the words for a summary that is no message."""
+    """The decisions that leave out the last turns; `sealed`: the text for a summary that is no message."""
     reverted = {body.target for body in bodies if isinstance(body, Revert)}
     made = [at for at, body in _numbered(bodies) if isinstance(body, Compaction) and at not in reverted]
     gone = {seq for body in bodies if isinstance(body, Override) for seq in range(body.first, body.last + 1)}
-    said = [at for at, body in _numbered(bodies) if isinstance(body, UserMessage) and at not in gone]
+    users = [at for at, body in _numbered(bodies) if isinstance(body, UserMessage) and at not in gone]
     last = made[-1] if made else 0
     compaction = bodies[last - 1] if last else None
     kept: set[int] = set()
     if isinstance(compaction, Compaction):
         kept = {each.seq for each in compaction.kept} - gone
         summary = [] if compaction.summary == sealed else [last]
-        said = [*(at for at in said if at in kept), *summary, *(at for at in said if at > last)]
-    if not said or turns < 1:
+        users = [*(at for at in users if at in kept), *summary, *(at for at in users if at > last)]
+    if not users or turns < 1:
         return []
-    first = said[-turns] if turns <= len(said) else said[0]
+    first = users[-turns] if turns <= len(users) else users[0]
     count = "a turn" if turns == 1 else f"{turns:,} turns"
     why = f"rolled back in Codex: its user undid {count}"
     if first > last:
         return undo_from(bodies, first, why)
     stays = {seq for seq in kept if seq < first}
     dropped = (seq for seq in range(1, len(bodies) + 1) if seq not in stays and seq not in made)
-    return [*map(Revert, made), *exclude(dropped, why)]
+    return [*map(Revert, made), *exclude_events(dropped, why)]
 
 
 def _numbered(bodies: Sequence[Body]) -> Iterable[tuple[int, Body]]:

@@ -1,10 +1,10 @@
-"""The sub-agents of Codex: rollouts of their own in the folder of the day, beside the session that started them.
+"""The sub-agents of Codex: their own rollouts in the folder of the day, next to the session that started them.
 
-- The `session_meta` of one names who started it: `source.subagent.thread_spawn.parent_thread_id`, with the
-  `agent_nickname` and the `agent_role` where it has them. Rollouts are named by the time they began, so those of
-  sub-agents come behind the one of the session.
-- One that began as a fork of the session (`forked_from_id`) has a copy of what was said before, reports included. Where
-  its own lines begin, `subagent_history_start_ordinal` tells; without that, its requests are not counted.
+- Its `session_meta` names who started it: `source.subagent.thread_spawn.parent_thread_id`, with the `agent_nickname`
+  and the `agent_role` if it has them. Rollouts are named by the time they began, so those of sub-agents come after the
+  session's.
+- One that began as a fork of the session (`forked_from_id`) has a copy of the messages before, reports included.
+  `subagent_history_start_ordinal` says where its own lines begin; without that, its requests are not counted.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from typing import Any
 from workbench.config.foreign_files import open_regular_file
 from workbench.log.events import Request, Usage
 from workbench.traces.building import Recording, SubAgentReport, milliseconds
-from workbench.traces.files_beside import MOST
+from workbench.traces.companion_files import MOST
 from workbench.wire.values import dict_in, number_in, text_in
 
 _ROLLOUT = "rollout-"
 _HEAD = 65_536
-"""Bytes in which a rollout says that it is a sub-agent's, also where its instructions come before that."""
+"""Bytes in which a rollout says that it is a sub-agent's, even after its instructions."""
 _LONGEST = 1_000_000
 """Bytes of the first line, which has the instructions."""
 _SIGN = b'"thread_spawn"'
 
 
 def started_by(header: Any) -> str:
-    """The thread that started a sub-agent, by its `session_meta`; empty where it is none."""
+    """The thread that started a sub-agent, from its `session_meta`; empty if it is none."""
     return text_in(_spawned(header), "parent_thread_id")
 
 
-def name_of(header: Any) -> str:
-    """What to call a sub-agent."""
+def codex_sub_agent_name(header: Any) -> str:
+    """The name of a sub-agent."""
     spawned = _spawned(header)
     names = (text_in(spawned, key) for key in ("agent_nickname", "agent_role", "agent_type"))
     return next(filter(None, names), "") or text_in(dict_in(header, "payload"), "id")
@@ -46,7 +46,7 @@ def _spawned(header: Any) -> dict[str, Any]:
 
 
 def copied_lines(lines: Sequence[Any]) -> int:
-    """How many lines of a rollout, the first ones, are copies of another thread's; all, where that is not told."""
+    """How many of the first lines of a rollout are copies of another thread's; all, if that is unknown."""
     header = dict_in(lines[0], "payload")
     start = number_in(header, "subagent_history_start_ordinal")
     if start:
@@ -54,7 +54,7 @@ def copied_lines(lines: Sequence[Any]) -> int:
     return len(lines) if header.get("forked_from_id") and not header.get("history_base") else 0
 
 
-def files_beside(path: str, thread: str) -> list[str]:
+def codex_sub_agent_files(path: str, thread: str) -> list[str]:
     """The rollouts of a thread's sub-agents, and of theirs."""
     folder, own = os.path.split(path)
     if not own.startswith(_ROLLOUT) or not thread:
@@ -75,9 +75,9 @@ def files_beside(path: str, thread: str) -> list[str]:
 
 
 def sub_agents_header(path: str, folder: str) -> Any:
-    """The first line of a rollout that may be a sub-agent's; None where it is surely none.
+    """The first line of a rollout that may be a sub-agent's; None if it is surely none.
 
-    `folder`: what no link may lead out of.
+    `folder`: no link may lead out of it.
     """
     try:
         with open_regular_file(path, inside=folder) as file:
@@ -89,18 +89,20 @@ def sub_agents_header(path: str, folder: str) -> Any:
         return None
 
 
-def reports_in(recording: Recording, header: Any) -> list[SubAgentReport]:
-    """What a sub-agent asked that was reported."""
+def codex_reports(recording: Recording, header: Any) -> list[SubAgentReport]:
+    """The reported requests of a sub-agent."""
     thread = text_in(dict_in(header, "payload"), "id")
     return [
-        SubAgentReport(at, Request("responses", body.model, "sub-agent", thread, name=name_of(header)), body)
+        SubAgentReport(
+            at, Request("responses", body.model, "sub-agent", thread, name=codex_sub_agent_name(header)), body
+        )
         for body, at in zip(recording, recording.times, strict=True)
         if isinstance(body, Usage)
     ]
 
 
 def report_times(lines: Sequence[Any]) -> list[int]:
-    """By line of a rollout: when the next report behind it came; far away where none does."""
+    """For each line of a rollout: the time of the next report after it; far in the future if there is none."""
     found: list[int] = []
     later = 1 << 62
     for value in reversed(lines):

@@ -3,8 +3,8 @@
 - One object with a `sessionId`, a `workspaceDirectory` and a `history` of items: a `message` (`user`, `assistant`,
   `thinking`, `tool`, `system`), its `contextItems`, which are sent before what the user wrote, and `toolCallStates`
   with the results of a reply's `toolCalls`.
-- A reply of the command line has a `usage`. Where the cache is larger than the prompt, it was counted beside it.
-- A `conversationSummary` stands for all up to its item. The command line leaves nothing else of that in the file.
+- A reply of the command line has a `usage`. If the cache is larger than the prompt, it was counted separately.
+- A `conversationSummary` replaces everything up to its item. The command line leaves nothing else of that in the file.
 - The file is written once, at the end, and has no times. Exact: messages, calls, results, reports. Missing: system
   prompt, tools, the requests for titles and compactions; and reports of the editor extensions.
 """
@@ -41,7 +41,7 @@ def read(document: Document, text: str) -> list[Recording]:
     replies = 1
     for at, item in enumerate(items, 1):
         _item(builder, item, f"r{replies}", at == len(items))
-        replies += text_in(dict_in(item, "message"), "role") == "assistant"  # thinking comes before what it led to
+        replies += text_in(dict_in(item, "message"), "role") == "assistant"  # thinking comes before its reply
     return [builder.finish()]
 
 
@@ -92,13 +92,13 @@ def _assistant(builder: Builder, message: dict[str, Any], content: Content, repl
 
 def _result(builder: Builder, state: Any, newest: bool) -> None:
     output, failed = list_in(state, "output"), text_in(state, "status") == "errored"
-    said = "\n".join(text_in(each, "content") for each in output) if output else "Tool cancelled"
+    content = "\n".join(text_in(each, "content") for each in output) if output else "Tool cancelled"
     if output or not newest:
-        builder.result(text_in(state, "toolCallId"), said, failed)
+        builder.result(text_in(state, "toolCallId"), content, failed)
 
 
 def _content(value: Any) -> Content:
-    """A text or parts; a picture stands under a key of its own."""
+    """A text or parts; a picture has its own key."""
     if not isinstance(value, list):
         return content_of(value)
     return content_from(part_of(_picture(part) if text_in(part, "type") == "imageUrl" else part) for part in value)

@@ -6,13 +6,13 @@
   `transformedContent`. `assistant.message` has `content`, `reasoningText`, and `toolRequests` (`toolCallId`, `name`,
   `arguments`); `tool.execution_complete` has a `result` with its `content`, or an `error`. Results are sent in the
   order of their calls.
-- `session.usage_record` comes before its reply and has the same `apiCallId`; `inputTokens` counts what was cached.
-  Versions without it write the sums of a session at its end: they are a report where there was one request.
-- A compaction runs beside the conversation: `session.compaction_complete`, if it was a success, replaces what was there
-  at `session.compaction_start` by one message: what the user wrote, then the `summaryContent`. It has Copilot's own
-  figures, and the report of its request, whose messages are not in the file.
-- Lines with an `agentId`, or a `parentToolCallId` in older versions, are of sub-agents: conversations of their own.
-- Exact: the messages, but for errors of tools, of which the file has the first sentence. Not in these files: the tools.
+- `session.usage_record` comes before its reply and has the same `apiCallId`; `inputTokens` includes cached ones.
+  Versions without it write the sums of a session at its end: with one request, they are its report.
+- A compaction runs at the same time as the conversation: a successful `session.compaction_complete` replaces what was
+  there at `session.compaction_start` by one message: what the user wrote, then the `summaryContent`. It has Copilot's
+  own figures, and the report of its request, whose messages are not in the file.
+- Lines with an `agentId`, or a `parentToolCallId` in older versions, are of sub-agents: their own conversations.
+- Exact: the messages, except for errors of tools, of which the file has the first sentence. Not in these files: tools.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces.building import Builder, Recording, beginning, by_session, entries
-from workbench.traces.parents import count_missing, tell_gaps
+from workbench.traces.parents import count_missing, report_gaps
 from workbench.traces.reading import Document, Located
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
 
@@ -76,7 +76,7 @@ def _session(located: list[Located], broken: Iterable[WrongCall]) -> list[Record
         if agent not in made:
             made[agent] = _Reader(Builder(NAME))
         made[agent].line(value)
-    tell_gaps(made[""].builder, gaps)
+    report_gaps(made[""].builder, gaps)
     talks = [(reader.builder.has_talk, reader.finish()) for reader in made.values()]
     for agent, (_, bodies) in zip(made, talks, strict=True):
         titles = (str(body.value) for body in bodies if isinstance(body, Setting) and body.key == "title")
@@ -99,19 +99,19 @@ class _Reader:
         """By the id of the call of the API: the report whose reply is yet to come, or is not over."""
         self._dialect: DialectName = "chat"
         self._compacting = 0
-        """The request for the compaction that is running."""
+        """The request for the running compaction."""
         self._asked_by_then = 0
-        """How often the user had asked something when it began."""
+        """How many messages the user had sent when it began."""
 
     def finish(self) -> Recording:
-        """All that was read."""
+        """Everything that was read."""
         self._close()
         self._settle()
         self._lost()
         return self.builder.finish()
 
     def line(self, value: Any) -> None:
-        """Take in what comes next."""
+        """Read the next line."""
         kind, data = text_in(value, "type"), dict_in(value, "data")
         if kind != "assistant.message" or _reply_of(data) != self._reply:
             self._close()
@@ -156,19 +156,23 @@ class _Reader:
         self._reply = _reply_of(data)
         if "" in self._reports:
             self._reports[self._reply] = self._reports.pop("")
-        thought, said, calls = text_in(data, "reasoningText"), text_in(data, "content"), list_in(data, "toolRequests")
+        thought, content, calls = (
+            text_in(data, "reasoningText"),
+            text_in(data, "content"),
+            list_in(data, "toolRequests"),
+        )
         if thought:
             self.builder.add(Reasoning(thought, self._reply, text_in(data, "reasoningOpaque")))
-        if said or not calls:
+        if content or not calls:
             finish = "tool_calls" if calls else "stop"
-            self.builder.add(AssistantMessage(said, self._reply, finish=finish, model=self.builder.model))
+            self.builder.add(AssistantMessage(content, self._reply, finish=finish, model=self.builder.model))
         for call in calls:
             asked = text_in(call, "toolCallId"), text_in(call, "name")
             self._calls.append(asked)
             self.builder.call(*asked, dict_in({"": call}, "").get("arguments"), self._reply)
 
     def _settle(self) -> None:
-        """The calls are over: their results, in the order of the calls."""
+        """End the calls: add their results, in the order of the calls."""
         calls, self._calls = self._calls, []
         results, self._results = self._results, {}
         for call_id, tool in [*calls, *((each, "") for each in results if each not in dict(calls))]:
@@ -191,13 +195,13 @@ class _Reader:
             self._close()
 
     def _lost(self) -> None:
-        """Reports whose replies did not come."""
+        """Reports without a reply."""
         lost, self._reports = self._reports, {}
         for used in lost.values():
             self._usage(used, self.builder.request(Request(self._dialect, self.builder.model)))
 
     def _close(self) -> None:
-        """The reply is over: its report stands behind it."""
+        """End the reply: its report comes after it."""
         used = self._reports.pop(self._reply, None) if self._reply else None
         if used is not None:
             self._usage(used)
@@ -209,7 +213,7 @@ class _Reader:
         self.builder.usage(number_in(used, "inputTokens"), output, **more)
 
     def _ended(self, metrics: dict[str, Any]) -> None:
-        """The sums of a session; those of one request are its report, where there is none."""
+        """The sums of a session; with one request and no report, they are its report."""
         self._settle()
         keys = ("inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens", "reasoningTokens")
         used = [dict_in(each, "usage") for each in metrics.values()]
@@ -243,5 +247,5 @@ class _Reader:
 
 
 def _reply_of(data: dict[str, Any]) -> str:
-    """A reply's name: what one call of the API gave may be several messages."""
+    """The id of a reply: one call of the API may give several messages."""
     return text_in(data, "apiCallId") or text_in(data, "messageId")

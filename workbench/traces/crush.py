@@ -1,12 +1,12 @@
-"""Crush: its database, `.crush/crush.db` in the folder that was worked in.
+"""Crush: its database, `.crush/crush.db` in the working folder.
 
-- `sessions` has a row per session, with the `parent_session_id` where it is a sub-agent's. `messages` has the `role`,
-  the `model`, and in `parts` a JSON list of `{"type", "data"}`: `text`, `reasoning` (`thinking`, `signature`),
-  `tool_call` (`id`, `name`, `input`), `tool_result` (`tool_call_id`, `content`, `is_error`), `image_url`, `binary`,
-  and `finish`, whose reason may be an error.
-- `summary_message_id` names the message that stands for all before it: it is a compaction, and Crush sends it as the
-  user's. In some versions messages are marked (`is_summary_message`).
-- Tokens are told by session: those of the last request, and mixed with what was cached. They are no report.
+- `sessions` has a row per session, with the `parent_session_id` if it is a sub-agent's. `messages` has the `role`, the
+  `model`, and in `parts` a JSON list of `{"type", "data"}`: `text`, `reasoning` (`thinking`, `signature`), `tool_call`
+  (`id`, `name`, `input`), `tool_result` (`tool_call_id`, `content`, `is_error`), `image_url`, `binary`, and `finish`,
+  whose reason may be an error.
+- `summary_message_id` names the message that replaces everything before it: it is a compaction, and Crush sends it as
+  the user's. In some versions messages are marked (`is_summary_message`).
+- Tokens are recorded by session: those of the last request, mixed with cached ones. They are no report.
 - Not in the file: system prompt, tools.
 """
 
@@ -33,7 +33,7 @@ def recognises_tables(tables: Tables) -> bool:
 
 
 def sessions(tables: Tables) -> list[TableSession]:
-    """The sessions, the oldest first; those of sub-agents are among them."""
+    """The sessions, oldest first, including those of sub-agents."""
     rows = tables.rows("SELECT * FROM sessions ORDER BY created_at, rowid")
     return [TableSession(str(row.get("title") or ""), partial(_session, tables, row)) for row in rows]
 
@@ -64,7 +64,7 @@ class _Reader:
         self._summary = summary
 
     def message(self, row: dict[str, Any]) -> None:
-        """Take in what comes next."""
+        """Read the next message."""
         name, role, parts = str(row.get("id") or ""), row.get("role"), _parts(row)
         self._builder.when(row.get("created_at"))
         if parts is None or role not in ("user", "assistant", "tool", "system"):
@@ -75,13 +75,13 @@ class _Reader:
         if role == "assistant":
             self._builder.says_model(model if isinstance(model, str) else "")
         if row.get("is_summary_message") or (name and name == self._summary):
-            said = text_of(content_from(part for part in map(self._said, parts) if part is not None))
-            self._builder.compaction(1, self._builder.last if self._builder.has_talk else 0, said)
+            summary = text_of(content_from(part for part in map(self._part, parts) if part is not None))
+            self._builder.compaction(1, self._builder.last if self._builder.has_talk else 0, summary)
             return
         self._add(role == "assistant", parts, name)
 
     def _add(self, is_models: bool, parts: list[Any], name: str) -> None:
-        said: list[Part] = []
+        found_parts: list[Part] = []
         finish = dict_in(next((part for part in parts if text_in(part, "type") == "finish"), None), "data")
         reason = text_in(finish, "reason")
         for part in parts:
@@ -89,25 +89,25 @@ class _Reader:
             if kind == "reasoning":
                 self._thought(data, name)
             elif kind == "tool_call":
-                self._flush(said, is_models, name, "tool_calls")
+                self._flush(found_parts, is_models, name, "tool_calls")
                 self._builder.call(text_in(data, "id"), text_in(data, "name"), data.get("input"), name)
             elif kind == "tool_result":
                 failed, call = data.get("is_error") is True, text_in(data, "tool_call_id")
                 self._builder.result(call, text_in(data, "content"), failed, text_in(data, "name"))
             elif kind == "finish":
                 self._builder.leave_out(kind)
-            elif (found := self._said(part)) is not None:
-                said.append(found)
-        self._flush(said, is_models, name, _FINISH.get(reason, "stop"))
+            elif (found := self._part(part)) is not None:
+                found_parts.append(found)
+        self._flush(found_parts, is_models, name, _FINISH.get(reason, "stop"))
         if reason == "error":
-            told = [text for key in ("message", "details") if (text := text_in(finish, key))]
-            self._builder.failure(": ".join(told) or "the reply broke off")
+            messages = [text for key in ("message", "details") if (text := text_in(finish, key))]
+            self._builder.failure(": ".join(messages) or "the reply broke off")
 
     def _thought(self, data: dict[str, Any], name: str) -> None:
         if text_in(data, "thinking") or text_in(data, "signature"):
             self._builder.add(Reasoning(text_in(data, "thinking"), name, text_in(data, "signature")))
 
-    def _said(self, part: Any) -> Part | None:
+    def _part(self, part: Any) -> Part | None:
         kind, data = text_in(part, "type"), dict_in(part, "data")
         if kind == "text":
             return TextPart(text_in(data, "text")) if text_in(data, "text") else None
@@ -115,12 +115,12 @@ class _Reader:
             return ImagePart(text_in(data, "url"), text_in(data, "detail") or "auto")
         return None if kind in ("finish", "reasoning", "tool_call", "tool_result") else other_part(part)
 
-    def _flush(self, said: list[Part], is_models: bool, name: str, finish: str) -> None:
-        if not said:
+    def _flush(self, found_parts: list[Part], is_models: bool, name: str, finish: str) -> None:
+        if not found_parts:
             return
-        content = content_from(said)
+        content = content_from(found_parts)
         model = self._builder.model
         self._builder.add(
             AssistantMessage(content, name, finish=finish, model=model) if is_models else UserMessage(content)
         )
-        said.clear()
+        found_parts.clear()

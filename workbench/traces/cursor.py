@@ -1,11 +1,11 @@
 """Cursor: the transcripts of its agent, and what `cursor-agent -p --output-format stream-json` prints.
 
 - A transcript is `~/.cursor/projects/PROJECT/agent-transcripts/ID.jsonl` or `ID/ID.jsonl`. A line has a `role` and a
-  `message` with Anthropic's blocks. Calls have no ids, and their results are not in the file. `[REDACTED]` stands for
-  thinking that Cursor does not write down: it is counted.
-- What is printed are lines with a `type` and a `session_id`: `system` with the model, `user` and `assistant` with a
-  `message`, `thinking`, `tool_call` (`started`, `completed`) with the `call_id` and an object named after the tool that
-  has `args` and `result`, and a `result` at the end, with the sum of the tokens where Cursor tells them.
+  `message` with Anthropic's blocks. Calls have no ids, and their results are not in the file. `[REDACTED]` replaces
+  thinking that Cursor does not record: it is counted.
+- The printed lines have a `type` and a `session_id`: `system` with the model, `user` and `assistant` with a `message`,
+  `thinking`, `tool_call` (`started`, `completed`) with the `call_id` and an object named after the tool that has `args`
+  and `result`, and a `result` at the end, with the sum of the tokens if Cursor knows it.
 - Not in these files: system prompt, tools, reports on single requests; in transcripts results, model and times.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.log.events import Reasoning
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, beginning, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.values import as_json, content_of, dict_in, list_in, number_in, text_in
@@ -28,14 +28,14 @@ _OUTSIDE = frozenset(("uuid", "parent_tool_use_id", "tools", "sessionId"))
 
 
 def recognises(document: Document) -> bool:
-    """Whether lines are those of a transcript, or some are of a kind that only Cursor prints."""
+    """Whether the lines are a transcript's, or some are of a kind that only Cursor prints."""
     first = beginning(document)
     return bool(first) and (all(map(_is_transcript, first)) or any(map(_is_printed, first)))
 
 
 def _is_transcript(value: dict[str, Any]) -> bool:
-    said = dict_in(value, "message")
-    return text_in(value, "role") in ("user", "assistant") and "content" in said and "content" not in value
+    message = dict_in(value, "message")
+    return text_in(value, "role") in ("user", "assistant") and "content" in message and "content" not in value
 
 
 def _is_printed(value: dict[str, Any]) -> bool:
@@ -48,11 +48,7 @@ def _is_printed(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
-    builder = Builder(NAME, document.broken)
-    reader = _Reader(builder)
-    for _, value in entries(document, text):
-        reader.line(value)
-    return [builder.finish()]
+    return read_entries(document, text, NAME, lambda builder: _Reader(builder).line)
 
 
 class _Reader:
@@ -63,7 +59,7 @@ class _Reader:
         self._wire = AnthropicReader(builder)
         self._replies = 0
         self._reply = ""
-        """The one that goes on, while nothing else is said."""
+        """The reply that goes on, until something else comes."""
         self._thought = ""
         self._called: set[str] = set()
         self._kinds: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -76,7 +72,7 @@ class _Reader:
         }
 
     def line(self, value: Any) -> None:
-        """Take in what comes next."""
+        """Read the next line."""
         kind = text_in(value, "type") or text_in(value, "role")
         self._builder.when(value.get("timestamp_ms") or value.get("timestamp") if isinstance(value, dict) else None)
         if kind in ("user", "assistant") and not dict_in(value, "message"):
@@ -108,7 +104,7 @@ class _Reader:
         return self._reply
 
     def _readable(self, block: Any) -> Any:
-        """A block without the mark for thinking that is not there; None where nothing is left."""
+        """A block without the mark for missing thinking; None if nothing is left."""
         if text_in(block, "type") != "text" or _REDACTED not in text_in(block, "text"):
             return block
         kept = [each for each in text_in(block, "text").split("\n\n") if each.strip() != _REDACTED]
@@ -135,7 +131,7 @@ class _Reader:
             self._reply = ""
 
     def _result(self, value: dict[str, Any]) -> None:
-        """The end: the last words again, and the tokens of all requests, which are the report on one where it is."""
+        """The end: the last message again, and the tokens of all requests, which are the report if there was one."""
         used = dict_in(value, "usage")
         cached, written = number_in(used, "cacheReadTokens"), number_in(used, "cacheWriteTokens")
         if used and self._replies == 1 and not self._called:
@@ -148,10 +144,10 @@ class _Reader:
 
 
 def _outcome(value: Any) -> tuple[Any, bool]:
-    """What a tool gave back, and whether it failed: under `success`, or under a word that says why not."""
+    """The result of a tool, and whether it failed: under `success`, or under a word that says why not."""
     if not isinstance(value, dict) or len(value) != 1:
         return value if isinstance(value, str) else as_json(value if value is not None else ""), False
     [(key, inside)] = value.items()
-    said = text_in(inside, "content") or text_in(inside, "contents") or text_in(inside, "output")
+    content = text_in(inside, "content") or text_in(inside, "contents") or text_in(inside, "output")
     parts = list_in(inside, "content")
-    return said or parts or as_json(inside), key not in ("success", "completed")
+    return content or parts or as_json(inside), key not in ("success", "completed")

@@ -1,11 +1,11 @@
 """Factory's Droid: the JSON lines of a session, or what `droid exec --output-format stream-json` prints.
 
 - A session is `~/.factory/sessions/PROJECT/ID.jsonl`: `session_start` with the title, then `message` lines with a
-  `timestamp` and a `message` of Anthropic's blocks. `compaction_state` has the summary of what was before it, and may
-  name the message that it goes up to. Model and tokens are in `ID.settings.json` next to it, as sums of the session.
-- What is printed are lines with a `session_id`: `system`, `message` (`role`, `text`), `reasoning`, `tool_call`
-  (`toolName`, `parameters`), `tool_result` (`value`, `isError`) and `completion` with the last words, which are told
-  only where no message had them.
+  `timestamp` and a `message` of Anthropic's blocks. `compaction_state` has the summary of everything before, and may
+  name the last message that it covers. Model and tokens are in `ID.settings.json` next to it, as sums of the session.
+- The printed lines have a `session_id`: `system`, `message` (`role`, `text`), `reasoning`, `tool_call` (`toolName`,
+  `parameters`), `tool_result` (`value`, `isError`) and `completion` with the last message, which is read only if no
+  `message` had it.
 - Not in these files: system prompt, tools, reports.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, UserMessage
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, beginning, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.values import as_json, content_of, dict_in, text_in
@@ -27,7 +27,7 @@ _SUMMARIES = ("summaryText", "summary", "systemSummary")
 
 
 def recognises(document: Document) -> bool:
-    """Whether it begins a session of Droid's, or lines near the beginning are of those that it prints."""
+    """Whether it begins a session of Droid, or lines near the beginning are of the kinds that it prints."""
     first = beginning(document)
     return any(_begins(value) for value in first[:3]) or any(map(_is_printed, first))
 
@@ -43,11 +43,7 @@ def _is_printed(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
-    builder = Builder(NAME, document.broken)
-    reader = _Reader(builder)
-    for _, value in entries(document, text):
-        reader.line(value)
-    return [builder.finish()]
+    return read_entries(document, text, NAME, lambda builder: _Reader(builder).line)
 
 
 class _Reader:
@@ -57,11 +53,11 @@ class _Reader:
         self._builder = builder
         self._wire = AnthropicReader(builder)
         self._ends: dict[str, int] = {}
-        """By message: its last event."""
+        """The last event of each message."""
         self._replies = 0
         self._speaking = False
         self._last = ""
-        """What the model said last."""
+        """The last text of the model."""
         self._kinds: dict[str, Callable[[dict[str, Any]], None]] = {
             "session_start": self._start,
             "system": self._start,
@@ -75,7 +71,7 @@ class _Reader:
         }
 
     def line(self, value: Any) -> None:
-        """Take in what comes next."""
+        """Read the next line."""
         kind = text_in(value, "type")
         self._builder.when(value.get("timestamp") if isinstance(value, dict) else None)
         if kind in self._kinds:
@@ -90,10 +86,10 @@ class _Reader:
         self._builder.says_model(text_in(value, "model"))
 
     def _message(self, value: dict[str, Any]) -> None:
-        said = dict_in(value, "message")
-        if said:
-            self._builder.says_model(text_in(said, "model") or text_in(value, "model"))
-            self._wire.message(said)
+        message = dict_in(value, "message")
+        if message:
+            self._builder.says_model(text_in(message, "model") or text_in(value, "model"))
+            self._wire.message(message)
             self._ends[text_in(value, "id")] = self._builder.last
             return
         content = content_of(value.get("text", value.get("content")))
@@ -107,9 +103,9 @@ class _Reader:
             self._builder.unknown("message", value)
 
     def _compaction(self, value: dict[str, Any]) -> None:
-        told = dict_in(value, "summary")
+        noted = dict_in(value, "summary")
         summary = next(filter(None, (text_in(value, key) for key in _SUMMARIES)), "")
-        summary = summary or "\n\n".join(filter(None, (text_in(told, "title"), text_in(told, "body"))))
+        summary = summary or "\n\n".join(filter(None, (text_in(noted, "title"), text_in(noted, "body"))))
         if not summary:
             self._builder.unknown("compaction_state", value, is_talk=False)
             return
@@ -139,12 +135,12 @@ class _Reader:
         self._builder.result(_call_id(value), content if given is not None else text_in(value, "error"), failed)
 
     def _completion(self, value: dict[str, Any]) -> None:
-        said = text_in(value, "finalText")
-        if said and said.strip() != self._last.strip():
-            self._builder.add(AssistantMessage(said, self._reply(), model=self._builder.model))
+        message = text_in(value, "finalText")
+        if message and message.strip() != self._last.strip():
+            self._builder.add(AssistantMessage(message, self._reply(), model=self._builder.model))
         self._builder.leave_out("completion")
 
 
 def _call_id(value: dict[str, Any]) -> str:
-    """The call that a line is about; newer versions name the call `id`, and the tool `toolId`."""
+    """The id of a line's call; newer versions name the call `id`, and the tool `toolId`."""
     return text_in(value, "toolCallId") or text_in(value, "id") or text_in(value, "toolId")

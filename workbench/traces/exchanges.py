@@ -1,10 +1,10 @@
-"""Requests and their answers, one after another, as the conversations that they make.
+"""Requests and their answers, joined to the conversations that they are part of.
 
-- A request that begins with all the messages of an earlier one goes on with its conversation; the others begin one.
-  Marks for the cache, and the two ways to write a single text, make no difference. Where a request shares no more than
-  its first message, the system prompt has to be the same too.
-- What was answered is the reply, and its usage is the request's report. Where there is no answer, or the next request
-  tells of other calls than it had, the reply is what the next request says it was.
+- A request that begins with all the messages of an earlier one continues its conversation; others begin a new one.
+  Cache marks, and the two ways to write a single text, make no difference. If a request shares only its first message,
+  the system prompt has to be the same too.
+- The answer is the reply, and its usage is the request's report. Without an answer, or if the next request has other
+  calls than the answer, the reply is taken from the next request.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from workbench.traces.request_thread import Exchange, RequestThread
 
 
 def threads(exchanges: Iterable[Exchange]) -> list[list[Exchange]]:
-    """The exchanges by conversation, each in their order."""
+    """The exchanges by conversation, each in order."""
     found: list[list[Exchange]] = []
     latest: dict[tuple[str, ...], list[Exchange]] = {}
-    """By what the last request of a conversation held: that conversation."""
+    """By the content of the last request of a conversation: that conversation."""
     for exchange in exchanges:
         held = list(_held(exchange))
         known = next((each for each in reversed(held) if each in latest), None)
@@ -32,7 +32,7 @@ def threads(exchanges: Iterable[Exchange]) -> list[list[Exchange]]:
 
 
 def conversations_of(exchanges: Iterable[Exchange], format_name: str) -> list[Builder]:
-    """The conversations that requests and their answers make, still open for what is beside them."""
+    """The conversations of requests and their answers, still open for additions."""
     found = []
     for thread in threads(exchanges):
         builder = Builder(format_name)
@@ -44,7 +44,7 @@ def conversations_of(exchanges: Iterable[Exchange], format_name: str) -> list[Bu
 
 
 def _held(exchange: Exchange) -> Iterator[tuple[str, ...]]:
-    """For each beginning of a request's messages: what a request that held no more is known by."""
+    """For each beginning of a request's messages: the key of a request with no more than that."""
     digest = ""
     for number, name in enumerate(exchange.names, 1):
         digest = content_hash([digest, name])

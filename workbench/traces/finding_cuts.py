@@ -13,31 +13,31 @@ from workbench.traces.cut_words import CutWords
 from workbench.wire.values import text_in
 
 _END = 2_000
-"""Characters at the end of a text among which a note at its end is looked for."""
+"""Characters at the end of a text that are searched for a note."""
 IN_MESSAGES: Final = frozenset({"SWE-agent", "mini-swe-agent"})
-"""Agents that send what a tool gave back as the user's message."""
+"""Agents that send results of tools as user messages."""
 _IN_JSON: Final = frozenset({"Codex", "Cline"})
-"""Agents that write what a tool gave back into JSON, in some versions."""
+"""Agents that write results of tools into JSON, in some versions."""
 
 
 def cut_in(agent: str, text: str, tool: str = "", arguments: str = "") -> AgentCut | None:
-    """What an agent did to a text before it sent it; None where it did nothing, or does not say so.
+    """What an agent did to a text before it sent it; None if nothing, or if the text does not show it.
 
     `tool`, `arguments`: the call that the text is the result of.
     """
     known = AGENT_CUTS.get(agent)
     if known is None or not text:
         return None
-    for said in (text, *(_inside_json(text) if agent in _IN_JSON else ())):
+    for each_text in (text, *(_inside_json(text) if agent in _IN_JSON else ())):
         for each in known:
             fits = not each.tools or tool in each.tools
-            if fits and (found := _found(each, said)) is not None and not _was_asked(each, arguments):
-                return AgentCut(each.state, agent, *_told(found))
+            if fits and (found := _found(each, each_text)) is not None and not _was_asked(each, arguments):
+                return AgentCut(each.state, agent, *_size_words(found))
     return None
 
 
 def _was_asked(known: CutWords, arguments: str) -> bool:
-    """Whether the model itself asked for no more than a part."""
+    """Whether the model itself asked for only a part."""
     if not known.unless or not arguments:
         return False
     try:
@@ -87,13 +87,13 @@ def _in_the_middle(known: CutWords, text: str) -> re.Match[str] | None:
     return None
 
 
-def _told(found: re.Match[str]) -> tuple[str, int]:
-    """What an agent says of the size, in words, and the original's in tokens where it counted them."""
-    groups = {name: said for name, said in found.groupdict().items() if said}
-    for name, said in sorted(groups.items(), key=lambda each: each[0] != "tokens"):
-        digits = re.sub(r"[,.]", "", said)
+def _size_words(found: re.Match[str]) -> tuple[str, int]:
+    """The size that an agent reports, in words, and the original's tokens if it counted them."""
+    groups = {name: size for name, size in found.groupdict().items() if size}
+    for name, size in sorted(groups.items(), key=lambda each: each[0] != "tokens"):
+        digits = re.sub(r"[,.]", "", size)
         if name == "size":
-            return f"{said} before", 0
+            return f"{size} before", 0
         if digits.isascii() and digits.isdecimal() and len(digits) <= 15:
             unit, number = name.removeprefix("left_").replace("chars", "characters"), int(digits)
             rest = "left out" if name.startswith("left_") else "before"

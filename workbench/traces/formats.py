@@ -1,4 +1,4 @@
-"""The formats of transcripts: which one a file has is told from what is in it, never from its name."""
+"""The formats of transcripts. A file's format is recognised from its content, never from its name."""
 
 from __future__ import annotations
 
@@ -66,15 +66,15 @@ from workbench.traces import (
     windsurf,
 )
 from workbench.traces.building import Recording
-from workbench.traces.reading import Document, bad, decoded, opened, read_json, whole_lines
+from workbench.traces.reading import Document, bad_file, decoded, opened, read_json, whole_lines
 from workbench.traces.tables import MAGIC, Tables, TableSession, open_tables, tables_of
 
 TALK = (UserMessage, AssistantMessage, Reasoning, ToolCall, ToolResult, SystemMessage, Compaction)
-"""What a conversation is made of."""
+"""The events of a conversation."""
 
 
 class UnknownFormat(WrongCall):
-    """What a file holds is no transcript; or none that is known."""
+    """The file is no transcript; or none that is known."""
 
 
 class Format(NamedTuple):
@@ -82,9 +82,9 @@ class Format(NamedTuple):
 
     name: str
     recognises: Callable[[Document], bool]
-    """A look at the beginning; cheap, and true only for what is surely this format."""
+    """Reads the beginning; fast, and true only for what is surely this format."""
     read: Callable[[Document, str], list[Recording]]
-    """The conversations of the document, whose text is given with it."""
+    """The conversations of the document; its text is passed with it."""
 
 
 class TablesFormat(NamedTuple):
@@ -94,7 +94,7 @@ class TablesFormat(NamedTuple):
     recognises: Callable[[Tables], bool]
     """By its tables and columns."""
     read: Callable[[Tables], list[TableSession]]
-    """The oldest first, so that a number stays the same session's."""
+    """Oldest first, so that a session keeps its number."""
 
 
 FORMATS = tuple(
@@ -140,7 +140,7 @@ FORMATS = tuple(
         responses,
     )
 )
-"""Those of other agents. OpenAI-style messages come behind them: their keys are the least telling."""
+"""Those of other agents. OpenAI-style messages come last: their keys are the least specific."""
 DATABASES = tuple(
     TablesFormat(module.NAME, module.recognises_tables, module.sessions)
     for module in (opencode, openai_agents, llm, kiro, crush, goose)
@@ -149,18 +149,18 @@ DATABASES = tuple(
 _MARKDOWN = re.compile(r"^(?:#{1,6} |```|[*-] |> )", re.MULTILINE)
 _BEGINNINGS = ("{", "[", "# aider chat started")
 _SHOWN = 5
-"""So many unknown kinds are named in a refusal."""
+"""Unknown kinds that are named in a refusal."""
 _HEAD = 64 * 1024
 """Bytes that show whether a file may be a transcript."""
 NAMES = tuple(dict.fromkeys([*(each.name for each in FORMATS), *(each.name for each in DATABASES), aider.NAME]))
-"""Of all formats of other agents."""
+"""The names of all formats of other agents."""
 KNOWN = f"OpenAI-style messages, Workbench's own events, {', '.join(NAMES)}"
 
 
 def read_file(source: str, *, growing: bool = False) -> tuple[str, str | Tables]:
-    """The name to speak of and what is in a file that may be a transcript; `-` is standard input.
+    """The display name and the content of a file that may be a transcript; `-` is standard input.
 
-    `growing`: without a last line that is still being written.
+    `growing`: ignore an unfinished last line.
     """
     with opened(source) as (name, file):
         head = file.read(_HEAD)
@@ -188,10 +188,10 @@ def begins_as_transcript(head: bytes) -> bool:
     return head.startswith((MAGIC, inspect_logs.ZIP_MAGIC)) or text.startswith(_BEGINNINGS)
 
 
-def conversations(name: str, content: str | Tables, only: int = 0, path: str = "") -> list[Recording]:
+def read_conversations(name: str, content: str | Tables, only: int = 0, path: str = "") -> list[Recording]:
     """The conversations of a file in any of the formats; `only`: of a database, this one whole, the others by title.
 
-    `path`: where the file lies, if what lies beside it and belongs to it, such as sub-agents, is read as well.
+    `path`: the path of the file, to read files that belong to it, such as sub-agents', as well.
     """
     if isinstance(content, Tables):
         return _of_database(content, only)
@@ -233,12 +233,12 @@ def _of_json(name: str, text: str, path: str) -> list[Recording]:
         if openai.recognises(document):
             return _named(openai.conversations(document, text), "OpenAI-style messages")
     except RecursionError:
-        raise bad(name, document.values[0].line, "JSON that is not nested hundreds of levels deep") from None
+        raise bad_file(name, document.values[0].line, "JSON that is not nested hundreds of levels deep") from None
     raise refusal or _fits_none(document)
 
 
 def _too_strange(document: Document, format_name: str, found: list[Recording]) -> UnknownFormat | None:
-    """Why a file of a known format is refused: how many of its entries are unknown, and which kinds they are."""
+    """Why a file of a known format is refused: how many of its entries are unknown, and of which kinds."""
     kinds = sum((each.strange for each in found), Counter[str]())
     if not kinds:
         return None
@@ -259,7 +259,7 @@ def _named(found: list[Recording], name: str) -> list[Recording]:
 
 
 def understood(found: list[Recording]) -> bool:
-    """Whether at least nine tenths of what looks like talk was read; otherwise the format is another one."""
+    """Whether at least nine tenths of what looks like messages was read; otherwise the format is another one."""
     strange = sum(each.strange.total() for each in found)
     talk = _talk(found) if strange else 0
     return strange <= (max(1, talk // 9) if talk else 0)

@@ -1,7 +1,7 @@
 """Gemini: `contents`, as a list, or an object with them under `contents` or `history`, as `wire/gemini` reads them.
 
-- The format records no usage, no model and no compaction: a snapshot of the past is a user message like any other.
-- Parts of other kinds are carried as they are.
+- The format has no usage, no model and no compaction: a snapshot of the past is a user message like any other.
+- Parts of other kinds are kept as they are.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _contents(value: Any) -> list[Any]:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The conversation; or one per line, where lines are requests."""
+    """The conversation; or one per line, if lines are requests."""
     located = [value for _, value in entries(document, text)]
     requests = [value for value in located if _contents(value)]
     if not requests:

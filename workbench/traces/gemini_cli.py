@@ -1,24 +1,24 @@
 """Gemini CLI: a recorded chat, `chats/session-*.jsonl` below a project's folder; older versions wrote one JSON object.
 
-- The first line has `sessionId`, `projectHash` and `startTime`; each time the session is resumed there is another one.
+- The first line has `sessionId`, `projectHash` and `startTime`; each time the session is resumed another one follows.
   The object of older versions has the same keys, and its `messages` in a list.
 - A message has an `id` and a `type`: `user` or `gemini`, with `content` as text or Gemini's parts; one of `gemini` may
   have `thoughts` (`subject`, `description`), `toolCalls` (`id`, `name`, `args`, and their `result` as parts with a
-  `functionResponse`), `tokens` (the report for the request it answers; `input` counts what was cached) and its
-  `model`. A line with an `id` that was there replaces the earlier one: a reply is written again with its calls.
-- What tools gave is a user message of its own, which is what was sent; where there is none, it stands with the call.
+  `functionResponse`), `tokens` (the report for the request it answers; `input` includes cached ones) and its `model`. A
+  line with a known `id` replaces the earlier one: a reply is written again with its calls.
+- Results of tools are a user message, which is what was sent; if there is none, the result is in the call.
 - `{"$set": {...}}` sets keys of the session. With `messages`, the conversation is those from there on: at the
-  beginning, when a session is resumed, and after a compression, where a `<state_snapshot>` stands for what is gone and
+  beginning, when a session is resumed, and after a compression, in which a `<state_snapshot>` replaces what is gone and
   what was kept has new ids. `{"$rewindTo": ID}` goes back to before that message.
-- Where old results are masked to make room, all messages are written again under new ids, and then set. The results
-  have words that begin with `<tool_output_masked>` there.
+- If old results are masked to make room, all messages are written again under new ids, and then set. The masked
+  results begin with `<tool_output_masked>`.
 - A resumed session sends results of tools twice, under ids that end in `_response`. A call has one result: the second
-  ones are a message of their own, behind what was there when it was resumed.
-- Sub-agents have chats of their own beside the session's (`gemini_sub_agents`): conversations behind it. The session
-  tells that they asked, and what that cost.
-- `info`, `warning` and `error` are the program's own words: counted, errors as failures.
-- Exact: the messages, but for the place of doubled results. Not in these files: system prompt, tools, the requests that
-  choose a model or compress, and what a compression cost.
+  ones become a message, after what existed when it was resumed.
+- Sub-agents have chats of their own next to the session's (`gemini_sub_agents`): conversations after it. The session
+  records their requests and what they cost.
+- `info`, `warning` and `error` are the program's own messages: counted, errors as failures.
+- Exact: the messages, except for the place of doubled results. Not in these files: system prompt, tools, the requests
+  that choose a model or compress, and what a compression cost.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from msgspec.structs import replace
 
 from workbench.log.events import AssistantMessage
 from workbench.traces.building import Builder, Recording, SubAgentReport, beginning, entries, milliseconds
-from workbench.traces.files_beside import read_files
-from workbench.traces.gemini_sub_agents import files_beside, names_in, reports_in
+from workbench.traces.companion_files import read_files
+from workbench.traces.gemini_sub_agents import gemini_reports, gemini_sub_agent_files, names_in
 from workbench.traces.histories import History, NamedContent, inside, texts
 from workbench.traces.reading import Document
 from workbench.wire.values import dict_in, list_in, number_in, text_in
@@ -76,12 +76,12 @@ def read(document: Document, text: str) -> list[Recording]:
 
 
 def _with_sub_agents(document: Document, lines: list[Any]) -> list[Recording]:
-    """A session, and the conversations of its sub-agents behind it."""
+    """A session, with the conversations of its sub-agents after it."""
     session = next((text_in(value, "sessionId") for value in lines if _is_head(value)), "")
-    files = files_beside(document.path, session) if document.path else []
-    beside, broken = read_files(files, os.path.dirname(document.path) or ".")
+    files = gemini_sub_agent_files(document.path, session) if document.path else []
+    sub_agents, broken = read_files(files, os.path.dirname(document.path) or ".")
     theirs = sorted(
-        ([value for _, value in each.values] for each in beside), key=lambda each: text_in(each[0], "startTime")
+        ([value for _, value in each.values] for each in sub_agents), key=lambda each: text_in(each[0], "startTime")
     )
     talks: list[Recording] = []
     reports: list[SubAgentReport] = []
@@ -89,7 +89,7 @@ def _with_sub_agents(document: Document, lines: list[Any]) -> list[Recording]:
         agent = text_in(each[0], "sessionId")
         talks.append(_Reader(Builder(NAME), each).finish())
         talks[-1].sub_agent = name or agent
-        reports += reports_in(talks[-1], agent, name)
+        reports += gemini_reports(talks[-1], agent, name)
     reports.sort(key=lambda asked: asked.at)
     return [_Reader(Builder(NAME, (*document.broken, *broken)), lines, reports).finish(), *talks]
 
@@ -97,10 +97,10 @@ def _with_sub_agents(document: Document, lines: list[Any]) -> list[Recording]:
 class _Reader:
     """One session, line by line."""
 
-    def __init__(self, builder: Builder, lines: list[Any], beside: Iterable[SubAgentReport] = ()) -> None:
-        """`beside`: what sub-agents asked, in the order of time."""
+    def __init__(self, builder: Builder, lines: list[Any], sub_agents: Iterable[SubAgentReport] = ()) -> None:
+        """`sub_agents`: their requests, in order of time."""
         self.builder = builder
-        self._beside = deque(beside)
+        self._sub_agents = deque(sub_agents)
         self._history = History(builder, NAME)
         self._lines = lines
         self._newest = {value["id"]: value for value in lines if text_in(value, "id")}
@@ -113,26 +113,26 @@ class _Reader:
         """The calls whose results are messages of their own."""
         self._read: set[str] = set()
         self._set: list[NamedContent] = []
-        """The messages that were set, until something comes behind them: only then they are what was sent."""
+        """The messages that were set, until something comes after them: only then they were sent."""
 
     def finish(self) -> Recording:
-        """All that was read."""
+        """Everything that was read."""
         copies = _copies(self._lines)
         for at, value in enumerate(self._lines):
             if at in copies:
                 self.builder.leave_out("messages that were written again")
             else:
-                self._tell_beside(milliseconds(value.get("timestamp")) if isinstance(value, dict) else 0)
+                self._add_sub_agents(milliseconds(value.get("timestamp")) if isinstance(value, dict) else 0)
                 self._line(value)
-        self._tell_beside(1 << 62)
+        self._add_sub_agents(1 << 62)
         if self._history.has_new(self._set):
             self._settle()
         return self.builder.finish()
 
-    def _tell_beside(self, until: int) -> None:
-        """What sub-agents asked before this time."""
-        while self._beside and self._beside[0].at < until:
-            asked = self._beside.popleft()
+    def _add_sub_agents(self, until: int) -> None:
+        """Record the sub-agents' requests before this time."""
+        while self._sub_agents and self._sub_agents[0].at < until:
+            asked = self._sub_agents.popleft()
             self.builder.when(asked.at)
             self.builder.add(replace(asked.usage, request=self.builder.request(asked.request), upto=0))
 
@@ -161,7 +161,7 @@ class _Reader:
         self.builder.leave_out("$set")
 
     def _settle(self) -> None:
-        """Something was said: what was set before it counts."""
+        """Apply what was set, because a message follows."""
         wanted, self._set = self._set, []
         if wanted:
             self._read.update(each.name for each in wanted)
@@ -186,7 +186,7 @@ class _Reader:
         before = self.builder.last
         self.builder.says_model(text_in(value, "model"))
         if content["parts"]:
-            self._history.tell(content)
+            self._history.add_events(content)
         else:
             self.builder.add(AssistantMessage("", model=self.builder.model))
         used = dict_in(value, "tokens")
@@ -196,32 +196,32 @@ class _Reader:
         for call in list_in(value, "toolCalls"):
             elsewhere = text_in(call, "id") in self._responses or text_in(call, "id") in self._history.answered
             if isinstance(call, dict) and call.get("result") and not elsewhere:
-                self._history.tell({"role": "user", "parts": _result(call)})
+                self._history.add_events({"role": "user", "parts": _result(call)})
         self._history.keep(text_in(value, "id"), content, before)
 
 
 def _copies(lines: list[Any]) -> set[int]:
-    """The places of messages that were written again, all of them and one behind the other, to be set then."""
+    """The indexes of messages that were written again, all of them and in a row, to be set then."""
     found: set[int] = set()
-    said: list[int] = []
+    earlier: list[int] = []
     """The messages since others were set, or from the beginning."""
     has_talk = False
     for at, value in enumerate(lines):
         wanted = {text_in(message, "id") for message in list_in(dict_in(value, "$set"), "messages")}
         if wanted:
-            run = _run_before(lines, said, wanted)
-            has_talk = has_talk or len(run) < len(said)
+            run = _run_before(lines, earlier, wanted)
+            has_talk = has_talk or len(run) < len(earlier)
             if has_talk and {text_in(lines[place], "id") for place in run} == wanted:
                 found.update(run)
-            has_talk, said = has_talk or bool(said), []
+            has_talk, earlier = has_talk or bool(earlier), []
         elif text_in(value, "id"):
-            said.append(at)
+            earlier.append(at)
     return found
 
 
-def _run_before(lines: list[Any], said: list[int], wanted: set[str]) -> list[int]:
+def _run_before(lines: list[Any], earlier: list[int], wanted: set[str]) -> list[int]:
     """The last of the messages, as long as they are among those wanted."""
-    return list(takewhile(lambda place: text_in(lines[place], "id") in wanted, reversed(said)))
+    return list(takewhile(lambda place: text_in(lines[place], "id") in wanted, reversed(earlier)))
 
 
 def _content(value: Any) -> dict[str, Any]:
@@ -233,13 +233,13 @@ def _content(value: Any) -> dict[str, Any]:
         ": ".join(filter(None, (text_in(thought, "subject"), text_in(thought, "description"))))
         for thought in list_in(value, "thoughts")
     ]
-    said = "\n\n".join(filter(None, thoughts))
+    thinking = "\n\n".join(filter(None, thoughts))
     parts = [part for part in _parts(content) if not (list_in(value, "toolCalls") and dict_in(part, "functionCall"))]
     calls = [
         {"functionCall": {"id": text_in(call, "id"), "name": text_in(call, "name"), "args": dict_in(call, "args")}}
         for call in list_in(value, "toolCalls")
     ]
-    return {"role": "model", "parts": [*([{"text": said, "thought": True}] if said else []), *parts, *calls]}
+    return {"role": "model", "parts": [*([{"text": thinking, "thought": True}] if thinking else []), *parts, *calls]}
 
 
 def _parts(content: Any) -> list[Any]:
@@ -249,7 +249,7 @@ def _parts(content: Any) -> list[Any]:
 
 
 def _result(call: dict[str, Any]) -> list[Any]:
-    """What stands with a call as its result, as parts; a text is one as well."""
+    """The result inside a call, as parts; a text is one as well."""
     names = {"id": text_in(call, "id"), "name": text_in(call, "name")}
     return [
         {"functionResponse": {"response": {"output": part["text"]}, **names}}

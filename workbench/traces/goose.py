@@ -1,14 +1,14 @@
 """goose: its database `sessions.db`, what `goose session export` writes, and the JSON lines of older versions.
 
-- The database lies in `~/.local/share/goose/sessions`: `sessions`, and `messages` with a `role`, `content_json`,
-  `created_timestamp` and `metadata_json`. An export has the same messages under `conversation`; JSON lines begin with
-  a line about the session.
+- The database is in `~/.local/share/goose/sessions`: `sessions`, and `messages` with a `role`, `content_json`,
+  `created_timestamp` and `metadata_json`. An export has the same messages under `conversation`; JSON lines begin with a
+  line about the session.
 - Content: `text`, `image`, `thinking`, `toolRequest` (`toolCall`: `status` and `value` with name and arguments), and
   `toolResponse` (`toolResult`: `status` with `value` or `error`), paired by `id`. Confirmations and notifications are
   for the screen.
-- A message whose metadata say `agentVisible` false is not sent. After a compaction all earlier ones are so, and the
-  summary is the first message behind them that the user does not see.
-- Tokens are told as sums of a session: they are no report. Not in the file: system prompt, tools.
+- A message with `agentVisible` false in its metadata is not sent. After a compaction all earlier ones are so, and the
+  summary is the first message after them that the user does not see.
+- Tokens are sums of a session: they are no report. Not in the file: system prompt, tools.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SHOWN = ("toolConfirmationRequest", "actionRequired", "systemNotification", "co
 
 
 def recognises(document: Document) -> bool:
-    """Whether it is an export, or messages with a time and contents as goose has them."""
+    """Whether it is an export, or messages with a time and goose's contents."""
     first = beginning(document)
     if not document.lines and len(first) == 1 and _messages_of(first[0]):
         return any(map(_is_message, _messages_of(first[0])))
@@ -92,8 +92,8 @@ def _session(tables: Tables, row: dict[str, Any]) -> Recording:
             content = json.loads(each.get("content_json") or "")
         except (TypeError, ValueError, RecursionError):
             content = None
-        told = {"role": each.get("role"), "content": content, "created": each.get("created_timestamp")}
-        reader.message({**told, "metadata": object_in(each, "metadata_json")})
+        message = {"role": each.get("role"), "content": content, "created": each.get("created_timestamp")}
+        reader.message({**message, "metadata": object_in(each, "metadata_json")})
     return reader.finish()
 
 
@@ -104,10 +104,10 @@ class _Reader:
         self._builder = builder
         self._replies = 0
         self._hidden: list[tuple[int, int]] = []
-        """The events that are not sent, of which no summary was seen."""
+        """Events that are not sent and have no summary yet."""
 
     def message(self, value: Any) -> None:
-        """Take in what comes next."""
+        """Read the next message."""
         role, content = text_in(value, "role"), list_in(value, "content")
         if role not in ("user", "assistant") or not isinstance(value.get("content"), list):
             self._builder.unknown("message", value)
@@ -124,9 +124,9 @@ class _Reader:
         if noted.get("agentVisible") is False and self._builder.last >= first:
             self._hidden.append((first, self._builder.last))
 
-    def _summary(self, said: str) -> None:
+    def _summary(self, text: str) -> None:
         hidden, self._hidden = self._hidden, []
-        self._builder.compaction(hidden[0][0], hidden[-1][1], said)
+        self._builder.compaction(hidden[0][0], hidden[-1][1], text)
 
     def _exclude(self) -> None:
         hidden, self._hidden = self._hidden, []
@@ -136,33 +136,33 @@ class _Reader:
     def _add(self, role: str, content: list[Any]) -> None:
         if role == "assistant":
             self._replies += 1
-        reply, said = f"r{self._replies}", list[Part]()
+        reply, parts = f"r{self._replies}", list[Part]()
         for part in content:
             kind = text_in(part, "type")
             if kind in ("toolRequest", "frontendToolRequest"):
-                self._said(role, said, reply)
+                self._add_message(role, parts, reply)
                 called = dict_in(part, "toolCall")
                 inside = dict_in(called, "value") or called
                 self._builder.call(text_in(part, "id"), text_in(inside, "name"), inside.get("arguments"), reply)
             elif kind == "toolResponse":
-                self._said(role, said, reply)
+                self._add_message(role, parts, reply)
                 self._result(part)
             elif kind == "thinking":
                 self._builder.add(Reasoning(text_in(part, "thinking"), reply, text_in(part, "signature")))
             elif kind in _SHOWN or kind == "redactedThinking":
                 self._builder.leave_out(kind)
             else:
-                said.append(part_of(part))
-        self._said(role, said, reply)
+                parts.append(part_of(part))
+        self._add_message(role, parts, reply)
 
-    def _said(self, role: str, said: list[Part], reply: str) -> None:
-        if said:
-            content = content_from(said)
+    def _add_message(self, role: str, parts: list[Part], reply: str) -> None:
+        if parts:
+            content = content_from(parts)
             model = self._builder.model
             self._builder.add(
                 AssistantMessage(content, reply, model=model) if role == "assistant" else UserMessage(content)
             )
-            said.clear()
+            parts.clear()
 
     def _result(self, part: dict[str, Any]) -> None:
         given = dict_in(part, "toolResult")
@@ -174,6 +174,6 @@ class _Reader:
         self._builder.result(text_in(part, "id"), text_in(given, "error") or content, failed)
 
     def finish(self) -> Recording:
-        """All that was read."""
+        """Everything that was read."""
         self._exclude()
         return self._builder.finish()

@@ -1,10 +1,10 @@
 """Grok Build, xAI's agent: `~/.grok/sessions/PROJECT/ID/chat_history.jsonl`.
 
-- A line has a `type`: `system`, `user` (with a `synthetic_reason` where the program wrote it), `assistant` with its
-  `tool_calls` and `model_id`, `reasoning` with a `summary` as OpenAI's Responses have it, `tool_result` with its
-  `tool_call_id`, and `backend_tool_call`, which xAI runs itself: it is carried as a part of the reply.
-- What was said between two things that the model did not say is one reply.
-- Other messages of the program (reminders, what it notes on a compaction) are sent as the user's.
+- A line has a `type`: `system`, `user` (with a `synthetic_reason` if the program wrote it), `assistant` with its
+  `tool_calls` and `model_id`, `reasoning` with a `summary` as in OpenAI's Responses, `tool_result` with its
+  `tool_call_id`, and `backend_tool_call`, which xAI runs itself: it is kept as a part of the reply.
+- Everything of the model without another message in between is one reply.
+- Other messages of the program (reminders, notes on a compaction) are sent as the user's.
 - Instructions of the project (`project_instructions`) fill the instructions slot.
 - Not in these files: tools, reports, times.
 """
@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage, OtherPart, Reasoning, SystemMessage, UserMessage, text_of
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, beginning, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.values import cleaned, content_of, dict_in, list_in, text_in
 
@@ -39,11 +39,7 @@ def _is_line(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
-    builder = Builder(NAME, document.broken)
-    reader = _Reader(builder)
-    for _, value in entries(document, text):
-        reader.line(value)
-    return [builder.finish()]
+    return read_entries(document, text, NAME, lambda builder: _Reader(builder).line)
 
 
 class _Reader:
@@ -55,7 +51,7 @@ class _Reader:
         self._speaking = False
 
     def line(self, value: Any) -> None:
-        """Take in what comes next."""
+        """Read the next line."""
         kind = text_in(value, "type")
         self._builder.when(value.get("timestamp") or value.get("created_at") if isinstance(value, dict) else None)
         match kind:
@@ -67,8 +63,8 @@ class _Reader:
                 self._assistant(value)
             case "reasoning":
                 parts = [*list_in(value, "summary"), *list_in(value, "content")]
-                said = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
-                self._builder.add(Reasoning(said, self._reply(), text_in(value, "encrypted_content")))
+                text = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
+                self._builder.add(Reasoning(text, self._reply(), text_in(value, "encrypted_content")))
             case "tool_result":
                 self._speaking = False
                 failed = value.get("is_error") is True

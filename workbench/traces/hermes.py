@@ -1,7 +1,7 @@
 """Hermes, Nous Research's agent: `~/.hermes/sessions/session_ID.json`.
 
-- One object with a `session_id`, the `model`, the `system_prompt`, the `tools`, and `messages` in OpenAI's form with
-  more keys. A tool's message names its tool in `tool_name`. Thinking stands in `reasoning` and `reasoning_content`.
+- One object with a `session_id`, the `model`, the `system_prompt`, the `tools`, and `messages` in OpenAI's format with
+  more keys. A tool's message names its tool in `tool_name`. Thinking is in `reasoning` and `reasoning_content`.
 - Messages of the role `session_meta` are about the program.
 - Not in the file: reports, times of messages.
 """

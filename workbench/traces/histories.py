@@ -1,4 +1,4 @@
-"""Conversations of Gemini's contents, in files that now and then set the whole history anew: what is gone and new."""
+"""Conversations of Gemini's contents in files that sometimes write the whole history again: what is gone and new."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from workbench.wire.gemini import Contents
 from workbench.wire.values import cleaned, dict_in, list_in, text_in
 
 AGAIN = "result sent again"
-"""A call has one result; what is sent beside it is a message of such parts, behind what was there."""
+"""The kind of a message with results that were sent a second time; a call has one result."""
 MASKED = "<tool_output_masked>"
-"""How the words begin that Gemini CLI puts in place of a result to make room."""
+"""How the text begins that Gemini CLI sends in place of a masked result."""
 LEFT = "no longer part of the conversation, as its agent recorded it"
 
 
 class NamedContent(NamedTuple):
-    """A content and the id that its file gives it, which may be none."""
+    """A content and its id in the file, which may be missing."""
 
     name: str
     content: dict[str, Any]
@@ -32,54 +32,54 @@ class _Entry(NamedTuple):
 
     name: str
     mark: str
-    """What it says, whatever its name is; nothing for a summary, which the next one may repeat."""
+    """What it says, without its name; empty for a summary, which the next one may repeat."""
     first: int
     last: int
-    """The events it became."""
+    """Its events."""
     content: Mapping[str, Any]
 
 
 class History:
-    """What the conversation is made of now."""
+    """The current contents of the conversation."""
 
     def __init__(self, builder: Builder, made_by: str) -> None:
-        """`made_by`: whose compactions they are."""
+        """`made_by`: the author of its compactions."""
         self._builder = builder
         self._contents = Contents(builder)
         self._made_by = made_by
         self._now: list[_Entry] = []
         self.answered: set[str] = set()
-        """The calls whose results are there."""
+        """The calls with results."""
 
     def add(self, name: str, content: dict[str, Any]) -> None:
-        """What was said next."""
+        """Add the next content."""
         before = self._builder.last
-        self.tell(content)
+        self.add_events(content)
         self.keep(name, content, before)
 
-    def tell(self, content: dict[str, Any]) -> None:
-        """The events of a content, for one who keeps it when there are more."""
+    def add_events(self, content: dict[str, Any]) -> None:
+        """Add the events of a content; the caller calls `keep` once they are complete."""
         self._contents.add(content)
         self.answered.update(text_in(each, "id") for each in inside(content, "functionResponse"))
 
     def keep(self, name: str, content: dict[str, Any], before: int) -> None:
-        """The events behind `before` are this content."""
+        """Record that the events after `before` are this content."""
         self._now.append(_Entry(name, _mark(content), before + 1, self._builder.last, content))
 
     def go_back(self, name: str) -> None:
-        """What was said from there on, or everything where the name is unknown, is no longer part of it."""
+        """Exclude everything from this content on, or everything if the name is unknown."""
         names = [entry.name for entry in self._now]
         at = names.index(name) if name in names else 0
         self._leave(self._now[at:], went_back(self._made_by))
         del self._now[at:]
 
     def mask(self, wanted: Sequence[NamedContent]) -> bool:
-        """Mask results in whose place a history has other words, if that is all in which it differs from what is there.
+        """Mask results that a history has in other words, if it differs in nothing else.
 
-        What the user said in several contents may stand in one there, as it is sent.
+        Several user contents may be one there, as they are sent.
         """
-        before = [(part, entry) for entry in self._now for part in _said(entry.content)]
-        after = [(part, each) for each in wanted for part in _said(each.content)]
+        before = [(part, entry) for entry in self._now for part in _stable_parts(entry.content)]
+        after = [(part, each) for each in wanted for part in _stable_parts(each.content)]
         pairs = list(zip(before, after, strict=False))
         masked = [(entry, part) for (had, entry), (part, _) in pairs if had != part and _is_masked(part)]
         same = all(had == part or _is_masked(part) for (had, _), (part, _) in pairs)
@@ -104,26 +104,26 @@ class History:
                 self._builder.add(Override("mask", seq, seq, f"cleared by {self._made_by} to make room", words, joined))
 
     def has_new(self, wanted: Sequence[NamedContent]) -> bool:
-        """Whether a history has something that is not there."""
+        """Whether a history has something new."""
         return any(place is None and not self._again(each.content) for place, each in self._places(wanted))
 
     def replace(self, wanted: Sequence[NamedContent], **noted: Any) -> None:
-        """The conversation is these contents from here on; what is `noted` is about the compaction, if it is one."""
+        """Replace the conversation by these contents; `noted` is about the compaction, if it is one."""
         places = self._places(wanted)
-        told = self._told(places)
+        summary = self._summary_in(places)
         kept = {place for place, _ in places}
         gone = [entry for at, entry in enumerate(self._now) if at not in kept]
-        if gone and told:
-            seqs = self._compaction(gone, told, noted)
+        if gone and summary:
+            seqs = self._compaction(gone, summary, noted)
         else:
-            told, seqs = [], (0, 0)
+            summary, seqs = [], (0, 0)
             self._leave(gone)
         before, self._now = self._now, []
         again: list[dict[str, Any]] = []
         for place, each in places:
             if place is not None:
                 self._now.append(before[place])
-            elif each in told:
+            elif each in summary:
                 self._now.append(_Entry(each.name, "", *seqs, each.content))
             elif self._again(each.content):
                 again += inside(each.content, "functionResponse")
@@ -134,9 +134,9 @@ class History:
             self._now.append(_Entry("", "", self._builder.last, self._builder.last, {"parts": []}))
 
     def _places(self, wanted: Sequence[NamedContent]) -> list[tuple[int | None, NamedContent]]:
-        """Where contents are among those of now, in their order: by their name, or by what they say.
+        """The indexes of contents among the current ones, in order: by name, or by what they say.
 
-        What follows something new that is neither a summary nor its answer is not there any more, because it would
+        What follows something new that is neither a summary nor its answer counts as new, because it would otherwise
         come before it.
         """
         names = {entry.name: at for at, entry in enumerate(self._now) if entry.name}
@@ -156,20 +156,20 @@ class History:
         return found
 
     def _again(self, content: dict[str, Any]) -> bool:
-        """Whether a content repeats results that are there."""
+        """Whether a content repeats known results."""
         given = {text_in(each, "id") for each in inside(content, "functionResponse")}
         return bool(given) and given <= self.answered
 
-    def _told(self, places: list[tuple[int | None, NamedContent]]) -> list[NamedContent]:
-        """The summary and the answer to it, if what is new begins with a summary."""
+    def _summary_in(self, places: list[tuple[int | None, NamedContent]]) -> list[NamedContent]:
+        """The summary and the answer to it, if the new contents begin with a summary."""
         new = [each for place, each in places if place is None and not self._again(each.content)]
         if not new or new[0].content["role"] != "user" or not texts(new[0].content):
             return []
         return new[: 2 if len(new) > 1 and new[1].content["role"] == "model" else 1]
 
-    def _compaction(self, gone: list[_Entry], told: list[NamedContent], noted: dict[str, Any]) -> tuple[int, int]:
-        """A summary in place of what is gone, and the answer to it; gives the events they stand for."""
-        said = ["\n".join(texts(each.content)) for each in told]
+    def _compaction(self, gone: list[_Entry], summary: list[NamedContent], noted: dict[str, Any]) -> tuple[int, int]:
+        """Add a summary in place of what is gone, and its answer; returns the events that they replace."""
+        summary_texts = ["\n".join(texts(each.content)) for each in summary]
         first, last = min(entry.first for entry in gone), max(entry.last for entry in gone)
         left = {entry.first for entry in gone}
         kept = tuple(
@@ -179,8 +179,8 @@ class History:
             for seq in range(entry.first, min(entry.last, last) + 1)
         )
         meta = {"made_by": self._made_by, **{key: value for key, value in noted.items() if value}}
-        answer = said[1] if len(said) > 1 else ""
-        self._builder.add(Compaction(first, last, said[0], kept, acknowledgement=answer, meta=meta))
+        answer = summary_texts[1] if len(summary_texts) > 1 else ""
+        self._builder.add(Compaction(first, last, summary_texts[0], kept, acknowledgement=answer, meta=meta))
         return first, self._builder.last
 
     def _leave(self, gone: Iterable[_Entry], why: str = LEFT) -> None:
@@ -189,7 +189,7 @@ class History:
                 self._builder.add(Override("exclude", entry.first, entry.last, why))
 
 
-def _said(content: Mapping[str, Any]) -> list[Any]:
+def _stable_parts(content: Mapping[str, Any]) -> list[Any]:
     """The parts of a content that stay the same when it is written again: no thoughts, no signatures."""
     kept = (("text",), ("functionCall", "name", "args"), ("functionResponse", "id", "response"))
     return [
@@ -210,7 +210,7 @@ def inside(content: dict[str, Any], key: str) -> list[dict[str, Any]]:
 
 
 def texts(content: dict[str, Any]) -> list[str]:
-    """What a content says; thoughts are not said."""
+    """The texts of a content, without thoughts."""
     return [text_in(part, "text") for part in content["parts"] if text_in(part, "text") and not part.get("thought")]
 
 

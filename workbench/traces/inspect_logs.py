@@ -1,11 +1,11 @@
 """Inspect: the log of an evaluation, `{"version", "status", "eval", "samples"}`, as JSON or as its `.eval` archive.
 
-- A sample is a conversation, or several. Where Inspect was told to log the provider's calls (`call.request` and
-  `call.response` of `model` events), each is an exact request with its answer and report.
+- A sample is a conversation, or several. If Inspect logged the provider's calls (`call.request` and `call.response` of
+  `model` events), each is an exact request with its answer and report.
 - Otherwise a sample's `messages` are read: roles as in OpenAI-style messages, `tool_calls` with `function` and
-  `arguments`, parts `text`, `image` and `reasoning`. Usage comes from the `model` event whose output is that message;
-  the prompt is `total_tokens` less the output, because `input_tokens` hold what was cached with some providers only.
-- Long texts stand in `attachments`, and `attachment://HASH` where they belong.
+  `arguments`, parts `text`, `image` and `reasoning`. Usage comes from the `model` event with that message as output;
+  the prompt is `total_tokens` less the output, because only some providers count cached tokens in `input_tokens`.
+- Long texts are in `attachments`, with `attachment://HASH` in their place.
 - Tools are those of the first `model` event. Missing: without `events`, reports and tools; always, what a provider's
   client adds.
 """
@@ -37,7 +37,7 @@ NAME = "Inspect"
 ZIP_MAGIC = b"PK\x03\x04"
 _ATTACHMENT = "attachment://"
 _DENSEST = 100
-"""How many times smaller a log can be packed; a tenth of it is usual."""
+"""The largest compression of a log; a tenth of this is usual."""
 _SMALL = 64 * 1024 * 1024
 """Bytes that any archive may unpack to."""
 
@@ -49,9 +49,9 @@ def recognises(document: Document) -> bool:
 
 
 def text_of_archive(raw: bytes, limit: int) -> str:
-    """The archive of a log as the JSON that the same log has in one file; empty where it is another archive.
+    """The archive of a log as the JSON that the same log has in one file; empty if it is another archive.
 
-    Raises TooLargeFile where it would unpack to more than `limit` bytes, or to far more than logs do.
+    Raises TooLargeFile if it would unpack to more than `limit` bytes, or to far more than logs do.
     """
     from zipfile import BadZipFile, ZipFile  # late: no other format needs it
 
@@ -99,7 +99,7 @@ def _model_events(sample: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _exact(sample: dict[str, Any]) -> list[Builder]:
-    """The conversations that the provider's calls make; none where not all of them were logged."""
+    """The conversations of the provider's calls; none if not all of them were logged."""
     found = []
     for event in _model_events(sample):
         call = dict_in(event, "call")
@@ -145,8 +145,8 @@ def _message(builder: Builder, message: Any, reply: str) -> None:
         _assistant(builder, message, reply)
     elif role == "tool":
         failed = dict_in(message, "error")
-        said = content or text_in(failed, "message")
-        builder.add(ToolResult(text_in(message, "tool_call_id"), said, text_in(message, "function"), bool(failed)))
+        result = content or text_in(failed, "message")
+        builder.add(ToolResult(text_in(message, "tool_call_id"), result, text_in(message, "function"), bool(failed)))
     else:
         builder.unknown("message", message)
 

@@ -1,17 +1,17 @@
 """Kimi Code: `wire.jsonl` of an agent, below `~/.kimi-code/sessions/FOLDER/SESSION/agents/AGENT/`.
 
 - Lines have a `type` and a `time`. `profile.bind` holds the system prompt, `llm.tools_snapshot` the tools, by hash.
-- `context.append_message` is a message (`role`, `content`, and an `origin`, by which reminders are told from what the
-  user said). `context.append_loop_event` is a step of the model: `step.begin`, `content.part` (`text`, `think`),
+- `context.append_message` is a message (`role`, `content`, and an `origin`, which separates reminders from the user's
+  words). `context.append_loop_event` is a step of the model: `step.begin`, `content.part` (`text`, `think`),
   `tool.call`, `tool.result`, `step.end`. Results come as they are ready and are sent in the order of their calls; with
-  the time it took, for tools that wait for others, a mark of an error, and a `note` behind them.
-- `llm.request` says that a request was sent (`kind`: `loop` or `compaction`), with which tools and how many messages.
-  Where so many are known and the provider takes OpenAI's chat, it is rebuilt as it was sent. Of a request for a
-  compaction the message that asks for it is not in the file.
+  the time they took, for tools that wait for others, a mark of an error, and a `note` after them.
+- `llm.request` records that a request was sent (`kind`: `loop` or `compaction`), with which tools and how many
+  messages. If that many are known and the provider takes OpenAI's chat, it is rebuilt as it was sent. A request for a
+  compaction lacks the message that asks for it.
 - `usage.record` is the report for the request before it.
-- `context.apply_compaction` keeps what the user said, then a `contextSummary` and a reminder to go on, which is not in
-  the file but always the same; older ones keep the messages behind the first `compactedCount`. `tokensBefore` and
-  `tokensAfter` are Kimi's own figures. `context.undo` takes back turns, `context.clear` everything.
+- `context.apply_compaction` keeps the user's messages, then a `contextSummary` and a reminder to go on, which is not in
+  the file but always the same; older ones keep the messages after the first `compactedCount`. `tokensBefore` and
+  `tokensAfter` are Kimi's own figures. `context.undo` undoes turns, `context.clear` everything.
 - Lines of other kinds are about the program or repeat these: counted.
 - Sub-agents have files of their own.
 """
@@ -68,12 +68,12 @@ def read(document: Document, text: str) -> list[Recording]:
 
 @dataclass(slots=True)
 class _Step:
-    """A reply in the making."""
+    """A reply that is being read."""
 
     parts: list[dict[str, Any]] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
-    told: bool = False
+    is_added: bool = False
     """Whether the reply is among the events."""
 
 
@@ -84,23 +84,23 @@ class _Reader:
         self.builder = builder
         self._now: list[KimiMessage] = []
         self._waiting: list[dict[str, Any]] = []
-        """Messages that came while tools were at work: they are sent behind the results."""
+        """Messages that came while tools were running: they are sent after the results."""
         self._step: _Step | None = None
         self._replies = 0
         self._requests = KimiRequests(builder)
         self._request = 0
-        """The event of the newest request; 0 where it could not be rebuilt."""
+        """The event of the newest request; 0 if it could not be rebuilt."""
         self._side = False
         """Whether it asked for a compaction."""
         self._report: dict[str, Any] = {}
 
     def finish(self) -> Recording:
-        """All that was read."""
+        """Everything that was read."""
         self._settle(False)
         return self.builder.finish()
 
     def line(self, value: Any) -> None:
-        """Take in what comes next."""
+        """Read the next line."""
         kind = text_in(value, "type")
         self.builder.when(value.get("time") if isinstance(value, dict) else None)
         match kind:
@@ -128,18 +128,18 @@ class _Reader:
                 self.builder.unknown(kind or "line", value)
 
     def _sends(self, value: dict[str, Any]) -> None:
-        if self._step != _Step():  # which begins before its request
+        if self._step != _Step():  # a step begins before its request
             self._settle()
-        self._tell_report()
+        self._add_report()
         self._side = value.get("kind") == "compaction"
         self._request = self._requests.sends(value, self._now)
 
     def _reported(self, used: dict[str, Any]) -> None:
         self._report = used
-        if self._side or self._step is None or self._step.told:
-            self._tell_report()
+        if self._side or self._step is None or self._step.is_added:
+            self._add_report()
 
-    def _tell_report(self) -> None:
+    def _add_report(self) -> None:
         used, self._report = self._report, {}
         cached, written = number_in(used, "inputCacheRead"), number_in(used, "inputCacheCreation")
         prompt = number_in(used, "inputOther") + cached + written
@@ -172,7 +172,7 @@ class _Reader:
         self._keep({"role": role, "content": content_sent(parts)}, before, "user" if by_user else "reminder")
 
     def _keep(self, message: dict[str, Any], before: int, origin: str = "") -> None:
-        """A message as it is sent; `before`: the event before those that it became."""
+        """Keep a message as it is sent; `before`: the last event before its own."""
         last = self.builder.last
         self._now.append(KimiMessage(self.builder.part(message), before + 1, last, origin))
 
@@ -188,19 +188,19 @@ class _Reader:
         elif kind == "tool.call":
             self._step.calls.append(event)
         elif kind == "tool.result":
-            self._tell_reply(self._step)
+            self._add_reply(self._step)
             self._step.results[text_in(event, "toolCallId")] = dict_in(event, "result")
         elif kind == "step.end":
-            self._tell_reply(self._step, _FINISH.get(text_in(event, "finishReason"), "stop"))
+            self._add_reply(self._step, _FINISH.get(text_in(event, "finishReason"), "stop"))
             self._settle()
         else:
             self.builder.unknown(kind or "event", event)
 
-    def _tell_reply(self, step: _Step, finish: str = "") -> None:
-        """The reply is whole: its parts and calls, and what was reported for it."""
-        if step.told:
+    def _add_reply(self, step: _Step, finish: str = "") -> None:
+        """Add the complete reply: its parts and calls, and its report."""
+        if step.is_added:
             return
-        step.told = True
+        step.is_added = True
         self._replies += 1
         before, reply = self.builder.last, f"r{self._replies}"
         thoughts = [part for part in step.parts if text_in(part, "type") == "think"]
@@ -213,18 +213,18 @@ class _Reader:
             self.builder.add(AssistantMessage(content, reply, finish=finish, model=self.builder.model))
         for call in step.calls:
             self.builder.call(text_in(call, "toolCallId"), text_in(call, "name"), call.get("args"), reply)
-        self._tell_report()
+        self._add_report()
         if step.parts or step.calls:
             self._keep(reply_sent(parts, thoughts, step.calls), before)
 
-    def _settle(self, tell: bool = True) -> None:
-        """The step is over: results in the order of their calls, then what came in the meantime."""
+    def _settle(self, all_results: bool = True) -> None:
+        """End the step: results in the order of their calls, then what came in the meantime."""
         step, self._step = self._step, None
         if step is not None:
-            self._tell_reply(step)
+            self._add_reply(step)
             for call in step.calls:
                 call_id = text_in(call, "toolCallId")
-                if call_id in step.results or tell:
+                if call_id in step.results or all_results:
                     self._result(call, step.results.get(call_id, _INTERRUPTED))
         waiting, self._waiting = self._waiting, []
         for message in waiting:
@@ -243,14 +243,14 @@ class _Reader:
         if not self._now:
             self.builder.unknown("context.apply_compaction", value)
             return
-        told: Any = value.get("contextSummary") or value.get("summary")
-        summary = told if isinstance(told, str) else text_of(content_of(dict_in(value, "summary").get("content")))
+        written: Any = value.get("contextSummary") or value.get("summary")
+        summary = written if isinstance(written, str) else text_of(content_of(dict_in(value, "summary").get("content")))
         of_today = isinstance(value.get("keptUserMessageCount"), int) and not value.get("legacyTail")
         kept = self._kept(value) if of_today else self._now[number_in(value, "compactedCount") :]
-        first = min(said.first for said in self._now)
+        first = min(message.first for message in self._now)
         noted = {"made_by": NAME, "tokens_before": number_in(value, "tokensBefore")}
         noted["tokens_after"] = number_in(value, "tokensAfter")
-        seqs = tuple(KeptEvent(seq) for said in kept for seq in range(said.first, said.last + 1))
+        seqs = tuple(KeptEvent(seq) for message in kept for seq in range(message.first, message.last + 1))
         place: Any = "end" if of_today else "start"
         last = self.builder.last
         self.builder.add(Compaction(first, last, summary, seqs, place, meta={k: v for k, v in noted.items() if v}))
@@ -263,14 +263,14 @@ class _Reader:
             self._now += kept
 
     def _kept(self, value: dict[str, Any]) -> list[KimiMessage]:
-        """What the user said and the compaction kept: all of it, or the first and the last."""
-        said = [each for each in self._now if each.origin == "user"]
+        """The user's messages that the compaction kept: all, or the first and the last."""
+        messages = [each for each in self._now if each.origin == "user"]
         count = number_in(value, "keptUserMessageCount")
         head = number_in(value, "keptHeadUserMessageCount")
-        return said if count >= len(said) else [*said[:head], *said[len(said) - (count - head) :]]
+        return messages if count >= len(messages) else [*messages[:head], *messages[len(messages) - (count - head) :]]
 
     def _undone(self, count: int) -> None:
-        """The last turns are taken back, as far as the last compaction."""
+        """Undo the last turns, back to the last compaction at most."""
         self._settle()
         at = len(self._now)
         while count and at > 0:
@@ -283,7 +283,7 @@ class _Reader:
 
     def _cut(self, at: int) -> None:
         self._settle()
-        for said in self._now[at:]:
-            self.builder.add(Override("exclude", said.first, said.last, LEFT))
+        for message in self._now[at:]:
+            self.builder.add(Override("exclude", message.first, message.last, LEFT))
         del self._now[at:]
         self._requests.changed(at)

@@ -1,4 +1,4 @@
-"""What Kimi Code sends: messages of OpenAI's chat from what its file holds, and requests that are made of them."""
+"""What Kimi Code sends: messages of OpenAI's chat, rebuilt from its file, and requests with them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _THOUGHT = "reasoning_content"
 
 
 class KimiMessage(NamedTuple):
-    """A message that is part of the conversation."""
+    """A message of the conversation."""
 
     hash: str
-    """Of the message as it is sent."""
+    """The hash of the message as it is sent."""
     first: int
     last: int
-    """The events it became."""
+    """Its events."""
     origin: str = ""
-    """`user`, `reminder`, `summary`; nothing for replies and results."""
+    """`user`, `reminder`, `summary`; empty for replies and results."""
 
 
 class KimiRequests:
@@ -41,28 +41,28 @@ class KimiRequests:
         self.tools: dict[str, list[Any]] = {}
         """By hash."""
         self._used = ""
-        """The hash of the tools that are in the slot."""
+        """The hash of the tools in the slot."""
         self._listed = ""
-        """The hash of the part that they are."""
+        """The hash of their part."""
         self._base = 0
         self._same = 0
-        """So many messages are as they were in the request `_base`."""
+        """How many messages are the same as in the request `_base`."""
 
     def system(self, text: str) -> None:
-        """The system prompt from here on."""
+        """Set the system prompt from here on."""
         if text and text != self._system:
             self._system = text
             self._base = 0
             self._builder.add(SlotContent("system", "system prompt", text))
 
     def changed(self, at: int) -> None:
-        """The messages from there on are others now."""
+        """Note that the messages from there on have changed."""
         self._same = min(self._same, at)
 
     def sends(self, value: dict[str, Any], messages: list[KimiMessage]) -> int:
-        """A request with these messages; gives its event, or 0 where it is not known what was sent.
+        """Add a request with these messages; returns its event, or 0 if it is not known what was sent.
 
-        Of a request for a compaction the file lacks the message that asks for it: its event says only what it is.
+        A request for a compaction lacks the message that asks for it: its event says only what it is.
         """
         self._builder.says_model(text_in(value, "model"))
         self.system(text_in(value, "systemPrompt"))
@@ -92,7 +92,7 @@ class KimiRequests:
         return self._base
 
     def _use(self, name: str) -> None:
-        """The tools from here on, by the file's hash."""
+        """Set the tools from here on, by the file's hash."""
         if name == self._used:
             return
         gone, here = self.tools.get(self._used, []), self.tools.get(name, [])
@@ -121,7 +121,7 @@ def content_sent(parts: Sequence[Any]) -> Any:
 
 
 def reply_sent(parts: Sequence[Any], thoughts: Sequence[Any], calls: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """A reply, with its thoughts under the key that they came under."""
+    """A reply, with its thoughts under their original key."""
     asked = [
         {
             "id": text_in(call, "toolCallId"),
@@ -133,16 +133,16 @@ def reply_sent(parts: Sequence[Any], thoughts: Sequence[Any], calls: Iterable[di
         }
         for call in calls
     ]
-    said = content_sent(parts) if parts else "" if thoughts and not asked else None
+    content = content_sent(parts) if parts else "" if thoughts and not asked else None
     thought: dict[str, str] = {}
     for part in thoughts:
         key = text_in(part, "reasoningKey") or _THOUGHT
         thought[key] = thought.get(key, "") + text_in(part, "think")
-    return {"role": "assistant", "content": said, **({"tool_calls": asked} if asked else {}), **thought}
+    return {"role": "assistant", "content": content, **({"tool_calls": asked} if asked else {}), **thought}
 
 
 def result_sent(result: dict[str, Any], tool: str) -> Any:
-    """What a tool gave: with a mark where it failed, the time it took, and its note."""
+    """A tool's result: with a mark if it failed, the time it took, and its note."""
     failed, output, took = result.get("isError") is True, result.get("output"), result.get("durationMs")
     parts = output if isinstance(output, list) else [_text(as_json("" if output is None else output))]
     texts = _texts(parts)
@@ -167,7 +167,7 @@ def _texts(parts: Iterable[Any]) -> list[str]:
 
 
 def _before(line: str, parts: Sequence[Any]) -> list[Any]:
-    """A line before a content: in its first part, where that is a text."""
+    """A line before a content: in its first part, if that is a text."""
     if text_in(parts[0], "type") == "text":
         return [_text(f"{line}\n{text_in(parts[0], 'text')}"), *parts[1:]]
     return [_text(line), *parts]

@@ -1,12 +1,12 @@
-"""Kiro CLI, which was Amazon Q's: a conversation, as `/save` writes it and its database `data.sqlite3` holds it.
+"""Kiro CLI, formerly Amazon Q's: a conversation from `/save` or from its database `data.sqlite3`.
 
 - `history` has entries with a `user` and an `assistant` side; older versions write them as pairs. The user's `content`
   is a `Prompt`, `ToolUseResults`, or `CancelledToolUses` with both; the assistant's is a `Response` or a `ToolUse`.
   Calls without an id, as some exports have them, get one; results are paired in their order.
 - A result's `content` is a list of `Text` and `Json`.
-- `latest_summary` is what `/compact` made of what is not in the file any more.
+- `latest_summary` is the summary by `/compact` of what is not in the file any more.
 - The database has a row per folder (`conversations`) or per conversation (`conversations_v2`).
-- Not in the file: system prompt, reports. `tools` are there in some versions, by where they come from.
+- Not in the file: system prompt, reports. Some versions have `tools`, by their origin.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NAME = "Kiro"
 _READ = ("history", "conversation_id", "tools", "latest_summary", "model", "model_info", "next_message")
 _SIDES = ("Prompt", "ToolUseResults", "CancelledToolUses")
 _VALUES = {"conversations_v2": "updated_at", "conversations": "key"}
-"""By table: what its rows are ordered by."""
+"""By table: the column that its rows are ordered by."""
 
 
 def recognises(document: Document) -> bool:
@@ -60,7 +60,7 @@ def recognises_tables(tables: Tables) -> bool:
 
 
 def sessions(tables: Tables) -> list[TableSession]:
-    """The conversations, those of the folders first, then the others by their age."""
+    """The conversations, those of the folders first, then the others by age."""
     found = []
     for table in reversed(_VALUES):
         if not tables.has(table, "key", "value"):
@@ -82,8 +82,8 @@ def _conversation(value: dict[str, Any], document: Document | None = None) -> Re
     for tools in dict_in(value, "tools").values():
         for tool in tools if isinstance(tools, list) else ():
             builder.tool(_definition(dict_in(tool, "ToolSpecification")))
-    told = value.get("latest_summary")
-    summary = told[0] if isinstance(told, list) and told else told
+    latest = value.get("latest_summary")
+    summary = latest[0] if isinstance(latest, list) and latest else latest
     if isinstance(summary, str) and summary:
         builder.compaction(builder.last + 1, builder.last, summary)
     reader = _Reader(builder)
@@ -109,10 +109,10 @@ class _Reader:
         self._calls = 0
         self._replies = 0
         self._open: list[str] = []
-        """Calls without an id of their own, and without a result."""
+        """Calls without an id of their own and without a result."""
 
     def entry(self, value: Any) -> None:
-        """Take in what comes next."""
+        """Read the next entry."""
         user, assistant = _sides(value)
         if not user and not assistant:
             self._builder.unknown("entry", value)
@@ -121,7 +121,7 @@ class _Reader:
         self._assistant(assistant)
 
     def user(self, value: dict[str, Any]) -> None:
-        """What the user said, or what tools gave back."""
+        """Add the user's message, or results of tools."""
         self._builder.when(value.get("timestamp"))
         content = value.get("content")
         if content is None:
@@ -131,9 +131,9 @@ class _Reader:
         results = list_in(inside, "tool_use_results")
         for result in results:
             self._result(result, failed=side == "CancelledToolUses")
-        said = content if isinstance(content, str) else text_in(inside, "prompt")
-        if said:
-            self._builder.add(UserMessage(said))
+        message = content if isinstance(content, str) else text_in(inside, "prompt")
+        if message:
+            self._builder.add(UserMessage(message))
         elif not side:
             self._builder.unknown("user", content)
 
@@ -147,10 +147,10 @@ class _Reader:
         if not value:
             return
         self._replies += 1
-        said = dict_in(value, "Response") or dict_in(value, "ToolUse")
-        reply, calls = text_in(said, "message_id") or f"r{self._replies}", list_in(said, "tool_uses")
-        if text_in(said, "content") or not calls:
-            self._builder.add(AssistantMessage(text_in(said, "content"), reply, model=self._builder.model))
+        message = dict_in(value, "Response") or dict_in(value, "ToolUse")
+        reply, calls = text_in(message, "message_id") or f"r{self._replies}", list_in(message, "tool_uses")
+        if text_in(message, "content") or not calls:
+            self._builder.add(AssistantMessage(text_in(message, "content"), reply, model=self._builder.model))
         for call in calls:
             name = text_in(call, "id")
             if not name:

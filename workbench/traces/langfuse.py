@@ -1,10 +1,10 @@
 """Langfuse: a trace as its screen or API exports it, or a list of observations.
 
 - `{"trace": ..., "observations": [...]}`, a trace with its `observations`, or observations as a list or JSON lines.
-- A `GENERATION` has what was asked (`input`) and said (`output`), as JSON or as text of it, in the form of whatever
-  was traced; the `model`, `usageDetails` (or `usage` of older versions), and `modelParameters`, among which OpenAI's
-  instructions may be. A `TOOL` has what a tool was asked and gave back.
-- Generations whose input goes on from another's are one conversation. Others (spans, events, scores) are counted.
+- A `GENERATION` has what was asked (`input`) and answered (`output`), as JSON or as its text, in the traced library's
+  format; the `model`, `usageDetails` (or `usage` of older versions), and `modelParameters`, which may include OpenAI's
+  instructions. A `TOOL` has the input and the output of a tool.
+- Generations whose input continues another's are one conversation. Others (spans, events, scores) are counted.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ def read(document: Document, text: str) -> list[Recording]:
 
 
 def _call(value: dict[str, Any]) -> LlmCall:
-    said, settings = parsed(value.get("output")), dict_in(value, "modelParameters")
-    tools = list_in(said, "tools")
+    output, settings = parsed(value.get("output")), dict_in(value, "modelParameters")
+    tools = list_in(output, "tools")
     return LlmCall(
         parsed(value.get("input")),
-        said,
+        output,
         text_in(value, "model"),
         milliseconds(value.get("startTime")),
         _tokens(value),
-        text_in(settings, "instructions") or text_in(said, "instructions"),
+        text_in(settings, "instructions") or text_in(output, "instructions"),
         tuple(tools),
         text_in(value, "traceId"),
     )
@@ -79,7 +79,7 @@ def _tokens(value: dict[str, Any]) -> Reported:
     cached = number_in(used, "input_cached_tokens") or number_in(used, "cache_read_input_tokens")
     cached = cached or number_in(used, "input_cache_read") or number_in(used, "prompt_details.cache_read")
     written = number_in(used, "cache_creation_input_tokens") or number_in(used, "input_cache_creation")
-    # Details that Langfuse knows by name are taken out of `input`; those with a dot are not part of it.
+    # Details that Langfuse knows by name are not in `input`; those with a dot are not part of it.
     apart = sum(each for key in used if key.startswith(("input_", "cache_")) and (each := number_in(used, key)))
     prompt = number_in(used, "input") or number_in(value, "promptTokens") or number_in(value, "inputUsage")
     completion = number_in(used, "output") or number_in(value, "completionTokens") or number_in(value, "outputUsage")

@@ -1,11 +1,11 @@
 """LangSmith: exported runs, as a list, `{"runs": [...]}` or JSON lines.
 
 - A run has an `id`, a `run_type`, `inputs`, `outputs`, `start_time` and a `trace_id`. Those of the type `llm` are calls
-  of a model: LangChain's messages (`{"lc", "id", "kwargs"}`, in a list of lists), or what a wrapped client was given
-  and gave back. Those of the type `tool` are tools that ran.
-- The model stands in `extra.metadata.ls_model_name` or among the parameters of the invocation; the tokens in
+  of a model: LangChain's messages (`{"lc", "id", "kwargs"}`, in a list of lists), or the input and output of a wrapped
+  client. Those of the type `tool` are tools that ran.
+- The model is in `extra.metadata.ls_model_name` or among the parameters of the invocation; the tokens in
   `usage_metadata` of the message, in `llm_output`, or on the run.
-- Calls of a trace whose messages go on from another's are one conversation. Chains and parsers are counted.
+- Calls of a trace whose messages continue another's are one conversation. Chains and parsers are counted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CALL_BLOCKS = ("tool_use", "tool_call", "input_json_delta", "function_call")
 
 
 def recognises(document: Document) -> bool:
-    """Whether runs are in it."""
+    """Whether it has runs."""
     return any(_is_run(value) for value in _runs(beginning(document)))
 
 
@@ -78,21 +78,21 @@ def _call(run: dict[str, Any]) -> LlmCall:
         ),
         "",
     )
-    said = _said(outputs)
+    output = _output_of(outputs)
     tools = list_in(given, "tools") or list_in(inputs, "tools")
     return LlmCall(
         messages,
-        said,
+        output,
         model,
         milliseconds(run.get("start_time")),
-        _tokens(run, outputs, said),
+        _tokens(run, outputs, output),
         text_in(inputs, "system"),
         tuple(tools),
         text_in(run, "trace_id") or text_in(run, "session_id"),
     )
 
 
-def _said(outputs: dict[str, Any]) -> Any:
+def _output_of(outputs: dict[str, Any]) -> Any:
     generations = list_in(outputs, "generations")
     first = generations[0] if generations else None
     first = first[0] if isinstance(first, list) and first else first
@@ -102,7 +102,7 @@ def _said(outputs: dict[str, Any]) -> Any:
 
 
 def _message(value: Any) -> Any:
-    """A message as OpenAI has it, from LangChain's own form; others stay as they are."""
+    """A message in OpenAI's format, from LangChain's own; others stay as they are."""
     if isinstance(value, list) and len(value) == 2 and isinstance(value[0], str):
         return {"role": _ROLES.get(value[0], value[0]), "content": value[1]}
     if not isinstance(value, dict) or text_in(value, "role"):

@@ -1,12 +1,12 @@
 """llm: its log, `logs.db`.
 
 - Today (0.36), `messages` form chains by `parent_hash`, with their content in `parts`; a row of `threads` names the end
-  of a chain, and a row of `turns` is one request, which names the last message of its answer. Texts may stand in
-  `fragments`, pictures and files in `attachments`; `turn_tools` says which `tools` were on offer.
-- Before, `responses` had one request each with its prompt and its answer, and `conversations` put them together.
-  Such rows stay in the database when llm is updated; each conversation is one of its own here.
+  of a chain, and a row of `turns` is one request, which names the last message of its answer. Texts may be in
+  `fragments`, pictures and files in `attachments`; `turn_tools` lists the `tools` on offer.
+- Before, `responses` had one request each with its prompt and its answer, and `conversations` joined them. Such rows
+  stay in the database when llm is updated; each conversation is a separate one here.
 - Exact: messages with the system prompt, tools, calls, results, and the report of every request. Missing: the options
-  of the model; what Python code sends is logged only where it says so.
+  of the model; what Python code sends is logged only if it asks for that.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ NAME = "llm"
 
 
 def recognises_tables(tables: Tables) -> bool:
-    """Whether it is the log of llm, as any version has written it."""
+    """Whether it is the log of llm, by any version."""
     return _has_threads(tables) or (
         tables.has("conversations", "id", "name", "model")
         and tables.has("responses", "id", "model", "prompt", "response", "conversation_id", "datetime_utc")
@@ -60,7 +60,7 @@ def _has_threads(tables: Tables) -> bool:
 
 
 def sessions(tables: Tables) -> list[TableSession]:
-    """The conversations of both kinds, the oldest first; ids begin with their time."""
+    """The conversations of both kinds, oldest first; ids begin with their time."""
     found: list[tuple[str, TableSession]] = []
     if _has_threads(tables):
         for row in tables.rows("SELECT id, name, tip_message_hash FROM threads"):
@@ -83,7 +83,7 @@ def _thread(tables: Tables, thread: dict[str, Any]) -> Recording:
         " SELECT hash, role FROM chain ORDER BY depth DESC",
         thread["tip_message_hash"],
     )
-    # A fork has messages that another thread got first: their requests are that one's.
+    # A fork has messages that another thread got first: their requests belong to that one.
     query = "SELECT * FROM turns ORDER BY thread_id = ?, datetime_utc"
     turns = {row["tip_message_hash"]: row for row in tables.rows(query, thread["id"])}
     ahead: dict[str, Any] = {}
@@ -120,7 +120,7 @@ class _Reader:
         self._system = ""
 
     def turn(self, turn: dict[str, Any]) -> None:
-        """The request that what comes next was sent or received by: when it was, and the tools on offer."""
+        """Begin a request: its time, and the tools on offer."""
         if turn and turn["id"] != self._turn:
             self._turn = turn["id"]
             self.builder.when(turn["datetime_utc"])
@@ -144,9 +144,9 @@ class _Reader:
         self._offered = names
 
     def message(self, role: str, message: str) -> None:
-        """A message of a chain, from its parts."""
+        """Add a message of a chain, from its parts."""
         rows = self._tables.rows("SELECT * FROM parts WHERE message_hash = ? ORDER BY position", message)
-        said: list[Part] = []
+        parts: list[Part] = []
         self._replies += role == "assistant"
         for row in rows:
             part = object_in(row, "payload")
@@ -154,9 +154,9 @@ class _Reader:
                 case "text" | "reasoning" if role == "assistant":
                     self._say(row["type"], self._text(row, part))
                 case "text":
-                    said.append(part_of(self._text(row, part)))
+                    parts.append(part_of(self._text(row, part)))
                 case "attachment":
-                    said += self._attachments([dict_in(part, "attachment")])
+                    parts += self._attachments([dict_in(part, "attachment")])
                 case "tool_call":
                     name, given = text_in(part, "name"), part.get("arguments")
                     self.builder.call(text_in(part, "tool_call_id"), name, given, self._reply)
@@ -165,8 +165,8 @@ class _Reader:
                     self._result(part, text_in(part, "output"), attached)
                 case _:
                     self.builder.unknown("part", {"content": {**row, "text": self._text(row, part)}})
-        if said:
-            self._said(role, content_from(said))
+        if parts:
+            self._add_message(role, content_from(parts))
 
     @property
     def _reply(self) -> str:
@@ -178,7 +178,7 @@ class _Reader:
         elif text:
             self.builder.add(AssistantMessage(text, self._reply, model=self.builder.model))
 
-    def _said(self, role: str, content: Content) -> None:
+    def _add_message(self, role: str, content: Content) -> None:
         if role == "user":
             self.builder.add(UserMessage(content))
         elif role in ("system", "developer"):
@@ -192,7 +192,7 @@ class _Reader:
         self.builder.result(text_in(value, "tool_call_id"), content, failed, text_in(value, "name"))
 
     def _text(self, row: dict[str, Any], part: dict[str, Any]) -> str:
-        """A part's text, which may be put together from fragments."""
+        """A part's text, which may be assembled from fragments."""
         if isinstance(row["text"], str):
             return text_in(row, "text")
         pieces = []
@@ -206,7 +206,7 @@ class _Reader:
         return [_attachment(row) for each in named for row in self._tables.rows(query, text_in(each, "id"))]
 
     def response(self, row: dict[str, Any]) -> None:
-        """A request and its answer as older versions wrote them."""
+        """Add a request and its answer as older versions wrote them."""
         self.builder.when(row["datetime_utc"])
         self.builder.says_model(text_in(row, "resolved_model") or text_in(row, "model"))
         self._offer("tool_responses", "response_id", row["id"])
@@ -216,9 +216,9 @@ class _Reader:
             self.builder.add(SystemMessage(system))
         prompt = self._with_fragments("prompt_fragments", row["id"], text_in(row, "prompt"))
         attached = self._of("prompt_attachments", "attachments", "attachment_id", row["id"])
-        said: list[Part] = [part_of(prompt)] if prompt else []
-        if said or attached:
-            self.builder.add(UserMessage(content_from([*said, *map(_attachment, attached)])))
+        parts: list[Part] = [part_of(prompt)] if prompt else []
+        if parts or attached:
+            self.builder.add(UserMessage(content_from([*parts, *map(_attachment, attached)])))
         for result in self._rows("tool_results", row["id"]):
             self._result(result, text_in(result, "output"))
         self._replies += 1
@@ -236,7 +236,7 @@ class _Reader:
         return self._tables.rows(f"SELECT * FROM {table} WHERE response_id = ? ORDER BY id", response)
 
     def _of(self, table: str, other: str, column: str, response: str) -> list[dict[str, Any]]:
-        """The rows of another table that a response names, in their order."""
+        """The rows of another table that a response names, in order."""
         if not self._tables.has(table, "response_id", column, "order"):
             return []
         query = f'SELECT o.* FROM {table} t JOIN {other} o ON o.id = t.{column} WHERE response_id = ? ORDER BY "order"'
@@ -247,13 +247,13 @@ class _Reader:
         return "\n".join(each for each in (*found, text) if each)
 
     def report(self, row: dict[str, Any]) -> None:
-        """What a request cost. Anthropic counts what it had cached beside the prompt, OpenAI inside."""
+        """Add the report on a request. Anthropic counts cached tokens separately, OpenAI inside the prompt."""
         more = object_in(row, "token_details")
-        beside, written = number_in(more, "cache_read_input_tokens"), number_in(more, "cache_creation_input_tokens")
+        cache_read, written = number_in(more, "cache_read_input_tokens"), number_in(more, "cache_creation_input_tokens")
         self.builder.usage(
-            number_in(row, "input_tokens") + beside + written,
+            number_in(row, "input_tokens") + cache_read + written,
             number_in(row, "output_tokens"),
-            cached=beside or number_in(dict_in(more, "prompt_tokens_details"), "cached_tokens"),
+            cached=cache_read or number_in(dict_in(more, "prompt_tokens_details"), "cached_tokens"),
             cache_write=written,
             reasoning=number_in(dict_in(more, "completion_tokens_details"), "reasoning_tokens"),
         )

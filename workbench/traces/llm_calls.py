@@ -1,4 +1,4 @@
-"""Calls of a model as tracers write them down: what was asked and what was said, in whose form ever, as conversations.
+"""Calls of a model as tracers record them: what was asked and answered, in any format, joined to conversations.
 
 A tracer keeps neither the bytes nor all parameters of a request: these requests are not exact, and are inferred from
 the conversation like those of other transcripts.
@@ -33,20 +33,20 @@ class LlmCall:
 
     asked: Any
     """Messages, a body with messages or items, or a text."""
-    said: Any
-    """A message, an answer of a provider, a list of messages, or a text."""
+    answered: Any
+    """A message, a provider's answer, a list of messages, or a text."""
     model: str = ""
     at: int = 0
     tokens: Reported = _NOTHING
     system: str = ""
     tools: tuple[Any, ...] = ()
     group: str = ""
-    """What it belongs to: calls of two groups are never one conversation."""
+    """The group of the call: calls of two groups are never one conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRun:
-    """A tool that ran, as a tracer saw it."""
+    """A tool run in a trace."""
 
     call_id: str
     tool: str
@@ -58,7 +58,7 @@ class ToolRun:
 
 
 def conversations_of_calls(calls: Iterable[LlmCall], runs: Iterable[ToolRun], name: str) -> list[Builder]:
-    """The conversations that calls make, with what tools gave back that no later call tells of."""
+    """The conversations of the calls, with results of tools that no later call has."""
     ordered = sorted(calls, key=lambda call: call.at)
     tools = sorted(runs, key=lambda run: run.at)
     found: list[Builder] = []
@@ -76,12 +76,12 @@ def conversations_of_calls(calls: Iterable[LlmCall], runs: Iterable[ToolRun], na
 
 
 def no_messages(source: str, name: str, entries: int) -> WrongCall:
-    """Why a trace is refused in which neither messages nor tools were written down."""
+    """The refusal of a trace that has neither messages nor tools."""
     return WrongCall(f"{source}: {name}, but none of {entries:,} entries holds messages or calls of tools")
 
 
 def _add_runs(builder: Builder, runs: list[ToolRun]) -> None:
-    """The tools that ran, where nothing else is known of the conversation."""
+    """Add the tool runs, if nothing else is known of the conversation."""
     for number, run in enumerate(runs, 1):
         builder.when(run.at)
         builder.call(run.call_id or f"call_{number}", run.tool, run.arguments, f"r{number}")
@@ -89,7 +89,7 @@ def _add_runs(builder: Builder, runs: list[ToolRun]) -> None:
 
 
 def _add_missing(builder: Builder, runs: list[ToolRun]) -> None:
-    """Results of calls that no request tells of, because it was the last."""
+    """Add results of calls that no request has, because the call was in the last answer."""
     done = {body.call_id for body in builder.bodies if isinstance(body, ToolResult)}
     waiting = [body for body in builder.bodies if isinstance(body, ToolCall) and body.call_id not in done]
     by_id = {run.call_id: run for run in runs if run.call_id}
@@ -113,7 +113,7 @@ def _exchange(call: LlmCall) -> Exchange | None:
         return None
     dialect = next((each for each in DIALECTS.values() if each.recognises_body(body)), DEFAULT)
     body = dialect.body_with_prompt(body, call.system) if call.system else body
-    answer = _answer(dialect, call.said, call.tokens)
+    answer = _answer(dialect, call.answered, call.tokens)
     return Exchange(dialect.name, body, answer, call.model, call.at, split(dialect.name, body), is_exact=False)
 
 
@@ -131,7 +131,7 @@ def _body(call: LlmCall) -> dict[str, Any] | None:
         return None
     tools = list(call.tools) or list_in(found, "tools")
     found |= {"tools": tools} if tools else {}
-    if any(text_in(each, "type") in _ITEMS for each in messages) or (call.system and _is_response(call.said)):
+    if any(text_in(each, "type") in _ITEMS for each in messages) or (call.system and _is_response(call.answered)):
         return {**found, "input": messages}
     return {**found, "messages": messages}
 
@@ -145,20 +145,20 @@ def _messages(value: Any) -> list[Any]:
     return [each for each in found if text_in(each, "role") or text_in(each, "type") in _ITEMS]
 
 
-def _is_response(said: Any) -> bool:
-    return isinstance(dict_in({"": said}, "").get("output"), list)
+def _is_response(answered: Any) -> bool:
+    return isinstance(dict_in({"": answered}, "").get("output"), list)
 
 
 def _answer(dialect: Dialect, said: Any, tokens: Reported) -> dict[str, Any]:
     if isinstance(said, dict) and ("choices" in said or isinstance(said.get("output"), list)):
         answer = dict(said)
     else:
-        answer = dialect.answer_with(_said(said))
+        answer = dialect.answer_with(_model_message(said))
     return {**answer, **dialect.usage_json(tokens)} if tokens.prompt or tokens.completion else answer
 
 
-def _said(value: Any) -> dict[str, Any]:
-    """The message of the model's among what was said."""
+def _model_message(value: Any) -> dict[str, Any]:
+    """The model's message in the answer."""
     if isinstance(value, str):
         return {"role": "assistant", "content": value} if value else {}
     if isinstance(value, list):
@@ -170,4 +170,10 @@ def _said(value: Any) -> dict[str, Any]:
     if isinstance(value, dict) and ("content" in value or "tool_calls" in value):
         return {**value, "role": "assistant"}
     inner = next((each for key in ("message", "messages", "text") if (each := value.get(key))), None) if value else None
-    return _said(inner) if inner is not None else {"role": "assistant", "content": as_json(value)} if value else {}
+    return (
+        _model_message(inner)
+        if inner is not None
+        else {"role": "assistant", "content": as_json(value)}
+        if value
+        else {}
+    )

@@ -4,8 +4,8 @@
   `user.message`, `agent.message`, `agent.tool_use` and the like with `input` and `name`, whose results name the event
   (`tool_use_id`, `mcp_tool_use_id`, `custom_tool_use_id`), `system.message`, and messages of other threads.
 - `span.model_request_end` is the report on a request. `agent.thinking` says that the model thought, not what.
-- `agent.thread_context_compacted` says that the context was compacted, and neither what of it nor to what: it is a
-  compaction of all before it with a line that says so.
+- `agent.thread_context_compacted` says only that the context was compacted: it becomes a compaction of everything
+  before it with a line that says so.
 - Not in these files: system prompt, tools, the model.
 """
 
@@ -60,7 +60,7 @@ class _Reader:
         self._speaking = False
 
     def event(self, value: Any) -> None:
-        """Take in what comes next."""
+        """Read the next event."""
         kind, builder = text_in(value, "type"), self._builder
         content = content_of(value.get("content")) if isinstance(value, dict) else ""
         builder.when(value.get("processed_at") if isinstance(value, dict) else None)

@@ -1,7 +1,7 @@
 """mini-swe-agent: a trajectory (`*.traj.json`), one JSON object of OpenAI-style messages, which `openai` reads.
 
-`info.config` has the model and, if it was set, the folder (`environment.cwd`). The user's message begins with words of
-the agent's own; its task and more of the agent's words follow, in paragraphs.
+`info.config` has the model and, if set, the folder (`environment.cwd`). The user's message begins with the agent's own
+words; the task and more of the agent's words follow, in paragraphs.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from workbench.wire.values import text_in
 
 NAME = "mini-swe-agent"
 SIGN = b'"trajectory_format": "mini-swe-agent'
-"""At the end of a file."""
+"""Near the end of a file."""
 TASK = "Please solve this issue:"
-"""Before what the user wants, unless his configuration says otherwise."""
+"""The text before the task, unless the user's configuration changes it."""
 
 
 def recognises(document: Document) -> bool:
-    """Whether it says so."""
+    """Whether its `trajectory_format` says so."""
     first = document.values[0].value
     return not document.lines and text_in(first, "trajectory_format").startswith(NAME)
 

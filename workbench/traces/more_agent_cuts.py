@@ -1,4 +1,4 @@
-"""The words by which the cuts of more agents are known; `agent_cuts` has those of all."""
+"""The words that show the cuts of more agents; `agent_cuts` has those of all."""
 
 from __future__ import annotations
 
@@ -6,31 +6,31 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from workbench.traces.cut_words import CutWords, cleared, run, source, words
+from workbench.traces.cut_words import CutWords, by_run, by_source, cleared_result, cut_words
 
-_PI = source("0.74.2")
-_COPILOT = source("0.0.420")
-_KIMI = source("2.1.0")
+_PI = by_source("0.74.2")
+_COPILOT = by_source("0.0.420")
+_KIMI = by_source("2.1.0")
 _PI_END = r"(?:\n\nCommand (?:exited with code|timed out|aborted)[^\n]*)?"
 _DROPPED = r"<[^<>\n]{1,60} too long - dropped (?:(?P<left_lines>\d+) lines|(?P<left_chars>\d+) characters)"
 _OPENHANDS_END: Final = re.compile(r"(?:\n\[[^\n]*\])*\s*\Z")
 
 MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
     "pi": (
-        words(
+        cut_words(
             "[Showing lines 1-2000 of 8123. Full output: …]",
             "end",
             r"\n\n\[Showing lines \d+-\d+ of (?P<lines>\d+)(?: \([^()\n]+ limit\))?\. "
             rf"(?:Use offset=\d+ to continue\.|Full output: [^\n]+)\]{_PI_END}\Z",
-            run("0.74.2"),
+            by_run("0.74.2"),
         ),
-        words(
+        cut_words(
             "[Showing last 50.0KB of line 3 (line is 2.1MB). Full output: …]",
             "end",
             rf"\n\n\[Showing last \S+ of line \d+ \(line is (?P<size>[^)\n]+)\)\. Full output: [^\n]+\]{_PI_END}\Z",
             _PI,
         ),
-        words(
+        cut_words(
             "[100 matches limit reached. …]",
             "end",
             r"\n\n\[[^\]\n]*(?:matches|results|entries|[KM]B) limit reached[^\]\n]*\]\Z",
@@ -39,40 +39,40 @@ MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
         ),
     ),
     "Copilot CLI": (
-        words(
+        cut_words(
             "Output too large to read at once (1.2 MB). Saved to: …",
             "start",
             r"Output too large to read at once \((?P<size>[^)\n]+)\)\. Saved to: ",
-            run("1.0.102"),
+            by_run("1.0.102"),
         ),
-        words(
+        cut_words(
             "File too large to read at once (340.7 KB). Consider using …",
             "start",
             r"File too large to read at once \((?P<size>[^)\n]+)\)\. Consider using ",
-            run("1.0.102"),
+            by_run("1.0.102"),
             state="masked",
             tools=("view", "str_replace_editor"),
         ),
-        words(
+        cut_words(
             "<output too long - dropped 120 lines from the start>",
             "start",
             rf"{_DROPPED} from the start>",
             _COPILOT,
         ),
-        words(
+        cut_words(
             "<output too long - dropped 120 lines from the end>",
             "end",
             rf"{_DROPPED} from the end>\n?\Z",
             _COPILOT,
         ),
-        words(
+        cut_words(
             "[Output truncated. Use view_range=[901, ...] to continue reading.]",
             "end",
             r"\n\n\[Output truncated\. Use view_range=\[\d+, \.\.\.\] to continue reading\.\]\Z",
             _COPILOT,
             tools=("view", "str_replace_editor"),
         ),
-        words(
+        cut_words(
             "<note>Content truncated. Call the fetch tool with a start_index of 5000 to get more content.</note>",
             "end",
             r"\n\n<note>Content truncated\. Call the fetch tool with a start_index of \d+ to get more content\."
@@ -81,66 +81,66 @@ MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
         ),
     ),
     "Kimi Code": (
-        words(
+        cut_words(
             "Tool output exceeded 50000 characters; the full output was saved to a file.",
             "start",
             r"(?:Wall time: [^\n]*\n)?Tool output exceeded \d+ characters(?:;| and could not be saved)[^\n]*\n"
             r"tool_name: [^\n]*\ntool_call_id: [^\n]*\noutput_size_chars: (?P<chars>\d+)",
-            run("2.1.0"),
+            by_run("2.1.0"),
         ),
-        words(
+        cut_words(
             "[Per-line truncation occurred; the complete output was saved to a file.",
             "end",
             r"\[Per-line truncation occurred; [^\n]+\noutput_path: [^\n]+\nnext_step: [^\n]+\](?:\n\n[^\n]*)?\Z",
             _KIMI,
         ),
-        words(
+        cut_words(
             "<system>900 lines read from file … Total lines in file: 8123. Character limit reached. …</system>",
             "end",
             r"\n<system>\d+ lines? read from file starting from line \d+\. Total lines in file: (?P<lines>\d+)\. "
             r"Character limit reached\. [^\n]*</system>\Z",
-            run("2.1.0"),
+            by_run("2.1.0"),
             tools=("Read",),
             unless=("max_chars",),
         ),
-        cleared(_KIMI),
+        cleared_result(_KIMI),
     ),
     "OpenHands": (
-        words(
+        cut_words(
             "[... Observation truncated due to length ...]",
             "middle",
             r"\n\[\.\.\. Observation truncated due to length \.\.\.\]\n",
-            source("0.9.8"),
+            by_source("0.9.8"),
             behind=_OPENHANDS_END,
             slack=400,
         ),
-        words(
+        cut_words(
             "<response clipped><NOTE>Due to the max output limit, only part of …",
             "middle",
             r"<response clipped><NOTE>Due to the max output limit, only part of [^\n]*?</NOTE>",
-            source("its agent SDK"),
+            by_source("its agent SDK"),
             behind=_OPENHANDS_END,
             slack=400,
         ),
     ),
     "SWE-agent": (
-        words(
+        cut_words(
             "Old environment output: (98 lines omitted)",
             "whole",
             r"Old environment output: \((?P<lines>\d+) lines omitted\)",
             "a real file",
             state="masked",
         ),
-        words(
+        cut_words(
             "<response clipped><NOTE>Observations should not exceeded 100000 characters. 30084 characters were elided.",
             "end",
             r"<response clipped>\n?<NOTE>Observations should not exceeded \d+ characters\. "
             r"(?P<left_chars>\d+) characters were elided\. Please try a different command [^\n]*</NOTE>\Z",
-            source("1.0"),
+            by_source("1.0"),
         ),
     ),
     "mini-swe-agent": (
-        words(
+        cut_words(
             "<warning> The output of your last command was too long. … <elided_chars> 28999 characters elided",
             "start",
             r"(?:<exception>.{0,2000}?</exception>\n)?<returncode>-?\d+</returncode>\n<warning>\n"
@@ -148,80 +148,80 @@ MORE_AGENT_CUTS: Final[Mapping[str, tuple[CutWords, ...]]] = {
             r"(?P<left_chars>\d+) characters elided\n</elided_chars>\n",
             "a real file",
         ),
-        words(
+        cut_words(
             '"elided_chars": 28999, "warning": "Output too long."',
             "end",
             r'"elided_chars": (?P<left_chars>\d+),\s*"warning": "Output too long\."'
             r'(?:,\s*"exception_info": [^\n]*)?\s*\}\s*\Z',
-            source("2.4.6"),
+            by_source("2.4.6"),
         ),
     ),
     "Cline": (
-        words(
+        cut_words(
             "[... output truncated: 91234 chars total. Refine the command … ...]",
             "middle",
             r"\n\[\.\.\. (?:search )?output truncated: (?P<chars>\d+) chars total\. [^\n]* \.\.\.\]\n",
-            run("3.0.65"),
+            by_run("3.0.65"),
         ),
-        words(
+        cut_words(
             "[Showing lines 1-2000 of 50000+ lines. Use start_line/end_line to read other sections.]",
             "end",
             r"\n\n\[Showing lines \d+-\d+ of (?P<size>\d+\+? lines)\. Use start_line/end_line to read other "
             r"sections\.\]\Z",
-            run("3.0.65"),
+            by_run("3.0.65"),
             tools=("read_files",),
             unless=("end_line",),
         ),
     ),
     "Continue": (
-        words(
+        cut_words(
             "Error executing tool Read: File is too large to read: a.txt (348,894 characters, 60,001 lines). …",
             "start",
             r"Error executing tool Read: File is too large to read: [^\n]+ "
             r"\((?P<chars>[\d,]+) characters, [\d,]+ lines\)\. Maximum allowed: ",
-            run("1.5.47"),
+            by_run("1.5.47"),
             state="masked",
             tools=("Read",),
         ),
-        words(
+        cut_words(
             "(previous 120 lines truncated)",
             "start",
             r"\(previous (?:(?P<left_lines>\d+) lines|(?P<left_chars>\d+) characters) truncated\)\n\n"
             r"|\(previous output truncated: \d+ lines and \d+ characters removed\)\n\n",
-            run("1.5.47"),
+            by_run("1.5.47"),
         ),
-        words(
+        cut_words(
             "(4096 characters truncated)",
             "end",
             r"\n\n\((?P<left_chars>\d+) characters(?: of [^\n()]+)? truncated\)\Z",
-            source("1.5.47"),
+            by_source("1.5.47"),
         ),
     ),
     "Crush": (
-        words(
+        cut_words(
             "... [120 lines truncated] ...",
             "middle",
             r"\n\n\.\.\. \[(?P<left_lines>\d+) lines truncated\] \.\.\.\n\n",
-            source("2026"),
+            by_source("2026"),
             behind=re.compile(r"(?:\n\n<cwd>[^\n]*</cwd>)?\Z"),
         ),
     ),
     "goose": (
-        words(
+        cut_words(
             "[Output exceeded 2000 line limit (9000 lines total). Full output saved to …]",
             "end",
             r"\[Output exceeded [^\n\]()]+ limit \((?:(?P<lines>\d+) lines|(?P<size>[^)\n]+)) total\)\. "
             r"Full output saved to [^\n]+\]\Z",
-            run("1.34.0"),
+            by_run("1.34.0"),
             tools=("shell", "developer__shell"),
         ),
-        words(
+        cut_words(
             "The response returned from the tool call was larger (250000 characters) and is stored in the file …",
             "start",
             r"The response returned from the tool call was larger \((?P<chars>\d+) characters\) and is stored in the ",
-            source("2026"),
+            by_source("2026"),
             state="masked",
         ),
     ),
 }
-"""By agent, as its format is called."""
+"""By agent, with the name of its format."""

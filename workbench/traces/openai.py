@@ -1,8 +1,8 @@
 """OpenAI-style messages: a JSON list, `{"messages": [...], "tools": [...]}`, or JSON lines of either.
 
-Trajectories of mini-swe-agent are such objects: their model stands in `info.config.model.model_name`, the answer to
-each request whole in `extra.response`, with its usage and time, and newer ones end with a message of the role `exit`,
-which no model saw and which is carried as unknown.
+Trajectories of mini-swe-agent are such objects: their model is in `info.config.model.model_name`, the whole answer to
+each request in `extra.response`, with its usage and time, and newer ones end with a message of the role `exit`, which
+no model saw and which is kept as unknown.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces.building import Builder, Recording
-from workbench.traces.reading import Document, Located, bad, elements
+from workbench.traces.reading import Document, Located, bad_file, elements
 from workbench.wire.chat import ChatReader, Malformed, usage_in
 from workbench.wire.values import dict_in, text_in
 
@@ -36,7 +36,7 @@ _SAYING = frozenset({"content", "tool_calls", "function_call"})
 
 
 def recognises(document: Document) -> bool:
-    """Whether a file has one of the shapes; what is wrong inside is told by `conversations`."""
+    """Whether a file has one of the shapes; `conversations` reports what is wrong inside."""
     first = document.values[0].value
     if isinstance(first, list):
         return not first or any(_is_message(value) for value in first[:40])
@@ -44,14 +44,14 @@ def recognises(document: Document) -> bool:
 
 
 def _is_message(value: Any) -> bool:
-    """Whether a role says something where OpenAI has it say it; other agents hide that one level deeper."""
+    """Whether it has a role with content in OpenAI's place; other agents have it one level deeper."""
     return isinstance(value, dict) and "role" in value and not _SAYING.isdisjoint(value)
 
 
 def conversations(document: Document, text: str, agent: str = "") -> list[Recording]:
-    """The conversations of a file; more than one only where its lines are `{"messages": ...}` objects.
+    """The conversations of a file; more than one only if its lines are `{"messages": ...}` objects.
 
-    `agent`: whose messages they are, where that is known.
+    `agent`: the agent that wrote the messages, if known.
     """
     first = document.values[0]
     if document.lines:
@@ -62,26 +62,26 @@ def conversations(document: Document, text: str, agent: str = "") -> list[Record
         return [_messages(document.name, elements(text))]
     if isinstance(first.value, dict) and "messages" in first.value:
         if not isinstance(first.value["messages"], list):
-            raise bad(document.name, first.line, 'a list under "messages"', first.value["messages"])
+            raise bad_file(document.name, first.line, 'a list under "messages"', first.value["messages"])
         return [_from_object(document.name, first, elements(text, "messages"), agent)]
     if isinstance(first.value, dict) and "role" in first.value:
         return [_messages(document.name, [first])]
-    raise bad(document.name, first.line, SHAPE)
+    raise bad_file(document.name, first.line, SHAPE)
 
 
 def _from_object(name: str, located: Located, messages: list[Located] | None, agent: str = "") -> Recording:
     value = located.value
     if messages is None:
         if not isinstance(value["messages"], list):
-            raise bad(name, located.line, 'a list under "messages"', value["messages"])
+            raise bad_file(name, located.line, 'a list under "messages"', value["messages"])
         messages = [Located(located.line, message) for message in value["messages"]]
     tools = value.get("tools") or []
     if not isinstance(tools, list):
-        raise bad(name, located.line, 'a list under "tools"', tools)
+        raise bad_file(name, located.line, 'a list under "tools"', tools)
     definitions = [_tool(name, located.line, tool) for tool in tools]
     for number, definition in enumerate(definitions):
         if definition.name in {other.name for other in definitions[:number]}:
-            raise bad(name, located.line, "tools with a name of their own", definition.name)
+            raise bad_file(name, located.line, "tools with a name of their own", definition.name)
     model = text_in(value, "model") or text_in(dict_in(dict_in(value.get("info"), "config"), "model"), "model_name")
     builder = Builder(agent)
     builder.says_model(model)
@@ -92,7 +92,7 @@ def _from_object(name: str, located: Located, messages: list[Located] | None, ag
 def _tool(name: str, line: int, tool: Any) -> SlotContent:
     function = tool.get("function", tool) if isinstance(tool, dict) else None
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-        raise bad(name, line, 'a tool definition with a "name"', tool)
+        raise bad_file(name, line, 'a tool definition with a "name"', tool)
     return SlotContent("tools", clean(function["name"]), clean(json.dumps(tool, ensure_ascii=False)))
 
 
@@ -108,7 +108,7 @@ def _messages(name: str, located: list[Located], builder: Builder | None = None)
         try:
             reader.add(value)
         except Malformed as error:
-            raise bad(name, line, error.expected, error.got) from None
+            raise bad_file(name, line, error.expected, error.got) from None
         used = usage_in(dict_in(dict_in(extra, "response"), "usage"), builder.model)
         if used is not None:
             builder.add(used)
@@ -116,7 +116,7 @@ def _messages(name: str, located: list[Located], builder: Builder | None = None)
 
 
 def to_openai(events: Iterable[Event]) -> dict[str, Any]:
-    """A log as OpenAI-style messages, as it happened: nothing cut, nothing repaired; asides are left out."""
+    """A log as OpenAI-style messages, as it happened: nothing cut, nothing repaired, without asides."""
     messages: list[dict[str, Any]] = []
     tools: dict[str, Any] = {}
     system: dict[tuple[str, str], str] = {}
@@ -130,7 +130,7 @@ def to_openai(events: Iterable[Event]) -> dict[str, Any]:
                 system[body.slot, body.name] = body.text
             case SystemMessage() | UserMessage():
                 role = body.role if isinstance(body, SystemMessage) else "user"
-                messages.append(_said(role, body.content, body.name))
+                messages.append(_message_of(role, body.content, body.name))
                 reply = None
             case ToolResult():
                 messages.append({"role": "tool", "tool_call_id": body.call_id, "content": content_json(body.content)})
@@ -148,7 +148,7 @@ def to_openai(events: Iterable[Event]) -> dict[str, Any]:
     return {**found, "tools": definitions} if definitions else found
 
 
-def _said(role: str, content: Content, name: str) -> dict[str, Any]:
+def _message_of(role: str, content: Content, name: str) -> dict[str, Any]:
     message = {"role": role, "content": content_json(content)}
     return {**message, "name": name} if name else message
 

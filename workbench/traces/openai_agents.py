@@ -2,8 +2,8 @@
 
 - `agent_sessions` has the sessions, `agent_messages` their items in order: `message_data` is an item of the Responses
   API as JSON, whatever dialect was spoken. `provider_data` of an item names the model.
-- An advanced session keeps branches in `message_structure`; the one that was written last is read. Its `turn_usage` has
-  the tokens of a whole turn: where that was one request, it is the report of it.
+- An advanced session has branches in `message_structure`; the last written one is read. Its `turn_usage` has the tokens
+  of a whole turn: if that was one request, it is the request's report.
 - Exact: messages, calls, results. Missing: instructions, tools, and without `turn_usage` all reports. Items are written
   together when a turn ends: that is their time. An encrypted session cannot be read.
 """

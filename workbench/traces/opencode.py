@@ -1,17 +1,17 @@
 """opencode: its database, and what `opencode export` writes.
 
-- `~/.local/share/opencode/opencode.db` has the tables `session`, `message` and `part`; those have JSON in `data`.
-  An export is `{"info": ..., "messages": [{"info", "parts"}]}` with the same values in it. Each session is a
-  conversation, those of sub-agents too.
-- Parts of a user's message: `text` (unless `ignored`), `file` (sent unless it is plain text or a folder, which stand
-  beside it as texts), `subtask`, `compaction`. Of a reply: `step-start` and `step-finish` (one request each, with its
-  `tokens`, in which `input` is without the cache), `text`, `reasoning`, and `tool` with the call and, in `state`, what
-  came of it. A reply that failed is not sent again, unless the user stopped it after it had said something.
+- `~/.local/share/opencode/opencode.db` has the tables `session`, `message` and `part`; these have JSON in `data`. An
+  export is `{"info": ..., "messages": [{"info", "parts"}]}` with the same values. Each session is a conversation,
+  including those of sub-agents.
+- Parts of a user's message: `text` (unless `ignored`), `file` (sent unless it is plain text or a folder, which have
+  texts of their own), `subtask`, `compaction`. Of a reply: `step-start` and `step-finish` (one request each, with its
+  `tokens`, in which `input` is without the cache), `text`, `reasoning`, and `tool` with the call and, in `state`, its
+  result. A failed reply is not sent again, unless the user stopped it after it had some text.
 - A result with `time.compacted` was sent in full until then, and as a short notice afterwards: it is masked from there.
 - A compaction is a user's message with a part `compaction` and an answer to it that is marked `summary`. It replaces
-  all before it, or before the message `tail_start_id`; it stands first, as the answer to a question. The request that
-  made it is not in the file, but its report is.
-- `revert` of a session names the message from which on the user took everything back: that is excluded at the end.
+  everything before it, or before the message `tail_start_id`; it comes first, as the answer to a question. The request
+  that made it is not in the file, but its report is.
+- `revert` of a session names the first message that the user undid: everything from it on is excluded at the end.
 - Exact: messages, calls, results, and the tokens of every reply. Missing: system prompt, tools, and the requests for
   titles.
 """
@@ -84,7 +84,7 @@ def _from_tables(tables: Tables, session: dict[str, Any]) -> Recording:
 
 
 def last_answer(tables: Tables, session: str) -> Recording:
-    """The last answer of a session with its usage, and nothing else: what a list of sessions tells."""
+    """The last answer of a session with its usage, and nothing else, for a list of sessions."""
     query = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created DESC, id DESC LIMIT 4"
     for row in tables.rows(query, session):
         message = _Message(str(row["id"]), object_in(row, "data"), [])
@@ -124,17 +124,17 @@ class _Reader:
     def __init__(self, builder: Builder, messages: list[_Message]) -> None:
         self.builder = builder
         self.starts: dict[str, int] = {}
-        """By message: the last event before it."""
+        """The last event before each message."""
         self._last = messages[-1].id if messages else ""
         self._summaries = {
             text_in(each.info, "parentID"): each
             for each in messages
             if each.info.get("summary") is True and each.info.get("finish") and not each.info.get("error")
         }
-        """By the message that asked for it: the answer that a compaction is made of."""
+        """By the message that asked for it: the answer with the summary of a compaction."""
         self._replies = 0
         self._cleared: list[tuple[int, int]] = []
-        """When a result was cleared, and its event."""
+        """The time when a result was cleared, and its event."""
 
     def message(self, message: _Message) -> None:
         created = milliseconds(dict_in(message.info, "time").get("created"))
@@ -160,28 +160,28 @@ class _Reader:
             self.builder.add(Override("mask", seq, seq, CLEARED, OLD_RESULT))
 
     def exclude(self, after: int, why: str) -> None:
-        """Leave out all behind an event from here on."""
+        """Exclude everything after an event from here on."""
         if self.builder.last > after:
             self.builder.add(Override("exclude", after + 1, self.builder.last, why))
 
     def _user(self, message: _Message) -> None:
-        said: list[Part] = []
+        content: list[Part] = []
         for part in message.parts:
             kind = text_in(part, "type")
             if kind == "text" and part.get("ignored") is not True and part.get("text"):
-                said.append(part_of(part))
+                content.append(part_of(part))
             elif kind == "file" and part.get("mime") not in ("text/plain", "application/x-directory"):
-                said.append(_file(part))
+                content.append(_file(part))
             elif kind == "subtask":
-                said.append(part_of("The following tool was executed by the user"))
+                content.append(part_of("The following tool was executed by the user"))
             elif kind == "compaction":
-                said.append(part_of(_QUESTION))
+                content.append(part_of(_QUESTION))
             elif kind in ("text", "file", *_NOISE):
                 self.builder.leave_out(kind)
             else:
                 self.builder.unknown(kind or "part", part)
-        if said:
-            self.builder.add(UserMessage(content_from(said)))
+        if content:
+            self.builder.add(UserMessage(content_from(content)))
 
     def _compaction(self, asked: _Message, answer: _Message) -> None:
         self.builder.says_model(text_in(answer.info, "modelID"))
@@ -206,24 +206,24 @@ class _Reader:
         error = dict_in(message.info, "error")
         if error:
             self.builder.failure(text_in(dict_in(error, "data"), "message") or text_in(error, "name"))
-            said = any(text_in(part, "type") not in ("step-start", "reasoning") for part in message.parts)
-            if text_in(error, "name") != "MessageAbortedError" or not said:
+            has_content = any(text_in(part, "type") not in ("step-start", "reasoning") for part in message.parts)
+            if text_in(error, "name") != "MessageAbortedError" or not has_content:
                 self.exclude(first, FAILED)
 
     def _step(self, parts: list[Any], reported: dict[str, Any], message: _Message) -> None:
-        """What one request was answered with, its report, and what came of its calls."""
+        """Add the answer of one request, its report, and the results of its calls."""
         self._replies += 1
         reply = f"r{self._replies}"
         broken = "cancelled" if message.info.get("error") else "stop"
         finish = _FINISH.get(text_in(reported, "reason") or text_in(reported, "finish"), broken)
         calls = []
         for part in parts:
-            kind, said = text_in(part, "type"), text_in(part, "text")
+            kind, content = text_in(part, "type"), text_in(part, "text")
             if kind == "text":
-                self.builder.add(AssistantMessage(said, reply, finish=finish, model=self.builder.model))
+                self.builder.add(AssistantMessage(content, reply, finish=finish, model=self.builder.model))
             elif kind == "reasoning":
                 signature = text_in(dict_in(dict_in(part, "metadata"), "anthropic"), "signature")
-                self.builder.add(Reasoning(said, reply, signature))
+                self.builder.add(Reasoning(content, reply, signature))
             elif kind == "tool":
                 calls.append(part)
                 given = json.dumps(dict_in(part, "state").get("input") or {}, ensure_ascii=False, separators=(",", ":"))
@@ -270,7 +270,7 @@ class _Reader:
 
 
 def _file(part: Any) -> Part:
-    """A picture by its address; any other file is carried as it is."""
+    """A picture by its address; any other file is kept as it is."""
     if text_in(part, "mime").startswith("image/"):
         return part_of({"type": "image_url", "image_url": text_in(part, "url")})
     return part_of(part)

@@ -1,17 +1,17 @@
 """OpenHands: the events of a session: a list, an object with them under `history`, or JSON lines of either.
 
 - An event has an `id`, a `source` and an `action` with `args`, or an `observation` with `content` and the `cause`,
-  which is the action's id. `message` of the user and of the agent are what was said; `system` is the system prompt
+  which is the action's id. `message` of the user and of the agent are the conversation; `system` is the system prompt
   with its tools.
-- `tool_call_metadata` holds the model's whole reply (`model_response`) and the id of the call. Text and calls are
-  taken from the reply, once; results are paired by call id. Where there is none, an agent's action is itself the
-  call, with the id `event-N`, and its `thought` is the text; results are paired by `cause`.
+- `tool_call_metadata` has the model's whole reply (`model_response`) and the id of the call. Text and calls are taken
+  from the reply, once; results are paired by call id. Without it, an agent's action is itself the call, with the id
+  `event-N`, and its `thought` is the text; results are paired by `cause`.
 - A result is an error when it is of the kind `error`, when `success` is false, or its exit code is not 0.
-- `condensation` is a compaction of the events it names as forgotten, where it has a summary. Without one they are
-  excluded, because OpenHands just left them out. One that names nothing is carried as unknown.
+- `condensation` is a compaction of the events it names as forgotten, if it has a summary. Without one they are
+  excluded, because OpenHands just left them out. One that names nothing is kept as unknown.
 - Changes of state, empty observations and recalls are counted, not kept.
 - Events of the newer agent SDK have a `kind` instead: `MessageEvent`, `ActionEvent`, `ObservationEvent`,
-  `SystemPromptEvent`, `AgentErrorEvent`, `Condensation`; they say the same in other keys.
+    `SystemPromptEvent`, `AgentErrorEvent`, `Condensation`; they have the same content in other keys.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _history(value: Any) -> list[Any]:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The session; or one per object that holds a history."""
+    """The session; or one per object with a history."""
     located = entries(document, text)
     histories = [_history(value) for _, value in located]
     histories = [history for history in histories if history] or [[value for _, value in located]]
@@ -68,7 +68,7 @@ class _Reader:
         self.builder = builder
         self._replies: set[str] = set()
         self._ranges: dict[Any, tuple[int, int]] = {}
-        """By the event's id: the first and the last of what it became."""
+        """By the event's id: the first and the last of its events in the log."""
 
     def event(self, value: Any) -> None:
         before = self.builder.last
@@ -110,7 +110,7 @@ class _Reader:
             self.builder.unknown(f"action {kind}", value)
 
     def _reply(self, value: dict[str, Any], args: dict[str, Any], metadata: dict[str, Any]) -> None:
-        """The model's reply, at the first of its calls."""
+        """Add the model's reply, at the first of its calls."""
         response = dict_in(metadata, "model_response")
         message = next((dict_in(choice, "message") for choice in list_in(response, "choices")), {})
         reply = text_in(response, "id") or f"event-{value.get('id')}"
@@ -118,9 +118,9 @@ class _Reader:
             return
         self._replies.add(reply)
         self.builder.says_model(text_in(response, "model"))
-        said = content_of(message.get("content")) or ("" if message else text_in(args, "thought"))
-        if said:
-            self.builder.add(AssistantMessage(said, reply, finish="tool_calls", model=self.builder.model))
+        content = content_of(message.get("content")) or ("" if message else text_in(args, "thought"))
+        if content:
+            self.builder.add(AssistantMessage(content, reply, finish="tool_calls", model=self.builder.model))
         calls = [call for call in list_in(message, "tool_calls") if isinstance(call, dict)]
         for call in calls:
             function = dict_in(call, "function")
@@ -136,7 +136,7 @@ class _Reader:
         self.builder.usage(prompt, completion, cached=cached, cache_write=written)
 
     def _bare(self, value: dict[str, Any], kind: str, args: dict[str, Any]) -> None:
-        """An action of an agent that calls no tools by name."""
+        """Add an action of an agent that calls no tools by name."""
         reply = f"event-{value.get('id')}"
         thought = text_in(args, "thought") or text_in(args, "final_thought")
         if thought or kind == "finish":
@@ -152,7 +152,7 @@ class _Reader:
             return
         code = dict_in(extras, "metadata").get("exit_code", extras.get("exit_code", 0))
         failed = kind == "error" or value.get("success") is False or code not in (0, None)
-        # Of an edit the file keeps the whole change; the model was told in a line what became of it.
+        # For an edit the file has the whole change; the model saw only a line about the outcome.
         content = text_in(extras, "formatted_output_and_error") or content_of(value.get("content"))
         self.builder.result(call_id or f"event-{value.get('cause')}", content, failed)
 
@@ -195,8 +195,8 @@ class _Reader:
                 content = content_of(seen.get("content", seen.get("output", value.get("observation"))))
                 self.builder.result(text_in(value, "tool_call_id"), content, seen.get("is_error") is True)
             case "AgentErrorEvent" | "UserRejectObservation":
-                said = text_in(value, "error") or text_in(value, "rejection_reason")
-                self.builder.result(text_in(value, "tool_call_id"), said, True, text_in(value, "tool_name"))
+                content = text_in(value, "error") or text_in(value, "rejection_reason")
+                self.builder.result(text_in(value, "tool_call_id"), content, True, text_in(value, "tool_name"))
             case "Condensation":
                 self._condensation(value, value)
             case "ConversationStateUpdateEvent" | "PauseEvent" | "CondensationRequest":

@@ -1,4 +1,4 @@
-"""Entries that name the entry they go on from, in files where that entry may be missing."""
+"""Entries that name the entry they continue, in files that may lack that entry."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from workbench.wire.values import text_in
 
 
 def path_to_last(parents: Mapping[str, str]) -> tuple[set[str], int]:
-    """The entries that lead to the last one, and how many of them go on from an entry that is not in the file.
+    """The entries that lead to the last one, and how many of them continue an entry that is not in the file.
 
-    `parents`: by entry, in the order of the file, the one it goes on from. Where that is missing, the path goes on with
-    the entry that stands before it in the file.
+    `parents`: the parent of each entry, in file order. If it is missing, the path continues with the entry before it in
+    the file.
     """
     names = list(parents)
     places = {name: at for at, name in enumerate(names)}
@@ -36,7 +36,7 @@ def count_missing(values: Iterable[Any], key: str, known: set[str]) -> int:
 
 
 def behind_parents(values: Sequence[Any], name: str, key: str) -> list[Any]:
-    """Entries in their order, but none before the entry that it goes on from, where that comes later.
+    """Entries in their order, but moved after the entry that they continue, if that comes later.
 
     `name`: the key of an entry's own id; `key`: that of its parent's.
     """
@@ -61,8 +61,8 @@ def behind_parents(values: Sequence[Any], name: str, key: str) -> list[Any]:
     return [*found, *(value for late in waiting.values() for value in late)]
 
 
-def tell_gaps(builder: Builder, gaps: int) -> None:
-    """Say that entries go on from others that are not in the file."""
+def report_gaps(builder: Builder, gaps: int) -> None:
+    """Report that entries continue others that are not in the file."""
     if gaps == 1:
         builder.failure("1 entry goes on from an entry that is not in this file: something before it is missing")
     elif gaps:

@@ -1,22 +1,22 @@
 """pi: the JSON lines of a session.
 
-- The first line is `session`, which may name the model; `model_change` names another. A `message` line holds a
-  message with the role `user`, `assistant`, `toolResult` (paired by `toolCallId`, with `isError`), `bashExecution` (a
-  command that the user ran, which the model sees as a user message, unless `excludeFromContext`), `custom`, or
-  `system`: later versions begin with one that has the system prompt in `sections` and the tools in `toolsAdded`, and
-  change them by others.
-- Blocks of a reply: `text`, `thinking` (`thinkingSignature`), `toolCall` (`id`, `name`, `arguments`). A reply tells
-  its `usage`, with cached tokens beside `input`, and its cost. `stopReason` `aborted` and `error` mark replies cut
-  short. Those are not sent again; in sessions without a `version`, only calls that never ran are left out.
-- Later versions give entries an `id` and a `parentId`. The conversation is then the path that leads to the last
-  entry; what the user went back from is counted, not kept. Where a parent is missing, the entry before it in the file
-  counts as one, and a failure says so.
-- `compaction` has a `summary` and the first entry kept (`firstKeptEntryId`, or `firstKeptEntryIndex` among the
-  lines); it becomes a compaction of what was before that, and stands first. A `branch_summary` is a user message. Both
-  as pi sends them.
+- The first line is `session`, which may name the model; `model_change` names another. A `message` line has a message
+  with the role `user`, `assistant`, `toolResult` (paired by `toolCallId`, with `isError`), `bashExecution` (a command
+  that the user ran, which the model sees as a user message, unless `excludeFromContext`), `custom`, or `system`: later
+  versions begin with one that has the system prompt in `sections` and the tools in `toolsAdded`, and change them by
+  others.
+- Blocks of a reply: `text`, `thinking` (`thinkingSignature`), `toolCall` (`id`, `name`, `arguments`). A reply has its
+  `usage`, with cached tokens not in `input`, and its cost. `stopReason` `aborted` and `error` mark replies cut short.
+  Those are not sent again; in sessions without a `version`, only calls that never ran are left out.
+- Later versions give entries an `id` and a `parentId`. The conversation is then the path that leads to the last entry;
+  what the user went back from is counted, not kept. If a parent is missing, the entry before it in the file is used,
+  and a failure says so.
+- `compaction` has a `summary` and the first entry kept (`firstKeptEntryId`, or `firstKeptEntryIndex` among the lines);
+  it becomes a compaction of everything before that, and comes first. A `branch_summary` is a user message. Both are
+  worded as pi sends them.
 - A `context_edit` without a replacement takes an entry out of what is sent.
-- In sessions of 2025 system prompt and tools are not in the file. Levels of thinking, labels and the data of extensions
-  are counted.
+- Sessions of 2025 have neither system prompt nor tools. Levels of thinking, labels and the data of extensions are
+  counted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 from workbench.config.errors import WrongCall
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, ToolCall, UserMessage, text_of
 from workbench.traces.building import Builder, Recording, beginning, by_session, entries
-from workbench.traces.parents import path_to_last, tell_gaps
+from workbench.traces.parents import path_to_last, report_gaps
 from workbench.traces.reading import Document, Located
 from workbench.wire.talk import cost_in
 from workbench.wire.values import as_json, content_from, content_of, dict_in, list_in, number_in, part_of, text_in
@@ -41,7 +41,7 @@ _FINISH = {"length": "length", "toolUse": "tool_calls", "aborted": "cancelled", 
 
 
 def recognises(document: Document) -> bool:
-    """Whether it begins as a session, or a line near the beginning holds a message that only pi writes so."""
+    """Whether it begins as a session, or a line near the beginning has a message in pi's own format."""
     first = beginning(document)
     if first and first[0].get("type") == "session" and "cwd" in first[0]:
         return True
@@ -67,7 +67,7 @@ def _session(located: list[Located], broken: Iterable[WrongCall]) -> Recording:
             reader.builder.leave_out("entries of branches that were left")
         else:
             reader.line(at, value)
-    tell_gaps(reader.builder, gaps)
+    report_gaps(reader.builder, gaps)
     return reader.builder.finish()
 
 
@@ -77,7 +77,7 @@ def _result_of(value: Any) -> str:
 
 
 def _path(located: list[Located]) -> tuple[set[str] | None, int]:
-    """The entries that lead to the last one, None where entries have no parents; and how many parents are missing."""
+    """The entries that lead to the last one, None if entries have no parents; and how many parents are missing."""
     parents = {
         text_in(value, "id"): text_in(value, "parentId")
         for _, value in located
@@ -94,18 +94,18 @@ class _Reader:
     """One session, line by line."""
 
     def __init__(self, builder: Builder, returned: set[str]) -> None:
-        """`returned`: the calls that have a result."""
+        """`returned`: the calls with a result."""
         self.builder = builder
         self._returned = returned
         self._versioned = False
         self._replies = 0
         self._ids: dict[str, int] = {}
-        """By entry: the last event before it."""
+        """The last event before each entry."""
         self._ends: dict[str, int] = {}
-        """By entry: its last event."""
+        """The last event of each entry."""
         self._systems = 0
         self._lines: dict[int, int] = {}
-        """The same by the entry's number among the lines."""
+        """The last event before each entry, by its number among the lines."""
 
     def line(self, at: int, value: Any) -> None:
         kind, name = text_in(value, "type"), text_in(value, "id")
@@ -160,11 +160,11 @@ class _Reader:
                 self.builder.unknown("message", value)
 
     def _system(self, message: dict[str, Any]) -> None:
-        """The system prompt and the tools, or what of them changes."""
-        said = text_of(content_of(message.get("content")))
-        if said:
+        """Set the system prompt and the tools, or change them."""
+        content = text_of(content_of(message.get("content")))
+        if content:
             self._systems += 1
-            self.builder.slot("system", f"system {self._systems}", said)
+            self.builder.slot("system", f"system {self._systems}", content)
         sections = dict_in(message, "sections")
         for name in sections:
             self.builder.slot("system", as_json(name), text_in(sections, name))
@@ -184,19 +184,19 @@ class _Reader:
         reply = f"r{self._replies}"
         finish = _FINISH.get(text_in(message, "stopReason"), "stop")
         before = self.builder.last
-        said: list[Part] = []
+        content: list[Part] = []
         blocks: Any = message.get("content")
         for block in blocks if isinstance(blocks, list) else [blocks]:
             kind = block.get("type") if isinstance(block, dict) else None
             if kind in ("thinking", "toolCall"):
-                self._answered(said, reply, finish)
+                self._answered(content, reply, finish)
             if kind == "thinking":
                 self.builder.add(Reasoning(text_in(block, "thinking"), reply, text_in(block, "thinkingSignature")))
             elif kind == "toolCall":
                 self.builder.call(text_in(block, "id"), text_in(block, "name"), block.get("arguments"), reply)
             elif block is not None:
-                said.append(part_of(block))
-        self._answered(said, reply, finish)
+                content.append(part_of(block))
+        self._answered(content, reply, finish)
         last = self.builder.last
         self._usage(dict_in(message, "usage"))
         if text_in(message, "errorMessage"):
@@ -241,7 +241,7 @@ def _cost(used: dict[str, Any]) -> float | None:
 def _command(message: dict[str, Any]) -> str:
     """A command that the user ran, as pi words it."""
     output, code = text_in(message, "output"), message.get("exitCode")
-    said = f"Ran `{text_in(message, 'command')}`\n" + (f"```\n{output}\n```" if output else "(no output)")
+    content = f"Ran `{text_in(message, 'command')}`\n" + (f"```\n{output}\n```" if output else "(no output)")
     if message.get("cancelled"):
-        return f"{said}\n\n(command cancelled)"
-    return f"{said}\n\nCommand exited with code {code}" if code else said
+        return f"{content}\n\n(command cancelled)"
+    return f"{content}\n\nCommand exited with code {code}" if code else content

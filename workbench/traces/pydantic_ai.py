@@ -1,13 +1,13 @@
 """pydantic-ai: messages as `ModelMessagesTypeAdapter.dump_json` and `all_messages_json()` write them.
 
 - A list of messages with a `kind`, `request` or `response`, and `parts` with a `part_kind`. Parts of a request:
-  `system-prompt`, `user-prompt` (a text, or a list with pictures and files in it), `tool-return`, and what asks the
-  model to try again: a `tool-return` with the `outcome` `retried`, or `retry-prompt` in older versions. A request may
-  carry `instructions`; those of the newest are the system prompt.
+  `system-prompt`, `user-prompt` (a text, or a list with pictures and files), `tool-return`, and what asks the model to
+  try again: a `tool-return` with the `outcome` `retried`, or `retry-prompt` in older versions. A request may have
+  `instructions`; those of the newest are the system prompt.
 - Parts of a response: `text`, `thinking`, `tool-call`. It names the model and has a `usage`; its `input_tokens` (older
-  `request_tokens`) are with the cache.
-- Results that are no text are sent as JSON, errors as `{"error": ...}` where the dialect has no place for them;
-  arguments are sent without the spaces that the model wrote.
+  `request_tokens`) include the cache.
+- Results that are not text are sent as JSON, errors as `{"error": ...}` if the dialect has no place for them; arguments
+  are sent without the spaces that the model wrote.
 - Exact: messages, system prompt, reports. Missing: tools, and the settings of the model.
 """
 
@@ -29,7 +29,7 @@ _AGAIN = "\n\nFix the errors and try again."
 
 
 def recognises(document: Document) -> bool:
-    """Whether all that begins it is messages in this form."""
+    """Whether the first values are messages in this format."""
     first = beginning(document)
     return bool(first) and all(_is_message(value) for value in first) and any(value["parts"] for value in first)
 
@@ -90,11 +90,11 @@ def _response(builder: Builder, value: dict[str, Any], reply: str) -> None:
     builder.says_model(text_in(value, "model_name"))
     finish = _FINISH.get(text_in(value, "finish_reason"), "stop")
     for part in list_in(value, "parts"):
-        kind, said = text_in(part, "part_kind"), text_in(part, "content")
+        kind, content = text_in(part, "part_kind"), text_in(part, "content")
         if kind == "text":
-            builder.add(AssistantMessage(said, reply, finish=finish, model=builder.model))
+            builder.add(AssistantMessage(content, reply, finish=finish, model=builder.model))
         elif kind == "thinking":
-            builder.add(Reasoning(said, reply, text_in(part, "signature")))
+            builder.add(Reasoning(content, reply, text_in(part, "signature")))
         elif kind == "tool-call":
             builder.call(text_in(part, "tool_call_id"), text_in(part, "tool_name"), _arguments(part.get("args")), reply)
         else:
@@ -130,7 +130,7 @@ def _text(value: Any) -> str:
 
 
 def _content(value: Any) -> Content:
-    """A text, or a list of texts, pictures and files; what else there is becomes JSON."""
+    """A text, or a list of texts, pictures and files; anything else becomes JSON."""
     items = value if isinstance(value, list) else [value]
     if not any(isinstance(item, str) or "kind" in dict_in({"": item}, "") for item in items):
         return "" if value is None else _text(value)
@@ -144,7 +144,7 @@ def _part(item: Any) -> Part | None:
     if kind == "image-url":
         return part_of({"type": "image_url", "image_url": text_in(item, "url")})
     if kind == "binary" and text_in(item, "media_type").startswith("image/"):
-        # Its Base64 is that of addresses, which data: URLs do not take.
+        # Its Base64 is the URL-safe one, which data: URLs do not take.
         data = text_in(item, "data").replace("-", "+").replace("_", "/")
         return part_of({"type": "image", "mimeType": text_in(item, "media_type"), "data": data})
     if kind:

@@ -1,17 +1,17 @@
-"""Qwen Code: `~/.qwen/projects/-PATH/chats/SESSION.jsonl`, which looks like Claude Code's and holds Gemini's contents.
+"""Qwen Code: `~/.qwen/projects/-PATH/chats/SESSION.jsonl`, which looks like Claude Code's and has Gemini's contents.
 
 - A line has a `uuid`, its `parentUuid`, the `sessionId` and a `type`: `user`, `assistant` and `tool_result`, each with
   a content of Gemini's (`role`, `parts`) as its `message`, or `system` with a `subtype` and a `systemPayload`. The
   conversation is the path that leads to the last line; what the user went back from is counted, not kept.
-- An `assistant` has its `model` and the `usageMetadata` of its request; what was cached is part of the prompt.
-- `system` lines with the subtype `ui_telemetry` repeat that report, and tell of requests whose answers are not in the
+- An `assistant` has its `model` and the `usageMetadata` of its request; cached tokens are part of the prompt.
+- `system` lines with the subtype `ui_telemetry` repeat that report, and report on requests whose answers are not in the
   file: sub-agents, such as the one that keeps the memory, and attempts to compress.
-- `chat_compression` has the `compressedHistory`, which stands for all before it: a summary, an answer to it, files that
-  were read lately, and what the user had just asked; with Qwen's own figures. What is not answered and not part of it
-  comes behind it.
+- `chat_compression` has the `compressedHistory`, which replaces everything before it: a summary, an answer to it, files
+  that were read lately, and the user's last message; with Qwen's own figures. What is not answered and not part of it
+  comes after it.
 - `custom_title` is the title. Other `system` lines are counted.
-- Exact: what was said, and what tools gave. Not in these files: system prompt, tools, and the reminders (skills,
-  environment, date) that stand before what the user said.
+- Exact: messages and results of tools. Not in these files: system prompt, tools, and the reminders (skills,
+  environment, date) before the user's message.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Final
 from workbench.log.events import DialectName, Purpose, Request, Usage
 from workbench.traces.building import Builder, Recording, beginning, entries
 from workbench.traces.histories import History, NamedContent
-from workbench.traces.parents import path_to_last, tell_gaps
+from workbench.traces.parents import path_to_last, report_gaps
 from workbench.traces.reading import Document
 from workbench.wire.values import dict_in, list_in, number_in, text_in
 
@@ -35,7 +35,7 @@ def recognises(document: Document) -> bool:
 
 
 def is_line(value: dict[str, Any]) -> bool:
-    """Whether it is a line of Qwen's: one of Claude Code's has no `parts` and no `systemPayload`."""
+    """Whether it is a line of Qwen's: Claude Code's lines have no `parts` and no `systemPayload`."""
     ours = text_in(value, "uuid") and text_in(value, "sessionId")
     return bool(ours) and (isinstance(dict_in(value, "message").get("parts"), list) or "systemPayload" in value)
 
@@ -51,7 +51,7 @@ def read(document: Document, text: str) -> list[Recording]:
             reader.builder.leave_out("entries of branches that were left")
         else:
             reader.line(value)
-    tell_gaps(reader.builder, gaps)
+    report_gaps(reader.builder, gaps)
     return [reader.finish()]
 
 
@@ -64,16 +64,16 @@ class _Reader:
         self._waiting: list[dict[str, Any]] = []
         """What was not answered yet: a compression comes before it."""
         self._reports: list[dict[str, Any]] = []
-        """Those of requests whose answers did not come yet."""
+        """Reports on requests whose answers did not come yet."""
 
     def finish(self) -> Recording:
-        """All that was read."""
-        self._tell_reports("side")
-        self._tell_waiting()
+        """Everything that was read."""
+        self._add_reports("side")
+        self._add_waiting()
         return self.builder.finish()
 
     def line(self, value: Any) -> None:
-        """Take in what comes next."""
+        """Read the next line."""
         kind, subtype = text_in(value, "type"), text_in(value, "subtype")
         has_content = isinstance(dict_in(value, "message").get("parts"), list)
         if kind in ("user", "tool_result") and has_content and subtype != "realtime_message":
@@ -87,16 +87,16 @@ class _Reader:
             self.builder.unknown(kind or "line", value)
 
     def _system(self, subtype: str, payload: dict[str, Any]) -> None:
-        told = dict_in(payload, "uiEvent")
-        if text_in(told, "event.name").endswith("api_response"):
-            self._reports.append(told)
+        report = dict_in(payload, "uiEvent")
+        if text_in(report, "event.name").endswith("api_response"):
+            self._reports.append(report)
         elif subtype == "chat_compression" and list_in(payload, "compressedHistory"):
-            self._tell_reports("compaction")
+            self._add_reports("compaction")
             info = dict_in(payload, "info")
             history = [_content(content) for content in list_in(payload, "compressedHistory")]
             there = [part for content in history for part in content["parts"]]
             if all(part in there for value in self._waiting for part in value["message"]["parts"]):
-                self._tell_waiting()
+                self._add_waiting()
             self._history.replace(
                 [NamedContent("", content) for content in history],
                 trigger=text_in(info, "triggerReason"),
@@ -111,38 +111,38 @@ class _Reader:
     def _reply(self, value: dict[str, Any]) -> None:
         used = dict_in(value, "usageMetadata")
         prompt, output = number_in(used, "promptTokenCount"), number_in(used, "candidatesTokenCount")
-        own = [told for told in self._reports if number_in(told, "input_token_count") == prompt]
+        own = [report for report in self._reports if number_in(report, "input_token_count") == prompt]
         if own:
             self._reports.remove(own[-1])
-        self._tell_reports("side")
-        self._tell_waiting()
+        self._add_reports("side")
+        self._add_waiting()
         self.builder.when(value.get("timestamp"))
         self.builder.says_model(text_in(value, "model"))
         self.builder.says_window(number_in(value, "contextWindowSize"))
         before, content = self.builder.last, _content(value["message"])
-        self._history.tell(content)
+        self._history.add_events(content)
         cached, thought = number_in(used, "cachedContentTokenCount"), number_in(used, "thoughtsTokenCount")
-        output = max(output, number_in(used, "totalTokenCount") - prompt)  # thoughts count among it, or beside
+        output = max(output, number_in(used, "totalTokenCount") - prompt)  # thoughts are included or separate
         self.builder.usage(prompt, output, cached=cached, reasoning=thought)
         self._history.keep(text_in(value, "uuid"), content, before)
 
-    def _tell_waiting(self) -> None:
+    def _add_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
         for value in waiting:
             self.builder.when(value.get("timestamp"))
             self._history.add(text_in(value, "uuid"), _content(value["message"]))
 
-    def _tell_reports(self, purpose: Purpose) -> None:
-        """Requests whose answers are not in the file; `purpose`: that of the last one, if no sub-agent made it."""
+    def _add_reports(self, purpose: Purpose) -> None:
+        """Add requests whose answers are not in the file; `purpose`: that of the last one, if no sub-agent made it."""
         reports, self._reports = self._reports, []
-        for told in reports:
-            agent = text_in(told, "subagent_name")
-            why: Purpose = "sub-agent" if agent else purpose if told is reports[-1] else "side"
-            model = text_in(told, "model") or self.builder.model
-            dialect = _DIALECTS.get(text_in(told, "auth_type"), "chat")
+        for report in reports:
+            agent = text_in(report, "subagent_name")
+            why: Purpose = "sub-agent" if agent else purpose if report is reports[-1] else "side"
+            model = text_in(report, "model") or self.builder.model
+            dialect = _DIALECTS.get(text_in(report, "auth_type"), "chat")
             asked = self.builder.request(Request(dialect, model, why, agent))
-            cached, thought = number_in(told, "cached_content_token_count"), number_in(told, "thoughts_token_count")
-            prompt, output = number_in(told, "input_token_count"), number_in(told, "output_token_count")
+            cached, thought = number_in(report, "cached_content_token_count"), number_in(report, "thoughts_token_count")
+            prompt, output = number_in(report, "input_token_count"), number_in(report, "output_token_count")
             used = Usage(model, 0, prompt, cached, completion=output, reasoning=thought, request=asked)
             self.builder.add(used)
 

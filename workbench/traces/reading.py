@@ -1,4 +1,4 @@
-"""Reading JSON so that every complaint can name the file, the line and what was expected."""
+"""Reads JSON so that every error can name the file, the line and what was expected."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DECODER = json.JSONDecoder(parse_constant=_no_constant)
 
 
 class Located(NamedTuple):
-    """A JSON value and the line it begins on."""
+    """A JSON value and its first line."""
 
     line: int
     value: Any
@@ -38,15 +38,15 @@ class Document(NamedTuple):
     lines: bool
     """Whether it was JSON lines."""
     broken: tuple[WrongCall, ...] = ()
-    """What is wrong with the lines that were skipped."""
+    """What is wrong with the skipped lines."""
     path: str = ""
-    """Where it lies, for what belongs to it and lies beside it; empty: nothing but itself is looked at."""
+    """The path of the file, to find files that belong to it; empty: only the file itself is read."""
 
 
-def bad(name: str, line: int, expected: str, got: object = None) -> WrongCall:
-    """The one line that tells what is wrong with a file."""
-    said = "" if got is None else f", got {_short(got)}"
-    return WrongCall(f"{name}: line {line}: expected {expected}{said}")
+def bad_file(name: str, line: int, expected: str, got: object = None) -> WrongCall:
+    """The one-line error about a file."""
+    found = "" if got is None else f", got {_short(got)}"
+    return WrongCall(f"{name}: line {line}: expected {expected}{found}")
 
 
 def _short(value: object) -> str:
@@ -54,15 +54,15 @@ def _short(value: object) -> str:
     return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
-def read_text(source: str) -> tuple[str, str]:
-    """The name to speak of and the text of a file; `-` is standard input."""
+def read_transcript_text(source: str) -> tuple[str, str]:
+    """The display name and the text of a file; `-` is standard input."""
     with opened(source) as (name, file):
         return name, decoded(name, read_to_end(file, largest_file()))
 
 
 @contextmanager
 def opened(source: str) -> Iterator[tuple[str, BinaryIO]]:
-    """The name to speak of and the bytes of a file; `-` is standard input."""
+    """The display name and the bytes of a file; `-` is standard input."""
     name = "standard input" if source == "-" else source
     try:
         if source == "-":
@@ -80,17 +80,17 @@ def opened(source: str) -> Iterator[tuple[str, BinaryIO]]:
 
 
 def decoded(name: str, raw: bytes, *, is_whole: bool = True) -> str:
-    """The bytes of a text. Where they are not the whole of it, they may end in the middle of a character."""
+    """The text of some bytes. If they are not the whole text, they may end in the middle of a character."""
     try:
         return codecs.getincrementaldecoder("utf-8-sig")().decode(raw, final=is_whole)
     except UnicodeDecodeError as error:
-        raise bad(name, raw[: error.start].count(b"\n") + 1, "text in UTF-8", hex(raw[error.start])) from None
+        raise bad_file(name, raw[: error.start].count(b"\n") + 1, "text in UTF-8", hex(raw[error.start])) from None
 
 
 def whole_lines(raw: bytes) -> bytes:
-    """A file that is being written, without a last line that is not whole yet; a value that is one needs no end.
+    """A file that is being written, without an unfinished last line; a last line that is a JSON value needs no end.
 
-    What holds a single value over several lines is whole or is not; its lines are not told apart.
+    A single value over several lines is either complete or not; its lines are not separated.
     """
     end = raw.rfind(b"\n") + 1
     if not end or _is_json(raw[end:]):
@@ -109,10 +109,10 @@ def _is_json(line: bytes) -> bool:
 
 
 def read_json(name: str, text: str, *, skip: bool = False) -> Document:
-    """One JSON value, or JSON lines. `skip`: lines that are not JSON are left out and told, unless all of them are."""
+    """One JSON value, or JSON lines. `skip`: lines that are not JSON are skipped and reported, unless all are."""
     start = _skip(text, 0)
     if start == len(text):
-        raise bad(name, 1, "JSON, but the file is empty")
+        raise bad_file(name, 1, "JSON, but the file is empty")
     try:
         value, end = _DECODER.raw_decode(text, start)
     except ValueError as error:
@@ -120,7 +120,7 @@ def read_json(name: str, text: str, *, skip: bool = False) -> Document:
             return _by_line(name, text, skip)
         raise _not_json(name, text, error) from None
     except RecursionError:
-        raise bad(name, 1, "JSON that is not nested thousands of levels deep") from None
+        raise bad_file(name, 1, "JSON that is not nested thousands of levels deep") from None
     if _skip(text, end) == len(text):
         return Document(name, [Located(_line(text, start), value)], False)
     return _by_line(name, text, skip)
@@ -145,7 +145,7 @@ def elements(text: str, key: str | None = None) -> list[Located]:
 
 
 def _value_of(text: str, at: int, key: str) -> int:
-    """Where the value of `key` begins in the object at `at`; the last one, as JSON readers have it."""
+    """The position of the value of `key` in the object at `at`; the last one, as in JSON parsers."""
     found = at
     at = _skip(text, at + 1)
     while text[at] != "}":
@@ -177,9 +177,9 @@ def _by_line(name: str, text: str, skip: bool) -> Document:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Line by line, because all of them together are as large as the text.
+    """Line by line, because all lines together are as large as the text.
 
-    Only line feeds end a line of JSON; str.splitlines would also cut at characters that may stand inside a string.
+    Only line feeds end a line of JSON; str.splitlines would also split at characters that a string may contain.
     """
     at = 0
     while (end := text.find("\n", at)) >= 0:
@@ -193,9 +193,9 @@ def _one(name: str, number: int, line: str) -> Any:
         return json.loads(line, parse_constant=_no_constant)
     except ValueError as error:
         detail = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-        raise bad(name, number, f"one JSON value on the line ({detail})") from None
+        raise bad_file(name, number, f"one JSON value on the line ({detail})") from None
     except RecursionError:
-        raise bad(name, number, "JSON that is not nested thousands of levels deep") from None
+        raise bad_file(name, number, "JSON that is not nested thousands of levels deep") from None
 
 
 def _skip(text: str, at: int) -> int:
@@ -210,5 +210,5 @@ def _line(text: str, at: int) -> int:
 
 def _not_json(name: str, text: str, error: ValueError) -> WrongCall:
     if isinstance(error, json.JSONDecodeError):
-        return bad(name, error.lineno, f"JSON ({error.msg} at column {error.colno})")
-    return bad(name, 1, f"JSON ({error})")
+        return bad_file(name, error.lineno, f"JSON ({error.msg} at column {error.colno})")
+    return bad_file(name, 1, f"JSON ({error})")

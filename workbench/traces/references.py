@@ -1,4 +1,4 @@
-"""What is typed to mean a file, or one of the conversations in it: `talks.json#2` is the second of that file."""
+"""References to a file, or to one of the conversations in it: `talks.json#2` is the second of that file."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 from workbench.config.text import counted, whole_number
 
 SUB_AGENTS = "sub-agents"
-"""The setting that names, by their numbers in the file, the conversations of a session's sub-agents."""
+"""The setting that names the conversations of a session's sub-agents, by their numbers in the file."""
 _NAMED = 5
-"""So many of them are named in a line."""
+"""Sub-agents that are named in a line."""
 
 
 def split_ref(ref: str) -> tuple[str, int | None]:
-    """A file's path and the number of the conversation that is meant; None where no number is named."""
+    """A file's path and the number of the conversation; None without a number."""
     found = re.fullmatch(r"(.+)#(\d+)", ref)
     if found and not is_file(ref):
         return found[1], whole_number(found[2])
@@ -23,15 +23,15 @@ def split_ref(ref: str) -> tuple[str, int | None]:
 
 
 def is_file(path: str) -> bool:
-    """Whether there is something to read: a file, a pipe, a device."""
+    """Whether it can be read: a file, a pipe, a device."""
     try:
         return Path(path).exists() and not Path(path).is_dir()
-    except (OSError, ValueError):  # a name no file can have
+    except (OSError, ValueError):  # an impossible file name
         return False
 
 
 def sub_agents_words(found: Mapping[str, str], path: str) -> str:
-    """In a line: the sub-agents of the session in a file, each with what opens it."""
+    """In one line: the sub-agents of the session in a file, each with the reference that opens it."""
     named = [f"{path}#{number} ({name})" for number, name in list(found.items())[:_NAMED]]
     more = ", ..." if len(found) > _NAMED else ""
     return f"{counted(len(found), 'sub-agent')}: {', '.join(named)}{more}"

@@ -1,13 +1,13 @@
-"""Logs of requests: bodies as they went over the wire, in any of the four dialects, alone or with their answers.
+"""Logs of requests: bodies as they went over the wire, in any dialect, alone or with their answers.
 
-- One body, a list of them, or JSON lines. A body names its `model` (Gemini's may stand in the address) and does not end
-  with the model's own words, nor hold keys that a chat API does not take; those that do are transcripts.
-- The answer is under `response` beside the body or beside `request`, or its `choices` and `usage` stand with the
+- One body, a list of them, or JSON lines. A body names its `model` (Gemini's may be in the address), does not end with
+  the model's own message, and has no keys that a chat API does not take; others are transcripts.
+- The answer is under `response` next to the body or next to `request`, or its `choices` and `usage` are next to the
   messages. Recorders of HTTP put both into a `body`, sometimes as text; a stream is put together again. All
-  of a recording stand in a list (`interactions`, `http_interactions`, or `log.entries` of HAR).
+  of a recording is in a list (`interactions`, `http_interactions`, or `log.entries` of HAR).
 - Bedrock's Converse is read as Anthropic's (`bedrock`), and such a request is not exact.
 - OpenHands' `llm_completions` are such files: `messages`, `response`, and the other parameters under `kwargs`.
-- All others are exact; `exchanges` says which of them are one conversation.
+- All others are exact; `exchanges` joins them to conversations.
 - Missing: what a request did not hold, and the order of requests other than that of the file.
 """
 
@@ -31,15 +31,26 @@ NAME = "requests and their answers"
 _REQUESTS = ("request", "req", "requestBody", "request_body", "body")
 _ANSWERS = ("response", "resp", "responseBody", "response_body")
 _SAID = (*(key for dialect in DIALECTS.values() for key in dialect.answer_keys), "error")
-_BESIDE = (*_SAID, "usage", "usageMetadata")
-"""Keys of an answer that may stand with the request's own."""
+_ANSWER_KEYS = (*_SAID, "usage", "usageMetadata")
+"""Keys of an answer that may be among the request's own."""
 _TIMES = ("timestamp", "ts", "t", "time", "created_at", "createdAt", "start_time", "created")
-_NOT_SENT = (*_ANSWERS, *_BESIDE, *_TIMES, "args", "kwargs", "cost", "latency_sec", "context_window", "id", "object")
-"""Keys beside a body that has its answer with it."""
+_NOT_SENT = (
+    *_ANSWERS,
+    *_ANSWER_KEYS,
+    *_TIMES,
+    "args",
+    "kwargs",
+    "cost",
+    "latency_sec",
+    "context_window",
+    "id",
+    "object",
+)
+"""Keys next to a body that has its answer with it."""
 _STRINGS = ("string", "base64_string")
-"""Where recorders keep a body that is an object."""
+"""The keys under which recorders keep a body that is an object."""
 _FIRST = 40
-"""So many entries are looked at to know the format."""
+"""Entries that are tested to recognise the format."""
 _COUNTING = ("count_tokens", "countTokens", "input_tokens")
 """In addresses of requests that no model answered."""
 
@@ -52,7 +63,7 @@ def recognises(document: Document) -> bool:
 
 
 def _entries(document: Document) -> list[Located]:
-    """The requests of a file: its lines, its list, or the list under the key that a recorder of HTTP has for them."""
+    """The requests of a file: its lines, its list, or the list under a recorder's key."""
     first = document.values[0].value
     if document.lines:
         return document.values
@@ -67,7 +78,7 @@ def _is_http(value: dict[str, Any]) -> bool:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The conversations that the requests make."""
+    """The conversations of the requests."""
     found = [exchange_of(value) for _, value in _entries(document)]
     exchanges = [exchange for exchange in found if exchange is not None]
     made = conversations_of(exchanges, NAME)
@@ -79,7 +90,7 @@ def read(document: Document, text: str) -> list[Recording]:
 
 
 def exchange_of(value: Any) -> Exchange | None:
-    """An entry as a request with its answer; None for what is none."""
+    """An entry as a request with its answer; None if it is none."""
     if not isinstance(value, dict):
         return None
     given = _answer(value)
@@ -114,7 +125,7 @@ def _converse(value: dict[str, Any], body: dict[str, Any], address: str) -> Exch
 
 
 def _opened(value: Any) -> dict[str, Any]:
-    """A body that may be text, or lie in a recorder's object beside the address and the headers."""
+    """A body that may be text, or in a recorder's object with the address and the headers."""
     value = _body(value)
     if isinstance(value, str):
         try:
@@ -125,7 +136,7 @@ def _opened(value: Any) -> dict[str, Any]:
 
 
 def _body(value: Any) -> Any:
-    """The body as recorders of HTTP keep it: text, or an object around it; HAR has names of its own."""
+    """The body as recorders of HTTP keep it: text, or an object around it; HAR has its own names."""
     for key in ("body", "postData", "content"):
         inner = value.get(key) if isinstance(value, dict) and "type" not in value else None
         if key == "body" and inner is not None:
@@ -137,7 +148,7 @@ def _body(value: Any) -> Any:
 
 
 def _answer(value: dict[str, Any]) -> dict[str, Any] | str:
-    """The answer: an object, or a stream as it was sent; empty where there is none."""
+    """The answer: an object, or a stream as it was sent; empty if there is none."""
     for key in _ANSWERS:
         found = value.get(key)
         opened = _opened(found)
@@ -145,10 +156,12 @@ def _answer(value: dict[str, Any]) -> dict[str, Any] | str:
             return {"choices": [{"message": opened}]}
         told = _body(found)
         raw = told if isinstance(told, str) else text_in(found, "body_raw")
-        if not opened.keys().isdisjoint(_BESIDE) or any(dialect.stream_sign in raw for dialect in DIALECTS.values()):
+        if not opened.keys().isdisjoint(_ANSWER_KEYS) or any(
+            dialect.stream_sign in raw for dialect in DIALECTS.values()
+        ):
             return opened or raw
-    beside = {key: value[key] for key in _BESIDE if key in value}
-    return {"model": value.get("model"), **beside} if beside else {}
+    answer = {key: value[key] for key in _ANSWER_KEYS if key in value}
+    return {"model": value.get("model"), **answer} if answer else {}
 
 
 def _dialect(body: dict[str, Any], answered: bool) -> DialectName | None:

@@ -1,4 +1,4 @@
-"""One conversation in the making, from the requests that were made of it."""
+"""Builds one conversation from its requests."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class Exchange:
     model: str
     at: int
     parts: Parts
-    """The body's."""
+    """The parts of the body."""
     known: tuple[str, ...] = ()
-    """The hashes of its first messages, where they were made already."""
+    """The hashes of its first messages, if known already."""
     known_names: tuple[str, ...] = ()
-    """What all of its messages compare by (`name_of`), where that was found out already."""
+    """The names (`name_of`) of all its messages, if known already."""
     hash_of: Callable[[Any], str] = content_hash
-    """What does as `content_hash`, and may remember it."""
+    """Works like `content_hash`, and may cache."""
     is_exact: bool = True
-    """Whether the body is what was sent; not where a tracer or another dialect wrote it otherwise."""
+    """Whether the body is what was sent; not if a tracer or another dialect wrote it."""
 
     @cached_property
     def head(self) -> int:
@@ -52,22 +52,22 @@ class Exchange:
 
     @cached_property
     def prompt_name(self) -> str:
-        """What its system prompt is known by."""
+        """The name of its system prompt, for comparison."""
         return self.hash_of(self.prompt)
 
     @property
     def head_name(self) -> str:
-        """What its system prompt and its tools are known by."""
+        """The name of its system prompt and its tools, for comparison."""
         return self.hash_of([self.system, self.parts.tools])
 
     @cached_property
     def hashes(self) -> tuple[str, ...]:
-        """Of its messages, the system prompt too where it is among them."""
+        """The hashes of its messages, including the system prompt if it is one of them."""
         return (*self.known, *map(content_hash, self.parts.messages[len(self.known) :]))
 
     @cached_property
     def names(self) -> list[str]:
-        """What the messages behind the system prompt are known by; how a text is written makes no difference."""
+        """The names of the messages after the system prompt; how a text is written makes no difference."""
         if self.known_names:
             return list(self.known_names[self.head :])
         return list(map(name_of, self.talk, self.hashes[self.head :]))
@@ -79,17 +79,17 @@ class Exchange:
 
     @cached_property
     def talk(self) -> list[Any]:
-        """The messages behind the system prompt."""
+        """The messages after the system prompt."""
         return self.parts.messages[self.head :]
 
 
 def common_start(one: Sequence[object], other: Sequence[object]) -> int:
-    """With how many of the same two lists begin."""
+    """The length of the common beginning of two lists."""
     return next(compress(count(), map(ne, one, other)), min(len(one), len(other)))
 
 
 def plain(message: Any) -> Any:
-    """A message as it compares: a text that is its only part is the text, and a bare text is the user's message."""
+    """A message for comparison: a text that is its only part is the text, and a bare text is the user's message."""
     match message:
         case str():
             return {"role": "user", "content": message}
@@ -99,42 +99,42 @@ def plain(message: Any) -> Any:
 
 
 def name_of(message: Any, known: str) -> str:
-    """What a message compares by; `known`: its hash."""
+    """The name of a message, for comparison; `known`: its hash."""
     same = plain(message)
     return known if same is message else content_hash(same)
 
 
 class RequestThread:
-    """One conversation in the making, request by request."""
+    """Builds one conversation, request by request."""
 
     def __init__(self, builder: Builder, dialect: DialectName) -> None:
         self.builder = builder
         self.dialect = dialect
         self.reader = reader(dialect, builder)
         self._head = ""
-        """What stands in the slots, by its hash."""
+        """The hash of what is in the slots."""
         self._slots: dict[tuple[Slot, str], SlotContent] = {}
         self._read = 0
-        """So many messages were taken in, the system prompt aside."""
+        """How many messages were added, without the system prompt."""
         self._request = 0
         """The event of the last request."""
         self._hashes: tuple[str, ...] = ()
-        """Of its messages."""
+        """The hashes of its messages."""
 
     def add(self, exchange: Exchange, following: Exchange | None) -> None:
-        """Take in a request and its answer; `following`: the one that goes on from it."""
+        """Add a request and its answer; `following`: the one that continues it."""
         self.begin(exchange)
         for message in exchange.talk[self._read :]:
             self.reader.message(message)
         self._read = len(exchange.talk)
         self.builder.cleared(applied_edits(exchange.answer, exchange.body))
         request = self.send(exchange)
-        told = list(takewhile(is_models, following.talk[self._read :])) if following else []
-        self._answered(exchange, request, told)
-        self._read += len(told)
+        replied = list(takewhile(is_models, following.talk[self._read :])) if following else []
+        self._answered(exchange, request, replied)
+        self._read += len(replied)
 
     def begin(self, exchange: Exchange) -> None:
-        """When, to whom, and with what system prompt and tools; what does not stand there any more is cleared."""
+        """Set time, model, system prompt and tools; slots that are no longer used are cleared."""
         self.builder.when(exchange.at)
         self.builder.says_model(exchange.model)
         head = exchange.head_name
@@ -150,10 +150,10 @@ class RequestThread:
         self._slots = {**{key: replace(body, text="") for key, body in self._slots.items()}, **now}
 
     def send(self, exchange: Exchange, *, aside: bool = False, **who: Any) -> int:
-        """The request itself, by its event; what it has in common with the one before is not told again.
+        """Add the request itself, without what it has in common with the one before; returns its event.
 
-        `aside`: it is none of the conversation, and the next one does not begin with it. One that is not exact has no
-        event: 0.
+        `aside`: it is no part of the conversation, and the next one does not begin with it. One that is not exact has
+        no event: 0.
         """
         if not exchange.is_exact:
             return 0
@@ -183,23 +183,23 @@ class RequestThread:
         return event
 
     def say(self, answer: dict[str, Any]) -> None:
-        """What was answered, as part of the conversation; an answer may name a version of the model."""
+        """Add the answer to the conversation; an answer may name a version of the model."""
         model = self.builder.model
         self.reader.answer(answer)
         self.builder.model = model
 
-    def _answered(self, exchange: Exchange, request: int, told: list[Any]) -> None:
-        said, used = read_answer(exchange.dialect, exchange.answer)
-        if said and (not told or calls_in(said) == calls_in(self.scratch(told))):
+    def _answered(self, exchange: Exchange, request: int, replied: list[Any]) -> None:
+        answered, used = read_answer(exchange.dialect, exchange.answer)
+        if answered and (not replied or calls_in(answered) == calls_in(self.scratch(replied))):
             self.say(exchange.answer)
         else:
-            for message in told:
+            for message in replied:
                 self.reader.message(message)
         if used is not None:
             self.builder.add(replace(used, model=used.model or self.builder.model, request=request))
 
     def scratch(self, messages: list[Any]) -> list[Body]:
-        """Messages as events, without taking them in."""
+        """Messages as events, without adding them."""
         made = reader(self.dialect, Builder(""))
         for message in messages:
             made.message(message)

@@ -48,7 +48,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _listed(value: dict[str, Any]) -> list[Any]:
-    """The items of a list, the oldest first: a call comes before its output, a question before its answer."""
+    """The items of a list, oldest first: a call comes before its output, a question before its answer."""
     items = list_in(value, "data")
     calls = {text_in(item, "call_id"): at for at, item in enumerate(items) if text_in(item, "type").endswith("_call")}
     for at, item in enumerate(items):

@@ -1,11 +1,11 @@
 """Roo Code and Kilo Code: `tasks/ID/api_conversation_history.json` in the editor's storage.
 
-- A list of Anthropic's messages with a `ts`. Reasoning stands in blocks of its own type, or in entries of the type
+- A list of Anthropic's messages with a `ts`. Reasoning is in blocks of its own type, or in entries of the type
   `reasoning`, whose content may be encrypted.
 - A summary (`isSummary`, `condenseId`) replaces the messages that name it as their `condenseParent`. A marker
   (`isTruncationMarker`, `truncationId`) hides those that name it as their `truncationParent`; it is sent itself. A
   parent that is not in the file hides nothing.
-- Some versions send nothing that stands before the last summary, but for the first message.
+- Some versions send nothing before the last summary, except for the first message.
 - Files without any of these marks are read as Anthropic's. Not in the file: system prompt, tools, model, reports.
 """
 
@@ -41,7 +41,7 @@ def _is_reasoning(value: dict[str, Any]) -> bool:
 
 
 class _Placed(NamedTuple):
-    """A message and the events it became."""
+    """A message and its events."""
 
     condensed_into: str
     hidden_by: str
@@ -72,8 +72,8 @@ def read(document: Document, text: str) -> list[Recording]:
 
 def _message(builder: Builder, wire: AnthropicReader, value: Any) -> None:
     if isinstance(value, dict) and _is_reasoning(value):
-        said = "\n\n".join(filter(None, (text_in(each, "text") for each in list_in(value, "summary"))))
-        builder.add(Reasoning(said, "", text_in(value, "encrypted_content")))
+        text = "\n\n".join(filter(None, (text_in(each, "text") for each in list_in(value, "summary"))))
+        builder.add(Reasoning(text, "", text_in(value, "encrypted_content")))
     elif isinstance(value, dict) and isinstance(value.get("content"), list):
         wire.message({**value, "content": [_block(each) for each in value["content"]]})
     else:
@@ -87,7 +87,7 @@ def _block(block: Any) -> Any:
 
 
 def _summary(builder: Builder, value: dict[str, Any], placed: list[_Placed]) -> None:
-    """A compaction of what names it, or where nothing does, of all but the first message."""
+    """A compaction of the messages that name it, or if none does, of all but the first."""
     name = text_in(value, "condenseId")
     gone = [each for each in placed if name and each.condensed_into == name] or placed[1:] or placed
     first, last = min(each.first for each in gone), max(each.last for each in gone)

@@ -1,11 +1,11 @@
 """ShareGPT: training conversations, as a list, one object, or JSON lines.
 
-- An object has `conversations` (or `conversation`, or `items`), a list of turns with `from` and `value` (or `role`
-  and `content`). Speakers: `human`, `gpt` and their synonyms, `system`; `function_call` with `{"name", "arguments"}`
-  as JSON text, and `observation`, `function_response` or `tool` for what came back. The format has no ids for calls:
-  a result belongs to the oldest call without one.
-- `system` beside the turns is the system prompt, `tools` are definitions as a list or as JSON text.
-- Each object is a conversation of its own. Its other keys (ids, scores, sources) are counted.
+- An object has `conversations` (or `conversation`, or `items`), a list of turns with `from` and `value` (or `role` and
+  `content`). Speakers: `human`, `gpt` and their synonyms, `system`; `function_call` with `{"name", "arguments"}` as
+  JSON text, and `observation`, `function_response` or `tool` for the result. The format has no ids for calls: a result
+  belongs to the oldest call without one.
+- `system` next to the turns is the system prompt, `tools` are definitions as a list or as JSON text.
+- Each object is its own conversation. Its other keys (ids, scores, sources) are counted.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from workbench.log.events import AssistantMessage, SlotContent, SystemMessage, UserMessage, text_of
 from workbench.traces.building import Builder, Recording, beginning, entries
-from workbench.traces.reading import Document, bad
+from workbench.traces.reading import Document, bad_file
 from workbench.wire.values import content_of, list_in, text_in
 
 NAME = "ShareGPT"
@@ -46,7 +46,7 @@ def read(document: Document, text: str) -> list[Recording]:
     found: list[Recording] = []
     for line, value in entries(document, text):
         if not isinstance(value, dict) or value.keys().isdisjoint(_LISTS):
-            raise bad(document.name, line, 'an object with a list under "conversations"', value)
+            raise bad_file(document.name, line, 'an object with a list under "conversations"', value)
         found.append(_conversation(value, () if found else document.broken))
     return found
 
@@ -91,7 +91,7 @@ def _turn(builder: Builder, turn: Any, reply: str, waiting: deque[str]) -> None:
 
 
 def _calls(builder: Builder, text: str, reply: str, waiting: deque[str]) -> None:
-    """A call, or a list of them; what is not in that form stays what the assistant said."""
+    """A call, or a list of them; anything else stays the assistant's text."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):

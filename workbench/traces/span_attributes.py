@@ -7,7 +7,7 @@ from typing import Any
 from workbench.wire.values import dict_in, list_in, text_in
 
 _DEPTH = 12
-"""So deep objects among the attributes are made flat."""
+"""How deep objects among the attributes are flattened."""
 
 
 def spans_of(value: Any) -> list[dict[str, Any]]:
@@ -35,8 +35,8 @@ def _from_columns(value: dict[str, Any]) -> dict[str, Any]:
     attributes = {key.removeprefix("attributes."): each for key, each in value.items() if key.startswith("attributes.")}
     others = {key: each for key, each in value.items() if not key.startswith(("attributes.", "context."))}
     context = {key.removeprefix("context."): each for key, each in value.items() if key.startswith("context.")}
-    told = {key: each for key, each in attributes.items() if each is not None}
-    return {**others, "context": context, "attributes": told}
+    present = {key: each for key, each in attributes.items() if each is not None}
+    return {**others, "context": context, "attributes": present}
 
 
 def _is_span(value: dict[str, Any]) -> bool:
@@ -85,7 +85,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
 
 
 def numbered(attributes: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
-    """The objects under `prefix.0`, `prefix.1` and so on, each with its keys behind that."""
+    """The objects under `prefix.0`, `prefix.1` and so on, each with the rest of its keys."""
     found: dict[int, dict[str, Any]] = {}
     start = f"{prefix}."
     for key, value in attributes.items():

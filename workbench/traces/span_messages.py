@@ -1,4 +1,4 @@
-"""The messages, tools and tokens of a call in the attributes of its span, as OpenAI's chat has them."""
+"""The messages, tools and tokens of a call from the attributes of its span, as OpenAI's chat has them."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _EVENTS = {
 
 
 def messages_in(span: dict[str, Any], attributes: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-    """What was asked and what was said in a call."""
+    """What was asked and what was answered in a call."""
     for event in (span, *list_in(span, "events")):
-        told = attributes if event is span else attributes_of(event) if isinstance(event, dict) else {}
-        asked, said = _listed(told, "gen_ai.input.messages"), _listed(told, "gen_ai.output.messages")
-        if asked or said:
-            return _from_parts(asked), _from_parts(said)
+        values = attributes if event is span else attributes_of(event) if isinstance(event, dict) else {}
+        asked, answered = _listed(values, "gen_ai.input.messages"), _listed(values, "gen_ai.output.messages")
+        if asked or answered:
+            return _from_parts(asked), _from_parts(answered)
     asked = [_openinference(each) for each in numbered(attributes, "llm.input_messages")]
-    said = [_openinference(each) for each in numbered(attributes, "llm.output_messages")]
-    if asked or said:
-        return asked, said
+    answered = [_openinference(each) for each in numbered(attributes, "llm.output_messages")]
+    if asked or answered:
+        return asked, answered
     asked = [_traceloop(each) for each in numbered(attributes, "gen_ai.prompt")]
-    said = [{**_traceloop(each), "role": "assistant"} for each in numbered(attributes, "gen_ai.completion")]
-    if asked or said:
-        return asked, said
+    answered = [{**_traceloop(each), "role": "assistant"} for each in numbered(attributes, "gen_ai.completion")]
+    if asked or answered:
+        return asked, answered
     if "ai.prompt.messages" in attributes:
         return _of_ai_sdk(attributes)
     return _from_events(span) if list_in(span, "events") else _from_values(attributes)
@@ -53,12 +53,12 @@ def _of_ai_sdk(attributes: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     answered = [each for each in _listed(attributes, "ai.response.toolCalls") if isinstance(each, dict)]
     calls = [_sdk_part({**each, "type": "tool-call"}) for each in answered]
     text = text_in(attributes, "ai.response.text")
-    said = [*([{"type": "text", "content": text}] if text else []), *calls]
-    return asked, [_of_parts("assistant", said)] if said else []
+    answered = [*([{"type": "text", "content": text}] if text else []), *calls]
+    return asked, [_of_parts("assistant", answered)] if answered else []
 
 
 def _sdk_part(part: Any) -> Any:
-    """A part of the AI SDK's as the conventions for GenAI have it."""
+    """A part of the AI SDK's in the format of the GenAI conventions."""
     kind = text_in(part, "type")
     if kind == "tool-call":
         called = {"type": "tool_call", "id": text_in(part, "toolCallId"), "name": text_in(part, "toolName")}
@@ -74,7 +74,7 @@ def _listed(attributes: dict[str, Any], key: str) -> list[Any]:
 
 
 def _from_parts(messages: list[Any]) -> list[Any]:
-    """Messages of the GenAI conventions; results of tools are messages of their own."""
+    """Messages of the GenAI conventions; results of tools are their own messages."""
     found: list[Any] = []
     for message in messages:
         role, parts = text_in(message, "role") or "assistant", list_in(message, "parts")
@@ -152,7 +152,7 @@ def _traceloop(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_text(message: dict[str, Any]) -> dict[str, Any]:
-    """A message whose content is one that OpenAI has: text, parts or nothing."""
+    """A message with a content that OpenAI has: text, parts or nothing."""
     content = message.get("content")
     if isinstance(content, list) and len(content) == 1 and text_in(content[0], "type") == "text":
         return {**message, "content": text_in(content[0], "text")}
@@ -163,13 +163,13 @@ def _with_text(message: dict[str, Any]) -> dict[str, Any]:
 
 def _from_events(span: dict[str, Any]) -> tuple[list[Any], list[Any]]:
     asked: list[Any] = []
-    said: list[Any] = []
+    answered: list[Any] = []
     for event in list_in(span, "events"):
         name = text_in(event, "name")
         if name not in _EVENTS:
             continue
-        told = attributes_of(event) if isinstance(event, dict) else {}
-        body = parsed(told.get("body")) if "body" in told else told
+        values = attributes_of(event) if isinstance(event, dict) else {}
+        body = parsed(values.get("body")) if "body" in values else values
         body = body if isinstance(body, dict) else {}
         message = parsed(body.get("message")) if name == "gen_ai.choice" else body
         message = message if isinstance(message, dict) else {"content": as_json(message or "")}
@@ -177,25 +177,25 @@ def _from_events(span: dict[str, Any]) -> tuple[list[Any], list[Any]]:
         made: dict[str, Any] = {"role": _EVENTS[name] or "assistant", "content": message.get("content")}
         made |= {"tool_calls": calls} if isinstance(calls, list) and calls else {}
         made |= {"tool_call_id": text_in(message, "id")} if name == "gen_ai.tool.message" else {}
-        (said if name == "gen_ai.choice" else asked).append(_with_text(made))
-    return asked, said
+        (answered if name == "gen_ai.choice" else asked).append(_with_text(made))
+    return asked, answered
 
 
 def _from_values(attributes: dict[str, Any]) -> tuple[list[Any], list[Any]]:
-    """What OpenInference has where the messages were left out: any input and output."""
+    """OpenInference's fallback if the messages were left out: any input and output."""
     asked = parsed(attributes.get("input.value"))
-    said = parsed(attributes.get("output.value"))
+    answered = parsed(attributes.get("output.value"))
     messages = list_in(asked, "messages")
     if messages and all(text_in(each, "role") for each in messages):
-        return messages, [dict_in({"": said}, "")] if isinstance(said, dict) else []
+        return messages, [dict_in({"": answered}, "")] if isinstance(answered, dict) else []
     if not isinstance(asked, str) or not asked:
         return [], []
-    spoken = [{"role": "assistant", "content": said}] if isinstance(said, str) and said else []
+    spoken = [{"role": "assistant", "content": answered}] if isinstance(answered, str) and answered else []
     return [{"role": "user", "content": asked}], spoken
 
 
 def instructions_in(attributes: dict[str, Any]) -> str:
-    """The system prompt, where it stands apart from the messages."""
+    """The system prompt, if it is separate from the messages."""
     found = parsed(attributes.get("gen_ai.system_instructions"))
     if isinstance(found, list):
         return "\n\n".join(filter(None, (text_in(part, "content") or text_in(part, "text") for part in found)))

@@ -9,8 +9,8 @@
 - OpenInference: `llm.input_messages.0.message.role` and the like, `llm.output_messages`, `llm.tools`,
   `llm.token_count.*`; a tool has `tool.name`, `input.value` and `output.value`.
 - Vercel's AI SDK has `ai.prompt.messages`, `ai.response.text` and `ai.response.toolCalls`.
-- Calls of a trace or conversation whose messages go on from another's are one conversation. A call whose messages the
-  tracer left out is counted; where only tools were traced, they are the conversation.
+- Calls of a trace or conversation whose messages continue another's are one conversation. A call whose messages the
+  tracer left out is counted; if only tools were traced, they are the conversation.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _GROUPS = ("gen_ai.conversation.id", "session.id", "traceloop.association.proper
 
 
 def recognises(document: Document) -> bool:
-    """Whether there are spans near the beginning that are about a model or its tools."""
+    """Whether spans near the beginning are about a model or its tools."""
     spans = [span for value in beginning(document) for span in spans_of(value)][:200]
     return any(_kind(span, attributes_of(span)) for span in spans)
 
 
 def _kind(span: dict[str, Any], attributes: dict[str, Any]) -> str:
-    """What a span is about: a call, a tool, something else of an agent; empty for all others."""
+    """The kind of a span: a call, a tool, something else of an agent; empty for all others."""
     kind = text_in(attributes, "openinference.span.kind") or text_in(span, "span_kind")
     kind = kind or text_in(attributes, "gen_ai.operation.name") or text_in(attributes, "traceloop.span.kind")
     if kind in _CALLS or any(key in attributes for key in _OF_CALLS):
@@ -53,7 +53,7 @@ def _kind(span: dict[str, Any], attributes: dict[str, Any]) -> str:
 
 
 def read(document: Document, text: str) -> list[Recording]:
-    """The conversations that the calls make."""
+    """The conversations of the calls."""
     spans = [span for _, value in entries(document, text) for span in spans_of(value)]
     calls: list[LlmCall] = []
     runs: list[ToolRun] = []
@@ -95,10 +95,10 @@ def _group(span: dict[str, Any], attributes: dict[str, Any]) -> str:
 
 
 def _call(span: dict[str, Any], attributes: dict[str, Any]) -> LlmCall:
-    asked, said = messages_in(span, attributes)
+    asked, answered = messages_in(span, attributes)
     return LlmCall(
         asked,
-        said,
+        answered,
         next((name for key in _MODELS if (name := text_in(attributes, key))), ""),
         _time(span),
         tokens_in(attributes),

@@ -1,17 +1,16 @@
 """SWE-agent: a trajectory, one JSON object.
 
-- `history` holds the messages in OpenAI's form with more keys (`thought`, `action`, `agent`, `message_type`). A
-  tool's message names its call in `tool_call_ids`; where it names several, the first has the result. `is_demo` marks
+- `history` has the messages in OpenAI's format with more keys (`thought`, `action`, `agent`, `message_type`). A tool's
+  message names its call in `tool_call_ids`; if it names several, the first has the result. `is_demo` marks
   demonstrations, which the model saw like the rest. `thinking_blocks` are reasoning.
 - A step of `trajectory` has in `query` (or `messages`) what its model saw. SWE-agent replaces old observations by a
-  line ("Old environment output: (98 lines omitted)"): from that step on they are masked with it. The originals stand
-  in `history`, or in the steps before.
-- Where there is neither a history nor a `query`, each step gives its `response` and its `observation`, which is a user
-  message, as in the versions without tools.
+  line ("Old environment output: (98 lines omitted)"): from that step on they are masked with it. The originals are in
+  `history`, or in the steps before.
+- With neither a history nor a `query`, each step has its `response` and its `observation`, which is a user message, as
+  in the versions without tools.
 - A file of several `attempts` has a conversation per attempt.
-- The model is `replay_config.agent.model.name`, unless that is one of SWE-agent's own (`replay`, `human`). Tokens are
-  told as a sum over the run, which is the usage of no request: left out, as are patches, states and the
-  configuration.
+- The model is `replay_config.agent.model.name`, unless that is one of SWE-agent's own (`replay`, `human`). Tokens are a
+  sum over the run, which is the usage of no request: left out, as are patches, states and the configuration.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any, NamedTuple
 
 from workbench.log.events import AssistantMessage, Content, Override, Reasoning, SystemMessage, UserMessage, text_of
 from workbench.traces.building import Builder, Recording
-from workbench.traces.reading import Document, bad
+from workbench.traces.reading import Document, bad_file
 from workbench.wire.values import content_of, dict_in, list_in, text_in
 
 NAME = "SWE-agent"
@@ -49,7 +48,7 @@ def read(document: Document, text: str) -> list[Recording]:
     """The run, or its attempts."""
     line, whole = document.values[0]
     if not isinstance(whole, dict):
-        raise bad(document.name, line, "a trajectory, which is a JSON object", whole)
+        raise bad_file(document.name, line, "a trajectory, which is a JSON object", whole)
     attempts = [value for value in list_in(whole, "attempts") if isinstance(value, dict)]
     return [_conversation(value, _model(value) or _model(whole)) for value in attempts or [whole]]
 
@@ -75,7 +74,7 @@ def _conversation(value: dict[str, Any], model: str) -> Recording:
         history = []
     for asked in seen:
         reader.request(asked, history)
-    for message in history[reader.told :]:
+    for message in history[reader.added :]:
         reader.message(message)
     if not history and seen and not _is_answered(steps[-1], seen[-1]):
         reader.step(steps[-1])
@@ -87,12 +86,12 @@ def _conversation(value: dict[str, Any], model: str) -> Recording:
 
 
 def _goes_with(history: list[Any], asked: list[Any]) -> bool:
-    """Whether the messages that the model saw are the first ones of the history, whatever was cut in them."""
+    """Whether the messages that the model saw are the first ones of the history, apart from cuts."""
     return len(asked) <= len(history) and all(map(_is_same, asked, history))
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """Whether two messages are one; of what the model said nothing is ever cut."""
+    """Whether two messages are the same; the model's own messages are never cut."""
     role = text_in(one, "role")
     calls = (each.get("tool_calls") if isinstance(each, dict) else None for each in (one, other))
     if role != text_in(other, "role") or next(calls) != next(calls):
@@ -101,23 +100,23 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _is_answered(step: Any, asked: list[Any]) -> bool:
-    """Whether the messages of a step hold its own answer already, as some versions write them."""
-    said = text_in(step, "response")
-    return any(text_in(each, "role") == "assistant" and text_in(each, "content") == said for each in asked[-2:])
+    """Whether the messages of a step include its own answer already, as some versions write them."""
+    content = text_in(step, "response")
+    return any(text_in(each, "role") == "assistant" and text_in(each, "content") == content for each in asked[-2:])
 
 
-class _Told(NamedTuple):
-    """A message that is there."""
+class _Added(NamedTuple):
+    """A message that was added."""
 
     message: Any
     shown: Content
     """What the model saw of it last."""
     first: int
     last: int
-    """The events it became."""
+    """Its events."""
 
     def is_(self, other: Any) -> bool:
-        """Whether a message is this one, whatever was cut in it."""
+        """Whether a message is this one, apart from cuts."""
         return _is_same(self.message, other)
 
 
@@ -131,39 +130,39 @@ class _Reader:
     def __init__(self, builder: Builder) -> None:
         self.builder = builder
         self._replies = 0
-        self._told: list[_Told] = []
+        self._added: list[_Added] = []
 
     @property
-    def told(self) -> int:
-        """How many messages of the history are there."""
-        return len(self._told)
+    def added(self) -> int:
+        """How many messages of the history were added."""
+        return len(self._added)
 
     def request(self, asked: list[Any], history: list[Any]) -> None:
-        """What the model saw next: what is new in it, and what is shown in another form than before."""
+        """Add a request: what is new in it, and what it shows in another form than before."""
         same = next(
-            (at for at, (told, now) in enumerate(zip(self._told, asked, strict=False)) if not told.is_(now)), None
+            (at for at, (added, now) in enumerate(zip(self._added, asked, strict=False)) if not added.is_(now)), None
         )
-        keep = min(len(self._told), len(asked)) if same is None else same
-        for told in self._told[keep:]:
-            self.builder.add(Override("exclude", told.first, told.last, LEFT_OUT_BY))
-        del self._told[keep:]
+        keep = min(len(self._added), len(asked)) if same is None else same
+        for added in self._added[keep:]:
+            self.builder.add(Override("exclude", added.first, added.last, LEFT_OUT_BY))
+        del self._added[keep:]
         for at, value in enumerate(asked):
-            if at >= len(self._told):
+            if at >= len(self._added):
                 whole = history[at] if at < len(history) else value
                 before = self.builder.last
                 self.message(whole)
-                self._told.append(_Told(whole, _content(whole), before + 1, self.builder.last))
+                self._added.append(_Added(whole, _content(whole), before + 1, self.builder.last))
             self._shown(at, _content(value))
 
     def _shown(self, at: int, content: Content) -> None:
-        told = self._told[at]
-        if content == told.shown or told.first > told.last:
+        added = self._added[at]
+        if content == added.shown or added.first > added.last:
             return
-        if content == _content(told.message):
-            self.builder.add(Override("unmask", told.first, told.last, MASKED_BY))
+        if content == _content(added.message):
+            self.builder.add(Override("unmask", added.first, added.last, MASKED_BY))
         else:
-            self.builder.add(Override("mask", told.first, told.last, MASKED_BY, text_of(content)))
-        self._told[at] = told._replace(shown=content)
+            self.builder.add(Override("mask", added.first, added.last, MASKED_BY, text_of(content)))
+        self._added[at] = added._replace(shown=content)
 
     def message(self, value: Any) -> None:
         content = content_of(value.get("content")) if isinstance(value, dict) else ""
@@ -197,12 +196,12 @@ class _Reader:
                 self.builder.unknown("tool call", call)
 
     def step(self, value: Any) -> None:
-        """A step where only its words are known."""
-        said = text_in(value, "response") or text_in(value, "thought") or text_in(value, "action")
-        if not said:
+        """Add a step of which only the words are known."""
+        content = text_in(value, "response") or text_in(value, "thought") or text_in(value, "action")
+        if not content:
             self.builder.unknown("step", value)
             return
         self._replies += 1
-        self.builder.add(AssistantMessage(said, f"r{self._replies}", model=self.builder.model))
+        self.builder.add(AssistantMessage(content, f"r{self._replies}", model=self.builder.model))
         if text_in(value, "observation"):
             self.builder.add(UserMessage(text_in(value, "observation")))

@@ -1,6 +1,6 @@
 """Databases of other agents: SQLite files, read while others write them, and never written.
 
-A file with a write-ahead log is read together with it, through the index that its writer keeps. Where that cannot be
+A file with a write-ahead log is read together with it, through the index that its writer keeps. If that cannot be
 opened (another user's folder, a copy without the index), a copy of both files is read instead.
 """
 
@@ -21,13 +21,13 @@ from workbench.traces.building import Recording
 
 MAGIC = b"SQLite format 3\0"
 _SHOWN = 8
-"""So many tables are named in an error."""
+"""Tables that are named in an error."""
 _LONGEST = 256 * 1024 * 1024
 """Bytes of one value."""
 
 
 class TableSession(NamedTuple):
-    """A conversation of a database, which is read when it is asked for."""
+    """A conversation of a database, which is read on demand."""
 
     title: str
     read: Callable[[], Recording]
@@ -49,11 +49,11 @@ class Tables:
             self._tables[row["name"]] = frozenset(column["name"] for column in columns)
 
     def has(self, table: str, *columns: str) -> bool:
-        """Whether there is a table with these columns."""
+        """Whether it has a table with these columns."""
         return self._tables.get(table, frozenset()) >= {*columns}
 
     def rows(self, query: str, *values: Any) -> list[dict[str, Any]]:
-        """What a query finds; all at once, so that no writer waits for us."""
+        """The rows of a query; all at once, so that no writer waits for us."""
         found, room = [], self._limit
         try:
             for row in self._connection.execute(query, values):
@@ -68,14 +68,14 @@ class Tables:
             raise WrongCall(f"{self.name}: this database cannot be read: {error}") from None
 
     def described(self) -> str:
-        """What is in it, for whoever wonders why it was refused."""
+        """What is in it, for a refusal."""
         names = ", ".join(repr(name[:30]) for name in list(self._tables)[:_SHOWN])
         more = ", ..." if len(self._tables) > _SHOWN else ""
         return f"a database with the tables {names}{more}" if names else "a database without tables"
 
 
 def object_in(row: Mapping[str, Any], column: str) -> dict[str, Any]:
-    """The JSON object in a column; an empty one where it is missing or none."""
+    """The JSON object in a column; empty if it is missing or no object."""
     try:
         found = json.loads(row.get(column) or "")
     except (TypeError, ValueError, RecursionError):
@@ -88,10 +88,10 @@ def open_tables(name: str, path: Path) -> Tables:
     log = path.with_name(f"{path.name}-wal")
     with open_regular_file(path) as file:
         logged = file.read(20)[18:] == b"\2\2"
-    # SQLite opens these by their names, and would wait for a pipe.
+    # SQLite opens these by name, and would wait for a pipe.
     check_regular_or_missing(*(path.with_name(f"{path.name}{end}") for end in ("-wal", "-shm", "-journal")))
     if not logged or not log.exists() or not log.stat().st_size:
-        # For one with a log, a plain `mode=ro` would make an empty one and its index beside the file.
+        # For one with a log, a plain `mode=ro` would create an empty one and its index next to the file.
         return _first_of(name, path, "immutable=1" if logged else "mode=ro", "immutable=1")
     try:
         return _first_of(name, path, "mode=ro&readonly_shm=1")
@@ -100,9 +100,9 @@ def open_tables(name: str, path: Path) -> Tables:
 
 
 def tables_of(name: str, raw: bytes) -> Tables:
-    """A database from its bytes; what its writer had not moved into the file yet is not in them."""
+    """A database from its bytes, without what its writer had not moved into the file yet."""
     connection = sqlite3.connect(":memory:", check_same_thread=False)
-    # Bytes 18 and 19 say that there is a write-ahead log; without one beside it, memory would refuse the file.
+    # Bytes 18 and 19 say that it has a write-ahead log; without the log, memory would refuse the file.
     connection.deserialize(raw[:18] + b"\1\1" + raw[20:])
     return Tables(name, connection)
 
@@ -118,7 +118,7 @@ def _first_of(name: str, path: Path, *ways: str) -> Tables:
 
 
 def _connected(path: Path, how: str) -> sqlite3.Connection:
-    # A session is read in another thread than the file was opened in.
+    # A session is read in another thread than the one that opened the file.
     return sqlite3.connect(f"file:{quote(str(path.absolute()))}?{how}", uri=True, timeout=1, check_same_thread=False)
 
 

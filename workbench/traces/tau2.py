@@ -1,13 +1,13 @@
 """tau2-bench: the results of a run, `data/simulations/*.json`.
 
 - `simulations` have a `task_id` and `messages`: OpenAI's roles, with `tool_calls` that have `name`, `arguments` and a
-  `requestor`, and a `usage` and `cost` on what a model said. A result's `id` is its call's; several may stand in
-  `tool_messages`.
-- In some domains the simulated user has tools too (`requestor` "user"): the agent's model does not see them. What they
-  say and give back is counted, as is the report on the user's own requests.
+    `requestor`, and a `usage` and `cost` on the model's messages. A result's `id` is its call's; several may be in
+    `tool_messages`.
+- In some domains the simulated user has tools too (`requestor` "user"): the agent's model does not see them. Their
+  calls and results are counted, as is the report on the user's own requests.
 - The model is `info.agent_info.llm`; the policy of the domain, a part of the system prompt, is
   `info.environment_info.policy`. Not in the file: the rest of the system prompt, tools in older versions.
-- `context_truncation` tells that a request was made without its oldest messages: that is said.
+- `context_truncation` means that a request was made without its oldest messages: a failure says so.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class _Reader:
         builder.slot("instructions", "policy", text_in(dict_in(info, "environment_info"), "policy"))
 
     def message(self, value: Any) -> None:
-        """Take in what comes next."""
+        """Read the next message."""
         self.builder.when(value.get("timestamp") if isinstance(value, dict) else None)
         content = text_in(value, "content")
         match text_in(value, "role"):

@@ -1,4 +1,4 @@
-"""What the user of an agent undid: the decisions that take it out of what is sent."""
+"""What the user of an agent undid: the decisions that exclude it."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from workbench.log.events import Body, Compaction, Override, Revert, SlotContent
 
 
 def went_back(agent: str) -> str:
-    """Why something is left out that the user of an agent went back from."""
+    """The reason for excluding what the user of an agent went back from."""
     return f"undone in {agent}: its user went back to an earlier message"
 
 
 def undo_from(bodies: Sequence[Body], first: int, why: str) -> list[Body]:
-    """Leave out what was said from the event `first` on, and take back the compactions among it.
+    """Exclude everything from the event `first` on, and undo the compactions in it.
 
-    What stands in a slot stays: an agent that sends it no more says so.
+    The content of a slot stays: an agent that sends it no more says so.
     """
     reverted = {body.target for body in bodies if isinstance(body, Revert)}
     since = [(seq, body) for seq, body in enumerate(bodies, 1) if seq >= first]
     made = [seq for seq, body in since if isinstance(body, Compaction) and seq not in reverted]
-    return [*map(Revert, made), *exclude((seq for seq, body in since if not isinstance(body, SlotContent)), why)]
+    return [*map(Revert, made), *exclude_events((seq for seq, body in since if not isinstance(body, SlotContent)), why)]
 
 
-def exclude(seqs: Iterable[int], why: str) -> list[Body]:
-    """One decision that leaves out these events, which come in their order."""
+def exclude_events(seqs: Iterable[int], why: str) -> list[Body]:
+    """One decision that excludes these events, which are in order."""
     return [Override("exclude", one, other, why, joined=at > 0) for at, (one, other) in enumerate(_runs(seqs))]
 
 

@@ -6,9 +6,9 @@
   `result.metadata` what went to the model: `renderedUserMessage`, `renderedGlobalContext` before the first message,
   `toolCallRounds` (`response`, `thinking`, `toolCalls`) and `toolCallResults` by call. Without rounds, the texts and
   tools of the screen are the reply.
-- A round with a `summary` is a compaction of all before it.
+- A round with a `summary` is a compaction of everything before it.
 - Results are trees of a renderer; their texts are joined as they are shown.
-- Newer versions tell the tokens of the last round: `result.usage`, or `promptTokens` and `outputTokens`.
+- Newer versions have the tokens of the last round: `result.usage`, or `promptTokens` and `outputTokens`.
 - The event streams of Copilot's agent in VS Code are those of Copilot CLI. Not in the file: system prompt, tools.
 """
 
@@ -24,7 +24,7 @@ from workbench.wire.values import as_json, dict_in, list_in, number_in, text_in
 
 NAME = "VS Code Copilot"
 _DEPTH = 60
-"""So deep a renderer's tree is read."""
+"""How deep a renderer's tree is read."""
 _READ = ("requests", "sessionId", "version", "customTitle", "creationDate")
 
 
@@ -63,7 +63,7 @@ def read(document: Document, text: str) -> list[Recording]:
 
 
 def _change(session: dict[str, Any], value: Any) -> None:
-    """Apply a change of a session that is written line by line; one that does not fit is left out."""
+    """Apply a change of a session that is written line by line; one that does not fit is ignored."""
     path, kind = list_in(value, "k"), value.get("kind") if isinstance(value, dict) else None
     place: Any = session
     for key in path[:-1]:
@@ -107,26 +107,26 @@ class _Reader:
         self._replies = 0
 
     def request(self, value: Any) -> None:
-        """What the user asked and what came of it."""
+        """Add what the user asked and the answer."""
         if not isinstance(value, dict):
             self._builder.unknown("request", value)
             return
         self._builder.when(value.get("timestamp"))
         self._builder.says_model(text_in(value, "modelId").removeprefix("copilot/"))
         result = dict_in(value, "result")
-        told = dict_in(result, "metadata")
-        if around := _rendered(told, "renderedGlobalContext"):
+        metadata = dict_in(result, "metadata")
+        if around := _rendered(metadata, "renderedGlobalContext"):
             self._builder.add(SystemMessage(around, "user"))
-        said = value.get("message")
-        asked = said if isinstance(said, str) else text_in(said, "text")
-        self._builder.add(UserMessage(_rendered(told, "renderedUserMessage") or asked))
-        rounds = list_in(told, "toolCallRounds")
-        results = dict_in(told, "toolCallResults")
+        message = value.get("message")
+        asked = message if isinstance(message, str) else text_in(message, "text")
+        self._builder.add(UserMessage(_rendered(metadata, "renderedUserMessage") or asked))
+        rounds = list_in(metadata, "toolCallRounds")
+        results = dict_in(metadata, "toolCallResults")
         for each in rounds:
             self._round(each, results)
         if not rounds:
             self._shown(list_in(value, "response"))
-        self._tokens(result, told)
+        self._tokens(result, metadata)
         error = dict_in(result, "errorDetails")
         if error:
             self._builder.failure(text_in(error, "message") or "the request failed")
@@ -154,14 +154,14 @@ class _Reader:
             self._builder.compaction(1, self._builder.last, text_in(value, "summary"))
 
     def _shown(self, parts: list[Any]) -> None:
-        """The reply as the screen shows it: texts, thinking, and tools without what they gave back."""
+        """Add the reply as the screen shows it: texts, thinking, and tools without their results."""
         reply, texts = self._reply(), list[str]()
         for part in parts:
             kind = text_in(part, "kind")
             if kind == "thinking":
                 self._builder.add(Reasoning(text_in(part, "value"), reply))
             elif kind == "toolInvocationSerialized":
-                self._said(texts, reply)
+                self._add_reply(texts, reply)
                 self._invoked(part, reply)
             elif kind in ("", "markdownContent"):
                 texts.append(text_in(part, "value") or text_in(dict_in(part, "content"), "value"))
@@ -170,12 +170,12 @@ class _Reader:
                 texts.append(text_in(part, "name") or text_in(place, "path") or text_in(place, "name"))
             else:
                 self._builder.leave_out(kind)
-        self._said(texts, reply)
+        self._add_reply(texts, reply)
 
-    def _said(self, texts: list[str], reply: str) -> None:
-        said = "".join(texts)
-        if said:
-            self._builder.add(AssistantMessage(said, reply, model=self._builder.model))
+    def _add_reply(self, texts: list[str], reply: str) -> None:
+        message = "".join(texts)
+        if message:
+            self._builder.add(AssistantMessage(message, reply, model=self._builder.model))
         texts.clear()
 
     def _invoked(self, part: dict[str, Any], reply: str) -> None:
@@ -185,8 +185,8 @@ class _Reader:
         shown = _message(part, "pastTenseMessage")
         self._builder.result(call, shown if given is None else as_json(given))
 
-    def _tokens(self, result: dict[str, Any], told: dict[str, Any]) -> None:
-        used = dict_in(result, "usage") or told
+    def _tokens(self, result: dict[str, Any], metadata: dict[str, Any]) -> None:
+        used = dict_in(result, "usage") or metadata
         completion = number_in(used, "completionTokens") or number_in(used, "outputTokens")
         self._builder.usage(number_in(used, "promptTokens"), completion)
 
@@ -195,13 +195,13 @@ def _message(part: dict[str, Any], key: str) -> str:
     return text_in(part, key) or text_in(part.get(key), "value")
 
 
-def _rendered(told: dict[str, Any], key: str) -> str:
-    """The texts that a prompt was rendered to; marks for the cache are parts too."""
-    return "\n".join(filter(None, (text_in(part, "text") for part in list_in(told, key))))
+def _rendered(metadata: dict[str, Any], key: str) -> str:
+    """The texts of a rendered prompt, without cache marks."""
+    return "\n".join(filter(None, (text_in(part, "text") for part in list_in(metadata, key))))
 
 
 def _result(value: Any) -> str:
-    """What a tool gave back: texts, and trees of texts."""
+    """A tool's result: texts, and trees of texts."""
     found = []
     for part in list_in(value, "content"):
         inside = part.get("value") if isinstance(part, dict) else part

@@ -1,9 +1,9 @@
 """Windsurf: the steps of Cascade, as its hooks write them to `~/.windsurf/transcripts/ID.jsonl`.
 
-- A line has a `type`, a `status`, and under the name of its type what happened. `user_input` is what the user said
-  (`user_response`), `planner_response` what the model did (`response`, and where it is written `thinking`).
-- Every other step is a tool: its call and its result stand together and have no id. What a tool was asked is told from
-  what it gave back by the names of the keys.
+- A line has a `type`, a `status`, and under the name of its type what happened. `user_input` is the user's message
+  (`user_response`), `planner_response` the model's (`response`, and in some versions `thinking`).
+- Every other step is a tool: its call and its result are together and have no id. Arguments and result are separated by
+  the names of their keys.
 - Not in these files: the model, system prompt, tools, reports, times; the arguments of a call as the model wrote them.
   Commands that the user typed into the terminal are steps like those of the model.
 """
@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, UserMessage
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, beginning, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.values import as_json, dict_in, text_in
 
@@ -26,7 +26,7 @@ _GIVEN = frozenset(
         *("stderr", "matches", "entries", "truncated", "num_results", "full_length", "resources", "diff"),
     )
 )
-"""Keys of what a tool gave back."""
+"""Keys of a tool's result."""
 _STATUSES = ("done", "error", "running", "pending", "canceled", "cancelled", "waiting", "generating", "interrupted")
 _FAILED = ("error", "canceled", "cancelled", "interrupted")
 
@@ -48,11 +48,7 @@ def _is_said(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
-    builder = Builder(NAME, document.broken)
-    reader = _Reader(builder)
-    for _, value in entries(document, text):
-        reader.step(value)
-    return [builder.finish()]
+    return read_entries(document, text, NAME, lambda builder: _Reader(builder).step)
 
 
 class _Reader:
@@ -63,10 +59,10 @@ class _Reader:
         self._replies = 0
         self._calls = 0
         self._answered = True
-        """Whether the reply has results already: what the model says then is the next one."""
+        """Whether the reply has results already: then the model's next message is another reply."""
 
     def step(self, value: Any) -> None:
-        """Take in what comes next."""
+        """Read the next step."""
         kind = text_in(value, "type")
         inside = dict_in(value, kind)
         self._builder.when(value.get("timestamp") or value.get("created_at") if isinstance(value, dict) else None)
@@ -74,20 +70,20 @@ class _Reader:
             self._answered = True
             self._builder.add(UserMessage(text_in(inside, "user_response") or text_in(inside, "text")))
         elif kind == "planner_response":
-            self._said(inside)
+            self._add_reply(inside)
         elif inside:
             self._tool(kind, inside, text_in(value, "status").lower() in _FAILED)
         else:
             self._builder.unknown(kind or "step", value)
 
-    def _said(self, inside: dict[str, Any]) -> None:
+    def _add_reply(self, inside: dict[str, Any]) -> None:
         self._builder.says_model(text_in(inside, "model"))
-        thought, said = text_in(inside, "thinking"), text_in(inside, "response")
+        thought, text = text_in(inside, "thinking"), text_in(inside, "response")
         reply = self._reply()
         if thought:
             self._builder.add(Reasoning(thought, reply))
-        if said or not thought:
-            self._builder.add(AssistantMessage(said, reply, model=self._builder.model))
+        if text or not thought:
+            self._builder.add(AssistantMessage(text, reply, model=self._builder.model))
 
     def _reply(self) -> str:
         if self._answered:

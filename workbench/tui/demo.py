@@ -14,7 +14,7 @@ from pathlib import Path
 from workbench.config.paths import config_dir
 from workbench.config.writing import copy_file
 from workbench.demo.project import create
-from workbench.log.codec import decode
+from workbench.log.codec import decode_event
 from workbench.log.events import ToolCall
 from workbench.log.store import FILE_NAME, Store
 
@@ -82,7 +82,7 @@ def recording() -> list[str]:
 def _edit(project: Path, lines: list[str]) -> None:
     """Bring the project to the state at the end of the recording."""
     for line in lines:
-        body = decode(line).body
+        body = decode_event(line).body
         if isinstance(body, ToolCall) and body.tool == EDIT:
             asked = json.loads(body.arguments)
             path = project / asked["path"]

@@ -45,7 +45,7 @@ def run(source: str, options: Options, demo: str | None = None, note: str = "") 
     with ExitStack() as stack:
         app = WorkbenchApp(settings, lambda: load(source, options, stack, demo, note))
         with at_quit(lambda: leave_terminal(app.driver)):
-            ended = signals.run(app.run_async(), app.end)
+            ended = signals.run_until_signal(app.run_async(), app.end)
     if isinstance(ended, Exception):
         raise ended
     if ended is not None:
@@ -76,5 +76,5 @@ def check(source: str, options: Options) -> None:
     with Services() as services:
         policy = options.policy or services.settings.policy
         load_policy(policy or None, sets=options.knobs)
-        if services.weight(source) < LARGE:
+        if services.source_bytes(source) < LARGE:
             services.source(source, growing=options.follow)

@@ -15,7 +15,7 @@ from textual.theme import Theme
 import workbench
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.paths import config_dir
-from workbench.config.tables import Table, read_table, read_toml, shown
+from workbench.config.tables import Table, read_table, read_toml, shown_value
 from workbench.config.text import printable
 
 COLOURS = (
@@ -134,7 +134,9 @@ def read_theme(path: Path) -> Theme:
     read_table(_ThemeFile, table, str(path))
     name = str(table.get("name", path.stem))
     if printable(name) != name or len(name) > LONGEST_NAME:
-        raise WrongCall(f"{path}: name: expected up to {LONGEST_NAME} characters that can be shown, got {shown(name)}")
+        raise WrongCall(
+            f"{path}: name: expected up to {LONGEST_NAME} characters that can be shown, got {shown_value(name)}"
+        )
     variables = table.pop("variables", {})
     read_table(_Variables, variables, str(path), "variables")
     colours = {key: value for key, value in table.items() if key in COLOURS}
@@ -142,5 +144,5 @@ def read_theme(path: Path) -> Theme:
         try:
             Color.parse(value)
         except (ColorParseError, ValueError, OverflowError):  # Textual accepts numbers of any size
-            raise WrongCall(f"{path}: {key}: expected {A_COLOUR}, got {shown(value)}") from None
+            raise WrongCall(f"{path}: {key}: expected {A_COLOUR}, got {shown_value(value)}") from None
     return Theme(**{**table, "name": name, "variables": variables})

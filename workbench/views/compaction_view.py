@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from workbench.compaction.audit import audit
 from workbench.compaction.forecast import forecast, next_step
 from workbench.compaction.preview import can_recall, source_tokens, summarised_words, worthwhile
-from workbench.compaction.record import CompactionEntry, Record, metrics, record
+from workbench.compaction.record import CompactionEntry, Record, metrics, read_record
 from workbench.compaction.selection import select_for
-from workbench.compaction.triggers import compacts_at, decide
-from workbench.compaction.undo import tree
+from workbench.compaction.triggers import compacts_at, decide_compaction
+from workbench.compaction.undo import compaction_tree
 from workbench.compaction.values import CompactionRefused, SelectedRange
 from workbench.config.errors import Refused
 from workbench.config.text import counted
-from workbench.context.control import CONTROL, in_effect, reverted, span
+from workbench.context.control import CONTROL, compaction_range, in_effect, reverted
 from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
@@ -214,14 +214,14 @@ class CompactionInputs:
 def view(inputs: CompactionInputs) -> CompactionView:
     """What the panel draws. A pure function, but it may take long."""
     plan, knobs = inputs.plan, inputs.setup.loaded.policy.compaction
-    found = record(inputs.events)
+    found = read_record(inputs.events)
     total, window = plan.size, plan.limits.window
     failed = found.failures[-1] if found.failures else None
     last = found.entries[-1] if found.entries else None
     if failed is not None and last is not None and failed.seq < last.event.seq:
         failed = None
     coming = forecast(plan, inputs.events, found, knobs, growth=inputs.growth, turn_over=inputs.turn_over)
-    decision = decide(plan, inputs.events, found, knobs, headless=False, turn_over=inputs.turn_over)
+    decision = decide_compaction(plan, inputs.events, found, knobs, headless=False, turn_over=inputs.turn_over)
     limit = compacts_at(knobs, plan)
     if inputs.recorded is not None:
         curve = inputs.figures.recorded_curve(found, inputs.recorded, inputs, limit)
@@ -238,7 +238,7 @@ def view(inputs: CompactionInputs) -> CompactionView:
         forecast=coming,
         next=next_step(coming, decision, knobs, window),
         curve=curve,
-        history=tree(found),
+        history=compaction_tree(found),
         last=last,
         failed=failed,
         metrics=metrics(found),
@@ -294,7 +294,7 @@ def offer(setup: Setup, planner: Planner, events: Sequence[Event], keep: str = "
 
 def past_offer(past: PastOffer, setup: Setup, events: Sequence[Event]) -> PastOffer:
     """What could have been compacted when the log ended with `events`, under the setup of that time."""
-    found = record(events)
+    found = read_record(events)
     past = past._replace(last=found.entries[-1] if found.entries else None)
     if len(events) > FEW:
         return past
@@ -311,13 +311,15 @@ def audit_again(setup: Setup, events: Sequence[Event], entry: CompactionEntry) -
     before = events[: entry.event.seq - 1]
     first, last = entry.range
     active = in_effect([event for event in before if type(event.body) in CONTROL]).compactions
-    previous = tuple(event for event in active if first <= span(event)[0] and span(event)[1] <= last)
+    previous = tuple(
+        event for event in active if first <= compaction_range(event)[0] and compaction_range(event)[1] <= last
+    )
     kept = {each.seq for each in body.kept}
     updates = setup.loaded.policy.compaction.update or body.meta.get("merged") is True
     left_out = {"excluded", "aside"} | ({"summarised"} if updates else set())
     items = tuple(
         row
-        for row in setup.plan(before).rows
+        for row in setup.plan(before).items
         if row.unit >= 0
         and row.seq is not None
         and first <= row.seq <= last

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
 from workbench.config.text import percent
-from workbench.context.control import CONTROL, reverted, span
+from workbench.context.control import CONTROL, compaction_range, reverted
 from workbench.context.items import State, state_words
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
@@ -149,7 +149,7 @@ def unattributed_words(plan: ContextPlan) -> str:
         return f"the provider counts {'more' if plan.unattributed >= 0 else 'fewer'} tokens than we do"
     if not plan.totals.tokens:
         return "all of the request: what it held is not in the log"
-    known = plan.beside
+    known = plan.known_rest
     if known.tokens:
         parts = zip(known, ("system prompt and tools", "thinking"), strict=True)
         named = [f"{tokens:,} {what}" for tokens, what in parts if tokens]
@@ -262,12 +262,12 @@ def _changes_policy(event: Event) -> bool:
 
 
 def _state_at(plan: ContextPlan, seq: int) -> State | None:
-    at = row_of(plan.rows, seq)
-    return plan.rows[at].state if at is not None and plan.rows[at].seq == seq else None
+    at = row_of(plan.items, seq)
+    return plan.items[at].state if at is not None and plan.items[at].seq == seq else None
 
 
 def _covers(event: Event, body: Compaction, seq: int) -> bool:
-    first, last = span(event)
+    first, last = compaction_range(event)
     return first <= seq <= last and all(kept.seq != seq for kept in body.kept)
 
 

@@ -328,7 +328,7 @@ class LogTranscript:
 
     def _freed(self, decision: list[Override]) -> int:
         """The tokens that masking frees while it is in effect; 0 if unknown or slow to compute."""
-        rows = () if self._plan is None else self._plan.rows
+        rows = () if self._plan is None else self._plan.items
         seqs = [seq for each in decision if each.action == "mask" for seq in range(each.first, each.last + 1)]
         freed = 0
         for seq in seqs if len(seqs) <= MOST_FREED else ():
@@ -344,7 +344,7 @@ class LogTranscript:
     def entry_state(self, entry: ChatEntry) -> EntryState | None:
         """The state of an entry (for a call with a result: of the result) in the context; None if it is no item."""
         seq = entry.call.result_seq if entry.call and entry.call.result_seq else entry.seq
-        rows = () if self._plan is None else self._plan.rows
+        rows = () if self._plan is None else self._plan.items
         at = row_of(rows, seq)
         if at is None or rows[at].seq != seq:
             return None

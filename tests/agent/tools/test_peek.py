@@ -184,7 +184,7 @@ async def test_every_marker_of_a_plan_names_an_id_that_can_be_read() -> None:
         bodies += [ToolCall(result.call_id, "read", "{}", result.call_id), result]
     policy = preset("layers", "masking.keep_first=0", "masking.keep_last=1", "truncation.max_tokens=200")
     made = planned(bodies, policy)
-    marked = [row for row in made.rows if row.state in ("truncated", "masked")]
+    marked = [row for row in made.items if row.state in ("truncated", "masked")]
     assert {row.state for row in marked} == {"truncated", "masked"}
     for row in marked:
         [ref] = re.findall(r"\[id (\S+)\]", row.text or "")

@@ -16,7 +16,7 @@ from workbench.context.budget import Limits
 from workbench.context.load import PRESETS, RECORDED
 from workbench.context.planner import Planner, plan
 from workbench.context.policy import Policy
-from workbench.context.render import messages
+from workbench.context.render import render_messages
 from workbench.context.stages.fit import LEAST, common_cap
 from workbench.log.events import Body, Event, ImagePart, Override, TextPart, ToolCall, ToolResult, UserMessage
 
@@ -30,7 +30,7 @@ def test_under_every_preset_a_result_larger_than_the_window_is_cut_to_what_fits(
     log = [*turns(2), UserMessage("go"), *iteration("a", "\n".join(["one line of a long file"] * 3_000))]
     made = planned(log, preset(name), WINDOW)
     assert made.verdict.fits
-    assert problems(messages(made)) == []
+    assert problems(render_messages(made)) == []
     [result] = results(made)
     assert result.state == "truncated"
     assert result.edits[-1].after == result.tokens
@@ -122,7 +122,7 @@ def test_a_common_cap_saves_enough_and_not_more_than_it_must(sizes: list[int], e
 @given(logs(), policies(), limits)
 def test_cut_results_are_within_the_window_and_say_so(log: list[Event], policy: Policy, budget: Limits) -> None:
     made = plan(log, policy, budget, COUNTER)
-    cut = [row for row in made.rows if any(edit.stage == "fit" for edit in row.edits)]
+    cut = [row for row in made.items if any(edit.stage == "fit" for edit in row.edits)]
     assert bool(cut) == (made.cut_to_fit > 0)
     assert not cut or made.totals.tokens <= budget.capacity
     assert made.totals.tokens + made.cut_to_fit > budget.capacity or not cut
@@ -139,7 +139,7 @@ def test_cutting_to_fit_is_the_same_one_event_at_a_time(sizes: list[int], window
     budget = Limits(window, "option", window // 4, 0, window // 20)
     growing = Planner(preset(name), budget, COUNTER)
     for upto, event in enumerate(log, 1):
-        growing.append(event)
+        growing.append_event(event)
         assert growing.plan() == plan(log[:upto], preset(name), budget, COUNTER)
     assert any(content == words(1, "question") or "go" in str(content) for _, content in spoken(growing.plan()))
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from support.talk import iterations, planned, preset, results, rows_of, states, turns, words
 from workbench.context.budget import Limits
-from workbench.context.stages.groups import fill
+from workbench.context.stages.groups import cut_groups
 from workbench.log.events import AssistantMessage, Override, ToolCall, ToolResult, UserMessage
 
 POLICY = preset("layers", "masking.keep_first=0", "masking.keep_last=0")
@@ -22,7 +22,7 @@ def test_the_turn_keeps_as_much_as_fits_and_no_more(costs: list[int], data: st.D
     first = data.draw(st.integers(0, len(costs)))
     last = data.draw(st.integers(first, len(costs)))
     room = data.draw(st.integers(-10, sum(costs) + 10))
-    cut = fill(sums, first, last, room)
+    cut = cut_groups(sums, first, last, room)
     kept = cut.first
     assert first <= kept <= last
     assert sums[last] - sums[kept] <= max(room, 0)

@@ -13,12 +13,12 @@ from support.requirements import requirement
 from support.talk import iterations, planned, preset, rows_of, spoken, states, turns, words
 from workbench.context.budget import Limits
 from workbench.context.policy import HistoryPolicy
-from workbench.context.stages.history import NO_CAP, HistoryCut, fill, notice, notice_reason, resident_limit
+from workbench.context.stages.history import NO_CAP, HistoryCut, cut_history, notice, notice_reason, resident_limit
 from workbench.log.events import AssistantMessage, Override, UserMessage
 
 
 class Past(NamedTuple):
-    """A history as `fill` sees it; turn 0 has no user message."""
+    """A history as `cut_history` sees it; turn 0 has no user message."""
 
     cost: list[int]
     messages: list[int]
@@ -58,7 +58,7 @@ def pasts(draw: st.DrawFn) -> Past:
 
 @given(pasts(), st.integers(-20, 400), st.one_of(st.integers(0, 30), st.just(NO_CAP)))
 def test_fill_keeps_as_much_as_fits_and_no_more(past: Past, budget: int, most: int) -> None:
-    cut = fill(past.cost, past.messages, past.end, budget, most, past.opener_of)
+    cut = cut_history(past.cost, past.messages, past.end, budget, most, past.opener_of)
     possible = [HistoryCut(past.end)]
     for start in range(past.end):
         candidate = HistoryCut(start, past.opener_of(start)[0])
@@ -72,7 +72,7 @@ def test_fill_keeps_as_much_as_fits_and_no_more(past: Past, budget: int, most: i
 
 @given(pasts(), st.integers(0, 400), st.one_of(st.integers(0, 30), st.just(NO_CAP)))
 def test_a_turn_that_is_kept_in_part_keeps_its_user_message(past: Past, budget: int, most: int) -> None:
-    cut = fill(past.cost, past.messages, past.end, budget, most, past.opener_of)
+    cut = cut_history(past.cost, past.messages, past.end, budget, most, past.opener_of)
     if cut.start < past.end:
         opener, _ = past.opener_of(cut.start)
         assert cut.opener == opener
@@ -113,7 +113,7 @@ FIT = preset("layers", "history.max_tokens=400")
 def test_the_user_message_of_a_turn_kept_in_part_stays_with_it() -> None:
     old = [UserMessage("a long task"), *iterations([words(80)] * 10)]
     made = planned([*old, UserMessage("now")], FIT)
-    kept = [row for row in made.rows if row.slot == "history" and row.in_request and row.kind != "notice"]
+    kept = [row for row in made.items if row.slot == "history" and row.in_request and row.kind != "notice"]
     assert kept[0].text == "a long task"
     assert states(rows_of(made, "tool_result")) == ["dropped"] * 7 + ["sent"] * 3
     assert spoken(made)[0] == ("system", "[conversation truncated — 14 older messages omitted]")
@@ -134,7 +134,7 @@ def test_calls_and_results_leave_together() -> None:
 def test_pinned_history_stays_and_what_is_around_it_goes() -> None:
     log = [*turns(10, 96), UserMessage("now")]
     made = planned([*log, Override("pin", 4, 4)], FIT)
-    by_seq = {row.seq: row.state for row in made.rows}
+    by_seq = {row.seq: row.state for row in made.items}
     assert by_seq[4] == "sent"
     assert by_seq[3] == "sent", "an answer is never sent without its question"
     assert by_seq[2] == by_seq[5] == "dropped"
@@ -148,11 +148,11 @@ def test_whole_history_is_never_dropped_here() -> None:
 
 def test_the_reason_has_its_numbers() -> None:
     made = planned([*turns(10, 96), UserMessage("now")], FIT)
-    (edit,) = next(row for row in made.rows if row.state == "dropped").edits
+    (edit,) = next(row for row in made.items if row.state == "dropped").edits
     assert edit.stage == "history"
     assert edit.why.startswith("history needs 2,000 tokens and 400 are left for it")
     many = planned([*turns(60), UserMessage("now")], preset("layers"), Limits(8_000, "option", 0, 0))
-    (edit,) = next(row for row in many.rows if row.state == "dropped").edits
+    (edit,) = next(row for row in many.items if row.state == "dropped").edits
     assert edit.why.startswith("history has 120 messages and 100 may be resident")
 
 

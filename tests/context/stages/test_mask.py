@@ -20,7 +20,7 @@ GO = UserMessage("go")
 def feed(policy: MaskingPolicy, freed: list[int], window: int = 100_000) -> tuple[MaskWindow, list[range]]:
     """A window that has seen these results, and what each of them masked."""
     account = MaskWindow(policy, window)
-    return account, [account.add(each) for each in freed]
+    return account, [account.add_result(each) for each in freed]
 
 
 keeps = st.integers(0, 4)

@@ -14,7 +14,7 @@ from support.talk import COUNTER, ROOMY, iteration, planned, preset, results, ro
 from support.validity import problems
 from workbench.context.items import Item
 from workbench.context.planner import Planner, plan
-from workbench.context.render import messages
+from workbench.context.render import render_messages
 from workbench.context.stages.normalise import NO_RESULT, Pairs, is_blank, sound_arguments
 from workbench.log.events import (
     AssistantMessage,
@@ -90,7 +90,7 @@ def test_a_reused_id_is_renamed_on_both_halves_of_its_pair() -> None:
     assert len({row.call_id for row in calls}) == 2
     assert [row.text for row in answers] == ["one", "two"]
     assert "used before" in calls[1].edits[0].why
-    assert problems(messages(made)) == []
+    assert problems(render_messages(made)) == []
 
 
 def _again(body: Body) -> Body:
@@ -135,13 +135,13 @@ def test_a_result_without_a_call_is_dropped_visibly(log: list[Body], why: str) -
     assert (dropped.edits[0].stage, dropped.edits[0].why) == ("normalise", why)
     assert dropped.text is None
     assert dropped.original
-    assert problems(messages(made)) == []
+    assert problems(render_messages(made)) == []
 
 
 def test_a_result_that_comes_before_its_call_is_paired_with_it() -> None:
     log: list[Body] = [GO, ToolResult("x", "early"), AssistantMessage("I look.", "r"), call("x", "r"), call("y", "r")]
     made = planned([*log, ToolResult("y", "in time"), ToolResult("z", "lost")], PLAIN)
-    assert problems(messages(made)) == []
+    assert problems(render_messages(made)) == []
     assert [(row.call_id, row.text) for row in results(made) if row.in_request] == [("x", "early"), ("y", "in time")]
     assert [role for role, _ in spoken(made)] == ["user", "assistant", "tool", "tool"]
 
@@ -163,11 +163,11 @@ def test_results_before_their_calls_are_paired_alike_at_once_and_as_the_log_grow
     events = number(log)
     growing = Planner(PLAIN, ROOMY, COUNTER)
     for event in events:
-        growing.append(event)
+        growing.append_event(event)
     made = plan(events, PLAIN, ROOMY, COUNTER)
-    assert messages(growing.plan()) == messages(made)
+    assert render_messages(growing.plan()) == render_messages(made)
     assert growing.plan().totals == made.totals
-    assert problems(messages(made)) == []
+    assert problems(render_messages(made)) == []
     for row in results(made):
         waits = [each for each in results(made) if each.seq is None and each.turn == row.turn and each.tool == row.tool]
         assert row.state != "dropped" or not any(each.call_id == _id_of(log, row) for each in waits)
@@ -221,15 +221,15 @@ def test_no_message_is_sent_empty(blank: str) -> None:
         UserMessage("go"),
     ]
     made = planned(log, PLAIN)
-    assert problems(messages(made)) == []
+    assert problems(render_messages(made)) == []
     assert spoken(made) == [
         ("user", "(empty message)"),
         ("assistant", None),
         ("tool", "(no output)"),
         ("user", "go"),
     ]
-    assert all("empty" in row.edits[0].why for row in made.rows if row.edits)
-    assert states(row for row in made.rows if row.role == "assistant" and row.kind == "message") == ["dropped"] * 2
+    assert all("empty" in row.edits[0].why for row in made.items if row.edits)
+    assert states(row for row in made.items if row.role == "assistant" and row.kind == "message") == ["dropped"] * 2
 
 
 @pytest.mark.parametrize("blank", ["", " \n"])
@@ -243,11 +243,11 @@ def test_nothing_that_a_compaction_brings_is_sent_empty(part: str, blank: str) -
         AssistantMessage("four", "b"),
     ]
     made = planned([*said, Compaction(1, 2, **brought), GO], PLAIN)
-    assert problems(messages(made)) == []
+    assert problems(render_messages(made)) == []
     assert made.totals.items == sum(COUNTER.count(text).tokens for _, text in spoken(made))
 
 
 def test_blank_parts_are_left_out_beside_others() -> None:
     made = planned([UserMessage((TextPart(""), ImagePart("https://example.org/a.png"), TextPart("look")))], PLAIN)
-    (message,) = messages(made)
+    (message,) = render_messages(made)
     assert [part["type"] for part in message["content"]] == ["image_url", "text"]

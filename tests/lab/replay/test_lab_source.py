@@ -212,7 +212,7 @@ def test_what_is_missed_is_what_looking_at_every_row_of_every_request_tells(
     for nth, (mark, following) in enumerate(pairwise([*lab.marks, None]), 1):
         assert mark is not None
         before = [event for event in events if event.seq <= mark.upto]
-        rows = [row for row in setup.plan(before).rows if row.in_request and row.text and row.state != "masked"]
+        rows = [row for row in setup.plan(before).items if row.in_request and row.text and row.state != "masked"]
         there = {fact for row in rows for fact in lab.needs.held_in(row.text or "")}
         past = {fact for event in before for fact in lab.needs.holds.get(event.seq, ())}
         upto = following.upto if following is not None else len(events)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
 from workbench.context.knobs import KNOBS, parse_text
-from workbench.context.load import describe, load_policy
+from workbench.context.load import describe_policy, load_policy
 from workbench.lab.running.tasks import LabPolicy
 from workbench.lab.tuning.knob_ranges import DEFAULT_RANGES, knob_matters, parse_range, search_ranges
 from workbench.lab.tuning.objective import NAMES, parse_objective
@@ -21,7 +21,7 @@ from workbench.lab.tuning.tune_corpus import PRESET_POLICIES
 
 pytestmark = pytest.mark.xdist_group("optuna")
 
-WORKBENCH: dict[str, Any] = {row.name: row.value for row in describe(load_policy("workbench", env={}))}
+WORKBENCH: dict[str, Any] = {row.name: row.value for row in describe_policy(load_policy("workbench", env={}))}
 
 
 # Ranges
@@ -77,7 +77,7 @@ def test_every_value_of_a_range_is_allowed_and_its_ends_are_there(knob: Any, dat
 
 def test_the_usual_ranges_hold_the_values_of_every_preset_where_they_reach_so_far() -> None:
     for preset in PRESET_POLICIES:
-        has = {row.name: row.value for row in describe(load_policy(preset, env={}))}
+        has = {row.name: row.value for row in describe_policy(load_policy(preset, env={}))}
         for each in search_ranges((), has.get):
             if each.is_ordered and each.values[0] <= has[each.name] <= each.values[-1]:
                 assert has[each.name] in each.values
@@ -195,7 +195,7 @@ def test_the_search_finds_what_no_preset_has() -> None:
     def measure(policies: Sequence[LabPolicy]) -> Sequence[Figures]:
         found = []
         for each in policies:
-            has = {row.name: row.value for row in describe(load_policy(each.ref, sets=each.knobs, env={}))}
+            has = {row.name: row.value for row in describe_policy(load_policy(each.ref, sets=each.knobs, env={}))}
             found.append(dict.fromkeys(NAMES, 0) | {"cost": abs(has["masking.keep_last"] - 15)})
         return found
 

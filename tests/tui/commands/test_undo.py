@@ -32,7 +32,7 @@ async def on(services: Services, *more: Any) -> AsyncIterator[tuple[Pilot[Any], 
 async def active(screen: MainScreen) -> list[str]:
     """The states of the rows."""
     assert screen.model.state.shown is not None
-    return [row.state for row in screen.model.state.shown.plan.rows]
+    return [row.state for row in screen.model.state.shown.plan.items]
 
 
 async def test_in_the_context_overrides_are_undone_first_and_a_compaction_only_when_agreed(services: Services) -> None:

@@ -13,7 +13,7 @@ from tui.compaction.long_talk import SUMMARY, on_screen, panel, rest
 from tui.play import Script, answer, settle, shown, told, top, typed, until
 from tui.screens.looking import seen
 from workbench.compaction import compactor, progress
-from workbench.compaction.facts import collect
+from workbench.compaction.facts import collect_facts
 from workbench.compaction.selection import select_for
 from workbench.config.text import percent
 from workbench.models.endpoints import Endpoint
@@ -73,7 +73,7 @@ async def test_the_question_shows_how_far_its_figures_are_and_esc_stops_them(
     monkeypatch.setattr(progress, "EVERY", 5)
     go_on, ended = threading.Event(), threading.Event()
 
-    def held(setup: Any, plan: Any, events: Any, trigger: Any, tell: progress.Tell) -> Any:
+    def held(setup: Any, plan: Any, events: Any, trigger: Any, tell: progress.ReportProgress) -> Any:
         def told(step: progress.Progress) -> None:
             tell(step)
             if step.part == 10:
@@ -105,9 +105,9 @@ async def test_a_compaction_shows_how_much_it_has_read(services: Services, monke
     go_on = threading.Event()
 
     def held(items: Any, *more: Any) -> Any:
-        return collect((item for at, item in enumerate(items) if at != 11 or go_on.wait()), *more)
+        return collect_facts((item for at, item in enumerate(items) if at != 11 or go_on.wait()), *more)
 
-    monkeypatch.setattr(compactor, "collect", held)
+    monkeypatch.setattr(compactor, "collect_facts", held)
     async with on_screen(services) as (pilot, screen):
         screen.run("digest")
         await until(lambda: isinstance(pilot.app.screen, PreviewScreen) and pilot.app.screen.stage == "look")

@@ -16,9 +16,9 @@ from tui.compaction.long_talk import talk
 from tui.compaction.views import SETUP, figures_of, log, seen, summary
 from workbench.compaction.forecast import forecast
 from workbench.compaction.preview import preview_rows
-from workbench.compaction.record import record
+from workbench.compaction.record import read_record
 from workbench.compaction.selection import select
-from workbench.compaction.triggers import decide
+from workbench.compaction.triggers import decide_compaction
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import Refused
 from workbench.context.plan import ContextPlan
@@ -51,10 +51,10 @@ def test_the_thin_log_always_says_what_the_whole_log_says(
     events = number([*(event.body for event in events), *more])
     thin = figures_of(events, step=step).events()
     assert len(thin) <= len(events)
-    whole, found = record(events), record(thin)
+    whole, found = read_record(events), read_record(thin)
     assert found == whole
     plan = SETUP.plan(events)
-    assert decide(plan, thin, found, policy, headless=False, turn_over=over) == decide(
+    assert decide_compaction(plan, thin, found, policy, headless=False, turn_over=over) == decide_compaction(
         plan, events, whole, policy, headless=False, turn_over=over
     )
     assert forecast(plan, thin, found, policy, turn_over=over) == forecast(plan, events, whole, policy, turn_over=over)
@@ -90,7 +90,7 @@ def test_the_curve_has_one_size_a_turn_and_one_more_before_a_compaction() -> Non
     bodies: list[Body] = [UserMessage("a"), Usage("m", 5, 10), Usage("m", 15, 20), AssistantMessage("b", "r")]
     bodies += [Compaction(1, 4, "so far"), Usage("m", 6, 7), UserMessage("c"), Usage("m", 8, None), Revert(5)]
     figures = figures_of(number(bodies))
-    curve = figures.curve(record(figures.events()), 30, 100, 200)
+    curve = figures.curve(read_record(figures.events()), 30, 100, 200)
     assert curve == Curve((20, 7, 8, 30), (CompactionMark(0, True),), 2, 100, 200, ends=(3, 6, 8))
 
 
@@ -100,7 +100,7 @@ def test_a_log_of_a_hundred_thousand_events_leaves_a_short_curve_and_a_short_log
         bodies += [UserMessage("q"), *[AssistantMessage("a", f"r{at}")] * 6, Usage("m", at, at)]
     figures = figures_of(number(bodies), step=50_000)
     assert len(figures.events()) == 12_501
-    assert len(figures.curve(record(figures.events()), 5, 0, 0).sizes) <= POINTS
+    assert len(figures.curve(read_record(figures.events()), 5, 0, 0).sizes) <= POINTS
 
 
 def test_an_empty_session_has_nothing_to_compact_and_says_why() -> None:
@@ -124,7 +124,7 @@ async def test_a_compaction_looked_at_later_has_the_audit_it_was_made_with() -> 
     events = number(work(8))
     draft = await drafted(made, events, digest=True)
     log = appended(events, made.body(draft))
-    entry = record(log).entries[0]
+    entry = read_record(log).entries[0]
     looked = audit_again(made.setup, log, entry)
     assert looked.lost == draft.audit.lost
     assert looked.kept == len(draft.audit.kept)
@@ -132,7 +132,7 @@ async def test_a_compaction_looked_at_later_has_the_audit_it_was_made_with() -> 
     assert {fact.event for fact in looked.lost} == set(looked.seqs)
     again = await drafted(made, [*log, *_later(work(6, first=9), len(log))], digest=True)
     longer = appended([*log, *_later(work(6, first=9), len(log))], made.body(again))
-    second = audit_again(made.setup, longer, record(longer).entries[1])
+    second = audit_again(made.setup, longer, read_record(longer).entries[1])
     assert second.lost == again.audit.lost
     assert second.forgotten == again.audit.forgotten
 
@@ -140,7 +140,7 @@ async def test_a_compaction_looked_at_later_has_the_audit_it_was_made_with() -> 
 async def test_of_an_encrypted_summary_nobody_says_what_it_lost() -> None:
     log = number([*work(4), Compaction(1, 6, "[the summary is encrypted]", meta={"made_by": "Codex", "sealed": True})])
     with pytest.raises(Refused, match="encrypted: the model can read it, but what it kept and lost cannot be told"):
-        audit_again(compactor().setup, log, record(log).entries[0])
+        audit_again(compactor().setup, log, read_record(log).entries[0])
 
 
 def _later(bodies: Sequence[Body], after: int) -> list[Event]:

@@ -135,13 +135,13 @@ class Model:
         self.requests = RequestMarks()
         self.ledger = Ledger.from_events(self.events, CATALOGUE)
         for event in self.events:
-            self.requests.add(event)
+            self.requests.add_event(event)
 
     def append(self, body: Body) -> None:
         """One event more."""
         event = Event(len(self.events) + 1, f"e{len(self.events) + 1:05d}", 0, body)
         self.events.append(event)
-        self.requests.add(event)
+        self.requests.add_event(event)
         self.ledger.add(event)
 
     def plan(self, upto: int | None = None) -> ContextPlan:

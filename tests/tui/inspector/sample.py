@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast, overload
 from workbench.context.budget import Budget, Limits
 from workbench.context.items import Edit, Item
 from workbench.context.plan import ContextPlan, Totals, Verdict
-from workbench.context.plan_rows import PlanRows
+from workbench.context.plan_items import PlanItems
 
 BUDGET = Budget(100, 40, 0, 60, 0, 5_000, 800, 120, 0, 1_000, 2_000, 880)
 
@@ -89,7 +89,7 @@ def plan_of(rows: Sequence[Item], **changes: Any) -> ContextPlan:
         "verdict": Verdict("fits", "6,120 tokens + 1,000 margin + 2,000 reserve = 9,120 of 10,000"),
         "budget": BUDGET,
         "totals": Totals(6_120, 6_000, 120, 12_500),
-        "rows": cast(PlanRows, rows if isinstance(rows, CountedRows) else SampleRows(rows)),
+        "rows": cast(PlanItems, rows if isinstance(rows, CountedRows) else SampleRows(rows)),
     }
     return ContextPlan(**{**given, **changes})
 

@@ -60,7 +60,7 @@ def test_every_row_that_matches_is_there_once(made: ContextPlan, text: str, grou
     wanted = parse(text)
     lines = arranged(made, RowOrder(wanted, group, all=True))
     rows = [line for line in map(lines.__getitem__, range(len(lines))) if isinstance(line, int)]
-    assert sorted(rows) == [number for number, row in enumerate(made.rows) if wanted.holds(row)]
+    assert sorted(rows) == [number for number, row in enumerate(made.items) if wanted.holds(row)]
     assert lines.matches == len(rows)
 
 
@@ -77,12 +77,12 @@ def test_heads_stand_before_their_rows_and_add_them_up(
         line = lines[number]
         if isinstance(line, RowGroup):
             under = line
-            assert line.tokens == sum(made.rows[row].tokens for row in line.rows)
-            assert line.original_tokens == sum(made.rows[row].original_tokens for row in line.rows)
+            assert line.tokens == sum(made.items[row].tokens for row in line.rows)
+            assert line.original_tokens == sum(made.items[row].original_tokens for row in line.rows)
         else:
             assert (under is not None) == bool(by)
             if under is not None:
-                assert str(getattr(made.rows[line], by)) == under.key
+                assert str(getattr(made.items[line], by)) == under.key
                 assert under.key not in folded
             assert lines.line_of(line) == number
             assert lines.line_at(lines.position(number)) == number
@@ -111,22 +111,22 @@ def test_a_search_finds_what_a_filter_would(made: ContextPlan, by: Grouping) -> 
 @given(logs.logs(), logs.policies(), logs.limits)
 def test_an_event_is_found_by_its_number(log: list[Event], policy: Policy, limits: Limits) -> None:
     made = plan(log, policy, limits, COUNTER)
-    seqs = [row.seq for row in made.rows]
+    seqs = [row.seq for row in made.items]
     known = [seq for seq in seqs if seq is not None]
     if known == sorted(known):  # results that came late stand before their number
         for seq in known:
-            at = row_of(made.rows, seq)
+            at = row_of(made.items, seq)
             assert at is not None
-            assert made.rows[at].seq == seq
-    assert (row_of(made.rows, 10**9) is None) == (not seqs)
+            assert made.items[at].seq == seq
+    assert (row_of(made.items, 10**9) is None) == (not seqs)
 
 
 def test_a_row_is_found_among_a_hundred_thousand_by_halves() -> None:
     rows = CountedRows()
     made = plan_of(rows)
-    assert row_of(made.rows, 77_777) == 77_776
+    assert row_of(made.items, 77_777) == 77_776
     assert rows.looks < 400
-    assert row_of(made.rows, 500_000) == 99_999
+    assert row_of(made.items, 500_000) == 99_999
 
 
 def test_the_plain_order_looks_at_no_row() -> None:
@@ -185,7 +185,7 @@ def test_sums_leave_heads_out() -> None:
 def test_what_was_never_to_be_sent_is_passed_over_and_nothing_else(
     log: list[Event], policy: Policy, limits: Limits
 ) -> None:
-    made = plan(log, policy, limits, COUNTER).rows
+    made = plan(log, policy, limits, COUNTER).items
     listed = made.candidates()
     wanted = [row for row in made if row.state != "aside"]
     assert list(listed) == wanted
@@ -201,7 +201,7 @@ def test_definitions_of_tools_are_one_line_until_they_are_unfolded() -> None:
     head = lines[1]
     assert isinstance(head, RowGroup)
     assert (len(head.rows), head.about) == (2, "read_file, run_command")
-    assert head.tokens == sum(row.tokens for row in rows.rows[1:3])
+    assert head.tokens == sum(row.tokens for row in rows.items[1:3])
     assert [row.who if (row := lines.item(at)) else "" for at in range(len(lines))] == ["system", "", "user"]
     opened = lines.fold(frozenset())
     assert [item.who if (item := opened.item(at)) else "" for at in range(len(opened))] == [

@@ -14,7 +14,7 @@ from workbench.views.context_view import OverrideWish
 
 
 def rows(model: Model, *seqs: int) -> list[Item]:
-    return [row for row in model.plan().rows if row.seq in seqs]
+    return [row for row in model.plan().items if row.seq in seqs]
 
 
 def choice(model: Model, verb: Verb, *seqs: int) -> tuple[tuple[OverrideWish, ...], str]:

@@ -15,7 +15,7 @@ from support.talk import words
 from tui.inspector.host import BODIES, Model
 from tui.inspector.sample import SAMPLE, item
 from workbench.context.items import Item
-from workbench.log.codec import decode
+from workbench.log.codec import decode_event
 from workbench.log.events import AssistantMessage, Compaction, Override, Revert, UserMessage
 from workbench.tui.inspector.pages import TABS, TOKENS_FROM, About, first_tab, make, size, title, weight
 from workbench.tui.widgets.text_view import TextPage, lay_out, matches, text_page
@@ -29,7 +29,7 @@ def said(page: TextPage) -> str:
 
 
 def row(seq: int) -> Item:
-    return next(each for each in SHOWN.plan.rows if each.seq == seq)
+    return next(each for each in SHOWN.plan.items if each.seq == seq)
 
 
 def test_a_cut_row_shows_what_was_cut() -> None:
@@ -127,7 +127,7 @@ def test_the_edits_are_told_with_their_reasons() -> None:
 
 def test_the_json_is_the_event_itself() -> None:
     page = make(row(9), "json", SHOWN.queries)
-    assert decode(json.loads(page.copy)) == MODEL.events[8]
+    assert decode_event(json.loads(page.copy)) == MODEL.events[8]
     assert "made this row" in said(make(item(1)._replace(seq=None), "json", SHOWN.queries))
 
 
@@ -183,7 +183,7 @@ def test_a_summarised_item_says_which_requests_had_it_and_which_compaction_took_
     model = Model(bodies)
     marks = model.requests.marks
     shown = model.shown()
-    result = next(each for each in shown.plan.rows if each.seq == 12)
+    result = next(each for each in shown.plan.items if each.seq == 12)
     number = len(BODIES) + 1
     had = [at for at, mark in enumerate(marks, 1) if 12 <= mark.upto < number]
     assert shown.queries is not None

@@ -153,7 +153,7 @@ async def test_jumping_to_the_chat_and_back() -> None:
         await go_to(pilot, 21)
         assert app.list.wish.is_plain, "a filter that hides the row goes"
         assert app.pane.rows.lines is not None
-        summary = next(at for at, row in enumerate(app.pane.rows.lines.plan.rows) if row.kind == "summary")
+        summary = next(at for at, row in enumerate(app.pane.rows.lines.plan.items) if row.kind == "summary")
         app.pane.rows.cursor = summary
         await press(pilot, "o")
         assert app.told == "! this row has no message in the chat"

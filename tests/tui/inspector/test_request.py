@@ -25,7 +25,7 @@ from tui.inspector.host import (
 )
 from tui.play import told, until
 from workbench.config.text import when
-from workbench.context.render import request
+from workbench.context.render import render_request
 from workbench.log.events import Compaction, Usage, UserMessage
 from workbench.models.ledger import Ledger
 from workbench.tui.inspector.account import EMPTY, AccountScreen, cost, page
@@ -36,7 +36,7 @@ MODEL = Model()
 
 def test_the_json_is_what_goes_over_the_wire() -> None:
     plan = MODEL.plan()
-    assert json.loads(as_json(plan)) == request(plan)
+    assert json.loads(as_json(plan)) == render_request(plan)
 
 
 def test_the_command_sends_the_same_body_and_holds_no_key(tmp_path: Path) -> None:
@@ -54,7 +54,7 @@ def test_the_command_sends_the_same_body_and_holds_no_key(tmp_path: Path) -> Non
         "OPENAI_BASE_URL": "http://127.0.0.1:1/v1",
     }
     subprocess.run(["sh", "-c", command], env=env, check=True, timeout=60)
-    assert json.loads(out.read_text("utf-8")) == request(plan)
+    assert json.loads(out.read_text("utf-8")) == render_request(plan)
     assert Path(f"{out}.args").read_text("utf-8").split("\n")[:2] == [
         "http://127.0.0.1:1/v1/chat/completions",
         "Authorization: Bearer sk-secret",
@@ -75,7 +75,7 @@ async def test_the_screen_shows_both_forms_searches_and_copies() -> None:
         await type_in(pilot, "gamma", "enter")
         assert screen.reader.foot.content.plain.startswith("match 1 of 350")
         await press(pilot, "y")
-        assert json.loads(app.clipboard) == request(MODEL.plan())
+        assert json.loads(app.clipboard) == render_request(MODEL.plan())
         await press(pilot, "f")
         assert "[curl]" in screen_of(app)
         await press(pilot, "home")
@@ -101,7 +101,7 @@ async def test_it_is_written_to_a_new_file_and_never_over_one_that_is_there(
             await until(lambda: said in told(app))
 
         await save("request-next.json", "bytes written to request-next.json")
-        assert json.loads((tmp_path / "request-next.json").read_text()) == request(MODEL.plan())
+        assert json.loads((tmp_path / "request-next.json").read_text()) == render_request(MODEL.plan())
         await press(pilot, "f")
         await save("request-next.sh", "bytes written to request-next.sh")
         assert (tmp_path / "request-next.sh").read_text() == as_curl(MODEL.plan())
@@ -127,7 +127,7 @@ async def test_a_long_request_is_written_in_a_thread_and_one_of_the_past_says_so
         assert "request 8, as it was sent" in screen_of(app)
         screen = app.screen
         assert isinstance(screen, RequestScreen)
-        assert json.loads(screen.reader.view.page.copy) == request(model.plan(27))
+        assert json.loads(screen.reader.view.page.copy) == render_request(model.plan(27))
 
 
 # The ledger

@@ -44,7 +44,7 @@ def before() -> dict[str, tuple[int, bytes]]:
     config_dir().mkdir()
     (config_dir() / "config.toml").write_text('theme = "paper"\n[keys]\ntokens = "ctrl+l"\n')
     save(config_dir() / FILE_NAME, OURS)
-    policy_files.save("mine", "layers", {"masking.keep_last": 4})
+    policy_files.save_policy("mine", "layers", {"masking.keep_last": 4})
     return everything(config_dir(), data_dir())
 
 
@@ -68,7 +68,7 @@ async def test_answers_policies_and_sessions_of_the_demo_are_not_kept(
             await until(lambda: screen.model.state.question is None)
             await settle(pilot)
             await screen.model.forget_approval(OURS.never[0])
-            policy_files.save("other", "codex", {"masking.keep_last": 4})
+            policy_files.save_policy("other", "codex", {"masking.keep_last": 4})
             for text in ("/rename other", "/policy other", "/digest", "/theme ink", "/fork", "/new"):
                 screen.say(Send(text))
                 await settle(pilot)

@@ -56,7 +56,7 @@ async def test_a_store_that_cannot_tell_the_past_leaves_the_search(
     def broken(folder: str) -> NoReturn:
         raise WorkbenchError("the disk failed")
 
-    monkeypatch.setattr(services.store, "said", broken)
+    monkeypatch.setattr(services.store, "user_messages", broken)
     async with program(services) as (pilot, screen):
         await pilot.press("ctrl+r")
         await until(lambda: "the disk failed" in told(pilot.app))

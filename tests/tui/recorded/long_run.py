@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from support.talk import words
 from tui.play import ONE_PANE, program, settle
 from workbench.context.load import RECORDED
-from workbench.log.codec import encode
+from workbench.log.codec import encode_event
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -80,7 +80,7 @@ REQUESTS = STEPS + 3
 def as_file(folder: Path, bodies: list[Body]) -> str:
     """A file that holds the log."""
     path = folder / "run.jsonl"
-    path.write_text("".join(f"{encode(event)}\n" for event in number_events(bodies)), "utf-8")
+    path.write_text("".join(f"{encode_event(event)}\n" for event in number_events(bodies)), "utf-8")
     return str(path)
 
 

@@ -42,14 +42,14 @@ async def test_what_is_not_in_the_file_is_a_row_and_a_segment(services: Services
         said = row(screen)
         assert "not in file" in said
         assert f"{plan.unattributed:,}" in said
-        assert f"{plan.beside.fixed:,} system prompt and tools" in said
+        assert f"{plan.known_rest.fixed:,} system prompt and tools" in said
         bar = str(screen.query_one(ContextOverview).render())
         assert "????" in bar.splitlines()[1]
         assert f"? not in file {plan.unattributed:,}" in bar
         await pilot.press("f5")
         await settle(pilot)
         totals = str(screen.inspector.query_one(TotalsLine).render())
-        assert f"+ {plan.unattributed:,} not in file ({plan.beside.fixed:,} system prompt and tools" in totals
+        assert f"+ {plan.unattributed:,} not in file ({plan.known_rest.fixed:,} system prompt and tools" in totals
         await pilot.press("right_square_bracket")
         await settle(pilot)
         assert "calibrated, ±" in row(screen)

@@ -49,7 +49,7 @@ async def test_a_session_goes_on_in_a_new_one_with_the_summary_that_was_agreed_t
         assert screen.model.state.title == "continued: bugs"
         assert "now in continued: bugs; the other session is unchanged" in told(pilot.app)
         assert screen.inspector.shown is not None
-        [sent] = [row.text for row in screen.inspector.shown.plan.rows if row.slot == "summaries"]
+        [sent] = [row.text for row in screen.inspector.shown.plan.items if row.slot == "summaries"]
         assert sent is not None
         assert sent.endswith(f"{SUMMARY} [b]")
     assert began_with(services, "continued: bugs")[0] == origin

@@ -22,7 +22,7 @@ def test_what_is_proposed_can_be_masked_and_is_not_what_was_asked_last(
 ) -> None:
     made = plan(log, policy, limits, COUNTER)
     found = largest(made)
-    turn = max((row.turn for row in made.rows), default=0)
+    turn = max((row.turn for row in made.items), default=0)
     assert len(found) <= 10
     assert [row.tokens for row in found] == sorted((row.tokens for row in found), reverse=True)
     for row in found:

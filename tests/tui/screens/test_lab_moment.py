@@ -56,15 +56,15 @@ def test_the_parts_of_a_bar_are_the_tokens_of_the_plan() -> None:
 def test_only_items_that_are_treated_differently_are_listed() -> None:
     plan = plan_of(turns(3, 50), preset("workbench"))
     assert differences(plan, plan) == []
-    changed = plan.rows[1]._replace(
+    changed = plan.items[1]._replace(
         state="masked", tokens=3, text="[masked]", edits=(Edit("mask", "masked", 9, 3, ""),)
     )
 
     class Other:
-        rows = (plan.rows[0], changed, *list(plan.rows)[2:-1])
+        rows = (plan.items[0], changed, *list(plan.items)[2:-1])
 
     found = differences(plan, Other())  # type: ignore[arg-type]  # only the rows count
-    assert [pair.item.id for pair in found] == [changed.id, plan.rows[-1].id]
+    assert [pair.item.id for pair in found] == [changed.id, plan.items[-1].id]
     assert found[0].second is changed
     assert found[1].second is None
     assert treatment(changed) == "m masked 3"
@@ -72,7 +72,7 @@ def test_only_items_that_are_treated_differently_are_listed() -> None:
 
 
 def test_both_texts_are_under_a_heading_each_and_what_is_not_sent_says_so() -> None:
-    row = plan_of(turns(1, 5), preset("workbench")).rows[0]
+    row = plan_of(turns(1, 5), preset("workbench")).items[0]
     page = both_texts(("one", "two"), ItemPair(row, row._replace(state="dropped", tokens=0, text=None)))
     said = [line.text for line in page.lines]
     assert said[0] == f"one: {treatment(row)}"

@@ -195,10 +195,10 @@ async def test_a_policy_is_saved_used_and_changed_again(services: Services, tmp_
 def test_a_saved_policy_is_read_back_as_it_was_meant(preset: str, knob: str) -> None:
     section, key = knob.split(".")
     value = max(int(KNOBS[knob].low), 3)
-    path = policy_files.path_of("saved")
+    path = policy_files.policy_path("saved")
     path.unlink(missing_ok=True)
     try:
-        policy_files.save("saved", preset, {knob: value})
+        policy_files.save_policy("saved", preset, {knob: value})
     except WrongCall:  # a value that contradicts the preset's others; then nothing is left behind
         assert not path.exists()
         return
@@ -206,7 +206,7 @@ def test_a_saved_policy_is_read_back_as_it_was_meant(preset: str, knob: str) -> 
 
 
 def test_comments_and_order_stay_when_a_knob_is_changed() -> None:
-    path = policy_files.path_of("mine")
+    path = policy_files.policy_path("mine")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("""# why
 extends = "layers"  # the base
@@ -220,7 +220,7 @@ max_tokens = 60
 [history] # last
 """)
     knobs = {"truncation.max_tokens": 70, "truncation.tools.a.b.max_tokens": 80, "truncation.tools.c.max_tokens": 90}
-    policy_files.save("mine", str(path), {**knobs, "masking.keep_first": 3, "masking.keep_last": 4}, over=True)
+    policy_files.save_policy("mine", str(path), {**knobs, "masking.keep_first": 3, "masking.keep_last": 4}, over=True)
     written = path.read_text().splitlines()
     assert "[history] # last" in written
     assert written[:9] == [
@@ -240,14 +240,14 @@ max_tokens = 60
 
 
 def test_a_file_that_is_there_is_not_replaced_unless_that_is_meant_and_a_bad_one_never_stays() -> None:
-    path = policy_files.save("mine", "layers", {"masking.keep_last": 4, "truncation.tools.a.b.max_tokens": 50})
+    path = policy_files.save_policy("mine", "layers", {"masking.keep_last": 4, "truncation.tools.a.b.max_tokens": 50})
     with pytest.raises(Refused, match="already exists"):
-        policy_files.save("mine", "layers", {})
+        policy_files.save_policy("mine", "layers", {})
     before = path.read_bytes()
     with pytest.raises(WorkbenchError):
-        policy_files.save("mine", "nowhere", {}, over=True)
+        policy_files.save_policy("mine", "nowhere", {}, over=True)
     assert path.read_bytes() == before
     assert load_policy("mine").policy.truncation.tools["a.b"].max_tokens == 50
     for name in ("", "../x", "a b", "layers"):
         with pytest.raises(WrongCall):
-            policy_files.path_of(name)
+            policy_files.policy_path(name)

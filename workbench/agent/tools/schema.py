@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.agent.tools.base import ToolFailure
-from workbench.config.tables import shown
+from workbench.config.tables import shown_value
 
 _WORDS = {
     "string": "text",
@@ -30,7 +30,7 @@ def read_arguments(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     except ValueError as error:
         raise ToolFailure(f"arguments: expected a JSON object: {error}") from None
     if not isinstance(value, dict):
-        raise ToolFailure(f"arguments: expected a JSON object, got {shown(value)}")
+        raise ToolFailure(f"arguments: expected a JSON object, got {shown_value(value)}")
     required, properties = schema.get("required", ()), schema.get("properties", {})
     # Some models write null for what they leave out, also where null has no meaning of its own.
     value = {
@@ -51,9 +51,9 @@ def check(value: Any, schema: Mapping[str, Any], where: str = "") -> list[str]:
     allowed = (kinds,) if isinstance(kinds, str) else tuple(kinds)
     if allowed and not any(_is(value, kind) for kind in allowed):
         expected = " or ".join(_WORDS.get(kind, kind) for kind in allowed)
-        return [f"{at}: expected {expected}, got {shown(value)}"]
+        return [f"{at}: expected {expected}, got {shown_value(value)}"]
     if "enum" in schema and value not in schema["enum"]:
-        return [f"{at}: expected one of {', '.join(map(str, schema['enum']))}, got {shown(value)}"]
+        return [f"{at}: expected one of {', '.join(map(str, schema['enum']))}, got {shown_value(value)}"]
     if isinstance(value, dict):
         return _check_object(value, schema, where)
     if isinstance(value, list):
@@ -74,7 +74,7 @@ def _check_size(
     if least is not None and size < least:
         return [f"{head} from {least}{tail} up, got {got}"]
     if most is not None and size > most:
-        return [f"{head} up to {most}{tail}, got {shown(got)}"]
+        return [f"{head} up to {most}{tail}, got {shown_value(got)}"]
     return []
 
 
@@ -92,7 +92,7 @@ def _check_object(value: Mapping[str, Any], schema: Mapping[str, Any], where: st
         elif schema.get("additionalProperties") is False:
             near = difflib.get_close_matches(name, list(properties), n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else f"expected {', '.join(properties) or 'none'}"
-            problems.append(f"{before}{shown(name)[1:-1]}: no such argument; {hint}")
+            problems.append(f"{before}{shown_value(name)[1:-1]}: no such argument; {hint}")
     return problems
 
 

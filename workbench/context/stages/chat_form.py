@@ -1,8 +1,8 @@
-"""Chat form: a request is written as OpenAI's chat has it, and that does not take everything that agents send.
+"""Chat form: a request uses OpenAI's chat format, which does not accept everything that agents send.
 
-Parts of kinds that it does not know, or not in that role, are sent as the text they hold, or as a word that names them.
-Pictures of a tool's result follow behind the results, in a message of the user's. A tool that is described in another
-way is described as a function; one that only its provider runs is left out.
+Parts of unknown kinds, or not allowed in their role, are sent as the text they hold, or as a word that names them.
+Pictures of a tool's result follow after the results, in a user message. A tool described in another format is described
+as a function; one that only its provider runs is left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ PICTURES_MOVED: Final = "a chat API takes no pictures in a result; they follow i
 PROVIDERS_OWN: Final = "its provider runs it, and a chat API takes only functions"
 AS_FUNCTION: Final = "described as a function, as chat APIs have it"
 _TAKEN: Final = ("input_audio", "file")
-"""Parts of other kinds that a user's message may have; their data is under a key of the same name."""
+"""Other kinds of parts that a user's message may have; their data is under a key of the same name."""
 _FORMATS: Final = ("wav", "mp3")
 _TEXTS: Final = ("text", "content", "refusal", "thinking")
 _SCHEMAS: Final = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema")
@@ -60,7 +60,7 @@ def _is_taken(data: Mapping[str, Any]) -> bool:
 
 
 def _words(data: Mapping[str, Any]) -> str:
-    """What a part says, where it says anything: a document's text, a search's results, the name of a tool."""
+    """The text of a part, if it has any: a document, the results of a search, the name of a tool."""
     if isinstance(data.get("tool_name"), str):
         return f"[{data.get('type')}: {data['tool_name']}]"
     source = data.get("source")
@@ -71,14 +71,14 @@ def _words(data: Mapping[str, Any]) -> str:
         if isinstance(value, str) and value.strip():
             return value
         if isinstance(value, list):
-            said = "\n".join(filter(None, (_words(each) for each in value if isinstance(each, Mapping))))
-            if said:
-                return said
+            joined = "\n".join(filter(None, (_words(each) for each in value if isinstance(each, Mapping))))
+            if joined:
+                return joined
     return ""
 
 
 def chat_tool(definition: Any) -> tuple[dict[str, Any] | None, str]:
-    """A tool as it is sent, and what had to be changed; None where it cannot be."""
+    """A tool as it is sent, and what had to be changed; None if it cannot be sent."""
     if not isinstance(definition, dict):
         return None, "its definition is no JSON object, which no provider takes"
     if definition.get("type") == "custom":
@@ -97,7 +97,7 @@ def chat_tool(definition: Any) -> tuple[dict[str, Any] | None, str]:
 
 
 def _free_text_tool(definition: dict[str, Any]) -> tuple[dict[str, Any] | None, str]:
-    """A tool whose input is free text, in the form that calls of it have: an object with the text under `input`."""
+    """A tool with free text as input, in the form of its calls: an object with the text under `input`."""
     custom = definition.get("custom", definition)
     if not isinstance(custom, dict) or not isinstance(custom.get("name"), str) or not custom["name"]:
         return None, PROVIDERS_OWN

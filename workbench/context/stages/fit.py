@@ -1,7 +1,7 @@
-"""Fit: where a request is still too large, its longest tool results are cut until it fits.
+"""Fit: if a request is still too large, its longest tool results are cut until it fits.
 
-It is the last resort before a turn fails. All results that are cut keep the same number of tokens. Nothing is cut where
-that would not be enough.
+It is the last resort before a turn fails. All cut results keep the same number of tokens. Nothing is cut if that would
+not be enough.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from workbench.context.items import Edit
 from workbench.context.stages.truncate import TruncatedText
 
 LEAST = 100
-"""The tokens that every result keeps, marker included. With less, little but the marker would be left."""
+"""The tokens that every result keeps, marker included. With less, only the marker would be left."""
 
 
 class FittedResult(NamedTuple):
@@ -24,15 +24,15 @@ class FittedResult(NamedTuple):
     unit: int
     cut: TruncatedText
     saved: int
-    """Tokens that the request is smaller."""
+    """The tokens that this frees in the request."""
 
     def edit(self) -> Edit:
-        """The decision to cut it."""
+        """The edit for the cut."""
         return Edit("fit", "truncated", self.cut.tokens + self.saved, self.cut.tokens, self.cut.why)
 
 
 def common_cap(sizes: Sequence[int], excess: int) -> int | None:
-    """The highest cap under which results of these sizes lose `excess` tokens; None where `LEAST` is not low enough."""
+    """The highest cap under which results of these sizes lose `excess` tokens; None if even `LEAST` is too high."""
     ordered = sorted((size for size in sizes if size > LEAST), reverse=True)
     total = 0
     for count, size in enumerate(ordered, 1):

@@ -1,4 +1,4 @@
-"""Groups: the oldest iteration groups of the current turn give way; the last one never does."""
+"""Groups: the oldest iteration groups of the current turn are dropped, but never the last one."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from workbench.context.items import Edit
 
 
 class GroupCut(NamedTuple):
-    """The turn's units before `first` are left out, but for its user message."""
+    """The turn's units before `first` are left out, except for its user message."""
 
     first: int
     why: str = ""
-    """The reason, with its numbers; empty where nothing is left out."""
+    """The reason, with its numbers; empty if nothing is left out."""
 
     def drop(self, tokens: int) -> Edit:
-        """Leave out an item of a group that gives way."""
+        """The edit for an item of a dropped group."""
         return Edit("groups", "dropped", tokens, 0, self.why)
 
 
-def fill(cost: Sequence[int], first: int, last: int, room: int) -> GroupCut:
+def cut_groups(cost: Sequence[int], first: int, last: int, room: int) -> GroupCut:
     """Keep as many of the turn's latest units as cost at most `room` up to `last` (not counting it).
 
-    `cost` is a running sum over units; `first` is the unit behind the turn's user message and `last` its last
-    iteration group.
+    `cost` is a running sum over units; `first` is the unit after the turn's user message and `last` its last iteration
+    group.
     """
     need = cost[last] - cost[first]
     if need <= room or first >= last:

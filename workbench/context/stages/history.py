@@ -1,4 +1,4 @@
-"""History: the newest messages, as far as the budget reaches."""
+"""History: the newest messages that fit the budget."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ NO_CAP = 1 << 60
 
 
 class HistoryCut(NamedTuple):
-    """Units before `start` are left out, but for `opener`."""
+    """Units before `start` are left out, except for `opener`."""
 
     start: int
     opener: int = -1
-    """The user message that opened the turn in which the cut falls; it stays. -1: none."""
+    """The user message of the turn that is cut; it stays. -1: none."""
     why: str = ""
     """The reason for what is left out, with its numbers."""
 
     def drop(self, tokens: int) -> Edit:
-        """Leave out an item of a unit before the cut."""
+        """The edit for an item of a unit before the cut."""
         return Edit("history", "dropped", tokens, 0, self.why)
 
 
 def _reason(whole: int, budget: int, count: int, resident: int) -> str:
-    """Why something is left out of history: too many messages, or too many tokens for what is left."""
+    """Why something is left out of history: too many messages, or too many tokens."""
     if count > resident and whole <= budget:
         return f"history has {count:,} messages and {resident:,} may be resident; this one is older"
     return f"history needs {whole:,} tokens and {max(budget, 0):,} are left for it; this one is too old to fit"
 
 
 def notice(count: int) -> str:
-    """What tells the model that something is missing."""
+    """The note to the model that something is missing."""
     return f"[conversation truncated — {count} older message{'s' * (count != 1)} omitted]"
 
 
@@ -45,13 +45,13 @@ def notice_reason(count: int) -> str:
 
 
 def resident_limit(policy: HistoryPolicy, limit: int, known: bool) -> int:
-    """How many messages of history may be held at all: two per 200 tokens of input limit, between 100 and 2,000."""
+    """How many messages of history may be kept: two per 200 tokens of input limit, between 100 and 2,000."""
     if policy.resident_auto:
         return min(max(limit // 200 * 2, 100), 2_000) if known else 1_000
     return policy.resident_messages or NO_CAP
 
 
-def fill(
+def cut_history(
     cost: Sequence[int],
     messages: Sequence[int],
     end: int,
@@ -61,10 +61,10 @@ def fill(
 ) -> HistoryCut:
     """Fill `budget` from the newest unit to the oldest with whole units.
 
-    `cost` and `messages` are running sums over units (`cost[i]` is what stands before unit i). A turn that is kept in
-    part keeps the user message that opened it, within the same budget: a request never begins with an answer to
-    nothing, which some providers refuse. `opener_of(unit)` gives that message's unit (-1: none is needed) and the
-    first unit of the next turn.
+    `cost` and `messages` are running sums over units (`cost[i]` is the cost before unit i). A turn that is kept in part
+    keeps its user message, within the same budget: a request must not begin with an answer to nothing, which some
+    providers refuse. `opener_of(unit)` gives that message's unit (-1: none is needed) and the first unit of the next
+    turn.
     """
 
     def first(tokens: int, count: int, low: int) -> int:

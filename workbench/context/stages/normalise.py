@@ -1,7 +1,7 @@
 """Normalise: every call has exactly one result, every result has its call, every id is used once, nothing is empty.
 
-A call without a result gets a synthetic one that says so. A result without a call, or a second result for one call,
-is dropped, visibly. Empty content, which providers refuse, is replaced by a short note or left out.
+A call without a result gets a synthetic one that says so. A result without a call, or a second result for one call, is
+dropped, visibly. Empty content, which providers refuse, is replaced by a short note or left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EMPTY_MESSAGE = "(empty message)"
 EMPTY_RESULT = "(no output)"
 EMPTY_SUMMARY = "(empty summary)"
 NO_RESULT = "[no result: the call did not return]"
-"""Stands for the missing result of a call, so that the pair is whole."""
+"""Replaces the missing result of a call, so that the pair is complete."""
 OPENING = "[the conversation begins with the assistant]"
 OPENING_REASON = "a request begins with a user message; some providers refuse it otherwise"
 _ID = re.compile(r"[A-Za-z0-9_-]+")
@@ -29,29 +29,29 @@ BLANK = "it is empty, and providers refuse empty content"
 
 
 def is_blank(content: Content) -> bool:
-    """Whether a content has neither text nor anything else in it."""
+    """Whether a content has neither text nor anything else."""
     if isinstance(content, str):
         return not content or content.isspace()
     return all(isinstance(part, TextPart) and not part.text.strip() for part in content)
 
 
-def drop(tokens: int, why: str) -> Edit:
-    """Leave out what has no pair or says nothing."""
+def drop_edit(tokens: int, why: str) -> Edit:
+    """The edit that leaves out what has no pair or no content."""
     return Edit("normalise", "dropped", tokens, 0, why)
 
 
-def change(before: int, after: int, why: str) -> Edit:
-    """Send something that every provider takes instead of the original."""
+def change_edit(before: int, after: int, why: str) -> Edit:
+    """The edit that sends what every provider accepts in place of the original."""
     return Edit("normalise", "sent", before, after, why)
 
 
-def repair(call_id: str, tokens: int) -> Edit:
-    """Add a result for a call that has none."""
+def repair_edit(call_id: str, tokens: int) -> Edit:
+    """The edit that adds a result for a call without one."""
     return Edit("normalise", "sent", 0, tokens, f"the call {call_id!r} has no result; this one was added")
 
 
 def sound_arguments(arguments: str) -> tuple[str, str]:
-    """A call's arguments as a JSON object, which some providers insist on, and what had to be changed."""
+    """A call's arguments as a JSON object, which some providers require, and what had to be changed."""
     return _short_arguments(arguments) if len(arguments) < _SHORT else _made_sound(arguments)
 
 
@@ -60,11 +60,11 @@ def _no_constant(name: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(parse_constant=_no_constant)
-"""`json.loads` makes preparations that cost more than a short value does, and takes NaN."""
+"""`json.loads` has a setup cost above that of a short value, and accepts NaN."""
 _BLANKS = " \t\n\r"
-"""What JSON takes for white space; Python's `strip` takes more."""
+"""JSON's white space; Python's `strip` removes more."""
 _SHORT = 2_000
-"""Arguments shorter than this are remembered; there are many of them, and the same log is planned again and again."""
+"""Shorter arguments are cached: they are many, and the same log is planned again and again."""
 
 
 @lru_cache(maxsize=1 << 16)
@@ -86,30 +86,30 @@ def _made_sound(arguments: str) -> tuple[str, str]:
 
 
 class Pairs:
-    """Which calls wait for a result. Ids may be used again by careless transcripts; on the wire each is unique."""
+    """Which calls wait for a result. A careless transcript may reuse ids; on the wire each is unique."""
 
     def __init__(self) -> None:
         self._open: dict[str, list[int]] = {}
-        """By the ids of calls, as the log has them: those that wait."""
+        """The waiting calls, by their ids in the log."""
         self._used: set[str] = set()
         """The ids on the wire."""
 
-    def again(self) -> Pairs:
-        """A copy that goes on for itself."""
+    def copy(self) -> Pairs:
+        """An independent copy."""
         made = Pairs()
         made._open = {call_id: waiting[:] for call_id, waiting in self._open.items()}
         made._used = self._used.copy()
         return made
 
     def moved(self, places: Mapping[int, int], ids: Iterable[str]) -> Pairs:
-        """Those of calls that have other places now; the others are not known any more."""
+        """The pairs for calls with new indexes; other calls are forgotten."""
         made = Pairs()
         made._open = {call_id: [places[at] for at in self._open[call_id] if at in places] for call_id in ids}
         made._used = self._used.copy()
         return made
 
     def wait(self, call_id: str, at: int) -> None:
-        """A call at place `at` waits for its result."""
+        """Note that the call at index `at` waits for its result."""
         waiting = self._open.get(call_id)
         if waiting is None:
             self._open[call_id] = [at]
@@ -117,7 +117,7 @@ class Pairs:
             waiting.append(at)
 
     def call(self, call_id: str, at: int) -> tuple[str, str]:
-        """The same, and its id on the wire, with a note when that is not its own."""
+        """Like `wait`; returns the call's id on the wire, with a note if that is not its own."""
         self.wait(call_id, at)
         if call_id not in self._used and _ID.fullmatch(call_id):
             self._used.add(call_id)
@@ -134,9 +134,9 @@ class Pairs:
         return wire, f"the id {call_id!r} {fault}; sent as {wire!r}"
 
     def match(self, call_id: str, is_newest: Callable[[int], bool]) -> tuple[int, str]:
-        """The call a result belongs to: one in the newest unit if there is one, else the last that waits.
+        """The call that a result belongs to: one in the newest unit if any, else the last that waits.
 
-        Returns its place, or -1 and the reason why there is none.
+        Returns its index, or -1 and the reason.
         """
         waiting = self._open.get(call_id)
         if waiting is None:
@@ -150,5 +150,5 @@ class Pairs:
         return waiting[-1], ""
 
     def settle(self, call_id: str, at: int) -> None:
-        """The call at `at` has its result."""
+        """Note that the call at index `at` has its result."""
         self._open[call_id].remove(at)

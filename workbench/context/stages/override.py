@@ -1,7 +1,7 @@
-"""Override: what the user decided by hand about single items, and what another agent did with them.
+"""Override: the user's decisions on single items, and what another agent did to them.
 
-Excluded items leave with their pair. Masked ones become a marker. Pinned ones pass every stage untouched. None of it
-holds for the latest user message, which stays whole while its turn is open.
+Excluded items leave with their pair. Masked ones become a marker. Pinned ones pass every stage unchanged. None of this
+applies to the latest user message, which stays whole while its turn is open.
 """
 
 from __future__ import annotations
@@ -12,37 +12,37 @@ from workbench.log.events import AgentCut
 
 
 def excludes(own: UserDecision, is_latest: bool) -> bool:
-    """Whether an item is left out; `own` is the decision on it and on its pair. What another agent left out is gone."""
+    """Whether an item is left out; `own` is the decision on it and on its pair. Another agent's always applies."""
     return own.excluded and (not is_latest or bool(own.why))
 
 
 def masks(own: UserDecision, kind: Kind, is_latest: bool) -> bool | None:
-    """Whether an item becomes a marker; None where the user left that to the policy. A call is never masked."""
+    """Whether an item becomes a marker; None if the user left that to the policy. A call is never masked."""
     if own.pinned or is_latest:
         return False
     return None if own.masked is None else own.masked and kind != "tool_call"
 
 
-def exclude(own: UserDecision, tokens: int) -> Edit:
-    """Leave out an item; `own` is the decision on the item itself, without its pair."""
+def exclude_edit(own: UserDecision, tokens: int) -> Edit:
+    """The edit for an excluded item; `own` is the decision on the item itself, without its pair."""
     why = (own.why or "excluded by hand") if own.excluded else "excluded with the other half of its pair"
     return Edit("override", "excluded", tokens, 0, why)
 
 
-def mask(own: UserDecision, before: int, original: int, marker: int) -> Edit:
-    """Put a marker in place of an item."""
+def masked_by_hand_edit(own: UserDecision, before: int, original: int, marker: int) -> Edit:
+    """The edit for an item masked by hand."""
     why = f"{own.why or 'masked by hand'}; {original:,} tokens replaced by a marker of {marker:,}"
     return Edit("override", "masked", before, marker, why)
 
 
 def agent_cut(cut: AgentCut, left: int) -> Edit:
-    """Show what an agent left of an item before it sent it; no policy can have the original, which is in no log."""
+    """The edit for an agent's own cut before it sent the item; the original is in no log."""
     done = "cut" if cut.state == "truncated" else "replaced"
-    told = f" (by its own count {cut.told})" if cut.told else ""
-    why = f"{done} by {cut.by} before it was sent: {left:,} tokens left{told}"
+    own_count = f" (by its own count {cut.size})" if cut.size else ""
+    why = f"{done} by {cut.by} before it was sent: {left:,} tokens left{own_count}"
     return Edit("override", cut.state, max(cut.tokens, left), left, why)
 
 
-def leave_with_call(tokens: int) -> Edit:
-    """Leave out the synthetic result of a call that is excluded."""
+def excluded_call_edit(tokens: int) -> Edit:
+    """The edit for the synthetic result of an excluded call."""
     return Edit("override", "excluded", tokens, 0, "left out with its call")

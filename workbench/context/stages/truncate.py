@@ -14,7 +14,7 @@ from workbench.models.tokens import TokenCounter
 
 @dataclass(frozen=True, slots=True)
 class TruncationRule:
-    """The cap that holds for one tool."""
+    """The cap for one tool."""
 
     strategy: Strategy
     max_tokens: int
@@ -33,11 +33,11 @@ class TruncatedText(NamedTuple):
     exact: bool
     why: str
     parts: tuple[Part, ...] = ()
-    """What is sent, where the result has pictures or the like beside its text."""
+    """What is sent, if the result has pictures or the like in addition to its text."""
 
 
-def edit(before: int, cut: TruncatedText) -> Edit:
-    """The decision to send a cut result."""
+def truncate_edit(before: int, cut: TruncatedText) -> Edit:
+    """The edit for a cut result."""
     return Edit("truncate", "truncated", before, cut.tokens, cut.why)
 
 
@@ -63,11 +63,10 @@ def rule_for(policy: TruncationPolicy, tool: str, window: int) -> TruncationRule
 
 
 def truncate(text: str, tokens: int, rule: TruncationRule, counter: TokenCounter, item_id: str) -> TruncatedText | None:
-    """Cut a result that is over its cap; None when it is not.
+    """Cut a result that is over its cap; None if it is not.
 
-    The marker stands inside the cap, says what was truly kept of how much and by which strategy, and ends with the id
-    under which the whole text can be fetched. Cuts fall on whole characters and, where that costs little, on whole
-    lines.
+    The marker is inside the cap, says how much was kept of how much and by which strategy, and ends with the id to
+    fetch the whole text. Cuts fall on whole characters and, where that costs little, on whole lines.
     """
     if rule.strategy == "none":
         return None
@@ -98,9 +97,9 @@ def _by_tokens(text: str, tokens: int, rule: TruncationRule, counter: TokenCount
     def marker(kept: int) -> str:
         return f"[truncated: kept {ends} ~{kept} of ~{tokens} tokens ({rule.strategy})] [id {item_id}]"
 
-    # The marker says how much was kept, which is known only when it is counted: a first count finds the number. Where
-    # that is as long as the provisional one and costs the same, so does the whole: a number is never merged with what
-    # stands beside it.
+    # The marker says how much was kept, which is known only after counting: a first count finds the number. If that is
+    # as long as the provisional one and costs the same, so does the whole: a tokenizer never merges a number with its
+    # neighbours.
     guess = counter.count(marker(cap)).tokens
     room = cap - guess - 2
     while room > 0:
@@ -133,13 +132,13 @@ def _ends(text: str, room: int, strategy: Strategy, counter: TokenCounter) -> tu
 
 
 def _back_to_line(head: str) -> str:
-    """End on a whole line when that gives up at most a tenth of what is kept."""
+    """End on a whole line if that gives up at most a tenth of what is kept."""
     end = head.rfind("\n")
     return head[:end] if end >= 0.9 * len(head) else head
 
 
 def _on_to_line(tail: str) -> str:
-    """Begin on a whole line when that gives up at most a tenth of what is kept."""
+    """Begin on a whole line if that gives up at most a tenth of what is kept."""
     start = tail.find("\n") + 1
     return tail[start:] if 0 < start <= 0.1 * len(tail) else tail
 
@@ -161,7 +160,7 @@ def _by_lines(
     def assemble(head: str, tail: str) -> str:
         kept = sum(len(part.split("\n")) for part in (head, tail) if part)
         whole = _whole_lines(lines, head, tail)
-        if kept > whole and kept >= len(lines):  # of every line there is something
+        if kept > whole and kept >= len(lines):  # every line is kept in part
             left = size - len((head + tail).encode("utf-8", "replace"))
             marker = f"[... omitted {left} of {size} bytes inside a line ...]"
         else:
@@ -186,7 +185,7 @@ def _by_lines(
 
 
 def _line_ends(lines: list[str], rule: TruncationRule) -> tuple[str, str]:
-    """The first and the last lines. Where lines are few they may overlap; `_bytes_ends` then takes less of either."""
+    """The first and the last lines. Few lines may overlap; `_bytes_ends` then takes less of either."""
     head = min(rule.head_lines, rule.max_lines)
     tail = min(rule.tail_lines, rule.max_lines - head if len(lines) > rule.max_lines else rule.tail_lines)
     return "\n".join(lines[:head]), "\n".join(lines[-tail:] if tail else [])
@@ -206,7 +205,7 @@ def _bytes_ends(head: str, tail: str, room: int) -> tuple[str, str]:
 
 
 def _whole_lines(lines: list[str], head: str, tail: str) -> int:
-    """How many lines are kept from end to end."""
+    """How many lines are kept whole."""
     head_lines, tail_lines = head.split("\n") if head else [], tail.split("\n") if tail else []
     whole = len(head_lines) + len(tail_lines)
     if head_lines and head_lines[-1] != lines[len(head_lines) - 1]:

@@ -33,7 +33,7 @@ def verdict(limits: Limits, total: int, slots: Mapping[Slot, int], waiting: Sequ
 
 
 def short_answer(limits: Limits, total: int) -> str:
-    """That the answer to a request of `total` tokens has less room than it should; empty where it has enough."""
+    """The warning that the answer has less room than it should; empty if it has enough."""
     bound = limits.bound(total)
     if bound is None:
         return ""
@@ -43,7 +43,7 @@ def short_answer(limits: Limits, total: int) -> str:
 def warnings(
     limits: Limits, total: int, slots: Mapping[Slot, int], guide: Iterable[tuple[Slot, int]], cuts: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """What the user should know of a request of `total` tokens.
+    """Warnings about a request of `total` tokens.
 
     A short answer, what the policy advises against (`guide`), and the `cuts` of files in the slots.
     """

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.facts import Mentions
-from workbench.compaction.record import CATEGORY, record
-from workbench.compaction.triggers import ATTEMPTS, compacts_at, decide, size_limit
+from workbench.compaction.record import CATEGORY, read_record
+from workbench.compaction.triggers import ATTEMPTS, compacts_at, decide_compaction, size_limit
 from workbench.compaction.values import CompactionRefused, SummaryDraft, Trigger
 from workbench.config.errors import WorkbenchError
 from workbench.context.arrange import Outline
-from workbench.context.control import CONTROL, span
+from workbench.context.control import CONTROL, compaction_range
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
@@ -68,7 +68,7 @@ class LabLog:
     def append_compaction(self, event: Event) -> None:
         """Add a compaction to the log."""
         self._events.append(event)
-        self.planner.append(event)
+        self.planner.append_event(event)
 
     def forget_summarised(self) -> None:
         """Drop the events that the last compaction covers, but not those it keeps or that the next one reads again."""
@@ -76,7 +76,7 @@ class LabLog:
         at = max(at for at, event in enumerate(events) if isinstance(event.body, Compaction))
         body = events[at].body
         assert isinstance(body, Compaction)
-        first, last = span(events[at])
+        first, last = compaction_range(events[at])
         users = [event.seq for event in events if isinstance(event.body, UserMessage)]
         kept = {*users[-1:], *(each.seq for each in body.kept)}
         end = self._read_no_more(users, last)
@@ -164,10 +164,12 @@ class LabCompactor:
         found: list[SummaryDraft] = []
         while len(found) < ATTEMPTS and self._may_be_due(now, turn_over):
             policy, said = self._policy, self._said
-            holds = (self._turns, turn_over, now.overflows, now.rows.leaves_out)
+            holds = (self._turns, turn_over, now.overflows, now.items.leaves_out)
             if holds == self._held:
                 break
-            decision = decide(now.plan(), said, record(said), policy, headless=False, turn_over=turn_over)
+            decision = decide_compaction(
+                now.plan(), said, read_record(said), policy, headless=False, turn_over=turn_over
+            )
             idle = self._idle and decision.trigger != "overflow"
             if decision.action == "none" or decision.trigger is None or idle:
                 self._held = holds if decision.held or idle else ()
@@ -188,7 +190,7 @@ class LabCompactor:
             return True
         by_new = policy.measure == "since_compaction"
         size = now.slots["history"] + now.slots["turn"] if by_new else now.size
-        return size >= self._limit(now) > 0 or not fits or now.rows.leaves_out
+        return size >= self._limit(now) > 0 or not fits or now.items.leaves_out
 
     def _limit(self, now: Outline) -> int:
         """The size from which on a trigger may fire. It is the same for all requests."""
@@ -213,7 +215,7 @@ class LabCompactor:
         self._log.append_compaction(made)
         self._said.append(made)
         self._count += 1
-        covered = span(made)[1]
+        covered = compaction_range(made)[1]
         self._turns = sum(isinstance(event.body, UserMessage) and event.seq > covered for event in self._said)
         return draft
 

@@ -308,7 +308,7 @@ class _Replay:
         for change in step.changes:
             if change.after in self._touched:
                 self._touched[change.after].add(change.cell.seq)
-        self._available.apply_changes(step.changes, step.outline.rows.summaries)
+        self._available.apply_changes(step.changes, step.outline.items.summaries)
         if self._meter is not None:
             self._meter.note_changes(step.changes)
         self._invalid += any(map(self._breaks_pair, step.changes))

@@ -101,7 +101,7 @@ class Needs:
             for quote in fact_phrases.quotes(fact_phrases.prose(text)):
                 if " " in quote:
                     yield self._quote(quote)
-        for word in sorted(fact_words.odd(text)):
+        for word in sorted(fact_words.odd_words(text)):
             named = list(_named(word))
             numbered = (each for each in find_ids(word) if not any(each in said for _, said in named))
             for kind, said in (*named, *(("identifier", each) for each in numbered)):
@@ -134,7 +134,7 @@ class Needs:
         text = _plain(text)
         found: set[int] = set()
         known = self._known
-        for word in fact_words.odd(text) - self._dull:
+        for word in fact_words.odd_words(text) - self._dull:
             numbers = known.get(word) or self._look_at(word)
             found.update(numbers)
         if self._may_hold_numbers(text):
@@ -200,7 +200,7 @@ def _parts(whole: str, between: str) -> Iterator[str]:
 
 def _named(word: str) -> Iterator[tuple[FactKind, str]]:
     """The facts in a word and in its pieces."""
-    return (found for piece in word_pieces(word) for found in fact_words.kinds(piece))
+    return (found for piece in word_pieces(word) for found in fact_words.facts_in_word(piece))
 
 
 def _plain(text: str) -> str:

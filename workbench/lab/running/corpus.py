@@ -59,7 +59,7 @@ def _meant(word: str, services: Services) -> Iterator[CorpusEntry]:
             if line.strip():
                 yield from _meant(_inside_list(line.strip()), services)
     elif word == AGENTS:
-        yield from (CorpusEntry(each.ref) for each in services.agents.find(os.getcwd(), most=sys.maxsize))
+        yield from (CorpusEntry(each.ref) for each in services.agents.find_sessions(os.getcwd(), most=sys.maxsize))
     elif word == SESSIONS:
         yield from (CorpusEntry(each.id) for each in services.store.list())
     elif is_url(word):

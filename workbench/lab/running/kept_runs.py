@@ -124,7 +124,7 @@ class KeptRuns:
     def work_left(self, task: LabTask, again: int = 0) -> int:
         """About how many bytes are left to replay, counted per policy. `again`: how many more policies will come."""
         left = self.policies_left(task)
-        return self._services.weight(task.source) * (left + again) if left else 0
+        return self._services.source_bytes(task.source) * (left + again) if left else 0
 
     def policies_left(self, task: LabTask) -> int:
         """How many policies are left to replay."""

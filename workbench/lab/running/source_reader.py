@@ -66,7 +66,9 @@ class SourceReader:
         ref = path if names_file(path) else task.source
         with local_copy(task.source) if is_url(task.source) else nullcontext(ref) as here:
             found = self._services.sources(here)
-            size = _BY_BYTE * self._services.weight(here) + _BY_EVENT * sum(len(source.events) for source in found)
+            size = _BY_BYTE * self._services.source_bytes(here) + _BY_EVENT * sum(
+                len(source.events) for source in found
+            )
         made = [LabSource(self._services, task.options, source, summarise=task.summarise) for source in found]
         return _Read(stamp, made, size)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from workbench.context.load import RECORDED, load_policy, portable, preset_names
+from workbench.context.load import RECORDED, load_policy, portable_policy, preset_names
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.values import PolicyRun, SourceRun
 from workbench.sources.options import Options
@@ -58,7 +58,7 @@ def portable_policies(policies: Sequence[LabPolicy], knobs: Sequence[str]) -> tu
     """The same policies for another machine: complete, without files of this one, and with the knobs of the task."""
     found = []
     for each in policies:
-        preset, own = portable(each.ref)
+        preset, own = portable_policy(each.ref)
         name = each.name or load_policy(each.ref).policy.name
         found.append(LabPolicy(preset, (*own, *knobs, *each.knobs), name))
     return tuple(found)

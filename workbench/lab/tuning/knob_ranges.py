@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.config.tables import escaped_name
-from workbench.context.knobs import Knob, find, parse_text
+from workbench.context.knobs import Knob, find_knob, parse_text
 
 DEFAULT_RANGES = (
     "truncation.strategy=none,head,tail,both,lines",
@@ -117,7 +117,7 @@ def parse_range(text: str) -> KnobRange:
             f"--knob {escaped_name(text)}: expected NAME=LOW..HIGH or NAME=A,B,C, as in masking.keep_last=0..10"
         )
     try:
-        knob = find(name)
+        knob = find_knob(name)
         if knob.kind == "list":
             raise ValueError("is a list of names, which has no range")
         values = [value for part in listed.split(",") for value in _values(knob, part.strip())]
@@ -131,10 +131,10 @@ def parse_range(text: str) -> KnobRange:
 def _values(knob: Knob, part: str) -> list[Any]:
     low, dots, high = part.partition("..")
     if not dots:
-        return [knob.check(parse_text(part))]
+        return [knob.check_value(parse_text(part))]
     if knob.kind not in ("int", "float"):
         raise ValueError(f"expected values with commas between them, got the range {part}")
-    first, last = knob.check(parse_text(low)), knob.check(parse_text(high))
+    first, last = knob.check_value(parse_text(low)), knob.check_value(parse_text(high))
     if first > last:
         raise ValueError(f"expected a range from low to high, got {part}")
     return _whole_steps(first, last) if knob.kind == "int" else _even_steps(first, last)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from workbench.config.errors import WrongCall
-from workbench.config.tables import shown
+from workbench.config.tables import shown_value
 from workbench.context.knobs import closest
 from workbench.lab.reports import FIGURES
 
@@ -55,10 +55,12 @@ def parse_objective(text: str) -> Objective:
             warnings.simplefilter("ignore")  # what Python warns about is refused here anyway
             tree = ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise WrongCall(f"--objective {shown(text)}: expected arithmetic, such as {DEFAULT_OBJECTIVE!r}") from None
+        raise WrongCall(
+            f"--objective {shown_value(text)}: expected arithmetic, such as {DEFAULT_OBJECTIVE!r}"
+        ) from None
     names = frozenset(_names(tree, text))
     if not names:
-        raise WrongCall(f"--objective {shown(text)}: names no figure; there are {', '.join(NAMES)}")
+        raise WrongCall(f"--objective {shown_value(text)}: names no figure; there are {', '.join(NAMES)}")
     return Objective(text, names, tree)
 
 
@@ -68,7 +70,7 @@ def _names(node: ast.expr, text: str) -> list[str]:
         case ast.Name(id=name):
             if name not in NAMES:
                 near = closest(name, NAMES)
-                raise WrongCall(f"--objective: no figure named {shown(name)}{near}; there are {', '.join(NAMES)}")
+                raise WrongCall(f"--objective: no figure named {shown_value(name)}{near}; there are {', '.join(NAMES)}")
             return [name]
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool) and abs(number) < 1e300:
             return []
@@ -79,7 +81,7 @@ def _names(node: ast.expr, text: str) -> list[str]:
         case ast.Call(func=ast.Name(id=called), args=[_, _, *_] as parts, keywords=[]) if called in _FUNCTIONS:
             return [name for part in parts for name in _names(part, text)]
     part = ast.get_source_segment(text.strip(), node) or text
-    raise WrongCall(f"--objective: expected numbers, figures, + - * / ( ) min and max, got {shown(part)}")
+    raise WrongCall(f"--objective: expected numbers, figures, + - * / ( ) min and max, got {shown_value(part)}")
 
 
 def _value(node: ast.expr, figures: Mapping[str, Any]) -> float:

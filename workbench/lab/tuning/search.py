@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.context.knobs import as_toml
-from workbench.context.load import LoadedPolicy, describe, load_policy
+from workbench.context.load import LoadedPolicy, describe_policy, load_policy
 from workbench.lab.running.tasks import LabPolicy
 from workbench.lab.tuning.knob_ranges import KnobRange, knob_matters
 from workbench.lab.tuning.objective import Objective
@@ -193,7 +193,7 @@ class KnobSearch:
 
 
 def _values(loaded: LoadedPolicy) -> dict[str, Any]:
-    return {row.name: row.value for row in describe(loaded)}
+    return {row.name: row.value for row in describe_policy(loaded)}
 
 
 def require_optuna() -> None:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.config.text import printable
-from workbench.context.load import DEFAULT, RECORDED, LoadedPolicy, describe, load_policy, preset_names
+from workbench.context.load import DEFAULT, RECORDED, LoadedPolicy, describe_policy, load_policy, preset_names
 from workbench.lab.reports import policy_figures, sum_figures
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome
@@ -176,8 +176,8 @@ def _self_contained(policy: LabPolicy, fixed: Sequence[str]) -> tuple[str, dict[
     """A preset, and all knobs that differ from it. A file that extends another file would not work elsewhere."""
     loaded = load_policy(policy.ref, sets=(*fixed, *policy.knobs))
     preset = policy.ref if policy.ref in PRESET_POLICIES else _preset_of(loaded)
-    before = {row.name: row.value for row in describe(load_policy(preset, env={}))}
-    return preset, {row.name: row.value for row in describe(loaded) if row.value != before.get(row.name)}
+    before = {row.name: row.value for row in describe_policy(load_policy(preset, env={}))}
+    return preset, {row.name: row.value for row in describe_policy(loaded) if row.value != before.get(row.name)}
 
 
 def _preset_of(loaded: LoadedPolicy) -> str:

@@ -14,11 +14,11 @@ from typing import Any, Literal, NamedTuple
 from workbench.context.tool_kinds import (
     CallLine,
     Values,
+    command_folder,
     command_text,
     file_named,
     known_tool,
     named_values,
-    work_folder,
 )
 from workbench.context.tool_lines import arguments_of, server_and_tool
 from workbench.context.tool_outcomes import Outcome, outcome_of
@@ -117,7 +117,7 @@ def _finished(call: Event, result: Event, moves: int) -> FinishedCall:
     path = span = command = ""
     if verb == "run":
         command = command_text(values).strip()
-        verb, path, span = _shell_file(command, work_folder(values), moves)
+        verb, path, span = _shell_file(command, command_folder(values), moves)
     elif known and verb in ("read", "write", "edit"):
         own = file_named(values) if verb == "edit" else ""  # an edit needs no line numbers
         line = CallLine("", own) if own else known.describe(values)

@@ -12,7 +12,7 @@ from textual.binding import Binding
 from textual.screen import Screen
 from textual.widget import Widget
 
-from workbench.config.tables import shown
+from workbench.config.tables import shown_value
 from workbench.tui import screens
 from workbench.tui.main.screen import MainScreen
 
@@ -43,7 +43,7 @@ def keymap(wanted: Mapping[str, Any], screen: MainScreen) -> Keymap:
             hint = f"did you mean {near[0]}?" if near else "the help lists the commands"
             problems.append(f"keys.{name}: no such command; {hint}")
         elif not isinstance(keys, str):
-            problems.append(f"keys.{name}: expected text such as ctrl+g,f8, got {shown(keys)}")
+            problems.append(f"keys.{name}: expected text such as ctrl+g,f8, got {shown_value(keys)}")
         else:
             others = taken | kept if name in commands else taken
             clash = next((others[key] for key in _split(keys) if key in others), None)

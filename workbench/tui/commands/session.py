@@ -202,5 +202,5 @@ async def model(host: Host, argument: str) -> None:
     if argument:
         host.model.switch_model(argument)
         if not host.services.settings.model and argument.partition("/")[0] != REHEARSAL:
-            path = await host.in_background(partial(host.services.keep, "model", argument))
+            path = await host.in_background(partial(host.services.keep_setting, "model", argument))
             host.show_notice(f"new sessions begin with {argument} from now on: {path}")

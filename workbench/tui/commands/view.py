@@ -30,7 +30,7 @@ _add_pane("compaction", "f4", "the compaction: what was summarised and what come
 async def split(host: Host, argument: str) -> None:
     """Toggle the split; the next start remembers it."""
     layout = "split" if host.toggle_split() else "single"
-    await host.in_background(partial(host.services.keep, "layout", layout))
+    await host.in_background(partial(host.services.keep_setting, "layout", layout))
 
 
 @COMMANDS.add("input", "back to the input", "leave the pane: back to the input", letters=("q",), slashes=())
@@ -113,4 +113,4 @@ async def theme(host: Host, argument: str) -> None:
         raise WrongCall(f"{argument}: no such theme; expected one of {', '.join(names)}")
     if argument:
         host.theme = argument
-        await host.in_background(partial(host.services.keep, "theme", argument))
+        await host.in_background(partial(host.services.keep_setting, "theme", argument))

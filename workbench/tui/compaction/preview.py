@@ -23,7 +23,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
 from workbench.compaction.preview import loss_words, preview_rows
-from workbench.compaction.triggers import question
+from workbench.compaction.triggers import compaction_question
 from workbench.compaction.values import CompactionPreview, SummaryDraft
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
@@ -146,7 +146,9 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
     def _write_title(self) -> None:
         parts = [Content.styled(TITLES[self.stage], "bold $primary")]
         if self.stage == "look":
-            parts.insert(0, Content.styled(question(self.status.tokens, self.status.window), "bold $primary"))
+            parts.insert(
+                0, Content.styled(compaction_question(self.status.tokens, self.status.window), "bold $primary")
+            )
         if self._problem:
             parts.append(Content.styled(printable(self._problem), "bold $error"))
         width = max(self.heading.size.width, 20)
@@ -189,7 +191,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         self._show_note(rows=[("facts", "working out what a summary would lose…"), *preview_rows(preview)])
         self._foresee(preview)
         selected = preview.selected
-        self.reader.show(lambda most: page(selected, most), 120 * (len(selected.items) + len(selected.beside)))
+        self.reader.show(lambda most: page(selected, most), 120 * (len(selected.items) + len(selected.staying)))
         self.reader.view.focus()
 
     @work(exclusive=True, group="foresee")

@@ -27,8 +27,8 @@ HEAD = 46
 
 def page(selected: SelectedRange, most: int = 0) -> TextPage:
     """The rows of the range in order: those that are summarised, and those that are kept."""
-    kept = {item.id for item in selected.beside}
-    rows = sorted((*selected.items, *selected.beside), key=lambda item: item.unit)
+    kept = {item.id for item in selected.staying}
+    rows = sorted((*selected.items, *selected.staying), key=lambda item: item.unit)
     lines = [
         TextLine(_row(item, item.id in kept), "quiet" if item.id in kept else "text", hang=HEAD)
         for item in _few(rows, most)
@@ -55,7 +55,7 @@ def _row(item: Item, kept: bool) -> str:
 
 def seqs_of(selected: SelectedRange) -> dict[str, int]:
     """The sequence numbers of the rows, by event id."""
-    found = {item.id: item.seq for item in (*selected.items, *selected.beside) if item.seq is not None}
+    found = {item.id: item.seq for item in (*selected.items, *selected.staying) if item.seq is not None}
     return {**found, **{event.id: event.seq for event in selected.previous}}
 
 
@@ -67,7 +67,7 @@ class SourceScreen(ModalScreen[None]):
 
     def __init__(self, selected: SelectedRange, seq: int) -> None:
         super().__init__()
-        self._text = next((item.original for item in (*selected.items, *selected.beside) if item.seq == seq), "")
+        self._text = next((item.original for item in (*selected.items, *selected.staying) if item.seq == seq), "")
         self._seq = seq
 
     def compose(self) -> ComposeResult:

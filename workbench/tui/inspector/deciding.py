@@ -68,7 +68,7 @@ class DecidingPane(Observing, Vertical):
 
     def _as_now(self, items: list[Item]) -> list[Item]:
         """The same events with their current states."""
-        rows = self.shown.plan.rows if self.shown is not None else ()
+        rows = self.shown.plan.items if self.shown is not None else ()
         seqs = {item.seq for item in items if item.seq is not None}
         return [row for row in rows if row.seq in seqs]
 

@@ -71,12 +71,12 @@ def changed(found: RequestChanges, width: int) -> Content:
     for mark, colour, items, tokens in kinds:
         if items:
             parts.append(Content.assemble((f"{MARKS[mark]} {items:,} {mark}", colour), f" ({tokens:+,})"))
-    if abs(found.beside) >= MUCH:
-        parts.append(Content.assemble(("not in file", "$warning"), f" {found.beside:+,}"))
+    if abs(found.outside_items) >= MUCH:
+        parts.append(Content.assemble(("not in file", "$warning"), f" {found.outside_items:+,}"))
     if found.effect.rewritten:
         parts.append(Content(f"first changed token {found.effect.first_changed:,}"))
         parts.append(Content(f"invalidates {found.effect.rewritten:,} cached tokens"))
-    elif found.beside > -MUCH:  # otherwise something was removed from the middle
+    elif found.outside_items > -MUCH:  # otherwise something was removed from the middle
         parts.append(Content("prompt cache kept"))
     return joined(parts, width)
 

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 from workbench.context.items import SIGNS, SLOTS, Item, state_words
 from workbench.context.plan import ContextPlan
-from workbench.context.plan_rows import PlanRows
+from workbench.context.plan_items import PlanItems
 from workbench.tui.inspector.filters import Filter
 from workbench.views.context_view import COUNTING
 
@@ -67,9 +67,9 @@ class RowGroup(NamedTuple):
     """The text of its head after the figures."""
 
 
-def listed(plan: ContextPlan, rest: str, everything: bool = False) -> PlanRows:
+def listed(plan: ContextPlan, rest: str, everything: bool = False) -> PlanItems:
     """The rows of a plan. Tokens that are in no row get a row after those that are in every request."""
-    tokens, rows = plan.unattributed, plan.rows if everything else plan.rows.candidates()
+    tokens, rows = plan.unattributed, plan.items if everything else plan.items.candidates()
     if not tokens:
         return rows
     exact = plan.reported is not None
@@ -95,7 +95,7 @@ def _explained(plan: ContextPlan) -> str:
         return f"{reported} All that was sent is in them: the {abs(tokens):,} {more} are a difference in counting."
     if tokens < 0:
         return f"{reported} The {-tokens:,} too many are the difference between its way of counting and ours."
-    if plan.beside.tokens:
+    if plan.known_rest.tokens:
         return (
             f"{reported} The other {tokens:,} were sent as well, but are not in the file: what they consist of is an "
             "estimate, learnt from how the reports grow."

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from workbench.config.errors import WrongCall
-from workbench.context.compare import Effect, effect
+from workbench.context.compare import Effect, plan_effect
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.log.events import OverrideAction
@@ -114,7 +114,7 @@ def _restoring(item: Item) -> OverrideAction:
 def preview(before: ContextPlan, choice: ProposedOverrides, queries: SessionQueries) -> OverridePreview:
     """The effect of a choice. Plans the log again, so call it in a thread."""
     after = queries.what_if(choice.decisions)
-    found = effect(before, after)
+    found = plan_effect(before, after)
     nothing = found.first_changed is None and not _any_row_changes(before, after, choice)
     return OverridePreview(choice, found, after.verdict.fits or not before.verdict.fits, nothing, before.size)
 
@@ -123,9 +123,9 @@ def _any_row_changes(before: ContextPlan, after: ContextPlan, choice: ProposedOv
     """Whether a row's state or pin changes, although the request is the same."""
     for decision in choice.decisions:
         for seq in range(decision.first, decision.last + 1):
-            old, new = row_of(before.rows, seq), row_of(after.rows, seq)
+            old, new = row_of(before.items, seq), row_of(after.items, seq)
             if old is not None and new is not None:
-                was, row = before.rows[old], after.rows[new]
+                was, row = before.items[old], after.items[new]
                 if was.seq == row.seq == seq and (was.state, was.pinned) != (row.state, row.pinned):
                     return True
     return False

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from workbench.config.text import percent, printable, printable_lines
 from workbench.context.items import SIGNS, Item, state_words
-from workbench.log.codec import encode
+from workbench.log.codec import encode_event
 from workbench.log.events import Event
 from workbench.tui.inspector.difference import CONTEXT, difference
 from workbench.tui.widgets.text_view import TOKENS, TextLine, TextPage, text_page
@@ -245,4 +245,4 @@ def _json(item: Item, queries: SessionQueries | None, most: int) -> TextPage:
 
 def event_json(event: Event) -> str:
     """An event as in the log, as indented JSON."""
-    return json.dumps(json.loads(encode(event)), ensure_ascii=False, indent=2)
+    return json.dumps(json.loads(encode_event(event)), ensure_ascii=False, indent=2)

@@ -20,7 +20,7 @@ from textual.getters import query_one
 from textual.reactive import var
 
 from workbench.config.background import background
-from workbench.context.compare import changes
+from workbench.context.compare import request_changes
 from workbench.context.items import Item
 from workbench.session.observable import ObservableSession
 from workbench.tui.inspector.account import AccountScreen
@@ -151,7 +151,7 @@ class InspectorPane(DecidingPane):
     @work(exclusive=True, group="compare")
     async def _compare(self, shown: ContextView) -> None:
         assert shown.before is not None
-        found = await wrap_future(background(partial(changes, shown.before, shown.plan)))
+        found = await wrap_future(background(partial(request_changes, shown.before, shown.plan)))
         if shown is self.shown:
             self.row_list.found = found
 
@@ -175,8 +175,8 @@ class InspectorPane(DecidingPane):
             if under_cursor is not None:
                 self.detail.show(under_cursor)
             return
-        at = row_of(shown.plan.rows, was.seq)
-        again = shown.plan.rows[at] if at is not None else None
+        at = row_of(shown.plan.items, was.seq)
+        again = shown.plan.items[at] if at is not None else None
         if again is not None and again.seq == was.seq:
             self.detail.show(again)
         else:

@@ -20,7 +20,7 @@ from workbench.config.background import in_background
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.context.plan import ContextPlan
-from workbench.context.render import request
+from workbench.context.render import render_request
 from workbench.session.observable import ObservableSession
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import joined
@@ -35,7 +35,7 @@ CHARS_PER_TOKEN = 5
 
 def as_json(plan: ContextPlan) -> str:
     """The request's body as indented JSON."""
-    return json.dumps(request(plan), ensure_ascii=False, indent=2)
+    return json.dumps(render_request(plan), ensure_ascii=False, indent=2)
 
 
 def as_curl(plan: ContextPlan) -> str:

@@ -352,7 +352,7 @@ class RowList(Observing, Vertical):
             return foot_lines.arranged(self.lines, width)
         if self.found is not None:
             return foot_lines.changed(self.found, width)
-        asides = self.lines.plan.rows.asides if self.lines is not None else {}
+        asides = self.lines.plan.items.asides if self.lines is not None else {}
         return foot_lines.hidden(asides, self.wish.all, width) if asides else Content()
 
     def _chosen(self, lines: RowLines, width: int) -> Content:
@@ -380,7 +380,7 @@ def _nothing(lines: RowLines) -> str:
     """Why there are no rows, and what to do."""
     if not lines.wish.filter:
         return NOTHING
-    more = "" if lines.wish.all or not lines.plan.rows.asides else "; . looks through the hidden rows as well"
+    more = "" if lines.wish.all or not lines.plan.items.asides else "; . looks through the hidden rows as well"
     return f"no row matches {printable(lines.wish.filter.text)}: Esc clears the filter, f changes it{more}"
 
 

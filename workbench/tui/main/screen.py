@@ -98,7 +98,7 @@ class MainScreen(SessionPanes):
         """Find earlier inputs of all sessions in this folder."""
         here = work_folder().path
         try:
-            found = await self.in_background(lambda: self.services.store.said(here)) if here else []
+            found = await self.in_background(lambda: self.services.store.user_messages(here)) if here else []
         except WorkbenchError as error:
             self.show_notice(str(error), "error")
         else:

@@ -13,7 +13,7 @@ from workbench.agent.instructions import load_instructions
 from workbench.agent.memory import load_memory
 from workbench.config.paths import config_dir
 from workbench.config.text import printable
-from workbench.context.fixed_slots import cut_in
+from workbench.context.fixed_slots import cut_note_in
 from workbench.context.policy import InstructionsPolicy
 from workbench.session.open_session import OpenSession
 from workbench.tui.screens.text_blocks import blocks, lines, pairs, paragraph, tokens
@@ -48,9 +48,9 @@ class LoadedInstructions(NamedTuple):
 def loaded(opened: OpenSession) -> LoadedInstructions:
     """The instructions in the plan; call it in the session's thread."""
     found = []
-    for item in opened.plan.rows:
+    for item in opened.plan.items:
         if item.slot in ("instructions", "memory"):
-            found.append(SlotFile(item.name, item.slot, item.tokens, item.original, cut_in(item.original)))
+            found.append(SlotFile(item.name, item.slot, item.tokens, item.original, cut_note_in(item.original)))
         elif item.slot in ("history", "turn"):
             break
     return LoadedInstructions(tuple(found), opened.setup.loaded.policy.instructions)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from workbench.context.knobs import find, parse_text
+from workbench.context.knobs import find_knob, parse_text
 from workbench.lab.values import PolicyRun
 from workbench.tui.screens.policy_editor import PolicyEditor
 from workbench.tui.screens.what_if import SessionSnapshot, short_name
@@ -54,7 +54,7 @@ def effect(before: PolicyRun, after: PolicyRun) -> str:
 def turned_by(knob: str, by: int) -> str:
     """`masking.keep_last=3` a bit higher or lower; unchanged if it is at its limit, or is text."""
     name, _, text = knob.partition("=")
-    found, value = find(name), parse_text(text)
+    found, value = find_knob(name), parse_text(text)
     if found.choices or found.kind == "bool":
         choices = found.choices or ("false", "true")
         at = (choices.index(text.strip().strip('"')) + by) % len(choices)

@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from workbench.config.errors import WorkbenchError
-from workbench.context.load import RECORDED, LoadedPolicy, describe, load_policy
+from workbench.context.load import RECORDED, LoadedPolicy, describe_policy, load_policy
 from workbench.proxy.control import WayPolicy
 from workbench.proxy.policy_notes import OFF
 from workbench.tui.screens.on_the_way import PassingSession
@@ -115,5 +115,5 @@ class PoliciesScreen(Finder[PolicyChoice]):
 
 def _turned(loaded: LoadedPolicy, width: int) -> Content:
     """The knobs that differ from their defaults."""
-    rows = [(row.name, row.written) for row in describe(loaded) if row.origin != "default"]
+    rows = [(row.name, row.written) for row in describe_policy(loaded) if row.origin != "default"]
     return Content.assemble(("knobs that are set\n", "bold"), pairs(rows, width)) if rows else Content()

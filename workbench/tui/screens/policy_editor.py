@@ -13,8 +13,8 @@ from textual.content import Content
 
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.context import policy_files
-from workbench.context.knobs import Knob, as_toml, find, parse_text
-from workbench.context.load import PolicyRow, describe, load_policy
+from workbench.context.knobs import Knob, as_toml, find_knob, parse_text
+from workbench.context.load import PolicyRow, describe_policy, load_policy
 from workbench.tui.screens.text_blocks import blocks, pairs, paragraph, per_cent
 from workbench.tui.screens.what_if import SessionSnapshot, planned, set_up, short_name
 from workbench.tui.widgets.cells import one_line
@@ -71,7 +71,7 @@ class PolicyEditor(Finder[PolicyChange]):
         setup = await self.host.in_background(
             partial(set_up, self.host.services, self.host.options, self._asked, self._ref, self._sets())
         )
-        self._rows_by_name = {row.name: row for row in describe(setup.loaded)}
+        self._rows_by_name = {row.name: row for row in describe_policy(setup.loaded)}
         words = text.lower().split()
         found = [
             row
@@ -107,7 +107,7 @@ class PolicyEditor(Finder[PolicyChange]):
         return f"this session: {before:,} → {after:,} tokens ({share}), {plan.verdict.status.replace('_', ' ')}"
 
     async def row_details(self, value: str) -> Content:
-        row, knob = self._rows_by_name[value], find(value)
+        row, knob = self._rows_by_name[value], find_knob(value)
         facts = pairs(
             [
                 ("value", row.written or "not set"),
@@ -127,7 +127,7 @@ class PolicyEditor(Finder[PolicyChange]):
 
     @work
     async def _change(self, name: str) -> None:
-        knob, row = find(name), self._rows_by_name[name]
+        knob, row = find_knob(name), self._rows_by_name[name]
         if knob.choices or knob.kind == "bool":
             choices = knob.choices or ("true", "false")
             now = row.written.strip('"')
@@ -144,7 +144,7 @@ class PolicyEditor(Finder[PolicyChange]):
     def _check(self, knob: Knob, name: str, text: str) -> None:
         """Check a value; the error does not mention `--set`, which nobody typed."""
         try:
-            knob.check(parse_text(text.strip()))
+            knob.check_value(parse_text(text.strip()))
             load_policy(self._ref, sets=self._sets([f"{name}={text}"]))
         except ValueError as error:
             raise WrongCall(str(error)) from None
@@ -170,7 +170,7 @@ class PolicyEditor(Finder[PolicyChange]):
         if not equals:
             raise WrongCall("expected KNOB=VALUE")
         try:
-            knob = find(name.strip())
+            knob = find_knob(name.strip())
         except LookupError as error:
             raise WrongCall(f"{name.strip()}: {error}") from None
         self._check(knob, name.strip(), value.strip())
@@ -217,17 +217,17 @@ async def save_policy(screen: Finder[Any], ref: str, knobs: Sequence[str]) -> Pa
     Raises WorkbenchError.
     """
     proposed = short_name(ref) if "/" in ref else f"my-{ref}"
-    asked = TextDialog("save as", proposed, "The name of a policy of yours.", policy_files.path_of)
+    asked = TextDialog("save as", proposed, "The name of a policy of yours.", policy_files.policy_path)
     name = await screen.app.push_screen_wait(asked)
     if name is None:
         return None
-    over = policy_files.path_of(name).exists()
+    over = policy_files.policy_path(name).exists()
     if over:
         what = f"{name} already exists. Replace it?"
         if not await screen.app.push_screen_wait(ConfirmDialog("save", what, "replace it", "cancel")):
             return None
     values = {knob: parse_text(value) for knob, value in map(_parts, knobs)}
-    return await screen.host.in_background(partial(policy_files.save, name, ref, values, over=over))
+    return await screen.host.in_background(partial(policy_files.save_policy, name, ref, values, over=over))
 
 
 def _parts(knob: str) -> tuple[str, str]:

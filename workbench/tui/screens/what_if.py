@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.compaction.forecast import forecast, next_step
-from workbench.compaction.record import record
-from workbench.compaction.triggers import decide
+from workbench.compaction.record import read_record
+from workbench.compaction.triggers import decide_compaction
 from workbench.context.items import Item, State
 from workbench.context.load import RECORDED, preset_names, user_policies
 from workbench.context.plan import ContextPlan
@@ -109,15 +109,15 @@ def outcome(setup: Setup, asked: SessionSnapshot, policy: str) -> PolicyOutcome:
     """Plan the log under a policy, and forecast its next compaction."""
     plan = planned(setup, asked)
     rules = setup.loaded.policy
-    knobs, found = rules.compaction, record(asked.events)
+    knobs, found = rules.compaction, read_record(asked.events)
     following = forecast(plan, asked.events, found, knobs, growth=asked.growth)
-    decision = decide(plan, asked.events, found, knobs, headless=False, turn_over=True)
+    decision = decide_compaction(plan, asked.events, found, knobs, headless=False, turn_over=True)
     return PolicyOutcome(
         policy,
         plan.size,
         plan.totals.original_tokens,
         plan.limits.window,
-        dict(Counter(row.state for row in plan.rows)),
+        dict(Counter(row.state for row in plan.items)),
         plan.verdict.status,
         plan.verdict.why,
         next_step(following, decision, knobs, plan.limits.window),
@@ -143,8 +143,8 @@ class ItemPair(NamedTuple):
 
 def differences(first: ContextPlan, second: ContextPlan) -> list[ItemPair]:
     """The items whose treatment differs, in the order of the log; items that only the second plan has come last."""
-    others = {row.id: row for row in second.rows}
-    pairs = [ItemPair(row, others.pop(row.id, None)) for row in first.rows]
+    others = {row.id: row for row in second.items}
+    pairs = [ItemPair(row, others.pop(row.id, None)) for row in first.items]
     pairs += [ItemPair(None, row) for row in others.values()]
     return [pair for pair in pairs if _treated(pair.first) != _treated(pair.second)]
 

@@ -41,7 +41,7 @@ def parts_of(plan: ContextPlan) -> tuple[int, ...]:
     budget = plan.budget
     sent = {"sent": 0, "truncated": 0, "masked": 0}
     left_out = 0
-    for row in plan.rows:
+    for row in plan.items:
         if row.slot not in ("history", "turn"):
             continue
         if row.state in sent:

@@ -1,4 +1,4 @@
-"""The rows of a plan: every item, sent or not, with what became of it and why; made when they are looked at."""
+"""The items of a plan: every one, sent or not, with its state and the reasons; made on access."""
 
 from __future__ import annotations
 
@@ -20,56 +20,56 @@ from workbench.log.events import text_of
 
 
 class Cuts(NamedTuple):
-    """Where history and the current turn are cut, and what stands beside them."""
+    """Where history and the current turn are cut."""
 
     turn: int
     """The number of the current turn."""
     turn_start: int
     """Its first unit."""
     behind: int
-    """The first unit behind its user message."""
+    """The first unit after its user message."""
     units: int
-    """How many units there were."""
+    """The number of units."""
     history: HistoryCut
     groups: GroupCut
     """Units of the turn from `behind` up to its first are dropped."""
     held: frozenset[int]
     results: int
-    """How many results the scope of masking holds."""
+    """How many results are in the scope of masking."""
 
     def cut_of(self, unit: int) -> HistoryCut | GroupCut | None:
-        """Which of the two cuts leaves out a unit; None: none does."""
+        """The cut that leaves out a unit; None: none does."""
         if unit in self.held:
             return None
         if unit < self.turn_start:
             return self.history if unit < self.history.start and unit != self.history.opener else None
         return self.groups if self.behind <= unit < self.groups.first else None
 
-    def sent_units(self, beside: Iterable[int] = ()) -> Iterator[int]:
-        """The units that are sent, in order; with them `beside`, the units before which something else stands."""
+    def sent_units(self, extra: Iterable[int] = ()) -> Iterator[int]:
+        """The units that are sent, in order; also `extra`, the units with an insert before them."""
         start, behind = self.history.start, self.behind
-        early = {unit for unit in (*self.held, *beside, self.history.opener) if 0 <= unit < start}
+        early = {unit for unit in (*self.held, *extra, self.history.opener) if 0 <= unit < start}
         yield from sorted(early)
         first = self.groups.first
         if first <= behind:
             yield from range(start, self.units)
             return
         yield from range(start, behind)
-        yield from sorted({unit for unit in (*self.held, *beside) if behind <= unit < first})
+        yield from sorted({unit for unit in (*self.held, *extra) if behind <= unit < first})
         yield from range(first, self.units)
 
 
 class PlacedSummary(NamedTuple):
-    """A standing compaction's rows and the unit before which they stand."""
+    """The items of a compaction in force, and the unit that they come before."""
 
     before: int
-    rows: tuple[Item, ...]
+    items: tuple[Item, ...]
     compaction: int
-    """Its event."""
+    """The compaction's event."""
 
 
-class PlanRows(Sequence[Item]):
-    """All items, sent or not, in request order. An item is made when it is looked at."""
+class PlanItems(Sequence[Item]):
+    """All items, sent or not, in request order. An item is made on access."""
 
     def __init__(
         self,
@@ -94,23 +94,23 @@ class PlanRows(Sequence[Item]):
         self._no_result = no_result
         self._places: Mapping[int, int | None] | None = None
         self._hidden = 0
-        """Cells that are passed over, because they are never sent."""
+        """Cells that are skipped, because they are never sent."""
         self._reasons = True
-        """Whether a row says why it is what it is."""
+        """Whether items have their edits."""
 
     @property
     def asides(self) -> Mapping[str, int]:
-        """How many rows there are of what is never sent, by what they are: usage, thinking, snapshots."""
+        """How many items are never sent, by group: usage, thinking, snapshots."""
         return self.view.aside_kinds
 
     @property
     def tools(self) -> range:
-        """Where the definitions of tools stand, one behind the other."""
-        at = [number for number, row in enumerate(self.fixed) if row.kind == "tool_definition"]
+        """The indexes of the tool definitions."""
+        at = [number for number, item in enumerate(self.fixed) if item.kind == "tool_definition"]
         return range(at[0], at[-1] + 1) if at else range(0)
 
     def tokens_behind(self, seq: int) -> int:
-        """What is sent of the conversation behind an event."""
+        """The tokens that are sent of the conversation after an event."""
         view, tokens = self.view, 0
         for at in range(view.length - 1, -1, -1):
             cell = view.cells[at]
@@ -123,62 +123,64 @@ class PlanRows(Sequence[Item]):
 
     @property
     def leaves_out(self) -> bool:
-        """Whether something of the conversation is left out because room is short."""
+        """Whether part of the conversation is left out because room is short."""
         return self.cuts.history.start > 0 or self.cuts.groups.first > self.cuts.behind
 
     @property
     def summaries(self) -> tuple[Item, ...]:
-        """What stands in place of what was summarised."""
-        return tuple([row for summary in self._summaries for row in summary.rows])
+        """The items that replace what was summarised."""
+        return tuple([item for summary in self._summaries for item in summary.items])
 
-    def candidates(self) -> PlanRows:
-        """The rows without those of what is never sent, whatever is decided."""
-        rows = copy(self)
-        rows.__dict__.pop("_inserts", None)
-        rows._hidden = sum(self.asides.values())
-        return rows
+    def candidates(self) -> PlanItems:
+        """The items without those that are never sent, whatever is decided."""
+        items = copy(self)
+        items.__dict__.pop("_inserts", None)
+        items._hidden = sum(self.asides.values())
+        return items
 
-    def without_reasons(self) -> PlanRows:
-        """The same rows without their edits, which take half of a row's time: for whoever reads none of them."""
-        rows = copy(self)
-        rows._reasons = False
-        return rows
+    def without_reasons(self) -> PlanItems:
+        """The items without their edits, which take half of the time, for callers that do not read them."""
+        items = copy(self)
+        items._reasons = False
+        return items
 
     def _shown_before(self, cell: int) -> int:
-        """How many of the cells before one are not passed over."""
+        """How many of the cells before one are not skipped."""
         asides = self.view.asides
         return cell - bisect_left(range(self._hidden), cell, key=lambda at: asides[at] + at)
 
     def _cell(self, shown: int) -> Cell:
-        """One of the cells that are not passed over."""
+        """One of the cells that are not skipped."""
         return self.view.cells[shown + bisect_right(self.view.asides, shown, 0, self._hidden)]
 
-    def placed(self, places: Mapping[int, int | None]) -> PlanRows:
-        """The same rows with other sequence numbers: the events they were planned from stand elsewhere in a log."""
-        rows = copy(self)
-        rows._places = places
-        rows.fixed = tuple(row if row.seq is None else row._replace(seq=places.get(row.seq)) for row in self.fixed)
-        return rows
+    def with_places(self, places: Mapping[int, int | None]) -> PlanItems:
+        """The items with other sequence numbers: the events they were planned from have other places in a log."""
+        items = copy(self)
+        items._places = places
+        items.fixed = tuple(
+            item if item.seq is None else item._replace(seq=places.get(item.seq)) for item in self.fixed
+        )
+        return items
 
-    def with_fitted(self, fitted: Mapping[int, FittedResult]) -> PlanRows:
-        """The same rows with results that were cut so that the request fits."""
-        rows = copy(self)
-        rows.view = self.view._replace(fitted=fitted)
-        return rows
+    def with_fitted(self, fitted: Mapping[int, FittedResult]) -> PlanItems:
+        """The items with results that were cut so that the request fits."""
+        items = copy(self)
+        items.view = self.view._replace(fitted=fitted)
+        return items
 
-    def with_fixed(self, row: Item) -> PlanRows:
-        """The same rows and one more behind the fixed ones, for whoever shows it; it is in no request."""
-        rows = copy(self)
-        rows.fixed = (*self.fixed, row)
-        return rows
+    def with_fixed(self, item: Item) -> PlanItems:
+        """The items and one more after the fixed ones, only to be shown; it is in no request."""
+        items = copy(self)
+        items.fixed = (*self.fixed, item)
+        return items
 
     @cached_property
     def _inserts(self) -> tuple[list[int], list[Item | int]]:
-        """What stands between the cells: row numbers behind the fixed rows, and a row or a call without result."""
+        """What comes between the cells: indexes after the fixed items, and an item or a call without a result."""
         at: list[tuple[int, int, Item | int]] = []
         for summary in self._summaries:
             place = self._first_cell(summary.before)
-            at.extend((place, 0, row) for row in summary.rows)
+            at.extend((place, 0, item) for item in summary.items)
         for call in (*self._repairs[: self._repair_count], *self._open_repairs):
             unit = self._units[self.view.cells[call].unit]
             last = max(index for index in unit.cells if index < self.view.length)
@@ -210,7 +212,7 @@ class PlanRows(Sequence[Item]):
         before = bisect_right(places, number)
         if before and places[before - 1] == number:
             return self._inserted(what[before - 1])
-        return self._row(self._cell(number - before))
+        return self._item(self._cell(number - before))
 
     def __iter__(self) -> Iterator[Item]:
         yield from self.fixed
@@ -223,13 +225,13 @@ class PlanRows(Sequence[Item]):
             while done < len(places) and places[done] == at - passed + done:
                 yield self._inserted(what[done])
                 done += 1
-            yield self._row(self.view.cells[at])
+            yield self._item(self.view.cells[at])
         for rest in what[done:]:
             yield self._inserted(rest)
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, PlanRows)
+            isinstance(other, PlanItems)
             and len(self) == len(other)
             and all(a == b for a, b in zip(self, other, strict=True))
         )
@@ -237,11 +239,11 @@ class PlanRows(Sequence[Item]):
     __hash__ = None  # type: ignore[assignment]  # compared by content, like a list
 
     def in_request(self) -> Iterator[Item]:
-        """The items that are sent, in order, without looking at what was left out before them."""
-        yield from (row for row in self.fixed if row.in_request)
+        """The items that are sent, in order, without making those that are left out."""
+        yield from (item for item in self.fixed if item.in_request)
         summaries: dict[int, list[Item]] = {}
         for summary in self._summaries:
-            summaries.setdefault(summary.before, []).extend(summary.rows)
+            summaries.setdefault(summary.before, []).extend(summary.items)
         missing = {*self._repairs[: self._repair_count], *self._open_repairs}
         cells, length, cover = self.view.cells, self.view.length, self.view.cover
         for number in self.cuts.sent_units(summaries):
@@ -250,17 +252,17 @@ class PlanRows(Sequence[Item]):
             lacking = []
             for at in self._units[number].cells:
                 if at < length and cells[at].seq not in cover:
-                    row = self._row(cells[at])
-                    if row.in_request:
-                        yield row
+                    item = self._item(cells[at])
+                    if item.in_request:
+                        yield item
                     if at in missing:
                         lacking.append(self._inserted(at))
-            yield from (row for row in lacking if row.in_request)
+            yield from (item for item in lacking if item.in_request)
         yield from summaries.get(self.cuts.units, ())
 
-    # One row
+    # One item
 
-    def _row(self, cell: Cell) -> Item:
+    def _item(self, cell: Cell) -> Item:
         view = self.view
         state, tokens, content, exact = fate_of(cell, view)
         cut = self.cuts.cut_of(cell.unit) if content is not None else None
@@ -272,10 +274,10 @@ class PlanRows(Sequence[Item]):
         if cut is not None:
             state, tokens, content = "dropped", 0, None
         kind, role, read = cell.form
-        said = read(body)
+        original = read(body)
         if self._places is not None:
             seq = self._places.get(seq)
-        # By place, not by name: there are very many rows, and names would make each take three times as long.
+        # By position, not by name: the items are very many, and names would make each take three times as long.
         return Item(
             item_id,
             seq,
@@ -291,7 +293,7 @@ class PlanRows(Sequence[Item]):
             pinned,
             edits,
             content if content is None or type(content) is str else text_of(content),
-            said if type(said) is str else text_of(said),
+            original if type(original) is str else text_of(original),
             content,
             cell.unit,
             cell.wire_id,
@@ -305,7 +307,7 @@ class PlanRows(Sequence[Item]):
         plain = state == "sent" and not cell.note and not self.view.overrides
         edits = [] if plain else edits_of(cell, state, self.view, self.cuts.results)
         if state == "summarised":
-            edits.append(fold.summarise(cell.tokens, self._summaries[self.view.cover[cell.seq]].compaction))
+            edits.append(fold.summarise_edit(cell.tokens, self._summaries[self.view.cover[cell.seq]].compaction))
         if cut is not None:
             edits.append(cut.drop(tokens))
         return tuple(edits)
@@ -315,7 +317,7 @@ class PlanRows(Sequence[Item]):
             return what
         call = self.view.cells[what]
         tokens, exact = self._no_result
-        edits = [normalise.repair(call.wire_id, tokens)]
+        edits = [normalise.repair_edit(call.wire_id, tokens)]
         state = fate_of(call, self.view)[0]
         if is_sent(call, self.view):
             cut = self.cuts.cut_of(call.unit)
@@ -324,7 +326,7 @@ class PlanRows(Sequence[Item]):
                 state = "dropped"
         else:
             edits.append(
-                override.leave_with_call(tokens) if state == "excluded" else fold.leave_with_call(state, tokens)
+                override.excluded_call_edit(tokens) if state == "excluded" else fold.unneeded_result_edit(state, tokens)
             )
         sent = normalise.NO_RESULT if state == "sent" else None
         return Item(

@@ -1,4 +1,4 @@
-"""Files that lie beside a transcript and belong to it."""
+"""Files next to a transcript that belong to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST = 1_000
 
 
 def read_files(files: Iterable[str], inside: Place) -> tuple[list[Document], list[WrongCall]]:
-    """Their JSON lines, and what could not be read. A last line that is still being written is not there.
+    """Their JSON lines, and what could not be read. An unfinished last line is left out.
 
     `inside`: the folder that no link may lead out of. All files together may have as many bytes as one transcript.
     """
