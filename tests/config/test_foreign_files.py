@@ -179,11 +179,6 @@ ALLOWED = {
     ("lab/running/fetching.py", "system.open"): "a file of another machine, read up to the limit",
     ("traces/tables.py", "sqlite3.connect"): "memory, or a file that open_tables looked at before",
     ("traces/inspect_logs.py", "ZipFile"): "bytes that were read before",
-    ("cli/lab.py", "file.open"): "no file: a result that is written",
-    ("compaction/facts.py", "self.read_text"): "no file: a table of facts",
-    ("compaction/facts.py", "table.read_text"): "no file: a table of facts",
-    ("context/measured_units.py", "self.sums.open"): "no file: sums",
-    ("context/running_sums.py", "made.open"): "no file: sums",
 }
 """By module and what it calls: why it may."""
 _MODE = re.compile(r"[rwxabt+]{1,4}")

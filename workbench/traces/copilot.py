@@ -44,7 +44,7 @@ SUMMARISED: Final = (
 )
 _MARKS = ("session.start", "user.message", "assistant.message", "assistant.turn_start", "tool.execution_complete")
 _PROGRAM = ("session", "assistant", "tool", "hook", "permission", "subagent", "skill", "abort", "command", "external")
-"""What the types of lines begin with that are about the program; those that are read are told before."""
+"""How the types of lines about the program begin; lines that are read are handled before."""
 _DIALECTS: Final[dict[str, DialectName]] = {"/responses": "responses", "/v1/messages": "anthropic"}
 
 

@@ -142,12 +142,12 @@ def _tool_call(value: Any) -> dict[str, Any]:
     return {"id": text_in(value, "id"), "type": "function", "function": function}
 
 
-def _tokens(run: dict[str, Any], outputs: dict[str, Any], said: Any) -> Reported:
-    used = dict_in(said, "usage_metadata") or dict_in(outputs, "usage_metadata")
+def _tokens(run: dict[str, Any], outputs: dict[str, Any], output: Any) -> Reported:
+    used = dict_in(output, "usage_metadata") or dict_in(outputs, "usage_metadata")
     inside, outside = dict_in(used, "input_token_details"), dict_in(used, "output_token_details")
-    told = dict_in(dict_in(outputs, "llm_output"), "token_usage")
-    prompt = number_in(used, "input_tokens") or number_in(told, "prompt_tokens") or number_in(run, "prompt_tokens")
-    completion = number_in(used, "output_tokens") or number_in(told, "completion_tokens")
+    totals = dict_in(dict_in(outputs, "llm_output"), "token_usage")
+    prompt = number_in(used, "input_tokens") or number_in(totals, "prompt_tokens") or number_in(run, "prompt_tokens")
+    completion = number_in(used, "output_tokens") or number_in(totals, "completion_tokens")
     return Reported(
         prompt,
         completion or number_in(run, "completion_tokens"),

@@ -149,11 +149,11 @@ def _is_response(answered: Any) -> bool:
     return isinstance(dict_in({"": answered}, "").get("output"), list)
 
 
-def _answer(dialect: Dialect, said: Any, tokens: Reported) -> dict[str, Any]:
-    if isinstance(said, dict) and ("choices" in said or isinstance(said.get("output"), list)):
-        answer = dict(said)
+def _answer(dialect: Dialect, answered: Any, tokens: Reported) -> dict[str, Any]:
+    if isinstance(answered, dict) and ("choices" in answered or isinstance(answered.get("output"), list)):
+        answer = dict(answered)
     else:
-        answer = dialect.answer_with(_model_message(said))
+        answer = dialect.answer_with(_model_message(answered))
     return {**answer, **dialect.usage_json(tokens)} if tokens.prompt or tokens.completion else answer
 
 

@@ -154,11 +154,10 @@ def _answer(value: dict[str, Any]) -> dict[str, Any] | str:
         opened = _opened(found)
         if text_in(opened, "role") and "type" not in opened:
             return {"choices": [{"message": opened}]}
-        told = _body(found)
-        raw = told if isinstance(told, str) else text_in(found, "body_raw")
-        if not opened.keys().isdisjoint(_ANSWER_KEYS) or any(
-            dialect.stream_sign in raw for dialect in DIALECTS.values()
-        ):
+        body = _body(found)
+        raw = body if isinstance(body, str) else text_in(found, "body_raw")
+        is_stream = any(dialect.stream_sign in raw for dialect in DIALECTS.values())
+        if not opened.keys().isdisjoint(_ANSWER_KEYS) or is_stream:
             return opened or raw
     answer = {key: value[key] for key in _ANSWER_KEYS if key in value}
     return {"model": value.get("model"), **answer} if answer else {}

@@ -46,7 +46,7 @@ class Exchange:
 
     @property
     def system(self) -> Any:
-        """The system prompt, wherever it stands."""
+        """The system prompt, wherever the request has it."""
         has_place = DIALECTS[self.dialect].places[0]
         return self.parts.system if has_place else self.parts.messages[: self.head]
 

@@ -229,7 +229,7 @@ def _definition(tool: dict[str, Any]) -> dict[str, Any]:
 
 
 def tokens_in(attributes: dict[str, Any]) -> Reported:
-    """What was reported, in the words of either convention; what was cached is part of the input in both."""
+    """The report, in either convention; cached tokens are part of the input in both."""
 
     def count(*keys: str) -> int:
         return next((number for key in keys if (number := number_in(attributes, key))), 0)

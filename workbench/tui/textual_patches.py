@@ -247,7 +247,7 @@ def _on_invoke_later(pump: MessagePump, message: InvokeLater) -> None:
 # Cursors
 
 BLINKING = 10.0
-"""Seconds after which a cursor that nobody moved stands still: to blink is all that an idle screen does."""
+"""Seconds after which an unmoved cursor stops blinking: an idle screen does nothing else."""
 
 
 class RestingTextArea(CleanTextArea):
@@ -379,7 +379,7 @@ class SteadyApp(App[Result]):
 
 
 class _Caught:
-    """What goes wrong in it is told to a steady app, in the name of whoever is at work; in any other it is raised."""
+    """Passes errors to a steady app, as errors of the widget that is active; in any other app they are raised."""
 
     def __enter__(self) -> None:
         pass
