@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from tui.play import program, settle, told, typed, until
 from tui.recorded.long_run import as_file, run
@@ -13,6 +15,7 @@ from tui.screens.looking import seen
 from workbench.compaction.undo import last_undoable
 from workbench.log.events import Compaction, Override
 from workbench.sources.services import Services
+from workbench.tui.compaction import preview
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.preview import PreviewScreen
 from workbench.tui.screens.free_space import FreeSpaceScreen
@@ -89,25 +92,60 @@ async def test_looking_asks_for_no_session(services: Services, file: str, key: s
         assert not services.store.list()
 
 
-async def test_words_of_ones_own_in_a_draft_for_a_file_go_along_into_the_session(services: Services, file: str) -> None:
+@pytest.mark.parametrize("own_words", ["", "Mind the half bug. "])
+async def test_a_draft_for_a_file_is_accepted_in_the_session_that_is_made_of_it(
+    services: Services, file: str, own_words: str
+) -> None:
     async with program(services, (120, 40), file, model="rehearsal", window=2_000) as (pilot, screen):
-        await pilot.press("f8")
-        await seen(pilot, "for a file no model is asked, so this is the digest", "Enter make the draft")
-        found = pilot.app.screen
-        assert isinstance(found, PreviewScreen)
-        await pilot.press("enter")
-        await seen(pilot, "Ctrl+S make a session of the file, and accept it there", "Space chooses")
-        found.editor.insert("Mind the half bug. ", (0, 0))
+        found = await drafted(pilot)
+        found.editor.insert(own_words, (0, 0))
+        draft = found.editor.text
+        await pilot.press("ctrl+s")
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await pilot.press("y", "ctrl+s")  # a second time, because nothing seems to happen
+        await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
+        assert not screen.model.state.read_only
+        events = await screen.from_session(lambda opened: list(opened.events))
+        [made] = [event.body.summary for event in events if isinstance(event.body, Compaction)]
+        assert draft.strip() in made
+
+
+async def test_a_draft_that_would_do_something_else_in_the_session_is_shown_first(
+    services: Services, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with program(services, (120, 40), file, model="rehearsal", window=2_000) as (pilot, screen):
+        found = await drafted(pilot)
+        monkeypatch.setattr(preview, "_same_effect", lambda *_: False)
         await pilot.press("ctrl+s")
         await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
         await pilot.press("y")
-        await seen(pilot, "Mind the half bug.", "Ctrl+S accept", "your draft in the new session")
+        await seen(pilot, "would compact something else", "Ctrl+S accept")
+        assert found.stage == "draft"
         assert not screen.model.state.read_only
         await pilot.press("ctrl+s")
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
-        events = await screen.from_session(lambda opened: list(opened.events))
-        [made] = [event.body.summary for event in events if isinstance(event.body, Compaction)]
-        assert made.startswith("Mind the half bug. ")
+
+
+async def test_a_draft_stays_where_no_session_is_made_of_the_file(services: Services, file: str) -> None:
+    async with program(services, (120, 40), file, model="rehearsal", window=2_000) as (pilot, _):
+        found = await drafted(pilot)
+        await pilot.press("ctrl+s")
+        await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
+        await pilot.press("n")
+        await seen(pilot, "Ctrl+S make a session of the file, and accept it there")
+        assert found.stage == "draft"
+        assert not services.store.list()
+
+
+async def drafted(pilot: Pilot[Any]) -> PreviewScreen:
+    """The draft of a compaction of a file."""
+    await pilot.press("f8")
+    await seen(pilot, "for a file no model is asked, so this is the digest", "Enter make the draft")
+    found = pilot.app.screen
+    assert isinstance(found, PreviewScreen)
+    await pilot.press("enter")
+    await seen(pilot, "Ctrl+S make a session of the file, and accept it there", "Space chooses")
+    return found
 
 
 @pytest.mark.parametrize("key", ["u", "f9", "U"])

@@ -301,38 +301,35 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
     # The end
 
     def action_accept(self) -> None:
-        """Accept the draft."""
-        if self.stage == "draft" and self.read_only == FILE:
-            self._make_session()
-        elif self.stage == "draft":
+        """Accept the draft. A file becomes a session first."""
+        if self.stage == "draft":
+            is_file = self.read_only == FILE
             self.stage = "accepting"
-            self._accept()
+            if is_file:
+                self._accept_in_session()
+            else:
+                self._accept()
 
     @work(exclusive=True, group="accept")
-    async def _make_session(self) -> None:
-        """Make a session from the file. Its plan may differ, so the preview is computed again; the user's edits are
-        kept."""
-        async with self._changing:
-            text = self.editor.text
-        if not await self._host.make_writable():
-            return
-        if text == self._first:
-            self.dismiss()
-            self._host.run("compact")
-            return
+    async def _accept_in_session(self) -> None:
+        """Make a session of the file, and accept the draft there. If the session would compact something else than the
+        file, the draft is shown again with the new figures."""
+        before = self._preview
+        assert before is not None
         try:
-            await self._draft_again(text)
+            async with self._changing:
+                is_made = await self._host.make_writable()
+            if is_made:
+                self._preview = preview = await self._host.model.preview_compaction(True)
+                self._show_draft(await self._host.model.draft_summary(preview, True))
+                await self._current()
+                if _same_effect(before, preview):
+                    self._accept()
+                    return
+                self.notify("the new session would compact something else: Ctrl+S accepts it", markup=False)
         except WorkbenchError as error:
             self._fail(str(error))
-
-    async def _draft_again(self, text: str) -> None:
-        """Use a text as the draft for the open session, without asking a model."""
-        model = self._host.model
-        preview = await model.preview_compaction(True)
-        made = await model.draft_summary(preview, True)
-        self._preview = preview
-        self._show_draft(await model.edit_summary(made, text))
-        self.notify("this is your draft in the new session: Ctrl+S accepts it", markup=False)
+        self.stage = "draft"
 
     @work(exclusive=True, group="accept")
     async def _accept(self) -> None:
@@ -394,3 +391,9 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         """Show the source of a fact over the draft."""
         if self._preview is not None:
             self.app.push_screen(SourceScreen(self._preview.selected, message.seq))
+
+
+def _same_effect(one: CompactionPreview, other: CompactionPreview) -> bool:
+    """Whether two compactions take the same events and tokens out of the same request."""
+    [first, second] = [(each.selected[:2], each.tokens_before, each.source_tokens) for each in (one, other)]
+    return first == second
