@@ -15,9 +15,14 @@ from workbench.sources.options import Options
 from workbench.sources.requests import RequestMark
 from workbench.sources.services import Services
 
-SAYS_NO_FOLDER = {"mini-swe-agent"}
-"""Its trajectories lie among its settings; where it works is known only while it runs."""
-FOLDERS = {"XDG_DATA_HOME": ".local/share", "XDG_CONFIG_HOME": ".config", "CODEX_HOME": ".codex"}
+SAYS_NO_FOLDER = {"llm", "mini-swe-agent"}
+"""Their logs are among their settings, and do not say where they work."""
+FOLDERS = {
+    "XDG_DATA_HOME": ".local/share",
+    "XDG_CONFIG_HOME": ".config",
+    "CODEX_HOME": ".codex",
+    "LLM_USER_PATH": "llm",
+}
 LOOK = 0.2
 """Seconds between two looks."""
 

@@ -18,9 +18,9 @@ from workbench.live.reports import LastReport, report_in
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.models.catalogue import Catalogue
 from workbench.models.windows import window_seen
-from workbench.traces import aider, codex, codex_sub_agents, opencode
+from workbench.traces import aider, codex, codex_sub_agents, llm, opencode
 from workbench.traces.references import split_ref
-from workbench.traces.tables import object_in, open_tables
+from workbench.traces.tables import Tables, object_in, open_tables
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _DATED = re.compile(r"session-[\dT-]+-(?=[0-9a-f]{8}$)")
@@ -161,10 +161,24 @@ def _last_chat(path: str) -> int:
 
 
 def _of_database(path: str) -> Iterator[AgentSession]:
-    """The sessions of opencode, numbered as its reader numbers them, without those of sub-agents."""
+    """The sessions of a database, numbered as its reader numbers them."""
     tables = open_tables(path, Path(path))
-    if not tables.has("session", "id", "time_created"):  # a view of that name might never end
-        return
+    if tables.has("session", "id", "time_created"):  # a view of that name might never end
+        yield from _of_opencode(path, tables)
+    elif llm.recognises_tables(tables):
+        yield from _of_llm(path, tables)
+
+
+def _of_llm(path: str, tables: Tables) -> Iterator[AgentSession]:
+    for number, last in enumerate(llm.last_requests(tables), 1):
+        report = LastReport(last.prompt, last.cached, last.completion, model=last.model) if last.prompt else None
+        yield AgentSession(
+            llm.NAME, f"{path}#{number}", "", last.title[:TITLE], last.model, last.at, report, key=last.id
+        )
+
+
+def _of_opencode(path: str, tables: Tables) -> Iterator[AgentSession]:
+    """Without those of sub-agents."""
     rows = tables.rows("SELECT * FROM session ORDER BY time_created, id")
     for number, row in enumerate(rows, 1):
         if row.get("parent_id"):

@@ -26,6 +26,7 @@ from workbench.traces import (
     grok,
     hermes,
     kimi,
+    llm,
     mini_swe_agent,
     opencode,
     pi,
@@ -64,7 +65,8 @@ class AgentHome:
     """Whether its files are in the working folder."""
 
 
-_MINI = f"{'Library/Application Support' if sys.platform == 'darwin' else '.config'}/{mini_swe_agent.NAME}"
+_SETTINGS = "Library/Application Support" if sys.platform == "darwin" else ".config"
+_MINI = f"{_SETTINGS}/{mini_swe_agent.NAME}"
 HOMES = (
     AgentHome(claude_code.NAME, "CLAUDE_CONFIG_DIR", "", ".claude", "projects/*/*.jsonl"),
     AgentHome(codex.NAME, "CODEX_HOME", "", ".codex", "sessions/*/*/*/rollout-*.jsonl"),
@@ -85,6 +87,7 @@ HOMES = (
     AgentHome(windsurf.NAME, "", "", ".windsurf", "transcripts/*.jsonl"),
     # OpenClaw runs pi, and keeps sessions of pi's form.
     AgentHome(pi.NAME, "OPENCLAW_STATE_DIR", "", ".openclaw", "agents/*/sessions/*.jsonl"),
+    AgentHome(llm.NAME, "LLM_USER_PATH", "", f"{_SETTINGS}/io.datasette.llm", "logs.db"),
     AgentHome(mini_swe_agent.NAME, "MSWEA_GLOBAL_CONFIG_DIR", "", _MINI, "*.traj.json"),
     AgentHome(mini_swe_agent.NAME, "XDG_CONFIG_HOME", mini_swe_agent.NAME, _MINI, "*.traj.json"),
 )

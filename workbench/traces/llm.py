@@ -14,7 +14,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Iterable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from workbench.log.events import (
     AssistantMessage,
@@ -26,7 +26,7 @@ from workbench.log.events import (
     SystemMessage,
     UserMessage,
 )
-from workbench.traces.building import Builder, Recording
+from workbench.traces.building import Builder, Recording, milliseconds
 from workbench.traces.tables import Tables, TableSession, object_in
 from workbench.wire.values import (
     as_json,
@@ -72,6 +72,37 @@ def sessions(tables: Tables) -> list[TableSession]:
                 read = partial(_conversation, tables, row)
                 found.append((str(row["id"]), TableSession(str(row["name"] or ""), read)))
     return [session for _, session in sorted(found, key=lambda each: each[0])]
+
+
+class LastRequest(NamedTuple):
+    """A conversation and its last request, for a list of sessions."""
+
+    id: str
+    title: str
+    model: str
+    at: int
+    """Milliseconds since 1970."""
+    prompt: int
+    cached: int
+    completion: int
+
+
+def last_requests(tables: Tables) -> list[LastRequest]:
+    """The last request of each conversation, in the order of `sessions`."""
+    found: dict[str, LastRequest] = {}
+    for table, requests, key in (("threads", "turns", "thread_id"), ("conversations", "responses", "conversation_id")):
+        if tables.has(table, "id", "name") and tables.has(requests, key, "model", "datetime_utc"):
+            # With max(), SQLite takes the other columns from the row that has it.
+            query = (
+                f"SELECT r.*, s.id AS session, s.name AS title, max(r.datetime_utc) AS last FROM {table} s"
+                f" LEFT JOIN {requests} r ON r.{key} = s.id GROUP BY s.id"
+            )
+            for row in tables.rows(query):
+                session, model = str(row["session"]), text_in(row, "resolved_model") or text_in(row, "model")
+                tokens = {key: count for key, count in _reported(row).items() if key in LastRequest._fields}
+                made = LastRequest(session, text_in(row, "title"), model, milliseconds(row["last"]), **tokens)
+                found.setdefault(session, made)
+    return sorted(found.values(), key=lambda each: each.id)
 
 
 def _thread(tables: Tables, thread: dict[str, Any]) -> Recording:
@@ -247,16 +278,21 @@ class _Reader:
         return "\n".join(each for each in (*found, text) if each)
 
     def report(self, row: dict[str, Any]) -> None:
-        """Add the report on a request. Anthropic counts cached tokens separately, OpenAI inside the prompt."""
-        more = object_in(row, "token_details")
-        cache_read, written = number_in(more, "cache_read_input_tokens"), number_in(more, "cache_creation_input_tokens")
-        self.builder.usage(
-            number_in(row, "input_tokens") + cache_read + written,
-            number_in(row, "output_tokens"),
-            cached=cache_read or number_in(dict_in(more, "prompt_tokens_details"), "cached_tokens"),
-            cache_write=written,
-            reasoning=number_in(dict_in(more, "completion_tokens_details"), "reasoning_tokens"),
-        )
+        """Add the report on a request."""
+        self.builder.usage(**_reported(row))
+
+
+def _reported(row: dict[str, Any]) -> dict[str, int]:
+    """The report on a request. Anthropic counts cached tokens separately, OpenAI inside the prompt."""
+    more = object_in(row, "token_details")
+    cache_read, written = number_in(more, "cache_read_input_tokens"), number_in(more, "cache_creation_input_tokens")
+    return {
+        "prompt": number_in(row, "input_tokens") + cache_read + written,
+        "completion": number_in(row, "output_tokens"),
+        "cached": cache_read or number_in(dict_in(more, "prompt_tokens_details"), "cached_tokens"),
+        "cache_write": written,
+        "reasoning": number_in(dict_in(more, "completion_tokens_details"), "reasoning_tokens"),
+    }
 
 
 def _attachment(row: dict[str, Any]) -> Part:
