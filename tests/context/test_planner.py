@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -149,3 +150,13 @@ def test_what_was_tried_for_a_moment_and_then_comes_is_planned_like_any_other(
         grown.append(Event(len(grown) + 1, f"later{len(grown)}", 0, body))
         own.append_event(grown[-1])
         assert own.plan() == Planner(policy, ROOMY, COUNTER, events=grown).plan()
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_the_words_in_place_of_an_encrypted_summary_say_that_they_are(sealed: bool) -> None:
+    meta: dict[str, Any] = {"made_by": "Codex"} | ({"sealed": True} if sealed else {})
+    said: list[Body] = [UserMessage("look"), AssistantMessage("done", "r1")]
+    made = planned([*said, Compaction(1, 2, "[encrypted]", meta=meta)], Policy())
+    [item] = [each for each in made.items if each.kind == "summary"]
+    assert item.edits[0].why.startswith("replaces the events 1 to 2, written by Codex")
+    assert item.edits[0].why.endswith("these words are in its place") == sealed

@@ -38,6 +38,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.models.tokens import TokenCounter
+from workbench.wire.talk import is_sealed
 
 _SAY_NOTHING = (Setting, Request, RequestPart, RequestAnswer, Hold)
 """Control events that change no plan."""
@@ -273,6 +274,8 @@ class Planner:
         maker = body.meta.get("made_by")
         by = f", written by {maker}" if isinstance(maker, str) and maker and maker != "digest" else ""
         why = f"replaces the {span_words(event)}{by}"
+        if is_sealed(body):
+            why += "; the summary is encrypted and its size not known: these words are in its place"
         text = body.preface + body.summary
         if normalise.is_blank(text):
             text = normalise.EMPTY_SUMMARY

@@ -16,7 +16,7 @@ from workbench.session.open_session import OpenSession
 from workbench.session.opening import Replanned, note_model, replan, wanted_slots
 from workbench.sources.options import Options
 from workbench.sources.services import Services
-from workbench.wire.talk import SEALED_SUMMARY
+from workbench.wire.talk import is_sealed
 
 _CUT: tuple[State, ...] = ("truncated", "masked", "dropped")
 """What a policy may do to an item without a summary."""
@@ -92,11 +92,7 @@ def _compared(opened: OpenSession, change: Replanned) -> GoingOn:
 def _sealed(events: Sequence[Event]) -> tuple[int, int]:
     """What only encrypted summaries stand for."""
     stood = in_effect([event for event in events if type(event.body) in CONTROL]).compactions
-    ranges = [
-        compaction_range(each)
-        for each in stood
-        if isinstance(each.body, Compaction) and each.body.meta.get(SEALED_SUMMARY)
-    ]
+    ranges = [compaction_range(each) for each in stood if isinstance(each.body, Compaction) and is_sealed(each.body)]
     return (min(first for first, _ in ranges), max(last for _, last in ranges)) if ranges else (0, 0)
 
 

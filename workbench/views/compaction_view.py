@@ -42,7 +42,7 @@ from workbench.proxy.policy_notes import policy_in, undone_in
 from workbench.sources.recorded import RecordedSession
 from workbench.sources.savings import WayFigures, left_out, way_figures
 from workbench.views.compaction_values import CompactionMark, CompactionView, Curve, PastAudit, PastOffer
-from workbench.wire.talk import SEALED_SUMMARY
+from workbench.wire.talk import is_sealed
 
 FEW = 3_000
 """In logs of up to this many events we check, unasked, whether there is anything to compact."""
@@ -306,7 +306,7 @@ def audit_again(setup: Setup, events: Sequence[Event], entry: CompactionEntry) -
     """One compaction with its audit, computed again from the log as it was at that time."""
     body = entry.event.body
     assert isinstance(body, Compaction)
-    if body.meta.get(SEALED_SUMMARY):
+    if is_sealed(body):
         raise Refused("the summary is encrypted: the model can read it, but what it kept and lost cannot be shown here")
     before = events[: entry.event.seq - 1]
     first, last = entry.range

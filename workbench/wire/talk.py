@@ -13,6 +13,11 @@ SEALED_SUMMARY: Final = "sealed"
 """In the notes of a compaction: that its summary is encrypted. The words in its place are ours: no model saw them."""
 
 
+def is_sealed(body: Compaction) -> bool:
+    """Whether its summary is encrypted."""
+    return body.meta.get(SEALED_SUMMARY) is True
+
+
 class Talk:
     """What was said so far; a reader of a dialect adds to it."""
 
