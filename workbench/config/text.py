@@ -77,9 +77,20 @@ def _few_marks(run: str) -> str:
     return "".join(kept)
 
 
+_ASCII_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
 def without_controls(text: str) -> str:
     """A text without characters that a terminal acts on, as wide as before."""
     return "".join(" " * (char == "\xad") if _acts(char) else char for char in text)
+
+
+def typed_text(text: str) -> str:
+    """A text as a user can type it: lines and tabs, but no other control characters, and nothing invisible."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")  # terminals paste line ends as carriage returns
+    if lines.isascii():
+        return _ASCII_CONTROLS.sub("", lines)
+    return "".join(char for char in lines if char in "\n\t" or not _acts(char))
 
 
 def _visible(char: str) -> str:

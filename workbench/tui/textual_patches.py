@@ -47,7 +47,7 @@ from textual.widgets import Input, OptionList, TextArea
 from textual.widgets.text_area import EditResult, Location
 from textual.worker import WorkerFailed, active_worker
 
-from workbench.config.text import without_controls
+from workbench.config.text import typed_text, without_controls
 
 Result = TypeVar("Result")
 _JOINED = re.compile("[\u200d\ufe0f]")
@@ -145,9 +145,7 @@ class CleanTextArea(TextArea):
 
     def _replace_via_keyboard(self, insert: str, start: Location, end: Location) -> EditResult | None:
         """What is pasted keeps its control characters. Expected: they are left out, but for lines and tabs."""
-        lines = insert.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        cleaned = "\n".join("\t".join(map(without_controls, line.split("\t"))) for line in lines)
-        return super()._replace_via_keyboard(cleaned, start, end)
+        return super()._replace_via_keyboard(typed_text(insert), start, end)
 
     def _recompute_cursor_offset(self) -> None:
         """Paste more lines than the area has room for, then undo: "ValueError: ... out of bounds".

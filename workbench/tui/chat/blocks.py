@@ -10,7 +10,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 from textual.content import Content
 
-from workbench.config.text import counted, printable, printable_lines
+from workbench.config.text import counted, printable, printable_lines, typed_text
 from workbench.context.items import SIGNS
 from workbench.context.tool_kinds import CallLine
 from workbench.context.tool_lines import call_parts
@@ -56,7 +56,6 @@ TIGHT = frozenset({"tool", "reasoning", "notice"})
 """Kinds that belong to the entry above, without a blank line between."""
 
 _ESCAPES = re.compile(r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
-_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 
 
 MakeLines = Callable[[str], Iterable[Content]]
@@ -87,9 +86,8 @@ class Drawn(NamedTuple):
 
 
 def bare(text: str) -> str:
-    """A text for the clipboard and the composer, without control characters except line ends and tabs."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n")  # terminals paste line ends as carriage returns
-    return _CONTROLS.sub("", _ESCAPES.sub("", lines))
+    """A text for the clipboard and the composer, without escape sequences and control characters."""
+    return typed_text(_ESCAPES.sub("", text))
 
 
 def clean(text: str) -> str:
