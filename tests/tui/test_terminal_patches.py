@@ -108,7 +108,7 @@ def test_plain_textual_takes_what_a_terminal_tells_of_its_keyboard_for_keys() ->
 def test_a_terminal_that_tells_shift_and_enter_apart_is_known_by_what_it_says_and_sends(
     data: str, tells: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(KEYBOARD, "tells_modifiers", False)
+    monkeypatch.setattr(KEYBOARD, "reports_modifiers", False)
     found = [event for event in PasteParser().feed(data) if isinstance(event, events.Key)]
     assert [event.key for event in found][-1:] == ["a"]
     assert KEYBOARD.reports_modifiers == tells

@@ -46,7 +46,7 @@ async def test_a_backslash_before_enter_makes_a_new_line() -> None:
 async def test_only_keys_that_the_terminal_can_send_are_advertised(
     tells: bool, named: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(KEYBOARD, "tells_modifiers", tells)
+    monkeypatch.setattr(KEYBOARD, "reports_modifiers", tells)
     app = Host([])
     async with app.run_test(size=(100, 24)) as pilot:
         await settle(pilot)
