@@ -94,6 +94,7 @@ PLAIN_TEXT: tuple[str, ...] = (
     "workbench/config",
     "workbench/context",
     "workbench/demo",
+    "workbench/lab",
     "workbench/live",
     "workbench/log",
     "workbench/session",
