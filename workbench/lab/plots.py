@@ -21,7 +21,7 @@ _ABOVE: Final = 1.08
 _NEAR: Final = 3
 """A window larger than this many times the largest request is only named: drawn, it would make all lines flat."""
 _TURN: Final = 10
-"""The length of each dash where several lines lie on each other."""
+"""The length of each dash where several lines overlap."""
 COLOURS: Final = 8
 """After this many policies the colours repeat."""
 
@@ -94,9 +94,9 @@ def _short(tokens: int) -> str:
 
 
 def _line(scale: _Scale, run: PolicyRun, at: int, of: int = 0) -> str:
-    """The line of a policy. `of`: only its dashes, where this many lines may lie on each other."""
+    """The line of a policy. `of`: only its dashes, if this many lines may overlap."""
     places = [f"{scale.x(point.request)},{scale.y(point.tokens)}" for point in run.points]
-    places *= 2 if len(places) == 1 else 1  # a line to itself is a dot
+    places *= 2 if len(places) == 1 else 1  # a line of one point is drawn as a dot
     turns = f' stroke-dasharray="{_TURN} {_TURN * (of - 1)}" stroke-dashoffset="{-_TURN * at}"' if of else ""
     title = f"<title>{page_text(run.policy)}</title>"
     return f'<polyline class="line p{at % COLOURS}" points="{" ".join(places)}"{turns}>{title}</polyline>'

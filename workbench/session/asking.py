@@ -1,4 +1,4 @@
-"""Questions to the user that wait for their answer. Lives in the session's thread."""
+"""Questions to the user that are not answered yet. Runs in the session's thread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.views.values import UserQuestion
 
 
 class OpenQuestions:
-    """What was asked and is not answered; the newest question is shown."""
+    """The questions without an answer. The newest one is shown."""
 
     def __init__(self, updates: ObservableSession) -> None:
         self._updates = updates
@@ -21,11 +21,11 @@ class OpenQuestions:
 
     @property
     def waits_for_answer(self) -> bool:
-        """Whether something cannot go on before the user has answered."""
+        """Whether some work cannot continue until the user answers."""
         return bool(self._asked)
 
     async def ask_user(self, make: Callable[[int], UserQuestion]) -> str:
-        """Ask the user, and wait. Cancelled, the question goes away."""
+        """Ask the user and return the answer. If the wait is cancelled, the question is removed."""
         self._count += 1
         question = make(self._count)
         self._asked[question.number] = asyncio.get_running_loop().create_future()
@@ -36,21 +36,24 @@ class OpenQuestions:
         finally:
             self._asked.pop(question.number, None)
             self._open.pop(question.number)
-            # A compaction may ask while a turn asks: the other question comes back.
+            # A compaction may ask while a turn asks: then the other question is shown again.
             self._updates.put(question=next(reversed(self._open.values()), None))
 
     async def answer(self, number: int, answer: str) -> None:
-        """The user answered a question."""
+        """Give a question the user's answer: `take_answer`, for calls from the screen."""
         self.take_answer(number, answer)
 
     def take_answer(self, number: int, answer: str) -> None:
-        """Give a question its answer; an answer to one that is gone does nothing."""
+        """Give a question its answer. Does nothing if the question is no longer open."""
         future = self._asked.pop(number, None)
         if future is not None and not future.done():
             future.set_result(answer)
 
     def answered_by(self, text: str) -> bool:
-        """Whether what was typed as a message answers the question that is open: a `y` is never said to the model."""
+        """Use a typed message as the answer to the open question; return whether it was one.
+
+        So a `y` is never sent to the model.
+        """
         question = next(reversed(self._open.values()), None)
         answer = None if question is None else typed_answer(question, text)
         if question is None or answer is None:

@@ -1,4 +1,4 @@
-"""The one way into the session's thread: a typed call from the screen's thread, which can be awaited or left alone."""
+"""The one way into the session's thread: a typed call from the screen's thread. The caller may await it or not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 SessionMethod = Callable[["SessionWorker"], Callable[P, Coroutine[Any, Any, T]]]
-"""Finds a method of the session, or of one of its parts. The session is made by its first call."""
+"""Returns a method of the session, or of one of its parts. The first call creates the session."""
 
 
 def _report(failed: Callable[[Exception], None], loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -27,17 +27,17 @@ def _report(failed: Callable[[Exception], None], loop: asyncio.AbstractEventLoop
 
 
 class SessionThread:
-    """A thread with an event loop. It is not waited for when the program ends."""
+    """A thread with an event loop. It is a daemon: the program does not wait for it at exit."""
 
     def __init__(self, failed: Callable[[Exception], None]) -> None:
-        """`failed` gets the errors of tasks that nobody waits for."""
+        """`failed` is called with the errors of tasks that nobody awaits."""
         self.loop = asyncio.new_event_loop()
         self.loop.set_exception_handler(partial(_report, failed))
         self._thread = Thread(target=self._run, name="session", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the loop end after what it is doing now; what still waits there is cancelled."""
+        """Stop the loop after its current step, and cancel the tasks that still wait."""
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.loop.stop)
 
@@ -54,9 +54,9 @@ class SessionThread:
 
 
 class StartedCall(Generic[T]):
-    """A call that runs in the session's thread already.
+    """A call that already runs in the session's thread.
 
-    Awaited at once, it gives the result or raises a WorkbenchError, and to stop waiting cancels the work. Left alone,
+    Await it at once to get the result or a WorkbenchError; cancelling the await cancels the work. If nobody awaits it,
     its error becomes a notice.
     """
 
@@ -84,7 +84,8 @@ class _Caller(Protocol):
 class SessionCall(Generic[P, T]):
     """A method of the session, declared on the class whose objects call it: `send = SessionCall(lambda s: s.send)`.
 
-    The caller has the method's own parameters. They are worked out in the caller's thread, the rest in the session's.
+    It takes the method's own parameters. The arguments are evaluated in the caller's thread; the method runs in the
+    session's.
     """
 
     def __init__(self, method: SessionMethod[P, T]) -> None:

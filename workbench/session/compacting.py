@@ -1,6 +1,6 @@
-"""Compactions on the screen: made by themselves, asked about, made by hand. Lives in the session's thread.
+"""Compactions on the screen: automatic, after a question, or by hand. Runs in the session's thread.
 
-A compaction goes on beside the turns; of two that would cover the same past, the agent makes one at a time.
+A compaction may run while turns run. If two would cover the same events, the agent makes one at a time.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ from workbench.views.compaction_view import FEW, CompactionInputs, LogFigures, a
 from workbench.views.values import Activity
 
 PAUSE = 0.25
-"""Seconds between two looks at a log that keeps growing."""
+"""Seconds between two updates of the panel while the log keeps growing."""
 REST = 4
-"""Or so many times as long as the last look took, if that is more."""
+"""The pause is also at least this many times as long as the last update took."""
 STOPPED = "stopped; nothing was changed"
 BUSY = "a compaction is running already; Esc stops it"
 
 
 class SessionCompactions:
-    """Decides nothing itself: the agent does, or the user."""
+    """Runs compactions and fills the compaction panel. Decides nothing itself: the agent or the user does."""
 
     def __init__(
         self, updates: ObservableSession, turns: Turns, publish: Callable[[], None], come_home: Callable[[], None]
     ) -> None:
-        """`publish` shows what is in the log by now; `come_home` leaves a past request for the next one."""
+        """`publish` shows the current log. `come_home` goes from a past request back to the next one."""
         self._updates = updates
         self.come_home = come_home
         self._turns = turns
@@ -61,32 +61,32 @@ class SessionCompactions:
         self._figures = LogFigures()
         self._view: CompactionView | None = None
         self._view_of: tuple[int, Setup] | None = None
-        """How long the log was that the view was made of, and its setup."""
+        """The length of the log that the view was made from, and its setup."""
         self._running: RunningCompaction | None = None
         self._asked = 0
-        """The number of the question whether to compact; 0: it is not asked."""
+        """The number of the open question whether to compact; 0: none is open."""
         self._stale = False
         self._past: PastOffer | None = None
-        """Of the past request that is looked at; None: now is."""
+        """For the past request on the screen; None: the screen shows the present."""
         self._look_back: Callable[[], PastOffer] | None = None
-        """Works it out, where that is still to be done."""
+        """Computes `_past` in full; None: that is done, or not needed."""
         self._looking: asyncio.Task[None] | None = None
         self._settling: asyncio.Task[None] | None = None
         self._making: asyncio.Task[Any] | None = None
-        """One that was asked for by hand."""
+        """The compaction that the user started."""
         turns.watcher = self
 
     # What the panel shows
 
     def show(self, opened: OpenSession) -> None:
-        """The log has grown, or another one is open."""
+        """Update the panel: the log has grown, or another session is open."""
         if opened is not self._opened:
             self._opened, self._figures, self._view, self._view_of = opened, LogFigures(), None, None
         self._stale = True
         self._start_looking()
 
     def look_back(self, past: PastOffer | None, work: Callable[[], PastOffer] | None = None) -> None:
-        """A past request is looked at, and `work` works out what could have been compacted then; None: now is."""
+        """Show what could have been compacted at a past request, which `work` computes; None: show the present."""
         if past is not None or self._past is not None:
             self._past, self._look_back = past, work
             self._put()
@@ -99,7 +99,7 @@ class SessionCompactions:
             self._looking.add_done_callback(self._over)
 
     def _over(self, task: asyncio.Task[None]) -> None:
-        """A task that is cancelled before its first step says nothing of its end itself."""
+        """Clear a task that has ended. One that is cancelled before its first step cannot do it itself."""
         if task is self._looking:
             self._looking = None
         if task is self._settling:
@@ -172,38 +172,38 @@ class SessionCompactions:
             self._updates.put(activity=Activity("compacting", progress_text(progress)))
 
     def rest(self) -> None:
-        """None is being made any more."""
+        """Show that no compaction runs any more."""
         self._running = None
         self._put()
         if not self._turns.busy:
             self._updates.put(activity=Activity())
 
-    # What goes on
+    # Running compactions
 
     @property
     def busy(self) -> bool:
-        """Whether one is being made, and not only asked about."""
+        """Whether a compaction runs. A question whether to make one does not count."""
         return self._making is not None or (self._settling is not None and not self._asked)
 
     @property
     def is_looking(self) -> bool:
-        """Whether the panel's value is being made."""
+        """Whether the panel's value is being computed."""
         return self._looking is not None
 
     def stop(self) -> bool:
-        """Stop the one that is being made; whether there was one."""
+        """Stop the running compaction. Return whether there was one."""
         task = self._making or (self._settling if not self._asked else None)
         if task is not None:
             task.cancel()
         return task is not None
 
     def not_now(self) -> None:
-        """The user does something else: the question whether to compact, where it is open, is answered by that."""
+        """Answer an open question whether to compact with no, because the user does something else."""
         if self._asked:
             self._turns.questions.take_answer(self._asked, "no")
 
     async def finished(self) -> None:
-        """Wait for the one that is being made."""
+        """Wait until no compaction runs."""
         self.not_now()
         tasks = [task for task in (self._settling, self._making) if task is not None]
         if tasks:
@@ -217,10 +217,10 @@ class SessionCompactions:
         if tasks:
             await asyncio.wait(tasks)
 
-    # What turns tell
+    # Called by turns
 
     def taken(self, step: Step) -> None:
-        """A step of a turn, which compacts where it would not fit."""
+        """Show the progress of a compaction that a turn makes because its request would not fit."""
         match step:
             case Summarising(progress):
                 self.progress(progress)
@@ -230,13 +230,13 @@ class SessionCompactions:
                     self._announce(event)
 
     def turn_ended(self) -> None:
-        """One that the turn was making is over as well, whether it came to something or was stopped."""
+        """End the display of a compaction that the turn made, whether it succeeded or was stopped."""
         if self._running is not None and self._making is None and self._settling is None:
             self._running = None
             self._put()
 
     def turn_over(self, opened: OpenSession) -> None:
-        """A turn has ended well: compact beside whatever follows, where that is due."""
+        """A turn has ended without a failure: compact if that is due, while the next turn may already run."""
         if opened.agent is not None and self._settling is None:
             self._settling = asyncio.create_task(self._settle(opened, opened.agent))
             self._settling.add_done_callback(self._over)
@@ -252,7 +252,7 @@ class SessionCompactions:
             self.rest()
 
     async def run(self, opened: OpenSession, steps: Steps) -> list[Event]:
-        """Go through the steps of a compaction; what it came to: a compaction, or the failure of one."""
+        """Run the steps of a compaction. Return its last events: a compaction, or the failure of one."""
         found = []
         async with aclosing(steps):
             async for step in steps:
@@ -276,7 +276,7 @@ class SessionCompactions:
             )
 
     async def ask_first(self, decision: CompactionDecision) -> bool:
-        """Ask in place; no where the user turns to something else."""
+        """Ask the user in the chat whether to compact. The answer is no if the user does something else."""
         try:
             return await self._turns.questions.ask_user(lambda number: question(self._note(number), decision)) == "yes"
         finally:
@@ -300,7 +300,10 @@ class SessionCompactions:
         return opened
 
     async def compact(self, digest: bool = False, planned: PlannedCompaction | None = None) -> CompactionOutcome:
-        """Compact now, without asking again: what was agreed to, where it was; raises Refused if nothing came of it."""
+        """Compact now, without a question. Raises Refused if it fails or is stopped.
+
+        `planned`: the compaction that the user has agreed to.
+        """
         opened = self.writable()
         self.not_now()
         if self.busy:
@@ -338,13 +341,13 @@ class SessionCompactions:
         )
 
     async def audit_again(self, entry: CompactionEntry) -> PastAudit:
-        """One compaction with its audit."""
+        """Compare one past compaction with its originals again, and return that audit."""
         opened = self.current()
         work = partial(audit_again, opened.setup, tuple(opened.events), entry)
         return await asyncio.wrap_future(background(work))
 
 
 def _closes(event: Event) -> bool:
-    """Whether a compaction ends with it."""
+    """Whether a compaction ends with this event."""
     body = event.body
     return isinstance(body, Compaction) or (isinstance(body, Failure) and body.category == CATEGORY)

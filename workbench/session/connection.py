@@ -1,5 +1,5 @@
-"""All that serves a turn, put together once for every way in: the model's gateway, models to fall back on, the tools of
-MCP servers, approvals, hooks."""
+"""What a turn needs, for the screen and the command line: the model's gateway, fallback models, the tools of MCP
+servers, approvals, hooks."""
 
 from __future__ import annotations
 
@@ -32,17 +32,23 @@ from workbench.sources.source import as_source
 
 
 class TurnPreconditions(NamedTuple):
-    """What options and settings say of a turn. Read before a session is touched, a mistake leaves nothing behind."""
+    """What options and settings say about a turn.
+
+    It is read before a session is changed, so a mistake in the settings leaves nothing behind.
+    """
 
     approvals: Approvals
     hooks: Hooks
     servers: Sequence[McpServer]
     pass_env: Sequence[str]
-    """Variables that commands may see."""
+    """Environment variables that commands may see."""
 
 
 def preconditions(services: Services, options: Options) -> TurnPreconditions:
-    """Raises WrongCall for what cannot be used, also of `[servers]` and `[requests]`, which the routes read."""
+    """Read options and settings. Raises WrongCall for a wrong one, also in `[servers]` and `[requests]`.
+
+    The routes read those two tables.
+    """
     _ = services.routes
     settings, file = services.settings, str(services.settings.file)
     return TurnPreconditions(
@@ -54,7 +60,10 @@ def preconditions(services: Services, options: Options) -> TurnPreconditions:
 
 
 class TurnConnection:
-    """Made before the first turn, and again for another model. Approvals hold as long as the program runs."""
+    """The connections of the turns: opened before the first turn, and again for another model.
+
+    Approvals are valid as long as the program runs.
+    """
 
     def __init__(
         self,
@@ -65,7 +74,7 @@ class TurnConnection:
         report: Callable[[str, str], None] | None = None,
         ask_first: AskFirst | None = None,
     ) -> None:
-        """Without `ask` and `ask_first` nobody can be asked; `report` is told what commands print."""
+        """Without `ask` and `ask_first` the user cannot be asked. `report` is called with the output of commands."""
         self._services = services
         self._options = options
         self._ask = ask
@@ -75,32 +84,32 @@ class TurnConnection:
         self._open: AsyncExitStack | None = None
         self._serving: TurnServices | None = None
         self._models = ("", "")
-        """The session's, and the one that summarises, where the policy names another."""
+        """The session's model, and the one that summarises if the policy names another."""
         self._opened: OpenSession | None = None
-        """Whose turn it is."""
+        """The session whose turn runs."""
         self._served: tuple[Tool, ...] = ()
         self._offered: tuple[OpenSession, tuple[str, ...]] | None = None
-        """Whose tools are offered, and what is switched off of them."""
+        """The session whose tools are offered, and the tools that it switches off."""
         self._used: TurnServices | None = None
-        """What the session's agent was made with."""
+        """The services that the session's agent was made with."""
         self._busy = asyncio.Lock()
-        """A turn and a compaction that begin at the same time share one agent."""
+        """Lets a turn and a compaction that begin at the same time share one agent."""
         self.gone_on: GoingOn | None = None
-        """What changed as another agent's session went on here; whoever tells it takes it away."""
+        """What changed when another agent's session was continued here. The caller that shows it resets it to None."""
         self.problems: list[str] = []
-        """What did not work, though the turn can go on without it; whoever tells them takes them out."""
+        """Problems that do not stop a turn. The caller that shows one removes it."""
 
     def check(self) -> TurnPreconditions:
-        """Read what options and settings say, once. Raises WorkbenchError."""
+        """Read options and settings, once. Raises WorkbenchError."""
         if self._preconditions is None:
             self._preconditions = preconditions(self._services, self._options)
         return self._preconditions
 
     async def agent(self, opened: OpenSession, *, to_ask: bool = True) -> Agent:
-        """The agent of the session, made anew where its model or policy is another. Raises WorkbenchError.
+        """The agent of the session; a new one if the model or policy has changed. Raises WorkbenchError.
 
-        What another agent recorded stays under its policy until something is asked here: a compaction by hand does not
-        change it, and can be undone to the token.
+        A session that another agent recorded stays under its policy until a model is asked here. A compaction by hand
+        (`to_ask` is false) does not change that, and undoing it restores the same number of tokens.
         """
         async with self._busy:
             assert opened.session is not None
@@ -119,7 +128,7 @@ class TurnConnection:
             return opened.agent
 
     async def _turn_services(self, opened: OpenSession) -> TurnServices:
-        """The same as before where the session's models are."""
+        """The services for a turn: the same as before if the session's models are the same."""
         models = (opened.setup.model, opened.setup.loaded.policy.compaction.model)
         self._opened = opened
         if self._serving is None or self._models != models:
@@ -136,13 +145,13 @@ class TurnConnection:
         return self._serving
 
     def _toolbox(self, opened: OpenSession) -> Toolbox:
-        """The tools of a session, those of the servers among them."""
+        """The tools of a session, including those of MCP servers."""
         opened.served = self._served
         self._offered = (opened, opened.off)
         return toolbox(opened, self.check().pass_env, without=self._options.without)
 
     def forget_approvals(self) -> None:
-        """Read again what was saved, before the next turn."""
+        """Read the saved approvals again before the next turn."""
         self._preconditions = self._serving = None
 
     async def _connected(self, opened: OpenSession, stack: AsyncExitStack) -> TurnServices:
@@ -173,7 +182,7 @@ class TurnConnection:
         )
 
     async def _prepare(self, model: str) -> Prepared:
-        """What is needed to ask a model to fall back on."""
+        """Everything needed to ask a fallback model."""
         opened = self._opened
         assert opened is not None, "only a turn falls back"
         options = Options(policy=opened.policy, knobs=opened.knobs)
@@ -181,7 +190,7 @@ class TurnConnection:
         return await in_background(self._services.fallback, model, options, source)
 
     async def close(self) -> None:
-        """Let go of connections and servers."""
+        """Close connections and MCP servers."""
         stack, self._open, self._serving = self._open, None, None
         if stack is not None:
             await stack.aclose()

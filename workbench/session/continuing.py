@@ -1,4 +1,4 @@
-"""Going on from a summary of a session in a new one, for the command line and the screen."""
+"""Continue a session in a new one that begins with its summary, for the command line and the screen."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from workbench.sources.source import Source, as_source
 
 
 class EarlierSession(NamedTuple):
-    """A session to go on from."""
+    """A session to continue."""
 
     id: str
-    """Empty for a file, of which a session is made only when another goes on from it."""
+    """Empty for a file. It is copied into the store only when the new session begins."""
     title: str
     source: Source
     setup: Setup
-    """Under which it is summarised, and the new one goes on."""
+    """The setup for the summary and for the new session."""
 
 
 def earlier_session(services: Services, options: Options, ref: str) -> EarlierSession:
-    """The session of an id or title."""
+    """Find a session by its id or title."""
     info = services.store.info(ref)
     with services.store.session(info.id, write=False) as session:
         source = as_source(info.id, session.events())
@@ -45,13 +45,13 @@ def earlier_session(services: Services, options: Options, ref: str) -> EarlierSe
 
 
 def _earlier(services: Services, options: Options, session: str, title: str, source: Source) -> EarlierSession:
-    """Without a model named anywhere the one that needs no key summarises, by rules."""
+    """If no model is named anywhere, the rehearsal model summarises: by rules, without a key."""
     model = source.model or services.settings.model or REHEARSAL
     return EarlierSession(session, title, source, services.set_up(options, source._replace(model=model)))
 
 
 def previous_session(services: Services, now: str) -> str:
-    """The id of the session, of all but the one that is open now, in which something was said last."""
+    """The id of the session that was last changed, without the open one and those without a message."""
     for info in services.store.list():
         if info.id != now:
             with services.store.session(info.id, write=False) as session:
@@ -68,13 +68,13 @@ async def summarised(
     digest: bool = False,
     progress: ReportProgress = silent,
 ) -> SessionSummary:
-    """A summary of all of it, by the model or by the digest; raises CompactionRefused for an empty session."""
+    """Summarise a whole session, with the model or as a digest. Raises CompactionRefused for an empty session."""
     async with compactor_for(services, options, earlier.setup, digest=digest) as compactor:
         return await summarise_session(compactor, earlier.source.events, digest=digest, progress=progress)
 
 
 def first_bodies(earlier: EarlierSession, summary: str, made: SessionSummary | None) -> list[Body]:
-    """What the new session begins with: title, model, policy and knobs of the earlier one, and the summary."""
+    """The first events of the new session: title, model, policy and knobs of the earlier one, and the summary."""
     source = earlier.source
     title = f"continued: {earlier.title}" if earlier.title else "continued"
     settings = [Setting("title", title), Setting("model", earlier.setup.model)]
@@ -84,7 +84,7 @@ def first_bodies(earlier: EarlierSession, summary: str, made: SessionSummary | N
 
 
 class ContinuationOffer(NamedTuple):
-    """What would be summarised, and by whom. Nobody was asked yet."""
+    """What would be summarised, and by which model. No request has been sent yet."""
 
     earlier: EarlierSession
     options: Options
@@ -92,19 +92,19 @@ class ContinuationOffer(NamedTuple):
 
     @property
     def costs(self) -> bool:
-        """Whether something would be sent to a model that is not the program's own."""
+        """Whether a request would go to a model that is not built in."""
         return bool(self.asked.model) and not is_built_in(self.asked.model)
 
 
 class ContinuationDraft(NamedTuple):
-    """A summary to look at and to edit. Nothing was made of it yet."""
+    """A summary to read and edit. The new session does not exist yet."""
 
     earlier: EarlierSession
     made: SessionSummary
 
 
 class Continuing:
-    """Goes on in a new session, which is opened in place of the one that is. Lives in the session's thread."""
+    """Opens a continuation in place of the open session. Runs in the session's thread."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Continuing:
         current: Callable[[], OpenSession],
         exchange: Callable[[Callable[[], OpenSession]], Awaitable[None]],
     ) -> None:
-        """`current` is what is open now; `exchange` opens something else in its place."""
+        """`current` returns the open session; `exchange` opens another one in its place."""
         self._services = services
         self._options = options
         self._compactions = compactions
@@ -122,7 +122,7 @@ class Continuing:
         self._exchange = exchange
 
     async def offer(self, ref: str) -> ContinuationOffer:
-        """A session to go on from; without a name the one that is open, or the last one where that is empty."""
+        """Offer to continue a session: by default the open one, or the previous one if nothing was said in it."""
         opened = self._current()
         now = opened.session.id if opened.session is not None else ""
         general = self._options.for_any_session
@@ -138,7 +138,7 @@ class Continuing:
             return ContinuationOffer(earlier, options, await figures_of_session(compactor, earlier.source.events))
 
     async def draft(self, offer: ContinuationOffer, digest: bool = False) -> ContinuationDraft:
-        """A summary of what was offered."""
+        """Summarise the offered session."""
         if self._compactions.busy:
             raise Refused(BUSY)
         tell = partial(self._compactions.progress, draft=True)
@@ -150,7 +150,7 @@ class Continuing:
             self._compactions.rest()
 
     async def begin(self, draft: ContinuationDraft, summary: str | None) -> None:
-        """Open a session that begins with the summary, or with another text that the user made of it."""
+        """Open a session that begins with the summary; `summary`: the user's edited text instead."""
         services, made, general = self._services, draft.made, self._options.for_any_session
         text = made.summary if summary is None else summary
         unchanged = made if summary is None else None
@@ -163,7 +163,7 @@ class Continuing:
 
 
 def _kept(services: Services, earlier: EarlierSession) -> EarlierSession:
-    """With a session in the store, from which the originals can be read; a file is copied there."""
+    """The same session, in the store, where the originals can be read. A file is copied there."""
     if earlier.id:
         return earlier
     with opening.stored_copy(services, earlier.title, earlier.source.model, earlier.source.events) as copy:

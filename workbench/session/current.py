@@ -1,7 +1,6 @@
-"""What is open: how it is opened, what takes its place, and what goes on beside it. Lives in the session's thread.
+"""The open session or file: opening it, replacing it, and tasks that run meanwhile. Runs in the session's thread.
 
-What takes long (opening, planning from the beginning) runs in the background of that thread again, so that a turn goes
-on meanwhile.
+Slow work (opening, planning from the beginning) runs in a background thread, so a turn continues meanwhile.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from workbench.views.transcript import Entries, LogTranscript
 from workbench.views.values import FOLLOWING, Activity, Status, WelcomeLists
 
 LOOK_AT_STORE = 1.0
-"""Seconds between two looks at a session that another process writes."""
+"""Seconds between two checks of a session that another process writes."""
 
 
 OTHER_ENDED = Notice("the other process has ended; you can write here now")
@@ -53,7 +52,7 @@ class CurrentSession:
         *,
         warm: bool,
     ) -> None:
-        """`published` hears that what is shown has changed."""
+        """`published` is called after each `publish`."""
         self._services = services
         self._options = options
         self._updates = updates
@@ -64,27 +63,27 @@ class CurrentSession:
         self.travel = TimeTravel(services, options)
         self.opened: OpenSession | None = None
         self.early: list[str] = []
-        """What was said before there was a plan for it; it waits for that."""
+        """Messages that were sent while a session is being opened. They wait until it is open."""
         self.opening = asyncio.Lock()
-        """Held while something is opened."""
+        """Held while a session or file is being opened."""
         self._begun = asyncio.Event()
-        """The first thing is open, or cannot be opened."""
+        """Set once the first session or file is open, or cannot be opened."""
         self._glanced = False
-        """Whether the screen shows the end of something that is not open yet."""
+        """Whether the screen shows the end of a session or file that is still being opened."""
         self._lists = WelcomeLists()
         self._side_tasks: set[asyncio.Task[None]] = set()
-        """What goes on until the end, or until something else is opened."""
+        """They are cancelled when another session is opened, and at the end of the program."""
         self._follower: Follower | None = None
-        """Of the file that is followed; None: none is."""
+        """Follows the open file or session; None: it is not followed."""
 
     def get(self) -> OpenSession:
-        """What is open. Raises Refused while there is nothing."""
+        """What is open. Raises Refused while it is still being read."""
         if self.opened is None or self._glanced:
             raise Refused("it is still being read; try again in a moment")
         return self.opened
 
     async def read(self) -> OpenSession:
-        """The same, once it is there. Raises Refused where it cannot be opened."""
+        """Wait until something is open, and return it. Raises Refused if it cannot be opened."""
         await self._begun.wait()
         if self._glanced:
             async with self.opening:
@@ -92,7 +91,7 @@ class CurrentSession:
         return self.get()
 
     def writable(self) -> OpenSession:
-        """What is open, and can be written. Raises Refused where it cannot."""
+        """What is open. Raises Refused if nothing can be appended to it."""
         opened = self.get()
         if not opened.writable:
             raise Refused(opened.why_read_only)
@@ -101,7 +100,7 @@ class CurrentSession:
     # Opening
 
     async def begin(self, ref: str) -> None:
-        """The first thing that is opened; where that fails there is nothing to show, and the program ends."""
+        """Open the first session or file. If that fails, the program ends, because it has nothing to show."""
         self._updates.put(activity=Activity("loading", "reading…"))
         try:
             await self._open(lambda: opening.first(self._services, self._options, ref, self._glance))
@@ -111,14 +110,14 @@ class CurrentSession:
             self._begun.set()
 
     async def open(self, ref: str) -> None:
-        """A session or a file; what another agent writes at this moment is followed."""
+        """Open a session or a file, and follow it if another agent is writing it."""
         options = self._options.for_any_session
         await self.exchange(lambda: opening.open_source(self._services, options, ref, self._glance))
         if self.get().ref:
             self.start_side_task(self._follow_if_running(self.get()))
 
     async def exchange(self, make: Callable[[], OpenSession]) -> None:
-        """Open something else in place of what is open."""
+        """Open something else in place of the open session. Raises Refused while the model works."""
         if self.turns.busy or self.compactions.busy:
             raise Refused("the model is still working; Esc stops it")
         self._updates.put(activity=Activity("loading", "opening…"))
@@ -153,7 +152,7 @@ class CurrentSession:
             self.follow(True)
 
     async def _show_at(self, made: OpenSession, place: int | None, before: Callable[[], None] | None = None) -> None:
-        """Show what was opened at one of its requests; None: as it is now. `before` is done right before that."""
+        """Show a session at one of its requests; None: as it is now. `before` is called right before that."""
         found: list[ContextView] = []
         if place is not None:
             await self.travel.go(made, place, found.append)
@@ -165,7 +164,7 @@ class CurrentSession:
             self.show_past(found[-1])
 
     def _glance(self, name: str, events: list[Event]) -> None:
-        """Show the end of what is being opened; told in the background, while the rest is read and planned."""
+        """Show the end of what is being opened. Called in a background thread, before the rest is read and planned."""
         self._glanced = True
         self._updates.put(
             title=name,
@@ -177,14 +176,14 @@ class CurrentSession:
         )
 
     async def _show_again(self) -> None:
-        """What was being opened cannot be: what is open stays, at the request that was looked at."""
+        """Opening has failed: show what was open before, at the request that was on the screen."""
         if self._glanced:
             self._glanced = False
             if self.opened is not None:
                 await self._show_at(self.opened, self.travel.place(self.opened))
 
     def _put_away(self) -> None:
-        """Close what is open. A session of ours in which nothing was said goes again."""
+        """Close what is open. Delete a session that we created if it has no message."""
         opened, self.opened = self.opened, None
         if opened is None or opened.session is None:
             return
@@ -193,10 +192,10 @@ class CurrentSession:
             with suppress(WorkbenchError):
                 self._services.store.delete(opened.session.id)
 
-    # What goes on beside it
+    # Side tasks
 
     def start_side_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Until its end, or until something else is opened."""
+        """Start a task, which is cancelled when something else is opened."""
         task = asyncio.get_running_loop().create_task(work)
         self._side_tasks.add(task)
         task.add_done_callback(self._side_tasks.discard)
@@ -208,9 +207,9 @@ class CurrentSession:
             task.cancel()
 
     def prepare_to_ask(self, opened: OpenSession) -> None:
-        """What takes its time before the first request: the key store, and litellm where the model needs it.
+        """Do slow work before the first request: read the key store, and load litellm if the model needs it.
 
-        Nothing is asked under a file before there is a session of it.
+        litellm is not loaded for a file: no model is asked before a session is made from it.
         """
         self.start_side_task(self._look_for_key(opened))
         if self._warm and opened.session is not None and not is_built_in(opened.setup.model):
@@ -221,7 +220,7 @@ class CurrentSession:
         keep_what_is_loaded()
 
     async def _look_for_key(self, opened: OpenSession) -> None:
-        """The system's key store may take its time, so nobody waits for it."""
+        """Check whether the model has a key. The system's key store may be slow, so this runs in the background."""
         if self._services.settings.api_base(opened.setup.model):
             return  # a server of the user's own may need none
         key = await asyncio.wrap_future(background(partial(self._services.routes.key, opened.setup.model)))
@@ -230,7 +229,7 @@ class CurrentSession:
             self.publish()
 
     async def _look_for_sessions(self, opened: OpenSession) -> None:
-        """What the welcome lists: this folder's sessions are there at once, other agents' have to be looked for."""
+        """Fill the lists of the welcome: this folder's sessions at once, then those of other agents (slower)."""
         own = await in_background(listed_sessions, self._services, opened)
         self._lists = WelcomeLists(own)
         self.publish()
@@ -241,7 +240,7 @@ class CurrentSession:
     async def _watch(self, opened: OpenSession) -> None:
         """Follow a session that another process writes, and take over when it is free."""
         assert opened.session is not None
-        if opened.recorded is not None:  # through the proxy; what its reports teach is learnt anew
+        if opened.recorded is not None:  # through the proxy; read again to calibrate with its new reports
             self._follower = follow_session(self._services.store, opened.session.id)
             await self._follow(opened.session.id, self._follower)
             return
@@ -258,7 +257,7 @@ class CurrentSession:
     # Following a file
 
     def follow(self, on: bool | None = None) -> None:
-        """Read the file anew whenever it changes, or no longer; None: the other of the two. Raises Refused."""
+        """Read the file again whenever it changes, or stop that; None: toggle. Raises Refused for a session."""
         ref = self.get().ref
         if not ref:
             raise Refused("only the file of another agent can be followed")
@@ -286,7 +285,7 @@ class CurrentSession:
                 await asyncio.sleep(LOOK)
 
     def _take_over_if_free(self, file: Follower, opened: OpenSession) -> None:
-        """Where another process wrote a session and has ended, it is opened once more, to be written."""
+        """Open a session once more, for writing, if the process that wrote it has ended."""
         if opened.session is None:
             return
         if opened.writable:
@@ -297,7 +296,10 @@ class CurrentSession:
             file.forget()
 
     async def _take_anew(self, made: OpenSession) -> bool:
-        """The file has changed: its new contents, looked at from where one is; False: they are no longer wanted so."""
+        """Show the new contents of a file, at the same request as before.
+
+        Return False, and change nothing, if the user has chosen another model, policy or knob since it was read.
+        """
         async with self.opening, self.turns.free:
             await self.compactions.finished()
             before = self.get()
@@ -310,19 +312,19 @@ class CurrentSession:
         return True
 
     def show_past(self, shown: ContextView) -> None:
-        """Show a past request, with the conversation as it stood then."""
+        """Show a past request, with the conversation as it was then."""
         opened = self.get()
         self._updates.put(shown=shown, transcript=opened.transcript(shown))
         self.compactions.look_back(*(self.travel.offer(opened, shown) or (None,)))
 
     def come_home(self) -> None:
-        """Back from a past request to the next one."""
+        """Go from a past request back to the next one."""
         if self.travel.place(self.get()) is not None:
             self.travel.home()
             self.publish()
 
     def publish(self) -> None:
-        """Show what is in the log by now. While the past is looked at, the inspector stays there."""
+        """Show the current log. While a past request is on the screen, the inspector stays there."""
         opened = self.opened
         if opened is None or self._glanced:
             return
@@ -345,7 +347,7 @@ class CurrentSession:
         self._published()
 
     async def close(self) -> None:
-        """The end: what came is kept, connections are closed."""
+        """Stop all tasks, keep the partial answer, and close connections and the session."""
         self._stop_side_tasks()
         await self.compactions.close()
         await self.turns.close()
@@ -353,7 +355,7 @@ class CurrentSession:
 
 
 def _same_place(before: OpenSession, place: int | None, after: OpenSession) -> int | None:
-    """Where to stand among the requests of a file that was read anew: the newest stays the newest."""
+    """The request to show after a file was read again: the same as before, or the newest if that was shown."""
     was, newest = (each.recorded.newest if each.recorded is not None else None for each in (before, after))
     if place == was or newest is None:
         return newest
@@ -364,7 +366,7 @@ def _same_place(before: OpenSession, place: int | None, after: OpenSession) -> i
 
 
 def _folder(opened: OpenSession, here: str) -> str:
-    """Where tools work, and where the session was begun if that is another folder; a file belongs to none."""
+    """The folder where tools work, and the one where the session was begun if it differs; empty for a file."""
     if opened.session is None:
         return ""
     origin = opened.session.folder

@@ -1,4 +1,4 @@
-"""Drafts of compactions: previewed, written, edited, accepted. Lives in the session's thread."""
+"""Drafts of compactions: preview, write, edit, accept. Runs in the session's thread."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OF_A_FILE = "for a file no model is asked, so this is the digest"
 
 
 class _Previewed(NamedTuple):
-    """What is being looked at."""
+    """The preview on the screen, and what it was made from."""
 
     opened: OpenSession
     compacting: Compacting
@@ -31,12 +31,12 @@ class _Previewed(NamedTuple):
 
 
 class SummaryDrafts:
-    """One at a time: whoever previews again begins anew."""
+    """One draft at a time. A new preview replaces the previous one."""
 
     def __init__(
         self, services: Services, turns: Turns, compactions: SessionCompactions, publish: Callable[[], None]
     ) -> None:
-        """`publish` shows what is in the log by now."""
+        """`publish` shows the current log."""
         self._services = services
         self._turns = turns
         self._compactions = compactions
@@ -44,7 +44,7 @@ class SummaryDrafts:
         self._previewed: _Previewed | None = None
 
     async def preview(self, digest: bool = False) -> CompactionPreview:
-        """What a compaction would do now; raises CompactionRefused where there is nothing to compact."""
+        """What a compaction would do now. Raises CompactionRefused if nothing can be compacted."""
         opened = self._compactions.current()
         self._previewed = None
         if opened.writable:
@@ -54,7 +54,7 @@ class SummaryDrafts:
             planner = opened.planner
             nobody = Compactor(opened.setup, None, catalogue=self._services.catalogue, nobody=OF_A_FILE)
             compacting = Compacting(nobody, Hooks())
-        is_alone = not self._compactions.busy  # of two, the one that is being made is told of
+        is_alone = not self._compactions.busy  # else the progress of the running one stays on the screen
         tell = partial(self._compactions.progress, draft=True) if is_alone else silent
         try:
             tell(Progress("selecting"))
@@ -66,17 +66,17 @@ class SummaryDrafts:
         return planned.preview
 
     async def loss(self, preview: CompactionPreview) -> Audit:
-        """What a summary without a model would lose of it: known before a model is asked."""
+        """What a summary without a model would lose. It is known before a model is asked."""
         compactor = self._current(preview).planned.compactor
         return await in_background(compactor.digest_audit, preview)
 
     async def compact(self, preview: CompactionPreview, digest: bool = False) -> CompactionOutcome:
-        """Make what the user has agreed to, at once; raises Refused where the session has changed since."""
+        """Compact as previewed, at once. Raises Refused if the session has changed since."""
         self._compactions.writable()
         return await self._compactions.compact(digest, self._current(preview).planned)
 
     async def draft(self, preview: CompactionPreview, digest: bool = False) -> SummaryDraft:
-        """A summary to look at; raises CompactionRefused where none will do."""
+        """A summary to read. Raises CompactionRefused if no usable one can be made."""
         opened, compacting, planned = self._current(preview)
         planned.check(opened.events, compacting.compactor)
         try:
@@ -99,12 +99,12 @@ class SummaryDrafts:
         return await in_background(compactor.edited, events, draft, summary)
 
     async def with_lost(self, draft: SummaryDraft, facts: Sequence[Fact] | None) -> SummaryDraft:
-        """The draft with lost things put back: these, or all of them."""
+        """The draft with lost facts added: these, or all of them if `facts` is None."""
         compactor, events, _ = self._current().planned
         return await in_background(compactor.with_lost, events, draft, facts)
 
     async def accept(self, draft: SummaryDraft) -> CompactionOutcome:
-        """Make the draft stand; raises CompactionRefused where it must not."""
+        """Append the draft to the log as a compaction. Raises CompactionRefused if it is not allowed."""
         opened = self._compactions.writable()
         planned = self._current().planned
         self._compactions.not_now()
@@ -117,7 +117,7 @@ class SummaryDrafts:
         return self._compactions.outcome(opened, event)
 
     def _current(self, preview: CompactionPreview | None = None) -> _Previewed:
-        """What is being looked at; `preview` is what the user saw of it."""
+        """The current preview. Raises Refused if the session, or the preview that the user saw, is another."""
         found = self._previewed
         if found is None or found.opened is not self._compactions.current():
             raise Refused(CHANGED)

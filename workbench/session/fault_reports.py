@@ -1,7 +1,7 @@
-"""What nobody expected, for whoever mends it: a file that says where in the code it happened, and a line for the user.
+"""Unexpected errors: a report file for developers with the place in the code, and a line for the user.
 
-A report has no values of variables in it. An error may quote what a model, a tool or a file said: that is made safe to
-print, cut, and rid of keys.
+A report has no values of variables in it. An error may quote text from a model, a tool or a file: that text is made
+safe to print and cut, and keys are removed.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from workbench.config.text import fit, printable, printable_lines
 from workbench.config.writing import replace_file
 
 UNEXPECTED = "this should not happen; /report shows it"
-"""The title of such a line."""
+"""The title of the line for the user."""
 KEPT = 20
-"""Reports; the oldest go first."""
+"""Reports that are kept; older ones are deleted."""
 MOST_TEXT = 40_000
-"""Characters of a report. The end of it says more than the beginning."""
+"""Characters of a report. The beginning is cut, because the end says more."""
 DEEP = 60
 """Frames of a stack that is too deep: enough to see what calls itself."""
 MOST_SAID = 160
-"""Columns of what an error says of itself."""
+"""Columns of an error's own message."""
 
 
 def reports_dir() -> Path:
-    """Where reports lie."""
+    """The folder of the reports."""
     return data_dir() / "reports"
 
 
 def latest_report() -> Path | None:
-    """The newest report, if there is one."""
+    """The newest report, or None."""
     return max(reports_dir().glob("*.txt"), default=None, key=lambda path: path.name)
 
 
 class FaultReports:
-    """Writes reports. Each place in the code is told once: what fails while drawing fails with every frame."""
+    """Writes reports, one for each place in the code: an error while drawing happens again with every frame."""
 
     def __init__(self) -> None:
         self._told: set[tuple[str, str]] = set()
         self._lock = Lock()
 
     def report(self, error: BaseException) -> str:
-        """Write a report; the result is a line to tell the user, or nothing where it was told before."""
-        if isinstance(error, RecursionError):  # there is no room on this stack to write anything
+        """Write a report. Return a line for the user, or an empty string if the error was reported before."""
+        if isinstance(error, RecursionError):  # this stack has no room to write anything
             return background(partial(self._report, error, sys._getframe())).result()
         return self._report(error)
 
@@ -70,7 +70,7 @@ class FaultReports:
 
 
 def _place(error: BaseException) -> str:
-    """The last line of ours that an error passed through, or the last at all."""
+    """The last line of Workbench's own code in the traceback, or else the last line of all."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if f"{os.sep}workbench{os.sep}" in frame.filename]
     last = next(reversed(ours or frames), None)

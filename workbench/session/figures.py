@@ -19,11 +19,11 @@ from workbench.views.compaction_values import CompactionView
 from workbench.views.values import DraftCost, Status, WindowUse
 
 Rows = list[tuple[str, str]]
-"""A report: what, and how much."""
+"""A report: names and values."""
 
 
 def status(opened: OpenSession, plan: ContextPlan) -> Status:
-    """The line at the bottom."""
+    """The values of the status line."""
     setup, ledger = opened.setup, opened.ledger
     last = ledger.latest
     cached = last.cached / last.prompt if last is not None and last.reported and last.prompt else None
@@ -48,7 +48,7 @@ def status(opened: OpenSession, plan: ContextPlan) -> Status:
 
 
 def draft_cost(setup: Setup, plan: ContextPlan, text: str) -> DraftCost:
-    """What a message would add, with the files that it mentions, and what is left then."""
+    """The tokens that a message would add, with the files that it mentions, and the tokens that are left then."""
     if not text.strip():
         return DraftCost(0, plan.size, plan.limits.capacity - plan.totals.tokens, free=plan.budget.free)
     tokens, exact = setup.counter.count(text_of(with_files(text, Path.cwd())))
@@ -58,7 +58,7 @@ def draft_cost(setup: Setup, plan: ContextPlan, text: str) -> DraftCost:
 
 
 def tokens_report(opened: OpenSession, plan: ContextPlan, view: CompactionView | None) -> Rows:
-    """What `/tokens` shows. `view` is what the compaction panel shows, so that both say the same."""
+    """The rows of `/tokens`. `view` is the compaction panel's value, so both show the same figures."""
     limits, ledger = plan.limits, opened.ledger
     use = WindowUse(plan.size, limits.window)
     share = percent(use.share, 1)
@@ -82,7 +82,7 @@ def _kept(plan: ContextPlan) -> str:
 
 
 def _full(plan: ContextPlan, growth: float | None) -> str:
-    """When the window is full."""
+    """In how many turns the window is full."""
     if growth is None:
         return GROWTH_UNKNOWN
     return in_turns(turns_that_fit(plan, growth)) or "not soon: the context does not grow"
@@ -102,7 +102,7 @@ def _turns(ledger: Ledger, growth: float | None) -> Rows:
 
 
 def turns_that_fit(plan: ContextPlan, growth: float | None) -> int | None:
-    """How many more turns like those so far fit; None where unknown or the context does not grow."""
+    """How many more turns of the average size fit; None if unknown, or if the context does not grow."""
     if growth is None or growth <= 0:
         return None
     return max(0, int((plan.limits.target - plan.totals.tokens) / growth))
@@ -113,7 +113,7 @@ MEASURED = {"plan": "", "since_compaction": " of events since the last compactio
 
 
 def _threshold(opened: OpenSession, plan: ContextPlan) -> str:
-    """What the policy says, and what comes before that where a request may have less."""
+    """When the policy compacts, and the smaller size from which on a request would leave too little for the answer."""
     policy, window = opened.setup.loaded.policy.compaction, plan.limits.window
     limit, most = size_limit(policy, window), compacts_at(policy, plan)
     share = percent(limit / max(window, 1))

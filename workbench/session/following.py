@@ -1,7 +1,7 @@
-"""Following a file that another agent writes: when to look at it, and when to read it again.
+"""Following a file that another agent writes: when to check it, and when to read it again.
 
-A file is read as a whole, in the background, and never for more than a fifth of the time: what takes 50 ms to read is
-read at most four times a second, what takes two seconds every ten.
+A file is read as a whole, in the background, and for at most a fifth of the time: a file that takes 50 ms is read at
+most four times a second, one that takes two seconds every ten seconds.
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ from workbench.views.values import FOLLOWING
 T = TypeVar("T")
 
 LOOK = 0.2
-"""Seconds between two looks at a file."""
+"""Seconds between two checks of a file."""
 SHARE = 0.2
-"""Of the time, what reading may take."""
+"""The share of the time that reading may take."""
 REPLACED = "file replaced, read anew"
 GONE = "file gone, waiting for it"
 UNREADABLE = "cannot be read now"
 
 
 class ReadPace:
-    """When a file is read again. Times are seconds of one clock."""
+    """Decides when a file is read again. Times are seconds of one clock."""
 
     def __init__(self) -> None:
         self.stamp: FileStamp | None = None
-        """Of what was read last; None: nothing was."""
+        """The stamp of the file at the last read; None: it is to be read again."""
         self._rested = 0.0
 
     def is_due(self, stamp: FileStamp, now: float) -> bool:
-        """Whether there is something new to read, and time for it."""
+        """Whether the file has changed and the pause after the last read is over."""
         return stamp != self.stamp and now >= self._rested
 
     def was_read(self, stamp: FileStamp | None, began: float, ended: float) -> None:
-        """`stamp`: from before it was read, so that what came meanwhile is new; None: it could not be read."""
+        """Note a read. `stamp`: taken before it, so that later changes count as new; None: the read failed."""
         self.stamp = stamp
         self._rested = ended + (ended - began) * (1 / SHARE - 1)
 
 
 class LookResult(NamedTuple, Generic[T]):
-    """What became of a file since the last look."""
+    """The result of one check of a file."""
 
     sign: str
-    """In a few words."""
+    """The state of the file, in a few words."""
     read: T | None
-    """What was read; None where nothing changed, or it cannot be read."""
+    """The new contents; None if nothing has changed or the file cannot be read."""
 
 
 class Follower:
-    """One file or session, looked at by one thread at a time."""
+    """Follows one file or session. Used by one thread at a time."""
 
     def __init__(self, stamp: Callable[[], FileStamp | None], clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -70,11 +70,11 @@ class Follower:
         self._sign = FOLLOWING
 
     def forget(self) -> None:
-        """What was read last was not taken: it is read again."""
+        """Read the file again at the next check, because the last contents were not used."""
         self._pace.stamp = None
 
     def look(self, read: Callable[[], T]) -> LookResult[T]:
-        """Read the file where it changed and there is time for it."""
+        """Check the file, and read it if it has changed and the pause is over."""
         stamp, began = self._stamp(), self._clock()
         if stamp is None:
             self.forget()
@@ -86,7 +86,7 @@ class Follower:
     def _read(self, read: Callable[[], T], stamp: FileStamp, began: float) -> LookResult[T]:
         try:
             found = read()
-        except WorkbenchError:  # it may just be written; what was read before stays until it can be
+        except WorkbenchError:  # the agent may be writing it; the old contents stay until it can be read
             self._pace.was_read(None, began, self._clock())
             self._sign = UNREADABLE
             return LookResult(self._sign, None)
@@ -97,13 +97,13 @@ class Follower:
 
 
 def follow_file(ref: str, clock: Callable[[], float] = monotonic) -> Follower:
-    """Of a file, or a conversation of it; what its sub-agents write beside it is new as well."""
+    """Follow a file, or one conversation in it. Files of its sub-agents next to it count as changes too."""
     path = os.path.expanduser(split_ref(ref)[0])
     return Follower(partial(session_stamp, path), clock)
 
 
 def follow_session(store: Store, ref: str) -> Follower:
-    """Of a session of the store that another process writes."""
+    """Follow a session of the store that another process writes."""
 
     def stamp() -> FileStamp | None:
         try:
@@ -116,12 +116,12 @@ def follow_session(store: Store, ref: str) -> Follower:
 
 
 def is_replaced(before: FileStamp, after: FileStamp) -> bool:
-    """Whether a file was put in the place of another, or cut: one that grows does neither."""
+    """Whether a file was replaced by another or cut, and did not only grow."""
     return before.inode != after.inode or after.size < before.size
 
 
 def is_running(services: Services, ref: str) -> bool:
-    """Whether another agent is at work on what was opened by this reference."""
+    """Whether another agent is running the session that this reference opens."""
     processes = running_agents()
     sessions = with_process_folders(services.agents.find_sessions(work_folder().path), processes)
     running = running_paths(sessions, processes)

@@ -1,4 +1,4 @@
-"""Another agent's session goes on here: what that changes, told before it happens."""
+"""Continuing another agent's session here: the changes, shown before they are made."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from workbench.sources.services import Services
 from workbench.wire.talk import is_sealed
 
 _CUT: tuple[State, ...] = ("truncated", "masked", "dropped")
-"""What a policy may do to an item without a summary."""
+"""The states that a policy may give an item without a summary."""
 
 
 class GoingOn(NamedTuple):
-    """The next request as it was recorded, and as it is once the session goes on here."""
+    """The next request as it was recorded, compared with the request when the session is continued here."""
 
     policy: str
     before: int
     after: int
-    """Tokens of the request, before anything more is said."""
+    """Tokens of the request without the user's next message; so is `before`."""
     cut: tuple[tuple[State, int], ...]
-    """How many items more are in a state."""
+    """How many more items are in each of these states."""
     not_in_log: int
     """Tokens of the other agent's instructions and tools that its file does not hold."""
     own: int
     """Tokens of this program's instructions and tools."""
     sealed: tuple[int, int] = (0, 0)
-    """The first and the last event that only an encrypted summary stands for; 0: none."""
+    """The first and the last event that only an encrypted summary represents; 0: none."""
 
     @property
     def words(self) -> str:
-        """In a few sentences."""
+        """The changes, in a few sentences."""
         cut = ", ".join(f"{number:,} {state}" for state, number in self.cut)
         why = f" ({cut})" if cut else ""
         said = f"It goes on under {self.policy}: {self.before:,} → {self.after:,} tokens before your message{why}."
@@ -61,7 +61,7 @@ class GoingOn(NamedTuple):
 
 
 def what_changes(services: Services, options: Options, opened: OpenSession) -> GoingOn:
-    """What is different once something is asked here. Plans the log anew, so it is for the background."""
+    """The changes that continuing here would make. Plans the log from scratch, so call it in the background."""
     return _compared(opened, _as_ours(services, options, opened))
 
 
@@ -90,7 +90,7 @@ def _compared(opened: OpenSession, change: Replanned) -> GoingOn:
 
 
 def _sealed(events: Sequence[Event]) -> tuple[int, int]:
-    """What only encrypted summaries stand for."""
+    """The first and the last event that only encrypted summaries represent; zeros if none."""
     stood = in_effect([event for event in events if type(event.body) in CONTROL]).compactions
     ranges = [compaction_range(each) for each in stood if isinstance(each.body, Compaction) and is_sealed(each.body)]
     return (min(first for first, _ in ranges), max(last for _, last in ranges)) if ranges else (0, 0)
@@ -101,12 +101,12 @@ def _states(plan: ContextPlan) -> Counter[State]:
 
 
 def policy_here(services: Services, opened: OpenSession) -> str:
-    """What another agent's session goes on under: what was tried on it, else the policy of the settings."""
+    """The policy for another agent's session here: the one that was tried on it, else that of the settings."""
     return opened.policy if opened.policy != RECORDED else services.settings.policy or DEFAULT
 
 
 def go_on_here(services: Services, options: Options, opened: OpenSession) -> GoingOn:
-    """What another agent recorded goes on in this one: under a policy that decides, and counted as ours are."""
+    """Continue another agent's session as our own: under a policy, with our counts. Return what changed."""
     change = _as_ours(services, options, opened)
     told = _compared(opened, change)
     opened.recorded = None

@@ -1,4 +1,4 @@
-"""The session model: panes observe its state, and call the session through it. It is no widget.
+"""The session model: panes observe its state, and call the session through it. It is not a widget.
 
 Its methods are called from the screen's thread and return at once; the session's thread does the work (`calls.py`).
 """
@@ -27,7 +27,7 @@ CLOSING = 3.0
 
 
 class SessionModel(ObservableSession):
-    """One session at a time: its state, to be observed, and all that can be done with it."""
+    """The open session: its observable state, and every action on it."""
 
     # The conversation
     send = SessionCall(lambda session: session.turns.send)
@@ -75,7 +75,7 @@ class SessionModel(ObservableSession):
     def __init__(
         self, services: Services, options: Options, loop: asyncio.AbstractEventLoop, *, warm: bool = False
     ) -> None:
-        """`loop`: the screen's, where observers are called. `warm`: load litellm once the first session is open."""
+        """`loop`: the screen's loop, where observers are called. `warm`: load litellm once a session is open."""
         super().__init__(loop, self._look_up)
         self._thread = SessionThread(self.failed)
         self._services = services
@@ -83,13 +83,13 @@ class SessionModel(ObservableSession):
         self._warm = warm
         self._work: SessionWorker | None = None
         self._running = 0
-        """Calls that have not ended; in the screen's thread."""
+        """Calls that have not ended. Used in the screen's thread."""
         self._closed = False
         self._waiting: list[asyncio.Future[None]] = []
-        """Those who wait until nothing goes on; in the screen's thread."""
+        """The callers that wait in `settled`. Used in the screen's thread."""
 
     def call_session(self, method: SessionMethod[P, T], /, *args: P.args, **named: P.kwargs) -> StartedCall[T]:
-        """Start a method of the session in its thread. Called in the screen's thread; once closed, nothing starts."""
+        """Start a method of the session in its thread. Call it in the screen's thread. After `close` nothing starts."""
         call: StartedCall[T] = StartedCall()
         if self._closed:
             call.work.cancel()
@@ -100,21 +100,21 @@ class SessionModel(ObservableSession):
         return call
 
     def ask(self, question: Callable[[OpenSession], T]) -> StartedCall[T]:
-        """Work something out from what is open, in the session's thread; Refused where nothing is."""
+        """Call `question` with the open session, in the session's thread. Raises Refused if none can be opened."""
         return self.call_session(lambda session: session.asked, question)
 
     def count(self, text: str) -> int:
-        """The tokens of a text. May take a while, so it is asked from another thread than the screen's."""
+        """The tokens of a text. It may be slow, so do not call it in the screen's thread."""
         return self._work.count(text) if self._work is not None else 0
 
     async def settled(self) -> None:
-        """Wait until nothing goes on without the user, and the screen has seen all of it."""
+        """Wait until all work that needs no user has ended, and the screen has received every change."""
         if not self.is_settled:
             self._waiting.append(asyncio.get_running_loop().create_future())
             await self._waiting[-1]
 
     def _look_up(self) -> None:
-        """After each update: wake those who wait for the end of everything."""
+        """Wake the callers of `settled` when everything has ended. Called after each update."""
         if self._waiting and self.is_settled:
             waiting, self._waiting = self._waiting, []
             for each in waiting:
@@ -123,7 +123,7 @@ class SessionModel(ObservableSession):
 
     @property
     def is_settled(self) -> bool:
-        """Whether that is so now."""
+        """Whether `settled` would return at once."""
         work = self._work
         if work is None or self._running != work.held:
             return False
@@ -131,14 +131,14 @@ class SessionModel(ObservableSession):
         return not work.busy and not looking and self.is_clear
 
     def _ended(self, call: StartedCall[Any], error: Exception | None) -> None:
-        """In the screen's thread: an error that nobody waits for is shown."""
+        """Show the error of a call that nobody awaits. Runs in the screen's thread."""
         self._running -= 1
         if error is not None and not call.is_awaited:
             self.failed(error)
         self.poke()
 
     async def close(self) -> None:
-        """Stop, keep what came, and let go of everything; a plan that is being made is not waited for."""
+        """Stop, keep the partial answer, and close everything. Does not wait for a plan that is being made."""
         if self._closed:
             return
         self._closed = True
@@ -157,11 +157,11 @@ class SessionModel(ObservableSession):
             failure = error
             raise
         finally:
-            with suppress(RuntimeError):  # the screen is gone, and nobody waits any more
+            with suppress(RuntimeError):  # the screen's loop is closed, and nobody waits any more
                 self._screen_loop.call_soon_threadsafe(self._ended, call, failure)
 
     def _worker(self) -> SessionWorker:
-        """Made by the first call. Importing what it needs takes longer than the first frame may."""
+        """The worker, created by the first call: its imports take longer than the first frame may."""
         if self._work is None:
             from workbench.session.worker import SessionWorker
 

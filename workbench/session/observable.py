@@ -1,9 +1,9 @@
 """The session as one observable value.
 
-`ObservableSession.state` is everything that can be shown of a session, the moment that is looked at included. Whoever
-shows the session observes this value; there is no other way from a session to the screen (`tui/observing.py` is the
-screen's side). The session's thread puts changes. Observers are called in the screen's loop, at most twenty times a
-second, with the state before and the state after. Changes that were put together arrive together.
+`ObservableSession.state` is everything that can be shown of a session, including the request on the screen. Panes
+observe this value and get a session's values in no other way (`tui/observing.py` is the screen's side). The session's
+thread puts changes. Observers are called in the screen's loop, at most twenty times a second, with the state before and
+the state after. Changes that were put together arrive together.
 """
 
 from __future__ import annotations
@@ -36,16 +36,16 @@ class Notice(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """Everything that can be observed of a session, at one moment. The defaults hold until a session is open."""
+    """Everything that can be observed of a session, at one moment. The defaults apply until a session is open."""
 
     title: str = ""
     folder: str = ""
-    """As `~/proj`."""
+    """In the form `~/proj`."""
     branch: str = ""
     """The branch that is checked out in the folder."""
     transcript: Transcript = NOTHING
     live: Live | None = None
-    """The answer that is coming in."""
+    """The answer that is being received."""
     activity: Activity = LOADING
     question: UserQuestion | None = None
     queue: tuple[str, ...] = ()
@@ -54,21 +54,21 @@ class SessionState:
     read_only: str = ""
     """Why nothing can be changed."""
     refusal: str = ""
-    """Why nothing can be said. A file is read-only, but a message makes a session of it."""
+    """Why no message can be sent. A file is read-only, but a message makes a session from it."""
     shown: ContextView | None = None
-    """The context at the moment that is looked at: `shown.at` is a past request, or None for now."""
+    """The context on the screen: `shown.at` is a past request, or None for the present."""
     compaction: CompactionView | None = None
     status: Status = NOT_READY
     welcome: Welcome | None = None
-    """What an empty chat shows."""
+    """What an empty chat shows instead of a conversation."""
     following: str = ""
-    """What is known of the file that is followed, in a few words; empty: none is followed."""
+    """The state of the followed file, in a few words; empty: no file is followed."""
     fatal: WorkbenchError | None = None
     """Why nothing could be opened. The program ends with this error."""
 
     @property
     def unlogged(self) -> Live | None:
-        """The part of the coming answer that is not in the log yet. A call that runs is in the log."""
+        """The part of the answer that is not in the log yet. A running call is in the log."""
         if self.live is None:
             return None
         writing = tuple(call for call in self.live.calls if call.state == "writing")
@@ -106,9 +106,9 @@ class ObservableSession:
     """The state of a session, and its observers."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, updated: Callable[[], None] | None = None) -> None:
-        """`loop`: the screen's. `updated` is called there after the observers, and after each `poke`."""
+        """`loop`: the screen's loop. `updated` is called in it after the observers, and after each `poke`."""
         self.state = SessionState()
-        """What observers show; read in the screen's loop."""
+        """The state that observers show. Read it in the screen's loop."""
         self._observers: dict[object, Observer] = {}
         self._listeners: list[Callable[[Notice], None]] = []
         self._updated = updated
@@ -120,10 +120,10 @@ class ObservableSession:
         self._due = False
         self._last = float("-inf")
 
-    # For those who show the session, in the screen's loop
+    # For panes, in the screen's loop
 
     def observe(self, observer: Observer) -> Unsubscribe:
-        """Call an observer with each change from now on, until the result is called. Observers are called in order."""
+        """Call an observer with each change. Call the result to stop that. Observers are called in order."""
         key = object()
         self._observers[key] = observer
 
@@ -139,32 +139,32 @@ class ObservableSession:
     # For the session, in any thread
 
     def put(self, **changes: Unpack[SessionChanges]) -> None:
-        """Change the state; observers get all changes of this call together, soon."""
+        """Change the state. Observers are called soon, once for all changes of this call."""
         with self._lock:
             self._changes.update(changes)
             self._wake()
 
     def tell(self, notice: Notice) -> None:
-        """Every notice is told, and in order."""
+        """Show a notice. Every notice is shown, in order."""
         with self._lock:
             self._notices.append(notice)
             self._wake()
 
     def failed(self, error: Exception) -> None:
-        """Tell of an error; one that nobody expected gets a report, an error for the user needs none."""
+        """Show an error. An unexpected one also gets a report; a `WorkbenchError` needs none."""
         if isinstance(error, WorkbenchError):
             self.tell(Notice(str(error), "error"))
         elif said := self._faults.report(error):
             self.tell(Notice(said, "error", UNEXPECTED))
 
     def poke(self) -> None:
-        """Nothing to show has changed, but whoever waits for the end of something may look again."""
+        """Call `updated` without a change, so that callers that wait for the end of something check again."""
         with self._lock:
             self._wake()
 
     @property
     def is_clear(self) -> bool:
-        """Whether the observers have everything."""
+        """Whether the observers have received every change."""
         with self._lock:
             return not self._due
 
@@ -173,7 +173,7 @@ class ObservableSession:
             self._due = True
             try:
                 self._screen_loop.call_soon_threadsafe(self._soon)
-            except RuntimeError:  # the screen is gone, and its observers too
+            except RuntimeError:  # the screen's loop is closed
                 self._due = False
 
     def _soon(self) -> None:
@@ -200,7 +200,7 @@ class ObservableSession:
             self._updated()
 
     def _notify(self, before: SessionState, after: SessionState) -> None:
-        """One observer may unsubscribe another, and one that fails does not keep the others from the change."""
+        """Call the observers. One may unsubscribe another, and an error in one does not stop the others."""
         for key, observer in list(self._observers.items()):
             if key in self._observers:
                 try:

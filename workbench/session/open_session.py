@@ -1,4 +1,4 @@
-"""What is open: a session of the store or a file, with its plan. Lives in the session's thread."""
+"""An open session of the store, or an open file, with its plan. Used in the session's thread."""
 
 from __future__ import annotations
 
@@ -27,40 +27,40 @@ from workbench.views.values import FILE
 
 @dataclass(slots=True)
 class OpenSession:
-    """One source, under one setup."""
+    """One source under one setup."""
 
     name: str
-    """What people call it: a title, else an id; a file's path."""
+    """The name on the screen: a title, else an id; for a file its path."""
     session: Session | None
     """None for a file."""
     events: list[Event]
     setup: Setup
     policy: str
-    """As it was asked for: a name or a path."""
+    """As the user named it: a name or a path."""
     planner: Planner
     ledger: Ledger
     entries: Entries
     requests: RequestMarks
     recorded: RecordedSession | None = None
-    """What another agent recorded; None: the session is ours."""
+    """The requests that another agent recorded; None: the session is ours."""
     agent: Agent | None = None
-    """From the first turn on; then its planner is the one that counts."""
+    """Set from the first turn on. Then its planner is used instead of `planner`."""
     knobs: tuple[str, ...] = ()
-    """Set in this session, as `masking.keep_last=3`."""
+    """Set in this session, in the form `masking.keep_last=3`."""
     ref: str = ""
-    """What a file was opened by: its path, and which conversation of it."""
+    """The reference of a file: its path, and which conversation in it. Empty for a session."""
     asked: Options = field(default_factory=Options)
-    """What the user asked for, when it was opened and since; a file that is read anew is opened so."""
+    """The user's options, from the opening and from later changes. A file that is read again is opened with them."""
     ours: bool = False
-    """Made by us and empty so far: it goes again when nothing was said in it."""
+    """Created by us, without a message. It is deleted when it is closed if it still has none."""
     lacks_key: bool = False
-    """The model needs a key, and none was found."""
+    """Whether the model needs a key and none was found."""
     off: tuple[str, ...] = ()
     """Tools that the user switched off for this session."""
     served: tuple[Tool, ...] = ()
-    """Tools of servers, once those were asked."""
+    """Tools of MCP servers, once those have listed them."""
     taken: int = field(default=0)
-    """How many events the ledger and the rest have."""
+    """How many events the ledger and the requests have received."""
 
     @property
     def writable(self) -> bool:
@@ -69,39 +69,41 @@ class OpenSession:
 
     @property
     def calls_may_return(self) -> bool:
-        """Whether calls without results may still get them: in a session that is written, but not one that another
-        agent recorded and that only we can write any more."""
+        """Whether calls without results may still get them.
+
+        That is so while a process writes the session, but not if another agent recorded it and we are the writer.
+        """
         if self.session is None or (self.recorded is not None and self.writable):
             return False
         return self.session.is_written
 
     @property
     def why_read_only(self) -> str:
-        """Why not; empty when it can."""
+        """Why nothing can be appended; empty if `writable`."""
         if self.session is None:
             return FILE
         return "" if self.session.writable else self.session.why_read_only
 
     @property
     def stands_in(self) -> bool:
-        """Whether the model is no AI."""
+        """Whether the model is the rehearsal model, which is no AI."""
         return self.setup.model.partition("/")[0] == REHEARSAL
 
     @property
     def plan(self) -> ContextPlan:
-        """What the model would see now."""
+        """The plan of the next request."""
         return self.agent.plan if self.agent is not None else self.planner.plan()
 
     @property
     def view(self) -> Literal["", "recorded", "what-if"]:
-        """How another agent's session is looked at; empty: this one is ours."""
+        """How another agent's session is shown; empty: the session is ours."""
         if self.recorded is None:
             return ""
         return "recorded" if self.policy == RECORDED else "what-if"
 
     @property
     def last_prompt(self) -> int | None:
-        """The last request as it was reported; None before the first one, and since a compaction of ours."""
+        """The reported tokens of the last request; None before the first one, and after a compaction of ours."""
         if self.recorded is None:
             return self.ledger.last.prompt if self.ledger.last is not None else None
         last = last_reported(self.requests.marks)
@@ -109,11 +111,11 @@ class OpenSession:
 
     @property
     def said(self) -> bool:
-        """Whether the user has said anything."""
+        """Whether the log has a message of the user."""
         return any(isinstance(event.body, UserMessage) for event in self.events)
 
     def append(self, *bodies: Body) -> None:
-        """Write to the log, then to the plan."""
+        """Append to the log, then update the plan."""
         assert self.session is not None
         if self.agent is not None:
             self.agent.append(*bodies)
@@ -122,13 +124,13 @@ class OpenSession:
         self.catch_up()
 
     def catch_up(self) -> None:
-        """Take in what the agent appended."""
+        """Update everything with the events that the agent appended."""
         planner = self.agent.planner if self.agent is not None else self.planner
         self.events += planner.events[len(self.events) :]
         self._take()
 
     def refresh(self) -> bool:
-        """Take in what another process appended; whether there was anything."""
+        """Update everything with the events that another process appended. Return whether there were any."""
         assert self.session is not None
         fresh = self.session.refresh()
         self.events += fresh
@@ -144,16 +146,16 @@ class OpenSession:
         self.taken = len(self.events)
 
     def adopt(self, setup: Setup, policy: str, knobs: Sequence[str], planner: Planner) -> None:
-        """Go on under another setup."""
+        """Continue under another setup."""
         self.setup, self.policy, self.knobs, self.planner = setup, policy, tuple(knobs), planner
         self.agent = None
 
     def ask_for(self, model: str, policy: str, knobs: Sequence[str]) -> None:
-        """The user wants another model or policy, where they are named, and these knobs."""
+        """Note that the user wants these knobs and, if not empty, this model and policy."""
         asked = self.asked
         self.asked = replace(asked, model=model or asked.model, policy=policy or asked.policy, knobs=tuple(knobs))
 
-    # What the panes draw
+    # Values for the panes
 
     def shown(self) -> ContextView:
         """The context as it is now."""
@@ -174,6 +176,6 @@ class OpenSession:
         )
 
     def transcript(self, shown: ContextView) -> LogTranscript:
-        """The conversation, with what became of each part of it in the request that is shown."""
+        """The conversation, with the state of each part in the request that is shown."""
         past = None if shown.at is None else PastRequest(shown.at + 1, shown.events, shown.is_newest)
         return LogTranscript(self.entries, shown.plan, past)

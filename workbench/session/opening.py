@@ -1,6 +1,6 @@
-"""Opening: what was named, the newest, a new one, a fork, a session made of a file; and the same under another setup.
+"""Opening: a named session or file, the newest, a new one, a fork, a session made from a file; and replanning.
 
-All of it reads and plans, so it runs in the background. Raises WorkbenchError.
+These functions read and plan, so call them in the background. They raise WorkbenchError.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ TITLE = 60
 
 
 def title_of(message: str) -> str:
-    """What a session is called after its first message."""
+    """The title that a session gets from its first message."""
     return printable(message)[:TITLE]
 
 
 Glance = Callable[[str, list[Event]], None]
-"""Is told the name and the last events of something long, while the rest of it is read and planned."""
+"""Called with the name and the last events of a long session, before the rest is read and planned."""
 
 GLANCED = 200
-"""Events of a session that are shown ahead; a screen or two."""
+"""Events at the end of a session that are shown early; a screen or two."""
 LONG = 3_000
-"""Events from which on a session takes so long to plan that its end is shown ahead."""
+"""A session with so many events takes long to plan, so its end is shown early."""
 
 
 def first(services: Services, options: Options, ref: str, glance: Glance | None = None) -> OpenSession:
-    """What the program starts with."""
+    """Open what the program starts with: `ref`, else this folder's last session, else a new one."""
     if not ref:
         services.store.drop_unused()
         here = work_folder().path
@@ -64,7 +64,7 @@ def first(services: Services, options: Options, ref: str, glance: Glance | None 
 
 
 def open_source(services: Services, options: Options, ref: str, glance: Glance | None = None) -> OpenSession:
-    """A session or a file."""
+    """Open a session or a file."""
     if not names_file(ref):
         with suppress(NotFound):
             session = services.store.session(ref)
@@ -73,7 +73,7 @@ def open_source(services: Services, options: Options, ref: str, glance: Glance |
             made = open_session(services, options, session)
             made.asked = options
             return made
-    found = services.source(ref, growing=options.follow)  # what cannot be found either way is told here
+    found = services.source(ref, growing=options.follow)  # raises the error if it is neither
     if glance is not None and len(found.events) >= LONG:
         glance(found.name, found.events)
     model = options.model or found.model
@@ -83,10 +83,10 @@ def open_source(services: Services, options: Options, ref: str, glance: Glance |
 
 
 def open_session(services: Services, options: Options, session: Session) -> OpenSession:
-    """A session of the store; where it has no model yet, it gets the user's, or the stand-in.
+    """Open a session of the store. If it has no model yet, it gets the user's, or the rehearsal model.
 
-    What another agent recorded without a model has none before something is asked here. Nothing is added to the log:
-    what is new about its model and its slots is said before the next turn.
+    A session that another agent recorded without a model has none until a model is asked here. Nothing is added to the
+    log: a new model or new slots are logged before the next turn.
     """
     found = as_source(session.id, session.events(), live=session.is_written)
     if found.recorded and session.writable:
@@ -96,8 +96,7 @@ def open_session(services: Services, options: Options, session: Session) -> Open
 
 
 def note_model(opened: OpenSession) -> None:
-    """Say in the log what it does not know yet of the session's model: its name, and how large its window is where a
-    server or the user told that."""
+    """Log the session's model if the log does not have it: its name, and its window if a server or an option set it."""
     setup = opened.setup
     before = setting_in(opened.events, "model")
     news: list[Body] = [Setting("model", setup.model)] if before != setup.model else []
@@ -110,7 +109,7 @@ def note_model(opened: OpenSession) -> None:
 
 
 def note_policy(services: Services, opened: OpenSession) -> None:
-    """Say in the log what the turn that begins is planned under, where its settings would not tell it later."""
+    """Log the policy and knobs of the turn that begins, if they could not be found from the log's settings later."""
     now = PlannedUnder(opened.policy, opened.knobs, opened.setup.options.reserve)
     policy = setting_in(opened.events, "policy") or services.settings.policy or DEFAULT
     if (planned_under(opened.events) or PlannedUnder(policy, knobs_of(opened.events))) != now:
@@ -118,9 +117,10 @@ def note_policy(services: Services, opened: OpenSession) -> None:
 
 
 def new_session(services: Services, options: Options, title: str = "", *, fill: bool = True) -> OpenSession:
-    """An empty session, ours to write. Where it cannot be set up, there is none.
+    """Create an empty session. If its setup fails, it is deleted again.
 
-    `fill`: show what would be sent before anything was said. The first turn does it in any case.
+    `fill`: fill the fixed slots now, to show what would be sent before the first message. The first turn fills them in
+    any case.
     """
     session = services.store.create(title=title, folder=work_folder(), unused=True)
     try:
@@ -134,7 +134,7 @@ def new_session(services: Services, options: Options, title: str = "", *, fill: 
 
 
 def begun(services: Services, options: Options, session: Session, *, fill: bool = True) -> OpenSession:
-    """A session that was just made, with its model and its slots in the log."""
+    """Open a session that was just created, and log its model and, with `fill`, its slots."""
     made = open_session(services, options, session)
     note_model(made)
     if fill:
@@ -143,7 +143,7 @@ def begun(services: Services, options: Options, session: Session, *, fill: bool 
 
 
 def session_of(services: Services, opened: OpenSession, upto: int | None = None) -> OpenSession:
-    """A session that starts as a copy of a file, under what was asked for there."""
+    """A session that starts as a copy of a file, with the options that the file was opened with."""
     made = stored_copy(services, Path(opened.name).name, opened.setup.model, opened.events[:upto])
     copied = open_session(services, replace(opened.asked, follow=False), made)
     note_model(copied)
@@ -151,14 +151,14 @@ def session_of(services: Services, opened: OpenSession, upto: int | None = None)
 
 
 def stored_copy(services: Services, title: str, model: str, events: Sequence[Event]) -> Session:
-    """A session of the store that has the events of a file."""
-    # At the end, so that the events keep the numbers by which compactions and overrides name them.
+    """Create a session in the store with the events of a file."""
+    # The settings are appended at the end: compactions and overrides refer to events by number.
     more = [Setting("title", title), *([Setting("model", model)] if model else [])]
     return services.store.create_from(events, *more)
 
 
 def fork(services: Services, options: Options, opened: OpenSession, at: int | None) -> OpenSession:
-    """A copy that ends with an event, or has them all."""
+    """A copy of a session, up to the event `at`; None: with all events."""
     if opened.session is None:
         return session_of(services, opened, at)
     made = open_session(services, options, services.store.fork(opened.session.id, at))
@@ -191,9 +191,9 @@ def _opened(services: Services, options: Options, source: Source, name: str, ses
 
 
 def fill_slots(opened: OpenSession) -> None:
-    """Put into the fixed slots what should stand there now.
+    """Update the fixed slots in the log.
 
-    A turn does the same. Here it shows what would be sent before anything was said.
+    A turn does the same. Here it shows what would be sent before the first message.
     """
     changed = wanted_slots(opened, opened.setup, opened.planner)
     if changed:
@@ -201,7 +201,7 @@ def fill_slots(opened: OpenSession) -> None:
 
 
 def wanted_slots(opened: OpenSession, setup: Setup, planner: Planner) -> list[SlotContent]:
-    """What has to be appended to a plan of a session so that its slots hold what should stand there now."""
+    """The slots to append to a session's log so that its plan has the current contents of the fixed slots."""
     tools = toolbox(opened)
     definitions = tools.definitions() if setup.calls_tools else []
     contents, _ = slots.wanted(tools.places.root, setup.loaded.policy.instructions, definitions)
@@ -218,9 +218,9 @@ class Replanned(NamedTuple):
     length: int
     """How many events the planner has."""
     settings: tuple[Setting, ...]
-    """What the log has to say of it."""
+    """The settings to append to the log for this change."""
     recorded: RecordedSession | None
-    """What another agent recorded, where its next request goes to the model that was chosen."""
+    """What another agent recorded, with the chosen model for the next request; None: the session is ours now."""
 
 
 def replan(
@@ -235,7 +235,7 @@ def replan(
 ) -> Replanned:
     """Plan for another model, under another policy, or with one knob set.
 
-    `as_ours`: what another agent recorded is counted as a session that goes on here.
+    `as_ours`: count a session that another agent recorded as one that is continued here.
     """
     name, ref = model or opened.setup.model, policy or opened.policy
     knobs = _with_knob(opened.knobs, knob)
@@ -243,7 +243,7 @@ def replan(
     live = opened.calls_may_return if opened.recorded is None or not as_ours else opened.writable
     said: list[Setting] = [Setting("model", name)] if model else []
     if model and learnt_window(events, name) is not None:
-        said.append(window_setting(name, LearntWindow(0)))  # chosen again, it starts with what is known of it
+        said.append(window_setting(name, LearntWindow(0)))  # an earlier learnt window is no longer valid
     chosen = [*events, *(Event(len(events) + at, "", 0, body) for at, body in enumerate(said, 1))]
     source = Source(opened.name, chosen, name, ref, live, opened.session is None)
     recorded = None if as_ours else opened.recorded
@@ -253,13 +253,13 @@ def replan(
     planner = setup.planner(events, live=live)
     setup.counter.flush()
     said += [Setting("policy", ref)] if policy else []
-    # What the command line set is for this run alone, and not for the log.
+    # Knobs from the command line are for this run only and are not logged.
     said += [Setting("knobs", list(_with_knob(knobs_of(events), knob)))] if knob else []
     return Replanned(setup, ref, knobs, planner, len(events), tuple(said), recorded)
 
 
 def _with_knob(knobs: Sequence[str], knob: str) -> tuple[str, ...]:
-    """Of two settings of one knob the later holds."""
+    """The knobs with one more; it replaces an earlier value of the same knob."""
     if not knob:
         return tuple(knobs)
     name, equals, _ = knob.partition("=")

@@ -1,4 +1,4 @@
-"""Questions that only the user can answer, in the form the chat shows them, and their answers."""
+"""Questions to the user, in the form in which the chat shows them, and their answers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_DETAIL = 20_000
 
 
 def approval(number: int, asked: approvals.ApprovalQuestion, arguments: str) -> UserQuestion:
-    """May the model do this? The default refuses it this once."""
+    """Ask whether the model may make this call. The default is to deny it once."""
     call = asked.call
     choices = (
         AnswerChoice("y", "once", "allow once"),
@@ -35,7 +35,7 @@ def approval(number: int, asked: approvals.ApprovalQuestion, arguments: str) -> 
 
 
 def _narrow(call: ProposedCall, pattern: str) -> AnswerChoice:
-    """The answer that allows what a pattern covers: for this session, or always."""
+    """The answer that allows every call that the pattern matches: for this session, or always."""
     tool, colon, subject = pattern.partition(":")
     if not colon:
         key, words = ("s", f"any tool of {tool.removesuffix('__*')}") if tool.endswith("*") else ("t", f"any {tool}")
@@ -58,7 +58,7 @@ _WORDS = {"yes": "y", "no": "n"}
 
 
 def typed_answer(question: UserQuestion, text: str) -> str | None:
-    """The answer that a typed text gives, by its key or as a word; None for anything else."""
+    """The answer that a typed text gives, as a key or as a word; None if it is no answer."""
     said = text.strip()
     for choice in question.choices:
         if choice.saved and said == choice.key.upper():
@@ -69,7 +69,7 @@ def typed_answer(question: UserQuestion, text: str) -> str | None:
 
 
 def approved(asked: approvals.ApprovalQuestion, answer: str) -> approvals.ApprovalAnswer:
-    """The user's answer as the agent takes it."""
+    """The user's answer in the form that the agent expects."""
     match answer:
         case "once":
             return approvals.ApprovalAnswer("once")
@@ -83,7 +83,7 @@ def approved(asked: approvals.ApprovalQuestion, answer: str) -> approvals.Approv
 
 
 def detail(subject: str, arguments: str) -> str:
-    """What a call would do: the command, or the file with what comes and goes."""
+    """What a call would do: the command, or the file with the lines that are added and removed."""
     try:
         values = json.loads(arguments)
     except ValueError:
@@ -107,7 +107,10 @@ def _changes(values: Mapping[str, Any]) -> list[str]:
 
 
 def make_session(number: int, name: str, changes: str, message: str) -> UserQuestion:
-    """A message was typed under a file that can only be read; `changes`: what is different once it is sent."""
+    """Ask whether to make a session from a read-only file, because a message was typed there.
+
+    `changes`: what changes once the message is sent.
+    """
     choices = (
         AnswerChoice("y", "yes", "make a session of it and send the message there"),
         AnswerChoice("n", "no", "cancel"),
@@ -117,8 +120,8 @@ def make_session(number: int, name: str, changes: str, message: str) -> UserQues
 
 
 def compact(number: int, decision: CompactionDecision) -> UserQuestion:
-    """Is it time to summarise the past? No by default: the conversation goes on, and after the next reply it is asked
-    again. A request that is too long cannot go on; then the next message brings the question back."""
+    """Ask whether to compact now. The default is no: the conversation continues, and the question comes again after
+    the next reply. A request that is too long cannot be sent; then the question comes again with the next message."""
     again = "at the next message" if decision.urgent else "after the next reply"
     choices = (
         AnswerChoice("y", "yes", "compact without a model" if decision.digest else "compact now; it can be undone"),

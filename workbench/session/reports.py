@@ -1,4 +1,4 @@
-"""What the commands tell about a session. Each is asked in the session's thread."""
+"""The values that commands show about a session. Call these functions in the session's thread."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from workbench.views.compaction_values import CompactionView
 
 
 def tokens(opened: OpenSession, view: CompactionView | None) -> Rows:
-    """The account of the session; `view`: what is shown of compaction beside it."""
+    """The token figures of the session. `view`: the value of the compaction panel, which shows the same figures."""
     return figures.tokens_report(opened, opened.plan, view)
 
 
 def events(opened: OpenSession) -> list[Event]:
-    """The log as it is now."""
+    """A copy of the current log."""
     return list(opened.events)
 
 
 def export(events: Sequence[Event], path: Path) -> int:
-    """Write a log to a new file, which only this user can read; the result is its size in bytes."""
+    """Write a log to a new file that only this user can read. Return its size in bytes."""
     if path.suffix == ".json":
         text = json.dumps(to_openai(events), ensure_ascii=False, indent=2) + "\n"
     else:
@@ -38,7 +38,7 @@ def export(events: Sequence[Event], path: Path) -> int:
 
 
 def write_new(path: Path, text: str) -> int:
-    """Write JSON to a new file, which only this user can read; the result is its size in bytes."""
+    """Write JSON to a new file that only this user can read. Return its size in bytes."""
     data = utf8_json(text)
     try:
         if not path.parent.is_dir():
@@ -46,6 +46,6 @@ def write_new(path: Path, text: str) -> int:
         replace_file(path, data, new=True)
     except FileExistsError:
         raise Refused(f"{path}: already exists; expected the name of a new file") from None
-    except (OSError, ValueError) as error:  # a name may be too long, or hold what no name can
+    except (OSError, ValueError) as error:  # a name may be too long, or have characters that are not allowed
         raise WrongCall(f"{path}: cannot be written: {getattr(error, 'strerror', None) or error}") from None
     return len(data)

@@ -1,4 +1,7 @@
-"""Where a message is said: in what is open or being opened, or in a session made of a file. In the session's thread."""
+"""Where a message goes: to the open session, one that is being opened, or one made from a file.
+
+Runs in the session's thread.
+"""
 
 from __future__ import annotations
 
@@ -27,16 +30,16 @@ class MessagePlace:
         self._updates = updates
         self._current = current
         self.held = 0
-        """Calls that wait for the user's answer."""
+        """How many calls wait for the user's answer."""
 
     async def session_for(self, text: str) -> OpenSession | None:
-        """Where to say it; None: it was withdrawn, or the user wants no session made of the file that is open."""
+        """The session for a message; None: it was withdrawn, or the user wants no session made from the open file."""
         current = self._current
         early = current.opening.locked()
         if early:
             current.early.append(text)
             self._updates.put(queue=tuple(current.early))
-        async with current.opening:  # what is said meanwhile is for what is being opened
+        async with current.opening:  # a message that is sent meanwhile goes to the session that is being opened
             if early and not self.withdraw_early(text):
                 return None
             opened = current.get()
@@ -48,12 +51,12 @@ class MessagePlace:
             finally:
                 self.held -= 1
             await self.make_session(opened)
-        if not current.turns.busy:  # a turn that cannot go on without an answer waits for it, and the message with it
+        if not current.turns.busy:  # else a turn may need the answer, and the message waits with it
             current.compactions.not_now()
         return current.writable()
 
     def withdraw_early(self, text: str) -> bool:
-        """A message no longer waits for something to be opened; whether it did."""
+        """Remove a message that waits for a session to open. Return whether there was one."""
         if text not in self._current.early:
             return False
         self._current.early.remove(text)
@@ -72,5 +75,5 @@ class MessagePlace:
         return await self._current.turns.questions.ask_user(asked) == "yes"
 
     async def make_session(self, opened: OpenSession) -> None:
-        """Go on in a session that starts as a copy of a file."""
+        """Open a session that starts as a copy of a file."""
         await self._current.exchange(lambda: opening.session_of(self._services, opened))

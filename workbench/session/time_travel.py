@@ -1,4 +1,4 @@
-"""Time travel: the context as it was when a request was made. Lives in the session's thread."""
+"""Time travel: the context as it was when a request was made. Runs in the session's thread."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from workbench.views.compaction_view import past_offer
 from workbench.views.context_view import ContextView
 
 REMEMBERED = 16
-"""Plans of the past that are kept, for stepping to and fro."""
+"""Plans of past requests that are kept, for stepping back and forth."""
 
 
 def place_after(marks: Sequence[RequestMark], here: int, by: int, *, alone: bool = False) -> int:
-    """The place so many steps from here; behind the last request is the next one, which is not made yet.
+    """The request `by` steps from `here`. After the last request comes the next one, which is not made yet.
 
-    `alone`: side requests and sub-agents are no stops.
+    `alone`: skip side requests and requests of sub-agents.
     """
     stops = [at for at, mark in enumerate(marks) if mark.purpose == "turn" or not alone]
     stops.append(len(marks))
@@ -43,12 +43,12 @@ class Destination(NamedTuple):
 
     opened: OpenSession
     is_recorded: bool
-    """Whether it is a request that another agent recorded, and none of ours."""
+    """Whether another agent recorded the request; else it is ours."""
     place: int
 
 
 class TimeTravel:
-    """Plans prefixes of a log, each under the policy and for the model that held then."""
+    """Plans prefixes of a log, each with the policy and the model of that time."""
 
     def __init__(self, services: Services, options: Options) -> None:
         self._services = services
@@ -58,34 +58,37 @@ class TimeTravel:
         self._going = False
         self._own: tuple[OpenSession, OwnRequests] | None = None
         self._view: ContextView | None = None
-        """What was shown last."""
+        """The past request that was shown last."""
 
     def view(self, opened: OpenSession) -> ContextView | None:
-        """The past request that is shown; None: now is."""
+        """The past request on the screen; None: the screen shows the present."""
         return self._view if self.place(opened) is not None else None
 
     def place(self, opened: OpenSession) -> int | None:
-        """The request that is shown; None: now is, also because what another agent recorded has gone on here."""
+        """The index of the past request on the screen; None: the screen shows the present.
+
+        It is also None after another agent's session was continued here.
+        """
         wanted = self._wanted
         is_recorded = opened.recorded is not None
         return wanted.place if wanted is not None and wanted.is_recorded == is_recorded else None
 
     def home(self) -> None:
-        """Back to now, perhaps of another session."""
+        """Return to the present, perhaps of another session."""
         self._wanted = self._view = None
         self.forget()
 
     def forget(self) -> None:
-        """Plans were made with what no longer holds; one that is being made is not kept either."""
+        """Drop all plans, because the setup has changed. A plan that is being made is not kept either."""
         self._plans = {}
 
     async def go(self, opened: OpenSession, place: int, show: Callable[[ContextView], None]) -> None:
-        """Show the context of a request. Of many that are asked for meanwhile, the last is shown for certain."""
+        """Show the context of a request. If more are asked for meanwhile, only the last is sure to be shown."""
         if not 0 <= place < len(opened.requests.marks):
             return
         self._wanted = Destination(opened, opened.recorded is not None, place)
         if self._going:
-            return  # whoever is on the way goes on to there
+            return  # the call that runs already will show it
         self._going = True
         try:
             reached = None
@@ -136,7 +139,7 @@ class TimeTravel:
         return self._own[1]
 
     def _setup(self, opened: OpenSession, place: int) -> Setup:
-        """What a request was planned under, or is where another policy is tried on what was recorded."""
+        """The setup of a request. For a recorded one: the setup of the policy that is tried on it."""
         mark, recorded = opened.requests.marks[place], opened.recorded
         if recorded is None:
             return self._own_requests(opened).setup(mark.upto)
@@ -148,8 +151,10 @@ class TimeTravel:
             return opened.setup
 
     def offer(self, opened: OpenSession, shown: ContextView) -> tuple[PastOffer, Callable[[], PastOffer]] | None:
-        """What could have been compacted at the request that is shown: what is known at once, and what works out the
-        rest; None: now is shown, or the newest request of another agent, which stands for now."""
+        """What could have been compacted at the request on the screen: a first value, and a function for the full one.
+
+        None: the screen shows the present, or the newest request of another agent, which represents the present.
+        """
         if shown.at is None or (shown.view and shown.is_newest):
             return None
         at, mark, main = shown.at, shown.requests[shown.at], is_main(shown.requests)

@@ -1,4 +1,4 @@
-"""The tools of a session: which there are, and which the user switched off for it."""
+"""The tools of a session, and which of them the user has switched off."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
 
 OFF = "tools_off"
-"""The setting in the log that names the tools that are not offered."""
+"""The key of the log's setting with the tools that are switched off."""
 
 
 def tools_off(events: Iterable[Event]) -> tuple[str, ...]:
-    """The tools that a log switches off."""
+    """The tools that the log's last setting switches off."""
     found: Any = ()
     for event in events:
         if isinstance(event.body, Setting) and event.body.key == OFF:
@@ -33,13 +33,13 @@ def tools_off(events: Iterable[Event]) -> tuple[str, ...]:
 def toolbox(
     opened: OpenSession, pass_env: Sequence[str] = (), *, without: Sequence[str] = (), every: bool = False
 ) -> Toolbox:
-    """What the model may call in a session, but for `without`; `every`: what the session switches off as well."""
+    """The tools that the model may call in a session, except `without`; `every`: also those switched off in it."""
     more = (*peek_tools(lambda: opened.events), *opened.served)
     return Toolbox(Path.cwd(), switched_off=without if every else (*opened.off, *without), more=more, pass_env=pass_env)
 
 
 class ToolSwitches:
-    """What the user decides about tools. Lives in the session's thread."""
+    """The user's decisions about tools. Runs in the session's thread."""
 
     def __init__(
         self,
@@ -48,14 +48,14 @@ class ToolSwitches:
         writable: Callable[[], OpenSession],
         publish: Callable[[OpenSession], None],
     ) -> None:
-        """`free` is held by a turn. `publish` fills the slots anew and shows what came of it."""
+        """`free` is held by a turn. `publish` fills the slots again and shows the result."""
         self._free = free
         self._forget_approvals = forget_approvals
         self._writable = writable
         self._publish = publish
 
     async def switch(self, off: Iterable[str]) -> None:
-        """Offer all tools but these, from the next turn on. Raises Refused where the session cannot be changed."""
+        """Offer all tools except these, from the next turn on. Raises Refused if the session is read-only."""
         self._writable()
         async with self._free:
             opened = self._writable()
@@ -64,7 +64,7 @@ class ToolSwitches:
             self._publish(opened)
 
     async def forget(self, pattern: str) -> None:
-        """Take a saved approval back; what was answered for this run is asked again as well."""
+        """Delete a saved approval. Answers given in this run are forgotten too, so the user is asked again."""
         path = config_dir() / FILE_NAME
         try:
             forget(path, pattern)

@@ -1,4 +1,4 @@
-"""Turns on the screen: one at a time, messages that wait, questions in between. Lives in the session's thread."""
+"""Turns on the screen: one at a time, with waiting messages and questions. Runs in the session's thread."""
 
 from __future__ import annotations
 
@@ -30,46 +30,46 @@ from workbench.views.values import Activity
 
 
 class TurnWatcher(Protocol):
-    """Whoever compacts between and beside the turns."""
+    """Follows the turns, to compact between them or while they run."""
 
     def taken(self, step: Step) -> None:
-        """A step of a turn."""
+        """Called with each step of a turn."""
         ...
 
     def turn_ended(self) -> None:
-        """A turn has ended, one way or the other."""
+        """Called when a turn has ended, with or without a failure."""
         ...
 
     def turn_over(self, opened: OpenSession) -> None:
-        """A turn has ended well."""
+        """Called when a turn has ended without a failure."""
         ...
 
     async def ask_first(self, decision: CompactionDecision) -> bool:
-        """Whether to compact now."""
+        """Ask the user whether to compact now."""
         ...
 
 
 class PlaceForMessages(Protocol):
-    """Knows where a message is said."""
+    """Knows the session for a message."""
 
     async def session_for(self, text: str) -> OpenSession | None:
-        """The session to say it in, which may take an answer of the user; None: it is not said after all."""
+        """The session for a message. It may ask the user first; None: the message is not sent."""
         ...
 
     def withdraw_early(self, text: str) -> bool:
-        """Forget a message that waits for a session to open; whether there was one."""
+        """Remove a message that waits for a session to open. Return whether there was one."""
         ...
 
 
 class Turns:
-    """Runs the turns of whatever session is open."""
+    """Runs the turns of the open session."""
 
     place: PlaceForMessages
 
     def __init__(
         self, services: Services, options: Options, updates: ObservableSession, publish: Callable[[], None]
     ) -> None:
-        """`publish` shows what is in the log by now."""
+        """`publish` shows the current log."""
         self._updates = updates
         self._publish = publish
         self.questions = OpenQuestions(updates)
@@ -80,22 +80,22 @@ class Turns:
         self._running: asyncio.Task[None] | None = None
         self._waiting: list[str] = []
         self._next_may_follow = False
-        """Whether the turn that runs, or ran last, leaves room for the next: not after a failure."""
+        """Whether the next waiting message may follow the current or last turn: not after a failure."""
         self.free = asyncio.Lock()
-        """Held by a turn, and by whatever must not happen during one."""
+        """Held by a turn, and by work that must not run during one."""
         self.watcher: TurnWatcher | None = None
 
     @property
     def busy(self) -> bool:
-        """Whether the model is at work."""
+        """Whether a turn runs."""
         return self._running is not None
 
-    # What the user does
+    # Actions of the user
 
     async def send(self, text: str, opened: OpenSession | None = None) -> None:
-        """Say it now, or when its turn comes, in this session or the one that is open.
+        """Send a message now, or after the messages that already wait, in this session or the open one.
 
-        Where it answers a question that is open, it is that answer.
+        If it answers an open question, it is used as that answer instead.
         """
         if opened is None and not self.questions.answered_by(text):
             opened = await self.place.session_for(text)
@@ -108,7 +108,7 @@ class Turns:
             self._watch(opened, asyncio.create_task(self._run(opened)))
 
     async def withdraw(self, index: int, text: str) -> None:
-        """A message that waits is not sent after all."""
+        """Remove a waiting message."""
         if self.place.withdraw_early(text):
             return
         if index < len(self._waiting) and self._waiting[index] == text:
@@ -116,7 +116,7 @@ class Turns:
         self._updates.put(queue=tuple(self._waiting))
 
     def retry(self, opened: OpenSession) -> None:
-        """Ask again; an answer that is there leaves the context. Raises Refused where that cannot be."""
+        """Ask the model again, and exclude its last answer. Raises Refused during a turn, or without a message."""
         if self.busy:
             raise Refused("the model is still working; Esc stops it")
         said = (UserMessage, AssistantMessage, ToolCall, ToolResult)
@@ -128,17 +128,17 @@ class Turns:
         self._watch(opened, asyncio.create_task(self._run(opened, go_on=True)))
 
     def interrupt(self) -> bool:
-        """Stop the turn; whether there was one."""
+        """Stop the turn. Return whether there was one."""
         if self._running is not None:
             self._running.cancel()
         return self.busy
 
     def forget_approvals(self) -> None:
-        """Ask again what may be done."""
+        """Read the saved approvals again before the next turn."""
         self._connection.forget_approvals()
 
     async def close(self) -> None:
-        """Stop, keep what came, and let go of connections."""
+        """Stop, keep the partial answer, and close connections."""
         running = self._running
         self._waiting.clear()
         if running is not None:
@@ -150,7 +150,7 @@ class Turns:
     # A turn
 
     def _watch(self, opened: OpenSession, task: asyncio.Task[None]) -> None:
-        """This is the turn that runs; where messages wait at its end, the next one follows."""
+        """Make this the running turn. If messages wait at its end, the next turn follows."""
         self._running, self._next_may_follow = task, False
         task.add_done_callback(partial(self._over, opened))
 
@@ -163,7 +163,7 @@ class Turns:
         self._updates.put(queue=tuple(self._waiting), activity=Activity())
 
     def _over(self, opened: OpenSession, task: asyncio.Task[None]) -> None:
-        """A turn has ended. One that was cancelled before its first step has sent nothing: its message still waits."""
+        """Start the next turn if one follows. A turn cancelled before its first step left its message waiting."""
         if task is not self._running:
             return
         if self._next_follows:
@@ -172,10 +172,9 @@ class Turns:
             self._rest()
 
     async def _run(self, opened: OpenSession, *, go_on: bool = False) -> None:
-        """One turn, of the first message that waits; `go_on`: one without a new message.
+        """Run one turn with the first waiting message; `go_on`: without a new message.
 
-        After an interruption the next turn follows: that is what the message waited for. A failure stops them: the next
-        would fail as well.
+        After an interruption the next waiting message follows. After a failure it does not: it would fail as well.
         """
         try:
             async with self.free:
@@ -208,14 +207,14 @@ class Turns:
                 self._rest()
 
     def _say_why(self, error: Exception) -> None:
-        """Why a turn came to nothing."""
+        """Show why a turn failed."""
         if isinstance(error, WorkbenchError):
             self._updates.tell(Notice(str(error), "error", "the turn could not begin"))
         else:
             self._updates.failed(error)
 
     def _ended(self, opened: OpenSession) -> None:
-        """A turn is over, one way or the other: show what is in the log."""
+        """Show the log after a turn, with or without a failure."""
         self._live.end()
         opened.catch_up()
         self._updates.put(live=None)
@@ -224,7 +223,10 @@ class Turns:
             self.watcher.turn_ended()
 
     async def agent(self, opened: OpenSession, *, to_ask: bool = True) -> Agent:
-        """The agent of the session, connected; `to_ask`: a turn, and not only a compaction. Raises WorkbenchError."""
+        """The agent of the session, connected. Raises WorkbenchError.
+
+        `to_ask`: it is for a turn, and not only for a compaction.
+        """
         agent = await self._connection.agent(opened, to_ask=to_ask)
         while self._connection.problems:
             self._updates.tell(Notice(self._connection.problems.pop(0), "warning", "MCP"))
@@ -234,14 +236,14 @@ class Turns:
         return agent
 
     def _name(self, opened: OpenSession, text: str) -> None:
-        """The first message names a session that has no title."""
+        """Use the first message as the title of a session that has none."""
         assert opened.session is not None
         if not opened.session.title:
             title = title_of(text)
             opened.append(Setting("title", title))
             opened.name = title
 
-    # What a turn tells
+    # Called by a turn
 
     def _take(self, opened: OpenSession, step: Step) -> None:
         match step:
@@ -282,7 +284,7 @@ class Turns:
         self._updates.put(live=self._live.live())
 
     async def _approve(self, asked: approvals.ApprovalQuestion) -> approvals.ApprovalAnswer:
-        """Ask whether a call may run."""
+        """Ask the user whether a call may run."""
         call = next((call for call in self._live.open_calls if call.tool == asked.call.tool), None)
         self._live.asking = call.call_id if call else ""
         self._updates.put(live=self._live.live(), activity=Activity("waiting"))

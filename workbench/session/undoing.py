@@ -1,4 +1,4 @@
-"""Undo and redo on what is open: what is appended, what it said, and what undoing a compaction would do."""
+"""Undo and redo in the open session: the events to append, their description, and the effect of an undo."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from workbench.log.events import Compaction, Event
 from workbench.session.open_session import OpenSession
 
 Which = Literal["undo", "override", "redo", "peel", "all"]
-"""undo and redo: the last compaction or override, or the one of an event; override: the last override, whatever
-compactions came after it; peel: the newest compaction, the other way round; all: every compaction."""
+"""`undo` and `redo`: the last compaction or override, or the one of an event; `override`: the last override, even if
+compactions came after it; `peel`: the newest compaction, even if overrides came after it; `all`: every compaction."""
 
 
 def _changes(events: Sequence[Event], which: Which, seq: int | None) -> list[Change]:
@@ -35,7 +35,7 @@ def _changes(events: Sequence[Event], which: Which, seq: int | None) -> list[Cha
 
 
 def revert(opened: OpenSession, which: Which, seq: int | None = None) -> str:
-    """Append what it takes; the result says what became of the request. Raises Refused where there is nothing to do."""
+    """Undo or redo, and return the effect in words. Raises Refused if nothing can be undone or redone."""
     changes = _changes(opened.events, which, seq)
     before = opened.plan.size
     opened.append(*(change.revert for change in changes))
@@ -47,16 +47,16 @@ def _sizes(before: int, plan: ContextPlan) -> str:
 
 
 class UndoQuestion(NamedTuple):
-    """What is asked before a compaction is undone."""
+    """The question before a compaction is undone."""
 
     seq: int
     about: str
     effect: Callable[[], str]
-    """Works out what would be sent again. Plans the log anew, so it is for a thread."""
+    """Return what would be sent again. It plans the log from scratch, so call it in the background."""
 
 
 def question_before(opened: OpenSession, which: Which, seq: int | None = None) -> UndoQuestion | None:
-    """None where no compaction would be undone: an override is undone unasked. Raises Refused where nothing would."""
+    """The question before an undo; None if it undoes only overrides. Raises Refused if nothing can be undone."""
     [change, *_] = changes = _changes(opened.events, which, seq)
     if not isinstance(change.target.body, Compaction):
         return None

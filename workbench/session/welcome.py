@@ -1,4 +1,4 @@
-"""What an empty chat shows in place of a conversation: what there is to open, and who would answer."""
+"""The welcome, which an empty chat shows: the sessions that can be opened, and the model that would answer."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from workbench.sources.services import Services
 from workbench.views.values import Welcome, WelcomeLists, WelcomeSession
 
 LISTED = 8
-"""Sessions of each kind that are listed at most."""
+"""The largest number of sessions of each kind in the lists."""
 LOOKED_AT = 40
-"""Events from the end in which the last report is looked for."""
+"""Events at the end of a session that are searched for its last usage report."""
 NO_MODEL = "no model configured: rehearsal answers by rule, without AI."
 
 
 def welcome_of(opened: OpenSession, lists: WelcomeLists, configured: str) -> Welcome | None:
-    """None where something was said. `configured`: the model of the user's settings."""
+    """The welcome; None if the conversation is not empty. `configured`: the model of the user's settings."""
     if opened.entries.has_talk:
         return None
     if opened.session is None:
@@ -32,7 +32,7 @@ def welcome_of(opened: OpenSession, lists: WelcomeLists, configured: str) -> Wel
 
 
 def _model(opened: OpenSession, configured: str) -> tuple[str, str]:
-    """Who answers, and what to do about it."""
+    """Which model answers, and how to choose another."""
     model = printable(opened.setup.model)
     if opened.stands_in and configured.partition("/")[0] == REHEARSAL:
         return "rehearsal answers by rule, without AI.", "F7 chooses a model."
@@ -50,7 +50,7 @@ def _model(opened: OpenSession, configured: str) -> tuple[str, str]:
 
 
 def listed_sessions(services: Services, opened: OpenSession) -> tuple[WelcomeSession, ...]:
-    """This folder's, the last changed first, without the one that is open."""
+    """The sessions of this folder, the last changed first, without the open one."""
     here = work_folder().path
     now = opened.session.id if opened.session is not None else ""
     found = services.store.list(LISTED + 1, folder=here) if here else []
@@ -65,7 +65,7 @@ def _listed(services: Services, info: SessionInfo) -> WelcomeSession:
 
 
 def listed_agents(services: Services) -> tuple[WelcomeSession, ...]:
-    """Other agents' sessions in which something was said, those of this folder first."""
+    """Other agents' sessions that have a title, those of this folder first."""
     here = work_folder().path
     found = [each for each in all_agents(services, here).sessions if each.title and not each.passed]
     found.sort(key=lambda each: not here or each.folder != here)

@@ -1,4 +1,4 @@
-"""What the session model does, in the session's thread: what is said and decided, and what is looked at."""
+"""The methods of the session model that run in the session's thread: messages, decisions, and what is shown."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from workbench.sources.services import Services
 T = TypeVar("T")
 
 DRAFT_PAUSE = 0.15
-"""Seconds without a key before a draft is counted."""
+"""Seconds without a keypress before a draft is counted."""
 
 
 class SessionWorker:
-    """What is open, and what is done with it."""
+    """The open session, and every action on it."""
 
     def __init__(self, services: Services, options: Options, updates: ObservableSession, *, warm: bool) -> None:
         self._services = services
@@ -46,31 +46,31 @@ class SessionWorker:
         self._draft = ""
         self._drafting = False
         self._uncounted = False
-        """Whether the draft, or what it would be added to, has changed since it was counted."""
+        """Whether the draft, or the request it would be added to, has changed since it was counted."""
 
     @property
     def held(self) -> int:
-        """Calls that wait for the user's answer."""
+        """How many calls wait for the user's answer."""
         return self._place.held
 
     @property
     def busy(self) -> bool:
-        """Whether the model is at work, and not waiting for the user."""
+        """Whether a turn runs and does not wait for the user."""
         return self.turns.busy and not self.questions.waits_for_answer
 
     async def asked(self, question: Callable[[OpenSession], T]) -> T:
-        """Something worked out from what is open; of what is still being read, as soon as it is there."""
+        """Call `question` with the open session, as soon as it is open, and return the result."""
         return question(await self._current.read())
 
     def count(self, text: str) -> int:
-        """The tokens of a text, for any thread; 0 where nothing is open."""
+        """The tokens of a text; 0 if nothing is open. Any thread may call it."""
         opened = self._current.opened
         return opened.setup.counter.count(text).tokens if opened is not None else 0
 
     # Which session
 
     async def begin(self, ref: str) -> None:
-        """Open what was named on the command line; nothing: this folder's last session, or a new one."""
+        """Open what was named on the command line; if `ref` is empty, this folder's last session, or a new one."""
         await self._current.begin(ref)
 
     async def open(self, ref: str) -> None:
@@ -78,20 +78,20 @@ class SessionWorker:
         await self._current.open(ref)
 
     async def follow(self) -> None:
-        """Follow the file that is open while another agent writes it, or no longer."""
+        """Start or stop following the open file, which another agent writes."""
         self._current.follow()
 
     async def new(self) -> None:
-        """An empty session."""
+        """Open a new, empty session."""
         await self._current.exchange(lambda: opening.new_session(self._services, self._options.for_any_session))
 
     async def fork(self, at: int | None = None) -> None:
-        """Go on in a copy of this session that ends with an event; None: with its last."""
+        """Open a copy of this session that ends with the event `at`; None: with the last event."""
         await self._go_on_in_a_fork(at)
         self._updates.tell(Notice(f"now in {self._current.get().name}; the other session is unchanged"))
 
     async def edit_and_resend(self, seq: int, text: str) -> None:
-        """Say something else in place of a message, in a copy that ends before it."""
+        """Send another text in place of a message, in a copy of the session that ends before it."""
         await self._go_on_in_a_fork(seq - 1)
         await self.turns.send(text, self._current.writable())
 
@@ -102,17 +102,17 @@ class SessionWorker:
     # Deciding
 
     async def make_session(self) -> None:
-        """Go on in a session that starts as a copy of the file that is open, at its next request."""
+        """Open a session that starts as a copy of the open file, and show its next request."""
         await self._place.make_session(self._current.get())
         self._current.come_home()
 
     async def interrupt(self) -> None:
-        """Stop the turn and keep what came, or else the compaction; where there is neither, come back from the past."""
+        """Stop the turn and keep the partial answer, else stop the compaction, else leave the past request."""
         if not self.turns.interrupt() and not self.compactions.stop():
             self._current.come_home()
 
     async def stop_compacting(self) -> None:
-        """Stop the compaction, and leave a turn alone."""
+        """Stop the compaction, but not a turn. Raises Refused if none runs."""
         if not self.compactions.stop():
             raise Refused("no compaction is running")
 
@@ -121,7 +121,7 @@ class SessionWorker:
         self.turns.retry(self._current.writable())
 
     async def decide(self, action: OverrideAction, first: int, last: int, joined: bool = False) -> None:
-        """An override by the user; `joined`: one decision with the override before it."""
+        """Append an override of the user; `joined`: it is one decision with the override before it."""
         opened = self._current.writable()
         if not 1 <= first <= last <= len(opened.events):
             raise Refused(f"{first} to {last}: expected numbers from 1 to {len(opened.events)}, the smaller first")
@@ -129,7 +129,7 @@ class SessionWorker:
         self._current.publish()
 
     async def revert(self, which: Which, seq: int | None = None) -> None:
-        """Undo or redo: the last change, the one of an event, or what the word says."""
+        """Undo or redo the last change, or the one of an event; see `Which`."""
         said = revert(self._current.writable(), which, seq)
         self._current.come_home()
         self._current.publish()
@@ -143,19 +143,19 @@ class SessionWorker:
         self._current.publish()
 
     async def switch_model(self, name: str) -> None:
-        """Another model, from the next turn on."""
+        """Use another model from the next turn on."""
         await self._switch(model=name)
 
     async def switch_policy(self, ref: str) -> None:
-        """Another policy, from the next turn on."""
+        """Use another policy from the next turn on."""
         await self._switch(policy=ref)
 
     async def set_knob(self, knob: str) -> None:
-        """One knob of the policy, as in `masking.keep_last=3`, for this session."""
+        """Set one knob of the policy for this session, in the form `masking.keep_last=3`."""
         await self._switch(knob=knob)
 
     async def _switch(self, *, model: str = "", policy: str = "", knob: str = "") -> None:
-        """Plan the same log under another setup; a turn that runs goes on under its own."""
+        """Plan the same log under another setup. A running turn keeps its own."""
         if self.turns.busy:
             self._updates.tell(Notice("from the next turn on"))
         async with self.turns.free:
@@ -171,7 +171,7 @@ class SessionWorker:
             if opened.writable and opened.recorded is None:
                 opened.append(*change.settings)
                 opening.fill_slots(opened)
-            elif opened.writable:  # a policy on what another agent recorded is only tried
+            elif opened.writable:  # a policy on another agent's session is only tried and not logged
                 opened.append(*(each for each in change.settings if each.key != "policy"))
             self._current.travel.forget()
         place = self._current.travel.place(opened)
@@ -184,10 +184,10 @@ class SessionWorker:
         opening.fill_slots(opened)
         self._current.publish()
 
-    # Looking
+    # Showing
 
     async def count_draft(self, text: str) -> None:
-        """The text in the composer is this now; only the last of many is counted, after a pause."""
+        """Count the text in the composer, after a pause. Of several calls only the last text is counted."""
         self._draft = text
         self._uncounted = True
         if self._drafting or self._current.opened is None:
@@ -205,7 +205,7 @@ class SessionWorker:
             self._drafting = False
 
     async def travel_to(self, place: int | None) -> None:
-        """The context of a request, by its place among them; None: of now."""
+        """Show the context of a request, by its index; None: of the present."""
         if place is None:
             self._current.come_home()
             return
@@ -217,9 +217,9 @@ class SessionWorker:
         await self._current.travel.go(opened, place, self._current.show_past)
 
     async def walk(self, by: int, alone: bool = False) -> None:
-        """Show a request so many places away; `alone`: of the conversation itself only.
+        """Show the request `by` steps away; `alone`: skip side requests and those of sub-agents.
 
-        Counted from the request that was asked for last, whether or not it is shown yet: no step is lost.
+        Steps are counted from the request that was asked for last, even if it is not shown yet, so no step is lost.
         """
         opened = self._current.get()
         marks = opened.requests.marks
@@ -232,5 +232,5 @@ class SessionWorker:
             self._current.start_side_task(self.count_draft(self._draft))
 
     async def close(self) -> None:
-        """The end: what came is kept, connections are closed."""
+        """Stop everything, keep the partial answer, and close connections."""
         await self._current.close()

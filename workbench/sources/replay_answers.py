@@ -1,4 +1,4 @@
-"""Answers to a request, then and now: what they say, what they cost, and where they differ."""
+"""The recorded answer to a request and new ones: their text, their cost, and the differences."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from workbench.wire.requests import RequestBodies
 
 
 class ReplayAnswer(NamedTuple):
-    """What was answered, then or now."""
+    """An answer, recorded or new."""
 
     model: str
     text: str = ""
     calls: tuple[tuple[str, str], ...] = ()
-    """Tools with their arguments."""
+    """Each call: the tool and its arguments."""
     finish: str = ""
     prompt: int | None = None
     cached: int = 0
@@ -41,12 +41,12 @@ class ReplayAnswer(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """The answer line by line; a call is one line. What it does to the terminal is taken out."""
+        """The lines of the answer; a call is one line. Control characters are removed."""
         said = printable_lines(self.text) if self.text else []
         return [*said, *(f"→ {call_line(tool, arguments)}" for tool, arguments in self.calls)]
 
     def likeness(self, other: ReplayAnswer) -> float:
-        """How much of it the other has in the same words: 1 is all."""
+        """How similar two answers are, by their words: from 0 to 1, where 1 means the same words."""
         first, second = ("\n".join(each.lines).split() for each in (self, other))
         return difflib.SequenceMatcher(None, first, second, autojunk=False).ratio()
 
@@ -54,7 +54,7 @@ class ReplayAnswer(NamedTuple):
 def answer_of(
     catalogue: Catalogue, model: str, said: Sequence[Body], used: Usage | None, took: float | None
 ) -> ReplayAnswer:
-    """What was answered, with what it cost."""
+    """An answer with its tokens and its cost."""
     messages = [body for body in said if isinstance(body, AssistantMessage)]
     made = ReplayAnswer(
         next((each.model for each in messages if each.model), "") or model,
@@ -81,7 +81,7 @@ def priced_row(catalogue: Catalogue, used: Usage) -> LedgerRow:
 def recorded_answer(
     catalogue: Catalogue, events: Sequence[Event], bodies: RequestBodies, request: int
 ) -> ReplayAnswer | None:
-    """What was answered to a request: as it came over the wire, else as the log has it behind the request."""
+    """The answer to a request: as it came over the wire, else the reply after it in the log; None: neither exists."""
     asked = bodies.request(request)
     came = next((each.body for each in events if _answers(each.body, request)), None)
     used = next((each.body for each in events if isinstance(each.body, Usage) and each.body.request == request), None)
@@ -101,14 +101,14 @@ def _answers(body: Body, request: int) -> bool:
 
 
 def _reply_behind(events: Sequence[Event], request: int) -> list[Body]:
-    """The reply that begins first behind a request."""
+    """The first reply that begins after a request."""
     behind = (each.body for each in events if each.seq > request)
     said = [body for body in behind if isinstance(body, AssistantMessage | Reasoning | ToolCall)]
     return [body for body in said if body.reply == said[0].reply]
 
 
 def marked_lines(answer: ReplayAnswer, recorded: ReplayAnswer | None, sign: str = "+") -> list[str]:
-    """The lines of an answer; those that the other one does not have are marked."""
+    """The lines of an answer. Lines that the recorded answer does not have are marked with `sign`."""
     if recorded is None:
         return [f"  {line}" for line in answer.lines]
     matcher = difflib.SequenceMatcher(None, recorded.lines, answer.lines, autojunk=False)
@@ -117,9 +117,9 @@ def marked_lines(answer: ReplayAnswer, recorded: ReplayAnswer | None, sign: str 
 
 
 def difference(answer: ReplayAnswer, recorded: ReplayAnswer | None) -> list[str]:
-    """What is to be taken away from the recorded answer and added to it to have this one.
+    """The lines to remove from the recorded answer and to add to it to get this one.
 
-    `difflib.ndiff` also looks for lines that are alike, which takes minutes where hundreds are.
+    `difflib.ndiff` also searches for similar lines, which takes minutes if there are hundreds of them.
     """
     if recorded is None:
         return []

@@ -1,6 +1,6 @@
-"""A recorded request again: as it was, under another policy, to another model, or without some of what it held.
+"""Send a recorded request again: unchanged, under another policy, to another model, or without some of its items.
 
-Nothing of it is stored, and calls in the answers are shown, never run.
+The answers are not stored. Calls in them are shown and never run.
 """
 
 from __future__ import annotations
@@ -40,47 +40,47 @@ if TYPE_CHECKING:
     from workbench.proxy.routes import ProxySettings
 
 MOST = 20
-"""Times that a request is sent at once; each costs as much as the first."""
+"""How many times one command may send a request. Each time is paid for."""
 _RANGE = re.compile(r"#?(\d+)(?:-#?(\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayWish:
-    """What is asked for."""
+    """What the user wants to send again, and with which changes."""
 
     number: int | None = None
-    """Which request, as `workbench requests` counts them; None: the last of the conversation that is whole."""
+    """The request's number in `workbench requests`; None: the last one of the conversation that the log has in full."""
     times: int = 1
     exclude: tuple[str, ...] = ()
-    """Events, as `12` or `12-20`, or paths of the body, as `messages.7.2`."""
+    """Events to leave out, in the form `12` or `12-20`, or paths in the body, in the form `messages.7.2`."""
     mask: tuple[str, ...] = ()
-    """The same; behind a `=` the text in its place, else a marker."""
+    """What to mask, in the same forms. A text after `=` replaces it; without one, a marker does."""
     to: str = ""
-    """Where it goes: an address, or the rehearsal model; empty: to the provider."""
+    """Where to send it: an address, or the rehearsal model; empty: to the provider."""
     send_key: bool = False
-    """Whether the provider's key goes to that address."""
+    """Whether to send the provider's key to that address."""
     changes: Rewrite = field(default_factory=Rewrite)
-    """What was changed item by item, by paths."""
+    """Changes to single items, by their paths."""
 
 
 class RecordedRequest(NamedTuple):
-    """A request that is in the log whole, so that it can be sent again."""
+    """A request that the log has in full, so it can be sent again."""
 
     recorded: RecordedSession
     place: int
     request: Request
     body: dict[str, Any]
     model: str
-    """As the request names it."""
+    """The name of the model in the request, or of the one that replaces it."""
 
     @property
     def number(self) -> int:
-        """As `workbench requests` counts them."""
+        """Its number in `workbench requests`."""
         return self.place + 1
 
 
 class ReplayJob(NamedTuple):
-    """A request that is ready to be sent."""
+    """A request that is ready to be sent again."""
 
     number: int
     dialect: DialectName
@@ -89,27 +89,27 @@ class ReplayJob(NamedTuple):
     headers: Mapping[str, str]
     changes: Rewrite
     recorded: ReplayAnswer | None
-    """What was answered then; None: that is not in the log."""
+    """The recorded answer; None: the log does not have it."""
     tokens: int
-    """About so many are sent each time."""
+    """The approximate size of the request."""
     cost: float | None
-    """About what one answer of the recorded length costs; None: nobody knows."""
+    """The approximate cost of sending it once, with an answer of the recorded length; None: unknown."""
     times: int
     to: str
     address: str
-    """The server it goes to, and whether a key goes along, in words; empty for the rehearsal model."""
+    """The server, and whether a key is sent to it, in words; empty for the rehearsal model."""
     sends_key: bool
     policy: str = ""
-    """Under which it was planned again; empty: under none."""
+    """The policy that it was planned again with; empty: none."""
 
     @property
     def is_free(self) -> bool:
-        """Whether nobody is paid for it."""
+        """Whether sending it costs nothing."""
         return self.to == REHEARSAL
 
     @property
     def question(self) -> str:
-        """Where it goes, whether with a key, and what it would cost, to be agreed to."""
+        """The question before it is sent: where it goes, whether a key is sent, and the cost."""
         price = "at a price that is not known" if self.cost is None else f"for about ${self.cost * self.times:.4f}"
         times, each = ("", "") if self.times == 1 else (f" {self.times} times", " each")
         where = f"{self.model}{times} at {self.address}"
@@ -117,7 +117,7 @@ class ReplayJob(NamedTuple):
 
     @property
     def described(self) -> str:
-        """What is sent, in a line."""
+        """The request and its changes, in one line."""
         changes = self.changes
         said = [f"without {', '.join(sorted(changes.exclude))}"] if changes.exclude else []
         said += [f"with {', '.join(sorted(changes.mask))} masked or cut"] if changes.mask else []
@@ -129,7 +129,7 @@ class ReplayJob(NamedTuple):
 
 
 def find_request(services: Services, options: Options, source: Source, number: int | None) -> RecordedRequest:
-    """The request of this number, else the last that can be sent again; raises Refused where it cannot be."""
+    """The request with this number, else the last that can be sent again. Raises Refused if it cannot be."""
     recorded = RecordedSession(services, Options(window=options.window, reserve=options.reserve), source)
     place = _place(recorded, number)
     mark = recorded.marks[place]
@@ -145,7 +145,7 @@ def find_request(services: Services, options: Options, source: Source, number: i
 
 
 def prepare(services: Services, options: Options, source: Source, wish: ReplayWish) -> ReplayJob:
-    """Find the request, change it, and say what it would cost. Raises WorkbenchError."""
+    """Find the request, change it, and estimate its cost. Raises WorkbenchError."""
     if not 1 <= wish.times <= MOST:
         raise WrongCall(f"-n: expected a number from 1 to {MOST}, got {wish.times}")
     recorded, place, request, body, model = find_request(services, options, source, wish.number)
@@ -187,7 +187,7 @@ def prepare(services: Services, options: Options, source: Source, wish: ReplayWi
 
 
 def _model_asked(number: int, request: Request, body: Mapping[str, Any]) -> str:
-    """The model that a recorded request asks for. Raises Refused where the log names something else or two of them."""
+    """The model that a recorded request asks for. Raises Refused if the log names no valid model, or two of them."""
     in_body = DIALECTS[request.dialect].model_in_body
     model = body.get("model", request.model) if in_body else request.model
     if not isinstance(model, str) or not is_model_name(model) or (request.model and model != request.model):
@@ -199,7 +199,7 @@ def _model_asked(number: int, request: Request, body: Mapping[str, Any]) -> str:
 
 
 def _address(services: Services, dialect: DialectName, model: str, to: str, wish: ReplayWish) -> tuple[str, bool]:
-    """The server in words, and whether a key goes there."""
+    """The server in words, and whether a key is sent to it."""
     from workbench.proxy.replay_targets import target_of
 
     found = target_of(dialect, model, to, _proxy_settings(services), send_key=wish.send_key)
@@ -224,7 +224,7 @@ def _place(recorded: RecordedSession, number: int | None) -> int:
     return whole[-1]
 
 
-# What is changed by hand
+# The user's changes
 
 
 def _by_hand(planned: BodyPlan, events: Sequence[Event], wish: ReplayWish) -> Rewrite:
@@ -246,7 +246,7 @@ def _is_result(items: Mapping[str, Any], path: str) -> bool:
 
 
 def _seqs(planned: BodyPlan, events: Sequence[Event]) -> dict[int, tuple[str, ...]]:
-    """By event of the log: where the request has it."""
+    """By event of the log: its paths in the request."""
     places, found, last = LogPlaces(), dict[int, tuple[str, ...]](), 0
     places.add_events(events)
     for number, said in enumerate(planned.bodies, 1):
@@ -269,7 +269,7 @@ def _paths(what: str, seqs: Mapping[int, tuple[str, ...]]) -> Iterable[str]:
 
 
 async def replay(services: Services, job: ReplayJob) -> AsyncIterator[ReplayAnswer]:
-    """Send it, once after the other, so that the later ones find the provider's cache filled; answers as they come."""
+    """Send the request, and yield each answer. One is sent after the other, so later ones can use the cache."""
     # late: aiohttp takes a fifth of a second
     from workbench.proxy.resending import ResentRequest, key_for, resend
     from workbench.proxy.routes import Upstreams

@@ -60,7 +60,7 @@ class LabAnswer(NamedTuple):
     """When it began; 0: no answer came."""
     report: Usage | None
     tokens: int
-    """Of the answer: as reported, or as counted where there is no report."""
+    """Tokens of the answer: as reported, or as counted if there is no report."""
 
 
 LIMIT = "budget.max_input_tokens="
@@ -222,7 +222,7 @@ class _Replay:
         return plan.counted_as(size)
 
     def _follow(self, number: int) -> None:
-        """Go on to the next request."""
+        """Continue to the next request."""
         if self._lab.stopped:
             raise Refused("the replay was stopped")
         mark = self._lab.marks[number - 1]

@@ -42,7 +42,7 @@ LARGEST: Final = 8
 
 class _Order(NamedTuple):
     future: Future[Any]
-    """Gets the result."""
+    """Receives the result."""
     near: str
     packed: bytes
     """The function and its arguments."""

@@ -20,7 +20,7 @@ T = TypeVar("T")
 ATTEMPTS = 2
 """A process may be killed from outside once; if two die, the function is to blame."""
 _ANOTHERS = 3
-"""The distance of an order that is left to another worker, which is free."""
+"""The distance of an order that a worker leaves to another one, because that one is free and has its `near`."""
 
 
 class ProcessDied(Exception):
@@ -94,7 +94,7 @@ class ProcessWorkers(Executor):
         return self._ordered("", function, args, named)
 
     def submit_near(self, near: str, function: Callable[..., T], /, *args: Any) -> Future[T]:
-        """The same. The process that had `near` before gets it again, unless it is busy and another is free."""
+        """Like `submit`. The process that had `near` before gets it again, unless it is busy and another is free."""
         return self._ordered(near, function, args, {})
 
     def _ordered(
@@ -107,7 +107,7 @@ class ProcessWorkers(Executor):
         return future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """`wait=False`: stop what the processes are doing."""
+        """End all processes. `wait=False`: do not wait for the functions that they run."""
         with self._changed:
             self._is_closing = True
             for order in self._orders if cancel_futures else ():

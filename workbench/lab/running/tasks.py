@@ -18,7 +18,7 @@ class LabPolicy(NamedTuple):
     ref: str
     """A name, or the path of a file."""
     knobs: tuple[str, ...] = ()
-    """As `masking.keep_last=3`, on top of those of the task."""
+    """In the form `masking.keep_last=3`, in addition to those of the task."""
     name: str = ""
     """Its name in the results; the policy's own name where this is empty."""
 
@@ -29,7 +29,7 @@ class LabTask(NamedTuple):
     source: str
     policies: tuple[LabPolicy, ...]
     options: Options = Options()
-    """The model, the window and the knobs that hold under every policy but `recorded`."""
+    """The model, the window and the knobs for every policy except `recorded`."""
     folder: str = ""
     """The folder that a path is relative to; empty: the current folder of the worker."""
     is_guess: bool = False

@@ -92,7 +92,7 @@ class TuneCorpus:
         policies: Sequence[LabPolicy],
         progress: Progress | None = None,
     ) -> list[Figures]:
-        """The figures of each policy over all these sessions. What is known already is not replayed."""
+        """The figures of each policy over all these sessions. Known figures are not computed again."""
         fresh = tuple(each for each in policies if each not in sessions[0].by_policy)
         rows: dict[LabPolicy, list[Figures]] = {
             each: [] if each in fresh else [session.by_policy[each] for session in sessions] for each in policies

@@ -1,6 +1,6 @@
 """Calls with their results, described so that they can be compared: which file, which command, which result.
 
-What is not certain is left open: a call that reads an unknown file does not count as a read.
+A doubtful call is not classified: one that reads an unknown file does not count as a read.
 """
 
 from __future__ import annotations
