@@ -115,6 +115,7 @@ PLAIN_TEXT: tuple[str, ...] = (
     "workbench/traces",
     "workbench/tui",
     "workbench/views",
+    "workbench/wire",
 )
 """The docstrings and comments of these modules, and the prose of these pages, have none of the words in `PRIVATE`."""
 PLAIN_NAMES: tuple[str, ...] = (
