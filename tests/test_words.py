@@ -99,11 +99,13 @@ PLAIN_TEXT: tuple[str, ...] = (
     "workbench/lab",
     "workbench/live",
     "workbench/log",
+    "workbench/proxy",
     "workbench/session",
     "workbench/sources",
     "workbench/traces",
     "workbench/tui",
     "workbench/views",
+    "workbench/wire",
 )
 """The docstrings and comments of these modules, and the prose of these pages, have none of the words in `PRIVATE`."""
 PLAIN_NAMES: tuple[str, ...] = (

@@ -1,1 +1,1 @@
-"""Between an agent and its model: requests pass unchanged, and become sessions."""
+"""A proxy between an agent and its model. It passes requests on unchanged and records them as sessions."""

@@ -1,4 +1,4 @@
-"""The words in which results of one conversation are sent, and the batches in which they change."""
+"""The replacement texts for the results of one conversation, and the batches in which they change."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from workbench.wire.parts import split
 from workbench.wire.rewriting import BodyItem, Rewrite, rewritten
 
 REMEMBERED: Final = 2_000
-"""Results of one conversation whose words are kept beside those of its last request; the oldest are forgotten first."""
+"""Replaced results that are remembered besides those of the last request; the oldest are forgotten first."""
 BATCHES: Final = 100
 """Batches that can be undone."""
 
 
 class WordChanges(NamedTuple):
-    """What is sent of a request in other words."""
+    """The replacement texts for the results of one request."""
 
     masks: Mapping[str, str]
-    """By path."""
+    """The replacement texts by path."""
     new: int = 0
-    """How many of them are of a batch that begins with this request."""
+    """How many of them belong to a batch that begins with this request."""
 
 
 class _Beginning(NamedTuple):
-    """What a request that was sent began with: hashes."""
+    """The beginning of a request that was sent, as hashes."""
 
     head: str
     messages: Sequence[str]
@@ -38,23 +38,23 @@ class _Beginning(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class ConversationWords:
-    """Results are known by their names, wherever they stand in a request."""
+    """The replacement texts of one conversation. A result is identified by its hash, wherever it is in a request."""
 
     texts: dict[str, str] = field(default_factory=dict)
-    """What is sent in the place of each; the one that was sent last at the end."""
+    """The replacement text of each result, the last sent at the end."""
     leaving: set[str] = field(default_factory=set)
-    """Those that are decided on anew at the next batch: they were undone, or another policy chose them."""
+    """Results that the next batch decides again, because they were undone or another policy chose them."""
     undone: set[str] = field(default_factory=set)
-    """Those that the policy is not to change again."""
+    """Results that the policy must not change again."""
     batches: list[frozenset[str]] = field(default_factory=list)
-    """Those that can be undone, the newest last."""
+    """Batches that can be undone, the newest last."""
     standing: int = 0
-    """How many results of the last request were sent in other words."""
+    """How many results of the last request were sent with a replacement text."""
     sent: _Beginning | None = None
-    """What the last request began with, while something is leaving."""
+    """The beginning of the last request, kept while `leaving` is not empty."""
 
     def adopt(self, other: ConversationWords, planned: BodyPlan, *, leaving: bool) -> None:
-        """Go on with the words in which results of a request were sent before; `leaving`: till the next batch."""
+        """Take over the texts with which a request's results were sent before. `leaving`: only until the next batch."""
         names = {result_name(item) for item in seen_results(planned)} & other.texts.keys()
         self.texts = {name: other.texts[name] for name in names} | self.texts
         self.batches = [*(batch for batch in other.batches if batch & names), *self.batches]
@@ -62,7 +62,7 @@ class ConversationWords:
             self.leaving |= names
 
     def undo(self) -> int:
-        """Undo the last batch, with the next one; gives how many results. Raises WrongCall."""
+        """Undo the last batch, with effect from the next one. Return how many results change. Raises WrongCall."""
         while self.batches:
             names = self.batches.pop() & self.texts.keys()
             if names:
@@ -72,7 +72,7 @@ class ConversationWords:
         raise WrongCall("nothing to undo on the way: no batch of results was masked or cut since the policy was set")
 
     def leave_all(self, *, anew: bool) -> None:
-        """Another policy decides from the next batch on, also on what was undone where it begins `anew`; or none."""
+        """Let another policy, or none, decide from the next batch on. `anew`: it also decides on undone results."""
         self.leaving = set(self.texts)
         self.batches.clear()
         if anew:
@@ -89,9 +89,9 @@ class ConversationWords:
         masking: bool,
         aside: bool,
     ) -> WordChanges:
-        """The words of earlier requests, and where a batch is due, new ones.
+        """Return the texts of earlier requests and, if a batch is due, new ones.
 
-        `masking`: whether anything new is masked at all; `aside`: the request is none of the conversation itself.
+        `masking`: whether new results may be masked; `aside`: the request is a side request, outside the conversation.
         """
         names = {item.path: result_name(item) for item in seen_results(planned)}
         kept = {path: self.texts[name] for path, name in names.items() if name in self.texts}
@@ -117,15 +117,17 @@ class ConversationWords:
         return changes
 
     def _begin_batch(self, names: Mapping[str, str], going: set[str], new: Mapping[str, ItemChange]) -> None:
-        for name in {names[path] for path in going}:  # an agent that uses ids again may have one result twice
+        for name in {names[path] for path in going}:  # an agent that reuses ids may have one result twice
             self.leaving.discard(name)
             del self.texts[name]
         if new:
             self.batches = [*self.batches, frozenset(names[path] for path in new)][-BATCHES:]
 
     def _is_lost(self, dialect: DialectName, body: dict[str, Any], kept: Mapping[str, str], going: set[str]) -> bool:
-        """Whether the agent itself changed what requests begin with, before anything that is leaving: then nothing
-        behind it is in the cache, and it can leave now."""
+        """Whether the agent itself changed its request before the first result in `going`.
+
+        Then the cache after that change is lost anyway, and these results can change now.
+        """
         if self.sent is None or not going:
             return False
         first = min(int(path.split(".")[1]) for path in going)
@@ -136,12 +138,12 @@ class ConversationWords:
         here = set(names.values())
         if not aside:
             self.standing = len(masks)
-            # What the agent does not send any more is not masked any more either.
+            # A result that the agent no longer sends needs no mask.
             for name in self.leaving - here:
                 del self.texts[name]
             self.leaving &= here
         for path, text in masks.items():
-            self.texts.pop(names[path], None)  # so that it is the latest
+            self.texts.pop(names[path], None)  # moves it to the end
             self.texts[names[path]] = text
         for name in [name for name in self.texts if name not in here][:-REMEMBERED]:
             self.leaving.discard(name)
@@ -150,19 +152,19 @@ class ConversationWords:
 
 
 def seen_results(planned: BodyPlan) -> list[BodyItem]:
-    """The results that may be changed: the model has said something behind them, and their calls are not open."""
+    """The results that may be changed: the model has replied after them, and their calls are not open."""
     items = planned.items
     spoke = max((at for at, item in enumerate(items) if item.kind in ("assistant", "call", "reasoning")), default=0)
     return [item for item in items[:spoke] if item.kind == "result" and planned.can_change(item.path)]
 
 
 def result_name(item: BodyItem) -> str:
-    """What a result is known by."""
+    """The hash that identifies a result."""
     return content_hash([item.call_id, item.tool, item.text])
 
 
 def _beginning(dialect: DialectName, body: dict[str, Any], messages: int | None = None) -> _Beginning:
-    """Of as many messages; None: of all."""
+    """Hash the beginning of a request. `messages`: how many messages; None: all."""
     exchange = Exchange(dialect, body, {}, "", 0, split(dialect, body))
     said = exchange.parts.messages[:messages]
     return _Beginning(content_hash([exchange.prompt, exchange.parts.tools]), [content_hash(each) for each in said])

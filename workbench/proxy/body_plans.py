@@ -1,4 +1,4 @@
-"""What a policy would make of a request's own contents: planned as a log, and told as changes of the body."""
+"""Applies a policy to the contents of a request: plans them as a log, and turns the plan into changes of the body."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from workbench.wire.rewriting import Rewrite, items_in
 _LEAVES: Final = frozenset({"dropped", "summarised", "excluded"})
 _CHANGES: Final = frozenset({"masked", "truncated"})
 _APART: Final = ("reasoning", "call", "result")
-"""Kinds that are an event each; the blocks between them are one together."""
+"""Kinds of items that become one event each. The blocks between them become one event together."""
 
 
 class ItemChange(NamedTuple):
-    """Other words for something."""
+    """The text that replaces an item."""
 
     text: str
     freed: int
-    """Tokens."""
+    """Tokens saved."""
     state: State
     """Masked or truncated."""
 
 
 class BodyPlan(NamedTuple):
-    """A request as events, their plan, and where each stands in the body."""
+    """A request as events, their plan, and the paths of each event in the body."""
 
     plan: ContextPlan
     bodies: Sequence[Body]
     items: Sequence[BodyItem]
     paths: Mapping[int, tuple[str, ...]]
-    """By the number of an event, which is its place among `bodies` counted from 1."""
+    """The paths of each event, by its number: its position in `bodies`, counted from 1."""
     stays: frozenset[str]
-    """The last message, calls without a result, and what leaves with either: paths."""
+    """The paths that cannot change: the last message, calls without a result, and what is removed with either."""
 
     def rewrite(self) -> Rewrite:
-        """What the plan leaves out, masks and cuts. What `stays`, and thinking, is as it was.
+        """The changes of the plan: items left out, masked and cut. Thinking, and the paths in `stays`, are not changed.
 
-        A plan's notice of what is missing is no part of it: nothing is added to a request.
+        The plan's notice about missing messages is left out: nothing is added to a request.
         """
         gone = (self.paths.get(row.seq or 0, ()) for row in self.plan.items if _can_leave(row))
         exclude = {path for paths in gone if self.stays.isdisjoint(paths) for path in paths}
         return Rewrite(frozenset(exclude), {path: change.text for path, change in self.changes().items()})
 
     def changes(self) -> dict[str, ItemChange]:
-        """By path: what the plan masks or cuts. The id by which our own tools fetch the whole is left out."""
+        """The items that the plan masks or cuts, by path, without the id that only our own tools could use."""
         made: dict[str, ItemChange] = {}
         for row in self.plan.items:
             paths = self.paths.get(row.seq or 0, ())
@@ -62,7 +62,7 @@ class BodyPlan(NamedTuple):
         return made
 
     def can_change(self, path: str) -> bool:
-        """Whether it is neither in the last message nor belongs to a call that is open."""
+        """Whether an item is not in the last message and does not belong to an open call."""
         return path not in self.stays
 
 
@@ -97,7 +97,7 @@ def plan_body(dialect: DialectName, body: dict[str, Any], setup: Setup) -> BodyP
 
 
 def _runs(items: Sequence[BodyItem]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The things of a message as its events have them: what was said between two calls or results is one."""
+    """Group the items of a message as its events do: the blocks between two calls or results are one event."""
     for kind, run in groupby(items, lambda item: item.kind if item.kind in _APART else ""):
         found = [item.path for item in run]
         yield from ((kind, (path,)) for path in found) if kind else [("", tuple(found))]

@@ -1,7 +1,8 @@
-"""Breakpoints: which requests are held on their way, told by rules of a word or two.
+"""Breakpoints: short rules that say which requests to hold.
 
-A tool, a text and an error are looked for in what is new since the last request of the conversation, so that a request
-is not held for what was there before; tokens and their share of the window are those of the whole request.
+The rules for a tool, a text and an error only look at what is new since the last request of the conversation.
+Otherwise a request would be held for something old. Tokens and their share of the window are those of the whole
+request.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ FORMS: Final = {
     "agent:claude": "whoever asks has this in its name; agent:sub-agent: any sub-agent",
     "error": "a new result of a tool that failed, or the provider refused the last request",
 }
-"""The forms of a rule, and what each holds."""
+"""The forms of a rule, and what each one holds."""
 _NUMBER = re.compile(r"(tokens|share)\s*>\s*(\d[\d,_]*(?:\.\d+)?)\s*(k|%)?", re.IGNORECASE)
 _NAMED = re.compile(r"(tool|text|agent):\s*(\S.*)", re.IGNORECASE | re.DOTALL)
 _ASIDE: Final = frozenset(("system", "tool"))
-"""Items that are no part of the conversation."""
+"""Kinds of items that are not part of the conversation."""
 _MODELS: Final = frozenset(("assistant", "reasoning", "call"))
 
 
@@ -42,7 +43,7 @@ class BreakRule(NamedTuple):
     value: str = ""
     """A tool's or an agent's name, or a text."""
     limit: float = 0
-    """Tokens, or a share of 1."""
+    """A number of tokens, or a share between 0 and 1."""
 
     def __str__(self) -> str:
         match self.kind:
@@ -56,19 +57,19 @@ class BreakRule(NamedTuple):
 
     @property
     def counts(self) -> bool:
-        """Whether the tokens have to be known."""
+        """Whether the rule needs the number of tokens."""
         return self.kind in ("tokens", "share")
 
 
 def parse_rule(text: str) -> BreakRule:
-    """The rule that a text writes. Raises WrongCall."""
+    """Parse a rule. Raises WrongCall."""
     said = text.strip()
     if said.lower() == "every":
         return BreakRule("every")
     if said.lower() == "error":
         return BreakRule("error")
     if found := _NAMED.fullmatch(said):
-        return BreakRule(found[1].lower(), " ".join(found[2].split()))  # type: ignore[arg-type]  # as the pattern says
+        return BreakRule(found[1].lower(), " ".join(found[2].split()))  # type: ignore[arg-type]  # see the pattern
     if found := _NUMBER.fullmatch(said):
         return _limit(said, found[1].lower(), float(found[2].replace(",", "").replace("_", "")), found[3] or "")
     raise WrongCall(f"{said or 'nothing'}: expected a breakpoint such as {', '.join(FORMS)}")
@@ -89,26 +90,26 @@ def _limit(said: str, kind: str, number: float, unit: str) -> BreakRule:
 
 
 class PassingRequest(NamedTuple):
-    """What rules look at."""
+    """The facts about a request that the rules check."""
 
     new: Sequence[BodyItem]
-    """Of the whole request, what was not in the last one of its conversation."""
+    """The items that were not in the last request of its conversation."""
     agents: Sequence[str] = ()
-    """Who asks: the client, the sub-agent."""
+    """The names of the client and the sub-agent, and the purpose of the request."""
     tokens: int = 0
     window: int = 0
-    """Of the model; 0: not known."""
+    """The model's window; 0: unknown."""
     refused: str = ""
-    """What the provider answered to the last request of the conversation, where that was an error."""
+    """The provider's answer to the last request of the conversation, if it was an error."""
 
     @property
     def share(self) -> float:
-        """Of the window."""
+        """The share of the window that the request takes."""
         return self.tokens / self.window if self.window else 0
 
 
 def why_held(rule: BreakRule, request: PassingRequest) -> str:
-    """Why a rule holds a request; empty where it does not."""
+    """Why a rule holds a request; empty if it does not."""
     talk = [item for item in request.new if item.kind not in _ASIDE]
     match rule.kind:
         case "every":
@@ -135,19 +136,19 @@ def why_held(rule: BreakRule, request: PassingRequest) -> str:
 
 
 def first_held(rules: Iterable[BreakRule], request: PassingRequest) -> tuple[BreakRule, str] | None:
-    """The first rule that holds a request, and why; None: it passes."""
+    """The first rule that holds a request, and the reason; None: the request passes."""
     return next(((rule, why) for rule in rules if (why := why_held(rule, request))), None)
 
 
 def item_name(item: BodyItem) -> int:
-    """What an item is known by, wherever it stands in a request."""
+    """A hash that identifies an item, wherever it is in a request."""
     return hash((item.kind, item.text, item.tool, item.call_id))
 
 
 def new_items(items: Sequence[BodyItem], before: Iterable[int] | None) -> list[BodyItem]:
-    """What was not in the request before, whose items are told by their names.
+    """The items that were not in the request before, whose items are given as hashes.
 
-    Where that is not known (None), it is the last that the model said and what came behind it.
+    If that request is unknown (None), these are the model's last items and everything after them.
     """
     if before is not None:
         left = Counter(before)

@@ -1,8 +1,8 @@
-"""The proxies that run on this machine, from outside: what they hold, letting it go, and policies on the way.
+"""Controls the proxies that run on this machine: lists and releases held requests, sets breakpoints and policies.
 
-Each proxy has a file in the data folder, with the address under which it takes orders. There `GET /state` tells its
-rules and what it holds, `GET /held/ID` has one request whole, `POST /held/ID` lets it go, and `PUT /rules` sets the
-breakpoints; `GET /policies` tells what its sessions are sent under, `GET` and `PUT /policies/SESSION` one of them.
+Each proxy has a file in the data folder with its control address. At that address `GET /state` returns its rules and
+held requests, `GET /held/ID` one request with its body, `POST /held/ID` releases it, and `PUT /rules` sets the
+breakpoints. `GET /policies` returns the policies of its sessions, `GET` and `PUT /policies/SESSION` one of them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from workbench.log.events import DialectName
 FOLDER: Final = "proxies"
 NONE_RUNS: Final = "no proxy runs; start one with workbench proxy --break RULE -- COMMAND"
 SECONDS: Final = 5
-"""A proxy that does not answer in this time is left out."""
+"""A proxy that does not answer within this time is left out."""
 MOST_OF_FILE: Final = 64 * 1024
 MOST_OF_ANSWER: Final = 512 * 1024 * 1024
-"""Bytes. A held request may be large."""
+"""The size limit of an answer in bytes. A held request may be large."""
 MOST_PID: Final = 1 << 31
 
 T = TypeVar("T")
@@ -40,17 +40,17 @@ class RunningProxy(Struct, frozen=True):
 
     pid: int
     born: float
-    """When its process began: numbers of processes are used again."""
+    """The start time of its process, because process ids are reused."""
     control: str
-    """Where it takes orders."""
+    """Its control address."""
     agent: str = ""
     """The agent that it started; empty: none."""
     folder: str = ""
-    """Where it was started."""
+    """The folder in which it was started."""
 
 
 class HeldSummary(Struct, frozen=True):
-    """A request that waits."""
+    """A held request, without its body."""
 
     id: str
     rule: str
@@ -62,119 +62,119 @@ class HeldSummary(Struct, frozen=True):
     window: int
     items: int
     new: int
-    """How many of its items are new."""
+    """The number of its items that are new."""
     since: float
     """Seconds since 1970."""
     until: float
-    """When it is released unchanged."""
+    """The time at which it is released unchanged."""
     last: str = ""
-    """What stands last in it."""
+    """The beginning of its last item."""
     fixed: str = ""
-    """Why nothing else may be sent in its place; empty: it may be changed."""
+    """Why it cannot be replaced by another request; empty: it can be changed."""
     session: str = ""
-    """What it is recorded in; empty: nothing is, or not yet."""
+    """The session that records it; empty: none, or not yet."""
     first: bool = False
-    """Whether no earlier request of its conversation is known: then what is new is what the model has not answered."""
+    """Whether no earlier request of its conversation is known. Then everything without an answer counts as new."""
 
 
 class HeldDetail(Struct, frozen=True):
-    """A request that waits, whole."""
+    """A held request with its body."""
 
     summary: HeldSummary
     body: dict[str, Any]
     new: tuple[str, ...]
-    """The paths of the items that are new."""
+    """The paths of the new items."""
     pinned: tuple[str, ...] = ()
-    """The paths of the items that no policy on the way changes, because somebody said so."""
+    """The paths of items that no policy may change, because the user pinned them."""
     policy: str = ""
-    """What requests of its conversation are sent under; empty: as they are."""
+    """The policy of its conversation; empty: requests are sent unchanged."""
 
 
 class ProxyState(Struct, frozen=True):
-    """What a proxy holds, and why."""
+    """The rules of a proxy, and the requests that it holds."""
 
     rules: tuple[str, ...]
     held: tuple[HeldSummary, ...]
 
 
 class ReleaseOrder(Struct, frozen=True):
-    """How a request goes on."""
+    """How to release a request."""
 
     end: Literal["as_it_was", "changed", "answered"]
     body: dict[str, Any] | None = None
-    """What is sent in its place."""
+    """The body to send instead."""
     model: str = ""
-    """The same, where the address names the model."""
+    """The model to send it to, if the address names the model."""
     text: str = ""
-    """What it is answered with."""
+    """The text to answer with."""
     pin: tuple[str, ...] = ()
-    """The paths of results that no policy on the way is to change from now on."""
+    """The paths of results that no policy may change from now on."""
 
 
 class RuleOrder(Struct, frozen=True):
-    """All breakpoints, anew."""
+    """All breakpoints, replacing the old ones."""
 
     rules: tuple[str, ...]
 
 
 class WayPolicy(Struct, frozen=True, omit_defaults=True):
-    """A policy on the way."""
+    """A policy that a proxy applies to requests."""
 
     policy: str = ""
-    """A preset, a file of the user's, or a path; empty: the one of the settings."""
+    """A preset, a policy file of the user, or a path; empty: the policy in the settings."""
     knobs: tuple[str, ...] = ()
-    """As `masking.keep_last=3`."""
+    """Knobs such as `masking.keep_last=3`."""
 
     def __str__(self) -> str:
         return " ".join((self.policy or "the policy of your settings", *self.knobs))
 
 
 class PolicyOrder(Struct, frozen=True):
-    """What a session is to be sent under from its next request on."""
+    """The policy for a session from its next request on."""
 
     do: Literal["set", "off", "default", "undo"]
-    """default: as the proxy does with all others; undo: what the last batch changed is sent as it was."""
+    """default: the policy of the whole proxy; undo: the results of the last batch are sent whole again."""
     policy: WayPolicy = WayPolicy()
-    """For `set`."""
+    """The policy to set, for `set`."""
 
 
 class SessionPolicy(Struct, frozen=True):
-    """What a session is sent under."""
+    """The policy of a session."""
 
     session: str
     policy: WayPolicy | None
-    """None: it is sent as it is."""
+    """None: requests are sent unchanged."""
     own: bool = False
-    """Whether that was said of this session, and not of the whole proxy."""
+    """Whether it was set for this session, not for the whole proxy."""
     results: int = 0
-    """Those that are sent in other words now."""
+    """The number of results that are now sent masked or cut."""
     batches: int = 0
-    """Those that can be undone."""
+    """The number of batches that can be undone."""
     leaving: int = 0
-    """Of the results, those that are sent as they were from the next batch on."""
+    """How many of these results are sent whole again from the next batch on."""
     default: WayPolicy | None = None
-    """What the proxy sends all others under."""
+    """The policy of the whole proxy."""
     agent: str = ""
-    """Whose session it is, where something tells."""
+    """The agent of the session, if known."""
 
 
 class PolicyList(Struct, frozen=True):
-    """What the sessions of a proxy are sent under, the one that was used last at the end."""
+    """The policies of a proxy's sessions, the last used at the end."""
 
     sessions: tuple[SessionPolicy, ...]
 
 
 class NotReached(WorkbenchError):
-    """A proxy does not answer: it ended, or it is another's."""
+    """Raised if a proxy does not answer: it has ended, or its address now belongs to another program."""
 
 
-# Proxies that run
+# Running proxies
 
 
 @contextmanager
 def registered(control: str, agent: str = "") -> Iterator[None]:
-    """Make a proxy known while it runs; it is one without breakpoints from outside where that cannot be written."""
-    import psutil  # late: it takes a while, and few need it
+    """Register a proxy while it runs. If its file cannot be written, the proxy runs without control from outside."""
+    import psutil  # imported here: it is slow, and few commands need it
 
     path = data_dir() / FOLDER / f"{os.getpid()}.json"
     found = RunningProxy(os.getpid(), psutil.Process().create_time(), control, agent, os.getcwd())
@@ -188,7 +188,7 @@ def registered(control: str, agent: str = "") -> Iterator[None]:
 
 
 def proxy_files() -> list[Path]:
-    """A file for each proxy, of some perhaps that did not end cleanly. Costs next to nothing."""
+    """The files of all proxies, perhaps including some that were killed. Very cheap."""
     folder = data_dir() / FOLDER
     try:
         return sorted(folder / name for name in os.listdir(folder) if name.endswith(".json"))
@@ -197,12 +197,12 @@ def proxy_files() -> list[Path]:
 
 
 def running_proxies() -> list[RunningProxy]:
-    """The proxies of this user; what those left behind that did not end cleanly is removed."""
+    """The running proxies of this user. Files of proxies that were killed are removed."""
     found = []
     for path in proxy_files():
         proxy = _read_file(path)
         if proxy is None:
-            continue  # it is being written, or removed, or no proxy wrote it
+            continue  # it is being written or removed, or no proxy wrote it
         if _lives(proxy):
             found.append(proxy)
         else:
@@ -212,7 +212,7 @@ def running_proxies() -> list[RunningProxy]:
 
 
 def _read_file(path: Path) -> RunningProxy | None:
-    """What a proxy wrote about itself; None for anything else. Links are not followed."""
+    """The contents of a proxy's file; None if it is anything else. Links are not followed."""
     try:
         content = read_regular_file(path, MOST_OF_FILE, follow_links=False)
         proxy = msgspec.json.decode(content, type=RunningProxy)
@@ -222,7 +222,7 @@ def _read_file(path: Path) -> RunningProxy | None:
 
 
 def _is_here(address: str) -> bool:
-    """Whether an address is one under which proxies take orders."""
+    """Whether an address can be the control address of a proxy."""
     try:
         where = urlsplit(address)
         is_local = (
@@ -234,7 +234,7 @@ def _is_here(address: str) -> bool:
 
 
 def _lives(proxy: RunningProxy) -> bool:
-    import psutil  # late: nobody needs it where no proxy runs
+    import psutil  # imported here: not needed if no proxy runs
 
     try:
         return abs(psutil.Process(proxy.pid).create_time() - proxy.born) < 1
@@ -244,41 +244,41 @@ def _lives(proxy: RunningProxy) -> bool:
         return True
 
 
-# What they are asked and told
+# Requests to proxies
 
 
 def state_of(proxy: RunningProxy) -> ProxyState:
-    """Its rules and what it holds. Raises NotReached."""
+    """The rules of a proxy and the requests that it holds. Raises NotReached."""
     return _call(proxy, "GET", "/state", ProxyState)
 
 
 def detail_of(proxy: RunningProxy, held: str) -> HeldDetail:
-    """A request that waits, whole."""
+    """A held request with its body."""
     return _call(proxy, "GET", f"/held/{held}", HeldDetail)
 
 
 def release(proxy: RunningProxy, held: str, order: ReleaseOrder) -> ProxyState:
-    """Let a request go on."""
+    """Release a held request."""
     return _call(proxy, "POST", f"/held/{held}", ProxyState, order)
 
 
 def set_rules(proxy: RunningProxy, rules: Sequence[str]) -> ProxyState:
-    """Set all breakpoints anew. Raises WrongCall for a rule that is none."""
+    """Replace all breakpoints. Raises WrongCall for an invalid rule."""
     return _call(proxy, "PUT", "/rules", ProxyState, RuleOrder(tuple(rules)))
 
 
 def policies_of(proxy: RunningProxy) -> tuple[SessionPolicy, ...]:
-    """What its sessions are sent under."""
+    """The policies of a proxy's sessions."""
     return _call(proxy, "GET", "/policies", PolicyList).sessions
 
 
 def order_policy(proxy: RunningProxy, session: str, order: PolicyOrder) -> SessionPolicy:
-    """Set, change or undo what a session is sent under. Raises WrongCall."""
+    """Set, change or undo the policy of a session. Raises WrongCall."""
     return _call(proxy, "PUT", f"/policies/{session}", SessionPolicy, order)
 
 
 def find_session(session: str) -> tuple[RunningProxy, SessionPolicy] | None:
-    """The proxy that writes a session of the store, and what it is sent under; None: no proxy that runs does."""
+    """The running proxy that records a session, and the session's policy; None if no proxy does."""
     for proxy in running_proxies():
         with suppress(NotReached, WrongCall):
             return proxy, _call(proxy, "GET", f"/policies/{session}", SessionPolicy)
@@ -286,7 +286,7 @@ def find_session(session: str) -> tuple[RunningProxy, SessionPolicy] | None:
 
 
 def states() -> list[tuple[RunningProxy, ProxyState]]:
-    """All proxies that answer."""
+    """The states of all proxies that answer."""
     found = []
     for proxy in running_proxies():
         with suppress(NotReached):
@@ -295,7 +295,7 @@ def states() -> list[tuple[RunningProxy, ProxyState]]:
 
 
 def find_held(ident: str) -> tuple[RunningProxy, HeldSummary]:
-    """A request that waits, by its id, or by the end of it where that is enough. Raises WrongCall."""
+    """Find a held request by its id, or by the end of its id if that is unique. Raises WrongCall."""
     waiting = [(proxy, held) for proxy, state in states() for held in state.held]
     exact = [each for each in waiting if each[1].id == ident]
     found = exact or [each for each in waiting if each[1].id.endswith(f"-{ident}")]
@@ -306,7 +306,7 @@ def find_held(ident: str) -> tuple[RunningProxy, HeldSummary]:
 
 
 def _call(proxy: RunningProxy, method: str, path: str, kind: type[T], order: Struct | None = None) -> T:
-    from http.client import HTTPConnection, HTTPException  # late: nobody needs it where no proxy runs
+    from http.client import HTTPConnection, HTTPException  # imported here: not needed if no proxy runs
 
     where = urlsplit(proxy.control)
     connection = HTTPConnection(where.hostname or "", where.port, timeout=SECONDS)

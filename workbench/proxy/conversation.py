@@ -1,11 +1,11 @@
-"""One conversation of an agent, as its requests tell it while they are made.
+"""Builds the events of one conversation from the requests of an agent, as they are sent.
 
-A request mostly has all that the one before had, then what was answered to that, then what is new. Where it does not,
+A request usually has everything from the request before, then the answer to that, then something new. If it does not,
 the agent has changed its past:
 
-- Where it asked for a summary before, and that summary stands in the new request, it is a compaction.
-- Results that stand there in other words were masked by it.
-- What is missing was left out by it.
+- If the agent asked for a summary before, and the new request has that summary, it is a compaction.
+- Results that have another text now were masked by the agent.
+- Messages that are missing were left out by the agent.
 """
 
 from __future__ import annotations
@@ -41,63 +41,63 @@ LEFT_OUT = "the agent does not send it any more"
 GROWN = "the agent sends it with more in it"
 MASKED = "the agent sends other words in its place"
 PROBES, PROBE = 3, 200
-"""The longest lines of a summary, and so many characters of each, by which it is found again."""
+"""A summary is recognised by this number of its longest lines, and this number of characters of each."""
 TELLING = 20
-"""Characters that a line of it has at least, to be told from others."""
+"""The shortest line, in characters, that can identify a summary."""
 
 
 class EventSpan(NamedTuple):
-    """The events that a message became."""
+    """The first and the last event made from a message."""
 
     first: int
     last: int
 
 
 class LiveConversation(RequestThread):
-    """A conversation in the making; what is made of it lies in its builder."""
+    """A conversation that is being recorded. Its builder has the events."""
 
     def __init__(self, builder: Builder, exchange: Exchange) -> None:
         super().__init__(builder, exchange.dialect)
         self.prompt = exchange.prompt_name
-        """What the system prompt is known by."""
+        """The hash of the system prompt."""
         self.calls: dict[str, str] = {}
         """The calls of the last answer, by id, with their arguments."""
         self._names: list[str] = []
-        """Of each message that the last request had: what its content is known by."""
+        """The hashes of the last request's messages."""
         self._spans: list[EventSpan] = []
-        """And the events that it became."""
+        """The events of each of these messages."""
         self._last = LastMessage()
         self._reply: LastReply | None = None
-        """The last answer, as long as no request has told it again."""
+        """The last answer, until a request repeats it."""
         self._results: dict[str, int] = {}
-        """By call: the event of its result."""
+        """The event of each call's result."""
         self._summary = ""
-        """What was answered to a request for a summary, as long as no request holds it."""
+        """The answer to a request for a summary, until a request contains it."""
         self._noted: dict[str, Any] = {}
-        """What a compaction is to note down of that."""
+        """Facts about that answer, for the notes of the compaction."""
         self._size = 0
-        """Tokens of the last request of the conversation and its answer, as reported."""
+        """The reported tokens of the last request of the conversation and its answer."""
         self._factor = 1.0
-        """What a provider reports, for a token of our count."""
+        """The ratio of the provider's token count to ours."""
 
     @property
     def has_talk(self) -> bool:
-        """Whether any request of the conversation itself was made yet."""
+        """Whether a request of the conversation itself was made, not only side requests."""
         return bool(self._names)
 
     @property
     def names(self) -> Sequence[str]:
-        """Of the messages of its last request: what their contents are known by. A list that stays as it is."""
+        """The hashes of the last request's messages. The list is never changed in place."""
         return self._names
 
     def result_of(self, call_id: str) -> int:
-        """The event of a call's result; 0: there is none."""
+        """The event of a call's result; 0 if there is none."""
         return self._results.get(call_id, 0)
 
-    # What a request has to do with this conversation
+    # Comparing a request with this conversation
 
     def continued_by(self, exchange: Exchange) -> int:
-        """How many messages a request has in common with it, where it has all of them; else 0."""
+        """How many messages a request shares with this conversation, if it has all of them; otherwise 0."""
         return self.last.continued(self._names, exchange) if exchange.dialect == self.dialect else 0
 
     @property
@@ -106,13 +106,13 @@ class LiveConversation(RequestThread):
         return self._last
 
     def is_summarised_in(self, exchange: Exchange) -> bool:
-        """Whether a request begins with the summary that was asked for last."""
+        """Whether a request contains the summary that was asked for last."""
         return exchange.dialect == self.dialect and self._summary_at(exchange.talk) is not None
 
-    # What is sent and answered
+    # Requests and answers
 
     def ask(self, exchange: Exchange, **who: Any) -> int:
-        """Take in a request of the conversation; gives its event."""
+        """Add a request of the conversation. Return the sequence number of its event."""
         self.prompt = exchange.prompt_name
         self.begin(exchange)
         talk, names = exchange.talk, exchange.names
@@ -125,7 +125,7 @@ class LiveConversation(RequestThread):
         gone = self._matched(names, same, spans)
         grown = self._spans[-1] if same == len(self._spans) - 1 and self._last.grows_to(talk[same:]) else None
         if self._reply is not None and not told:
-            gone.append(self._reply.span)  # the agent did not take it
+            gone.append(self._reply.span)  # the agent did not keep it
         if gone:
             self._change_past(exchange, spans, gone, grown)
         for at in range(same, len(talk)):
@@ -145,7 +145,7 @@ class LiveConversation(RequestThread):
         aside: bool = False,
         finish: str = "",
     ) -> None:
-        """What came back for a request; `aside`: for one that is none of the conversation; `finish`: why it is cut."""
+        """Add the answer to a request. `aside`: it was a side request; `finish`: why the answer was cut off."""
         builder = self.builder
         builder.add(came if not body else replace(came, body=builder.part(body)))
         if not aside:
@@ -167,7 +167,7 @@ class LiveConversation(RequestThread):
                 self._size = (used.prompt or 0) + used.completion
 
     def summarised(self, asked: dict[str, Any], body: dict[str, Any], took: int) -> None:
-        """What was answered to a request for a summary, in so many milliseconds."""
+        """Remember the answer to a request for a summary. `took`: milliseconds."""
         said, used = read_answer(self.dialect, body)
         self._summary = said_in(said)
         counted = self._count(asked)
@@ -184,18 +184,18 @@ class LiveConversation(RequestThread):
         return sum(counter.count(item.text).tokens for item in items_in(self.dialect, body))
 
     def _cut(self, first: int, finish: str) -> None:
-        """An answer that did not come to its end says so."""
+        """Mark an answer as cut off."""
         for at in range(first - self.builder.last - 1, 0):
             body = self.builder.bodies[at]
             if isinstance(body, AssistantMessage):
                 self.builder.bodies[at] = replace(body, finish=finish)
 
     def _made(self, first: int) -> list[Body]:
-        """The events from one on, which were not handed on yet."""
+        """The events from `first` on, which are still in the builder."""
         return list(self.builder.bodies[len(self.builder.bodies) - (self.builder.last - first + 1) :])
 
     def _take(self, message: Any) -> EventSpan:
-        """Take in a message that is new."""
+        """Add a new message."""
         first = self.builder.last + 1
         self.reader.message(message)
         for at, body in enumerate(self._made(first), first):
@@ -204,7 +204,7 @@ class LiveConversation(RequestThread):
         return EventSpan(first, self.builder.last)
 
     def _told_again(self, talk: Sequence[Any], same: int) -> list[int]:
-        """The messages of a request that are the last answer."""
+        """The positions of the messages that repeat the last answer."""
         if self._reply is None:
             return []
         at = same
@@ -217,15 +217,15 @@ class LiveConversation(RequestThread):
         return []
 
     def _calls_in(self, bodies: list[Body]) -> list[str]:
-        """The calls among events; where the dialect has no ids for them, by their tools."""
+        """The ids of the calls among events; the names of their tools if the dialect may lack ids."""
         if DIALECTS[self.dialect].pairs_by_tool:
             return [body.tool for body in bodies if isinstance(body, ToolCall)]
         return calls_in(bodies)
 
-    # A past that changes
+    # Changes of the past
 
     def _matched(self, names: list[str], same: int, spans: list[EventSpan | None]) -> list[EventSpan]:
-        """Find what is still there behind the common beginning; gives the events of what is not."""
+        """Match messages after the common beginning with earlier ones. Return the events of those that are missing."""
         before = self._names[same:]
         if not before:
             return []
@@ -273,7 +273,7 @@ class LiveConversation(RequestThread):
                 joined = True
 
     def _in_other_words(self, message: Any, gone: list[EventSpan]) -> list[int]:
-        """The results that a message has in other words than before; none where it has anything else."""
+        """Mask results that have another text in this message. Return their events; empty if it has other content."""
         made = self.scratch([message])
         seqs = [self._results.get(body.call_id, 0) for body in made if isinstance(body, ToolResult)]
         if not seqs or len(seqs) < len(made) or not all(any(a <= seq <= b for a, b in gone) for seq in seqs):
@@ -284,7 +284,7 @@ class LiveConversation(RequestThread):
         return seqs
 
     def _summary_at(self, talk: Sequence[Any]) -> int | None:
-        """Where the summary that was asked for stands in a request; agents take it out of its frame."""
+        """The position of the summary that was asked for; None if it is missing. Agents change the text around it."""
         lines = [" ".join(line.split()) for line in self._summary.split("\n")]
         lines = sorted((line for line in lines if len(line) >= TELLING), key=len)[-PROBES:]
         if not lines:
@@ -297,30 +297,30 @@ class LiveConversation(RequestThread):
 
 
 class LastMessage(NamedTuple):
-    """The last message of a request. Some agents add to it in the next one, where others send one more."""
+    """The last message of a request. In the next request some agents extend it, and others add a message."""
 
     role: str = ""
     text: str = ""
 
     @classmethod
     def of(cls, talk: Sequence[Any]) -> LastMessage:
-        """The last of some messages."""
+        """The last one of a list of messages."""
         return cls(text_in(talk[-1], "role"), texts_of(talk[-1])) if talk else cls()
 
     def grows_to(self, talk: Sequence[Any]) -> bool:
-        """Whether the first of some messages is the same with more behind it."""
+        """Whether the first of these messages is this message with more text at the end."""
         if not self.text or not talk or text_in(talk[0], "role") != self.role:
             return False
         return texts_of(talk[0]).startswith(self.text)
 
     def continued(self, names: Sequence[str], exchange: Exchange) -> int:
-        """How many messages a request begins with that a conversation had before, where it has all of them; else 0.
+        """How many messages of a conversation a request begins with, if it has all of them; otherwise 0.
 
-        The last one may have grown. A first message alone is not enough to tell: others may begin with the same words.
+        The last one may have grown. The first message alone is not enough: others may begin with the same words.
         """
         known, given = len(names), exchange.names
         if given[:1] != list(names[:1]):
-            return 0  # as most others do, without a look at the rest
+            return 0  # most other conversations end here, without further comparison
         if given[:known] == list(names):
             return known
         is_longer = known > 1 and given[: known - 1] == list(names[:-1]) and self.grows_to(exchange.talk[known - 1 :])
@@ -328,20 +328,20 @@ class LastMessage(NamedTuple):
 
 
 class LastReply(NamedTuple):
-    """An answer that is in the log, and that the next request mostly tells again."""
+    """An answer that is in the log. The next request usually repeats it."""
 
     span: EventSpan
     calls: list[str]
     text: str
 
     def is_told(self, calls: list[str], text: str) -> bool:
-        """Whether messages of the model are the answer; of one that was cut, an agent may have more or less."""
+        """Whether messages of the model are this answer. If it was cut off, an agent may have more or less of it."""
         if self.calls and not calls and text.strip().startswith(self.text.strip()):
-            return all(call in text for call in self.calls)  # some agents tell calls in words
+            return all(call in text for call in self.calls)  # some agents describe calls in text
         one, other = sorted((self.text.strip(), text.strip()), key=len)
         return calls == self.calls and (bool(calls) or (other.startswith(one) and bool(one) == bool(other)))
 
 
 def said_in(bodies: Sequence[Body]) -> str:
-    """What the model said in events."""
+    """The texts of the model's messages among events."""
     return "\n".join(text_of(body.content) for body in bodies if isinstance(body, AssistantMessage))

@@ -1,7 +1,7 @@
-"""Which recorded conversation a request belongs to, found while it passes.
+"""Finds the recorded conversation that a request belongs to, while the request passes.
 
-The recorder decides it for good, and publishes what it knows each conversation by. Nobody waits for the recorder: what
-was known of a growing conversation a few requests ago is still enough.
+The recorder makes the final decision and publishes marks that identify each conversation. The proxy does not wait for
+the recorder: a mark that is a few requests old is still enough to recognise a growing conversation.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from workbench.wire.values import text_in
 
 
 class TalkMark(NamedTuple):
-    """What the messages of a request are known by, in a few bytes however many they are."""
+    """Identifies the messages of a request in a few bytes, however many they are."""
 
     size: int = 0
-    """How many they are."""
+    """The number of messages."""
     names: str = ""
-    """The digest of all names."""
+    """The digest of all their hashes."""
     before: str = ""
-    """The digest of all but the last."""
+    """The digest of all their hashes except the last."""
     role: str = ""
     length: int = 0
     text: str = ""
-    """The role of the last message, and the length and digest of its text: the next request may have more in it."""
+    """The digest of the last message's text. With role and length it also identifies a message that has grown."""
 
     @classmethod
     def of(cls, names: Sequence[str], last: LastMessage) -> TalkMark:
-        """The mark of a conversation whose last request had these messages."""
+        """The mark of a conversation, from the messages of its last request."""
         digests = _digests(names, (len(names), len(names) - 1))
         text = _digest(last.text) if last.text else ""
         return cls(len(names), digests[len(names)], digests.get(len(names) - 1, ""), last.role, len(last.text), text)
 
     def continued(self, exchange: Exchange, digests: Mapping[int, str]) -> int:
-        """As `LastMessage.continued`; `digests`: those of the request's names, by how many."""
+        """As `LastMessage.continued`. `digests`: of the first messages of the request, by their number."""
         if digests.get(self.size) == self.names:
             return self.size
         is_longer = self.size > 1 and digests.get(self.size - 1) == self.before and self._grows_to(exchange)
@@ -55,12 +55,12 @@ class TalkMark(NamedTuple):
 
 
 class ConversationMark(NamedTuple):
-    """What a recorded conversation is known by."""
+    """Identifies a recorded conversation."""
 
     session: str
-    """Its session in the store."""
+    """The id of its session in the store."""
     key: str
-    """The client's own id of the session; empty where it has none."""
+    """The client's own id of the session; empty if it has none."""
     agent: str
     dialect: DialectName
     prompt: str
@@ -72,46 +72,46 @@ class ConversationMark(NamedTuple):
 
 
 class Belonging(NamedTuple):
-    """Where a request belongs."""
+    """The session that a request belongs to."""
 
     session: str = ""
-    """Empty: to none that is known yet."""
+    """Empty: no known session."""
     aside: bool = False
-    """Whether it was asked beside the conversation."""
+    """Whether it is a side request, outside the conversation."""
 
 
 class Conversations(Protocol):
-    """Those that are recorded. Any thread may ask, and none is waited for."""
+    """The recorded conversations. Safe for any thread; no call waits."""
 
     @property
     def marks(self) -> Mapping[str, ConversationMark]:
-        """What they are known by, by session; the one that was used last at the end."""
+        """The marks by session, the last used at the end."""
 
     def whose(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> Belonging:
-        """Which of them a request belongs to, by what is known up to now."""
+        """The conversation that a request belongs to, as far as known."""
 
     def note(self, session: str, setting: Setting) -> None:
-        """Write a setting to the log of one."""
+        """Write a setting to the log of a session."""
 
 
 class MarkedConversations:
-    """What is known of them by their marks. Any thread may ask."""
+    """Finds conversations by their marks. Safe for any thread."""
 
     def __init__(self, redact: Callable[[Any], Any] | None = None) -> None:
-        """`redact`: how bodies are masked before they are recorded."""
+        """`redact`: masks secrets in bodies, as the recorder does."""
         self._redact = redact
         self.marks: Mapping[str, ConversationMark] = {}
-        """By session, the one that was used last at the end. Never changed, but replaced."""
+        """The marks by session, the last used at the end. Never changed in place, but replaced."""
 
     def learn(self, marks: Iterable[ConversationMark], forgotten: Iterable[str] = ()) -> None:
-        """Take the marks of conversations that changed, and forget others."""
+        """Add or update marks, and forget sessions."""
         changed = {mark.session: mark for mark in marks}
         gone = {*changed, *forgotten}
         if gone:
             self.marks = {**{name: mark for name, mark in self.marks.items() if name not in gone}, **changed}
 
     def whose(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> Belonging:
-        """Which session a request belongs to, as far as they are recorded."""
+        """The recorded session that a request belongs to."""
         if route.dialect is None:
             return Belonging()
         body = self._redact(body) if self._redact else body
@@ -120,7 +120,7 @@ class MarkedConversations:
 
 
 def belongs_to(marks: Iterable[ConversationMark], exchange: Exchange, sender: Sender) -> Belonging:
-    """The conversation of a request, by the rules of the recorder: what it continues, else the client's own id."""
+    """The conversation of a request, by the recorder's rules: the one that it continues, else the one with its id."""
     aside = sender.purpose in ("side", "compaction")
     who = (sender.session, sender.agent, exchange.dialect)
     mine = [each for each in marks if (each.key, each.agent, each.dialect) == who]
@@ -138,7 +138,7 @@ def belongs_to(marks: Iterable[ConversationMark], exchange: Exchange, sender: Se
 
 
 def _digests(names: Sequence[str], counts: Collection[int]) -> dict[int, str]:
-    """The digest of the first so many names, for each count that there are names for."""
+    """The digests of the first hashes, for each of these counts. Counts without that many hashes are left out."""
     made, found, at = sha256(), {}, 0
     for count in sorted(each for each in counts if 0 <= each <= len(names)):
         made.update("".join(names[at:count]).encode())

@@ -1,4 +1,4 @@
-"""Who may stay connected: a client that has not shown the token has little time, and there are only so many of them."""
+"""Limits connections that have not sent the token: they get little time, and only a fixed number may be open."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from aiohttp import web
 from workbench.wire.repeated_headers import RepeatedHeadersServer
 
 MOST_STRANGERS: Final = 256
-"""Connections that have not shown the token; one more ends the oldest of them."""
+"""The limit of connections that have not sent the token; one more closes the oldest."""
 STRANGER_SECONDS: Final = 10
-"""How long a connection may take to show the token."""
+"""Seconds within which a connection has to send the token."""
 QUIET_SECONDS: Final = 60
-"""How long the same error is not reported again."""
+"""Seconds for which the same error is not reported again."""
 
 _log = logging.getLogger(__name__)
 
 
 class OncePerMinute(logging.Filter):
-    """Lets the same message through once in a while, however often it is logged."""
+    """Lets the same message through once per minute."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,13 +40,13 @@ class OncePerMinute(logging.Filter):
 
 
 class DoorServer(RepeatedHeadersServer):
-    """aiohttp's server, which keeps few connections of strangers and for a short time."""
+    """aiohttp's server with a limit in number and time for connections without the token."""
 
     def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], **more: Any) -> None:
         super().__init__(handler, request_factory=_request, **more)
         self.most_strangers = min(MOST_STRANGERS, max(8, _open_files() // 4))
         self._strangers: dict[asyncio.BaseTransport, asyncio.TimerHandle] = {}
-        """The oldest first."""
+        """Connections without the token, and their timers, the oldest first."""
 
     def connection_made(self, handler: Any, transport: asyncio.Transport) -> None:
         super().connection_made(handler, transport)
@@ -61,13 +61,13 @@ class DoorServer(RepeatedHeadersServer):
         super().connection_lost(handler, exc)
 
     def let_in(self, transport: asyncio.BaseTransport | None) -> None:
-        """A connection has shown the token: it may stay."""
+        """Keep a connection that has sent the token."""
         timer = self._strangers.pop(transport, None) if transport is not None else None
         if timer is not None:
             timer.cancel()
 
     def turn_all_away(self) -> None:
-        """End the connections of all strangers."""
+        """Close all connections without the token."""
         for transport in list(self._strangers):
             self._turn_away(transport)
 
@@ -76,7 +76,7 @@ class DoorServer(RepeatedHeadersServer):
         transport.abort()
 
     def on_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Report what went wrong in the event loop in one line; where no files are left, strangers make room."""
+        """Log an error of the event loop in one line. If no files are left, close connections without the token."""
         error = context.get("exception")
         if isinstance(error, OSError) and "accept" in str(context.get("message")):
             self.turn_all_away()
@@ -90,7 +90,7 @@ def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) 
 
 
 def _open_files() -> int:
-    """How many files this process may have open."""
+    """How many files this process may open."""
     with suppress(ImportError):  # Windows has no such limit
         import resource
 

@@ -1,4 +1,4 @@
-"""A request under someone's hands, held or recorded: what was decided on its items, and what comes of it."""
+"""Edits a request that is held or recorded: the user's decisions on its items, and the resulting body."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ UNCHANGED = Rewrite()
 
 
 class RequestEdit:
-    """A request, and what it would be after changes. It is counted once; each change counts what is new in it."""
+    """A request and its possible changes. It is counted once; a change only counts its new texts."""
 
     def __init__(
         self, dialect: DialectName, model: str, body: dict[str, Any], new: Sequence[str] = (), fixed: str = ""
     ) -> None:
-        """`new`: the paths of what is new in it. `fixed`: why it may not be changed."""
+        """`new`: the paths of its new items. `fixed`: why it cannot be changed."""
         self.dialect = dialect
         self.model = model
         self.body = body
@@ -32,19 +32,19 @@ class RequestEdit:
         self.new = frozenset(new)
         self._counter = estimator_for(model)
         self.sizes: Mapping[str, int] = {item.path: self.count(item.text) for item in self.items}
-        """By path: tokens."""
+        """Tokens by path."""
 
     def count(self, text: str) -> int:
-        """Tokens of a text."""
+        """The number of tokens of a text."""
         return self._counter.count(text).tokens
 
     def marker(self, path: str) -> str:
-        """What stands in the place of a masked item."""
+        """The text that replaces a masked item."""
         kind = next(item.kind for item in self.items if item.path == path)
         return f"[{'result' if kind == 'result' else 'message'} masked — ~{self.sizes[path]} tokens removed]"
 
     def changed(self, rewrite: Rewrite) -> ChangedRequest:
-        """What comes of changes. Raises WorkbenchError for what may not be changed."""
+        """Apply changes. Raises WorkbenchError for a change that is not allowed."""
         if rewrite != UNCHANGED and self.fixed:
             raise WrongCall(self.fixed)
         body = rewritten(self.dialect, self.body, rewrite)
@@ -63,7 +63,7 @@ class RequestEdit:
 
 
 def _name(item: BodyItem) -> object:
-    """A tool is known by its own name: its definition may get the cache mark of one that left."""
+    """Identify an item. A tool counts by its name, because its definition may get the cache mark of a removed one."""
     return item.tool if item.kind == "tool" else item_name(item)
 
 
@@ -75,39 +75,39 @@ class ChangedRequest:
     body: dict[str, Any]
     before: int
     after: int
-    """Tokens of all items."""
+    """The tokens of all items."""
     gone: frozenset[str]
-    """What left, by the paths in the request as it was: also what had to leave with something."""
+    """The paths of removed items, in the original request, including those that were removed together with others."""
 
     @property
     def order(self) -> ReleaseOrder:
-        """How it is let go."""
+        """The order that releases the request with these changes."""
         if self.rewrite == UNCHANGED:
             return ReleaseOrder("as_it_was")
         return ReleaseOrder("changed", body=self.body, model=self.rewrite.model)
 
 
 def excluding(rewrite: Rewrite, path: str) -> Rewrite:
-    """The same with an item left out, or in again."""
+    """Exclude an item, or include it again."""
     rewrite = restoring(rewrite, path) if path not in rewrite.exclude else rewrite
     return replace(rewrite, exclude=rewrite.exclude ^ {path})
 
 
 def masking(rewrite: Rewrite, path: str, marker: str) -> Rewrite:
-    """The same with an item masked, or not any more."""
+    """Mask an item, or unmask it."""
     is_masked = path in rewrite.mask
     rewrite = restoring(rewrite, path)
     return rewrite if is_masked else replace(rewrite, mask={**rewrite.mask, path: marker})
 
 
 def rewording(rewrite: Rewrite, path: str, text: str) -> Rewrite:
-    """The same with another text for an item."""
+    """Replace the text of an item."""
     rewrite = restoring(rewrite, path)
     return replace(rewrite, texts={**rewrite.texts, path: text})
 
 
 def restoring(rewrite: Rewrite, path: str) -> Rewrite:
-    """The same with an item as it was."""
+    """Drop all changes of an item."""
     mask = {key: text for key, text in rewrite.mask.items() if key != path}
     texts = {key: text for key, text in rewrite.texts.items() if key != path}
     return replace(rewrite, exclude=rewrite.exclude - {path}, mask=mask, texts=texts)

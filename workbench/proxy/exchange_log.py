@@ -1,4 +1,4 @@
-"""What is recorded of one exchange: kept while it passes, and handed to the recorder when nobody waits for it."""
+"""Collects one exchange while it passes, and hands it to the recorder when nobody waits for it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _log = logging.getLogger(__name__)
 
 
 class ExchangeLog:
-    """One request and its answer."""
+    """The record of one request and its answer."""
 
     def __init__(
         self, recorder: Recorder | None, route: Route, headers: Mapping[str, str], largest: int, *, waits: bool
     ) -> None:
-        """`recorder`: None records nothing; `waits`: it may have to wait at a breakpoint."""
+        """`recorder`: None records nothing; `waits`: the request may wait at a breakpoint."""
         self._recorder = recorder
         self._route = route
         self._headers = headers
@@ -33,23 +33,23 @@ class ExchangeLog:
         self._request: Sequence[bytes] = ()
         self._answer: list[bytes] = []
         self._size = 0
-        """Bytes of the answer."""
+        """The bytes of the answer that are kept."""
         self._lost = ""
-        """Why the answer is not recorded; empty: it is."""
+        """Why the answer is not recorded; empty if it is."""
         self.unread = ""
-        """Why the request is passed on without being read; empty: it is read."""
+        """Why the request is passed on without being read; empty if it is read."""
 
     @property
     def session(self) -> str:
-        """The session it is recorded in, where it waits; empty before it is recorded."""
+        """The session of a request that may wait at a breakpoint; empty before it is recorded."""
         return self._recorded.session if self._recorded is not None else ""
 
     def ask(self, parts: Sequence[bytes]) -> None:
-        """The whole request, in pieces."""
+        """Set the complete request, in pieces."""
         self._request = parts
 
     def record_request(self, *, at_once: bool = True) -> None:
-        """Record the request, if it is whole and was not recorded before; `at_once`: before its answer is there."""
+        """Record the request if it is complete and not recorded yet. `at_once`: before its answer has arrived."""
         if self._recorder is not None and self._recorded is None and self._request and not self.unread:
             self._recorded = self._recorder.asked(
                 self._route,
@@ -62,19 +62,19 @@ class ExchangeLog:
             )
 
     def went_on(self, mark: HoldMark) -> None:
-        """The request waited at a breakpoint, and goes on now."""
+        """Note that the request waited at a breakpoint and now continues."""
         self._began = time.monotonic()
         if self._recorded is not None:
             self._recorded.held(mark)
 
     def replaced(self, body: bytes, model: str = "") -> None:
-        """Another body is sent than was asked."""
+        """Note that another body is sent instead."""
         self.record_request()
         if self._recorded is not None:
             self._recorded.replaced(body, model)
 
     def keep(self, chunk: bytes) -> None:
-        """Keep a piece of the answer while there is room for it."""
+        """Keep a chunk of the answer if there is room for it."""
         if self._first is None:
             self._first = time.monotonic()
         if self._lost:
@@ -93,7 +93,7 @@ class ExchangeLog:
         self._answer, self._size, self._lost = [], 0, why
 
     def unpacked(self, encoding: str) -> bytes:
-        """The answer without its compression. Raises BodyTooLarge."""
+        """The answer, decompressed. Raises BodyTooLarge."""
         if self._lost:
             raise BodyTooLarge(self._lost)
         try:
@@ -103,7 +103,7 @@ class ExchangeLog:
             raise
 
     def end(self, status: int, headers: Mapping[str, str], problem: str, finish: str) -> None:
-        """Record the exchange, which is over."""
+        """Record the finished exchange."""
         recorder = self._recorder
         if recorder is None:
             if self.unread:

@@ -1,4 +1,4 @@
-"""One request on its way to the provider, and the answer on its way back; at a breakpoint it waits."""
+"""Forwards one request to the provider and its answer back to the client. At a breakpoint the request waits."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_body, too_larg
 from workbench.wire.speaking import to_json
 
 STREAMED: Final = 128 * 1024
-"""Bytes from which on a body is passed on while it comes; a smaller one goes out in one piece."""
+"""The size in bytes from which a body is passed on while it arrives; a smaller one is sent in one piece."""
 PIECE: Final = 256 * 1024
 POLICY_SECONDS: Final = 20
-"""How long a policy may take to change a request, which then goes on unchanged."""
+"""How long a policy may take to change a request. After that the request continues unchanged."""
 SOON: Final = 0.1
-"""Seconds after which a request is recorded, though its answer has not come."""
+"""Seconds after which a request is recorded even if its answer has not arrived."""
 _NAMED = re.compile(r"/models/[^/:?]+:")
 
 _log = logging.getLogger(__name__)
 
 
 class Forwarding:
-    """One request on its way there and back."""
+    """One request and its answer."""
 
     def __init__(
         self,
@@ -55,9 +55,9 @@ class Forwarding:
         policies: PassingPolicies | None = None,
         largest: int = LARGEST,
     ) -> None:
-        """`headers`: those that are sent; `gate`: where it may have to wait; `policies`: what may change it.
+        """`headers`: the headers to send; `gate`: where it may have to wait; `policies`: those that may change it.
 
-        `largest`: bytes of a body that is read; a larger one is only passed on.
+        `largest`: the size in bytes up to which a body is read; a larger one is only passed on.
         """
         self._incoming = incoming
         self._headers = headers
@@ -75,11 +75,14 @@ class Forwarding:
         self._came_with: CIMultiDict[str] = CIMultiDict()
         self._body = b""
         self._is_read = False
-        """Whether all of the body is there."""
+        """Whether the complete body has arrived."""
         self._largest = largest
 
     async def run(self, url: URL) -> web.StreamResponse:
-        """Forward it; what cannot be reached is told in a sentence, what breaks off breaks off for the client too."""
+        """Forward the request. An unreachable provider gives an error with one sentence.
+
+        If the provider breaks off its answer, the answer to the client breaks off, too.
+        """
         incoming = self._incoming
         if self._recorder is not None and self._recorder.is_behind:
             await self._recorder.room()
@@ -93,7 +96,7 @@ class Forwarding:
             problem, finish = "the client went away", "cancelled"
             raise
         except ConnectionError as error:
-            # aiohttp raises the same error for either side.
+            # aiohttp raises the same error for both sides.
             if _is_gone(incoming) or not isinstance(error, aiohttp.ClientError):
                 problem, finish = "the client went away", "cancelled"
             else:
@@ -117,9 +120,9 @@ class Forwarding:
         return self._response
 
     async def _prepared(self) -> bool:
-        """Read and perhaps change the request; False: it was answered by hand."""
+        """Read and perhaps change the request. Return False if it was answered by hand."""
         if self._gate is None and self._policies is None and (self._incoming.content_length or 0) >= STREAMED:
-            return True  # it is passed on while it comes
+            return True  # it is passed on while it arrives
         await self._read()
         if self._log.unread:
             return True
@@ -130,7 +133,7 @@ class Forwarding:
         return True
 
     async def _read(self) -> None:
-        """Read the request; of one that is too large only the beginning, and the rest is passed on as it comes."""
+        """Read the request. If it is too large, only its beginning; the rest is passed on while it arrives."""
         if (self._incoming.content_length or 0) > self._largest:
             self._log.unread = too_large(self._largest)
             return
@@ -147,7 +150,7 @@ class Forwarding:
             self._log.ask([self._body] if self._body else ())
 
     async def _passing_body(self) -> AsyncIterator[bytes]:
-        """The body in pieces, while it comes; up to a limit it is kept to be recorded."""
+        """The body in pieces while it arrives. Up to a limit it is kept for the recorder."""
         body, self._body = self._body, b""
         for at in range(0, len(body), PIECE):
             yield body[at : at + PIECE]
@@ -203,14 +206,14 @@ class Forwarding:
     # Waiting at a breakpoint
 
     async def _let_through(self, gate: Gate) -> bool:
-        """Wait where a breakpoint says so; tells whether it goes on to the provider, or was answered by hand."""
+        """Wait if a breakpoint matches. Return whether the request goes to the provider; False: answered by hand."""
         try:
             body, headers, largest = self._body, self._incoming.headers, self._largest
             held, self._seen = await gate.look(self._route, headers, lambda: read_body(body, headers, largest))
         except BodyTooLarge as error:
             self._log.unread = str(error)
             return True
-        except Exception:  # whatever it is, the agent goes on
+        except Exception:  # whatever the error, the request continues
             _log.exception("breakpoints could not be looked at")
             return True
         if held is None:
@@ -231,23 +234,23 @@ class Forwarding:
         return False
 
     def _went_on(self, held: HeldRequest, release: Release, took: int) -> None:
-        """It is on its way again: what was asked is recorded already, and what is sent in its place is now."""
+        """Continue after a wait. The client's request is already recorded; record the one that is sent instead."""
         self._release = release
         self._log.went_on(HoldMark(held.summary.rule, held.summary.why, took, release.end, release.pinned))
         if release.body is not None:
             self._route = self._route._replace(model=release.model or self._route.model)
             self._replace(release.body)
-        if self._response is not None:  # which says nothing of a compression
+        if self._response is not None:  # its headers announce no compression
             self._headers["Accept-Encoding"] = "identity"
 
     def _replace(self, body: dict[str, Any]) -> None:
-        """Something else is sent than was asked."""
+        """Send another body instead, and record it."""
         self._body = to_json(body).encode()
         self._headers.popall("Content-Encoding", None)
         self._log.replaced(self._body, self._route.model)
 
     async def _obey(self, policies: PassingPolicies) -> None:
-        """Have a policy change the request; whatever goes wrong with that, the request goes on unchanged."""
+        """Let a policy change the request. On any error the request continues unchanged."""
         encoding = self._headers.get("Content-Encoding", "")
         body, route, headers, largest = self._body, self._route, self._incoming.headers, self._largest
         try:
@@ -268,7 +271,7 @@ class Forwarding:
             self._replace(changed)
 
     async def _stream_late(self, upstream: aiohttp.ClientResponse, response: web.StreamResponse) -> None:
-        """An answer to a client that was told to wait already: it has a status, and no more headers are taken."""
+        """Stream to a client that already got a status and headers while it waited; no headers can be sent any more."""
         assert self._holding is not None
         packed = upstream.headers.get("Content-Encoding", "")
         if upstream.status == 200 and packed in ("", "identity"):
@@ -284,7 +287,7 @@ class Forwarding:
         await response.write_eof()
 
     def _unpacked(self, packed: str) -> bytes:
-        """What came back, for a client that cannot be told any more how it is packed."""
+        """The answer, decompressed, for a client that can no longer get a header for its compression."""
         try:
             return self._log.unpacked(packed)
         except BodyTooLarge as error:
@@ -301,8 +304,8 @@ class Forwarding:
 
 
 def _already_there(upstream: aiohttp.ClientResponse) -> bytes:
-    """What came of an answer together with its headers; empty where nothing did yet."""
-    with suppress(Exception):  # what is wrong with it shows when it is read
+    """The bytes of an answer that arrived together with its headers; empty if there are none yet."""
+    with suppress(Exception):  # an error appears again when the answer is read
         return upstream.content.read_nowait()
     return b""
 
@@ -313,7 +316,7 @@ async def _in_pieces(body: bytes) -> AsyncIterator[bytes]:
 
 
 def _unreachable(url: URL, problem: str) -> web.Response:
-    """What a client is told where there is no provider: an error in the form that all dialects share."""
+    """The answer if the provider cannot be reached: an error in the form that all dialects share."""
     error = {"type": "api_error", "message": _sentence(url, problem)}
     return web.json_response({"type": "error", "error": error}, status=502)
 
@@ -323,7 +326,7 @@ def _sentence(url: URL, problem: str) -> str:
 
 
 def _for_model(url: URL, model: str) -> URL:
-    """The address for another model, where it names one."""
+    """The address for another model, if the address names the model."""
     return URL(_NAMED.sub(lambda found: f"/models/{quote(model)}:", str(url)), encoded=True) if model else url
 
 
@@ -332,7 +335,7 @@ def _is_gone(incoming: web.BaseRequest) -> bool:
 
 
 def _break_off(incoming: web.BaseRequest) -> None:
-    """End the connection without the end of the answer, as the provider did."""
+    """Close the connection before the end of the answer, as the provider did."""
     transport = incoming.transport
     if transport is not None:
         transport.abort()

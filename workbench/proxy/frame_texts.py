@@ -1,4 +1,4 @@
-"""Requests and responses in the frames of a websocket."""
+"""Reads and writes requests and responses in the frames of a websocket."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ ITEM: Final = "response.output_item.done"
 
 
 def is_request(text: str) -> bool:
-    """Whether a frame of the client asks for a response."""
+    """Whether a frame of the client requests a response."""
     return '"response.create"' in text[:2000] + text[-2000:]
 
 
 def request_in(text: str) -> dict[str, Any]:
-    """The request in a frame; empty where there is none. Raises BodyTooLarge."""
+    """The request in a frame; empty if it has none. Raises BodyTooLarge."""
     frame = loaded(countable(text))
     if not isinstance(frame, dict):
         return {}
@@ -28,14 +28,14 @@ def request_in(text: str) -> dict[str, Any]:
 
 
 def frame_of(body: Mapping[str, Any], before: str) -> str:
-    """A frame with another request than one had before."""
+    """A frame with another request, in the same form as the frame `before`."""
     frame = loaded(before)
     is_inside = isinstance(frame, dict) and bool(dict_in(frame, "response"))
     return to_json({"type": "response.create", **({"response": body} if is_inside else body)})
 
 
 def response_in(frames: Sequence[str]) -> tuple[dict[str, Any], int]:
-    """What came back for a request, and its status; 0: nothing did."""
+    """The response in frames, and its status; 0 if there is no response."""
     events = [each for each in map(read_frame, frames) if isinstance(each, dict)]
     failed = next((each for each in events if each.get("type") == "error"), None)
     if failed:

@@ -1,8 +1,8 @@
-"""Requests among the frames of a websocket: each is recorded, and known whole, though it may send only what is new.
+"""Finds and records the requests among the frames of a websocket, and completes those that send only new items.
 
-A request may go on from an earlier response (`previous_response_id`). Where that response was written by hand, or is to
-a request that was changed on its way, the provider does not know what the client knows: what the client knows is sent
-along then, in place of the response's name.
+A request may continue an earlier response (`previous_response_id`). If the user wrote that response by hand, or changed
+the request that it answers, the provider does not have the conversation that the client has. Then the items of the
+client's conversation are sent instead of the response's id.
 """
 
 from __future__ import annotations
@@ -28,35 +28,35 @@ from workbench.wire.speaking import to_json
 from workbench.wire.values import list_in, text_in
 
 REMEMBERED: Final = 16
-"""Responses that a request may go on from."""
+"""Responses that a request may continue."""
 FRAME: Final = 100
-"""Bytes that a frame takes besides its text."""
+"""The estimated overhead of a frame in bytes."""
 MOST_UNREAD: Final = 8 * 1024 * 1024
-"""Characters of exchanges that are kept as they came; the rest is read."""
+"""Characters of exchanges that are kept without parsing; beyond that they are parsed."""
 _ENDS: Final = frozenset(("response.completed", "response.failed", "response.incomplete", "error"))
 _JSON: Final = {"Content-Type": "application/json"}
 
 
 class SocketRequest:
-    """A request on a socket, and what came back for it so far."""
+    """A request on a socket, and the frames of its answer so far."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.frames: list[str] = []
         self.size = 0
-        """What the frames take, and each frame besides its text."""
+        """The size of the frames, including the overhead of each."""
         self.lost = ""
-        """Why the frames are not kept; empty: they are."""
+        """Why the frames are not kept; empty if they are."""
         self.began = time.monotonic()
         self.first: float | None = None
         self.ended = self.began
         self.recorded: Recorded | None = None
         self.seen: SeenRequest | None = None
         self.asked: dict[str, Any] | None = None
-        """What the client asked, whole, where something else was sent."""
+        """The client's full request, if another one was sent instead."""
 
     def keep(self, frame: str, largest: int) -> None:
-        """Keep a frame of the answer, while there is room."""
+        """Keep a frame of the answer, if there is room."""
         self.size += len(frame) + FRAME
         if self.size > largest and not self.lost:
             self.frames, self.lost = [], too_large(largest)
@@ -65,17 +65,17 @@ class SocketRequest:
 
 
 class EarlierFrames:
-    """What was asked and answered on a socket, read only when somebody wants to know."""
+    """The requests and responses of a socket, parsed only when they are needed."""
 
     def __init__(self) -> None:
         self._unread: list[tuple[str, list[str]]] = []
         self._size = 0
         self._earlier = EarlierResponses(REMEMBERED)
         self._lock = RLock()
-        """It is read in the background."""
+        """Needed because parsing may run in the background."""
 
     def add(self, asked: SocketRequest) -> None:
-        """A request that was answered."""
+        """Add a request with its answer."""
         told = [text for text in asked.frames[:-1] if ITEM in text] + asked.frames[-1:]
         with self._lock:
             self._unread.append((asked.text, told))
@@ -84,12 +84,12 @@ class EarlierFrames:
             background(self._read)
 
     def put(self, request: Mapping[str, Any], response: Mapping[str, Any]) -> None:
-        """The same, where it is known already; the request may go on from an earlier one."""
+        """Add a parsed request with its response. The request may continue an earlier response."""
         with self._lock:
             self._earlier.add(self.whole(request), response)
 
     def whole(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """A request with all that it goes on from, as far as that is known."""
+        """A request with the items of all earlier responses that it continues, as far as known."""
         with self._lock, suppress(UnknownResponse):
             self._read()
             request = self._earlier.resolved(request)
@@ -106,15 +106,15 @@ class EarlierFrames:
 
 
 class _KnownInstead(NamedTuple):
-    """What stands for a response that the provider does not know, or knows otherwise than the client."""
+    """What to send instead of a response's id that the provider does not know, or knows with other contents."""
 
     earlier: str
-    """The response before it that both know; empty: none."""
+    """The response before it that both sides know; empty if there is none."""
     items: list[Any]
 
 
 class SocketFrames:
-    """The requests of one socket; they are answered one at a time."""
+    """The requests of one socket. They are answered one at a time."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class SocketFrames:
         largest: int = LARGEST,
         waits: bool = False,
     ) -> None:
-        """`largest`: bytes of an answer that are kept to be recorded; `waits`: requests may wait at a breakpoint."""
+        """`largest`: bytes of an answer that are kept for the recorder; `waits`: requests may wait at a breakpoint."""
         self._waits = waits
         self._largest = largest
         self._route = route
@@ -135,7 +135,7 @@ class SocketFrames:
         self.earlier = EarlierFrames()
 
     def from_client(self, text: str) -> SocketRequest:
-        """A request of the client."""
+        """Begin and record a request of the client."""
         self.over()
         self._open = asked = SocketRequest(text)
         if self._recorder is not None:
@@ -146,7 +146,7 @@ class SocketFrames:
         return asked
 
     def from_provider(self, text: str) -> None:
-        """A frame of the provider."""
+        """Add a frame of the provider."""
         asked = self._open
         if asked is None:
             return
@@ -160,7 +160,7 @@ class SocketFrames:
                 self._over(asked, "")
 
     def over(self) -> None:
-        """What is still open when the socket closes, or the next request comes, was cut."""
+        """End an open request as cut off: the socket closes, or the next request arrives."""
         if self._open is not None:
             self._over(self._open, "the connection was closed")
 
@@ -173,10 +173,10 @@ class SocketFrames:
         elif not problem:
             self.earlier.add(asked)
 
-    # A request that waited
+    # Held requests
 
     def went_on(self, asked: SocketRequest, mark: HoldMark, changed: dict[str, Any] | None, whole: Any) -> None:
-        """It is on its way again; `changed`: what is sent in its place, `whole`: what the client asked."""
+        """Continue a request after a wait. `changed`: what is sent instead; `whole`: the client's full request."""
         asked.began = time.monotonic()
         if changed is not None:
             asked.asked = whole
@@ -186,7 +186,7 @@ class SocketFrames:
                 asked.recorded.replaced(to_json(changed).encode())
 
     def answered(self, asked: SocketRequest, response: dict[str, Any]) -> None:
-        """It was answered by hand: the provider knows neither the request nor the answer."""
+        """Record an answer written by hand. The provider knows neither this request nor its answer."""
         self._open, asked.ended = None, time.monotonic()
         self._known_instead(self.known(request_in(asked.text)), response)
         if asked.recorded is not None:
@@ -200,7 +200,7 @@ class SocketFrames:
             self._instead[response["id"]] = _KnownInstead(text_in(request, EARLIER), items)
 
     def known(self, request: dict[str, Any]) -> dict[str, Any]:
-        """A request as the provider understands it."""
+        """A request in a form that the provider understands."""
         instead = self._instead.get(text_in(request, EARLIER))
         if instead is None:
             return request
@@ -209,7 +209,7 @@ class SocketFrames:
         return {**rest, **earlier, "input": [*instead.items, *input_items(request)]}
 
     def to_provider(self, text: str) -> str:
-        """A frame as the provider understands it: as it is, but for what it cannot know."""
+        """A frame that the provider understands: changed only if it names a response unknown to the provider."""
         if not any(name in text for name in self._instead):
             return text
         try:

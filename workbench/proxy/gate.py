@@ -1,6 +1,6 @@
-"""The gate: requests that a breakpoint names wait here until they are let go.
+"""The gate holds requests that match a breakpoint until they are released.
 
-While there is no breakpoint nothing is looked at, and nothing costs anything.
+Without breakpoints no request is read, and the gate costs nothing.
 """
 
 from __future__ import annotations
@@ -31,37 +31,37 @@ from workbench.wire.parts import split
 from workbench.wire.rewriting import BodyItem, items_in
 
 REMEMBERED: Final = 50
-"""Requests that a later one may continue."""
+"""Requests that are remembered, because a later one may continue them."""
 LAST: Final = 200
-"""Characters of what stands last, in a list of what is held."""
+"""Characters of the last item to show in a list of held requests."""
 
 
 class Release(NamedTuple):
-    """How a request goes on."""
+    """How a request is released."""
 
     end: HoldEnd
     body: dict[str, Any] | None = None
     model: str = ""
     text: str = ""
     pinned: Sequence[str] = ()
-    """The calls whose results no policy on the way is to change from now on."""
+    """The ids of calls whose results no policy may change from now on."""
 
 
 @dataclass(slots=True, eq=False)
 class SeenRequest:
-    """A request that passed, as the next one of its conversation is compared with it."""
+    """A request that passed, for comparison with the next one of its conversation."""
 
     key: tuple[str, str, str]
     names: Sequence[int]
-    """Of all its items."""
+    """The hashes of all its items."""
     talk: Sequence[int]
-    """Of those of the conversation."""
+    """The hashes of the items that belong to the conversation."""
     refused: str = ""
 
 
 @dataclass(slots=True, eq=False)
 class HeldRequest:
-    """A request that waits."""
+    """A request that is being held."""
 
     summary: HeldSummary
     body: dict[str, Any]
@@ -69,12 +69,12 @@ class HeldRequest:
     route: Route
     headers: Mapping[str, str]
     session: Callable[[], str] = lambda: ""
-    """What it is recorded in, once it is."""
+    """Returns the session that records it; empty before it is recorded."""
     released: asyncio.Future[Release] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class _Read(NamedTuple):
-    """What is known of a request before it is compared with others."""
+    """The facts about a request before it is compared with others."""
 
     body: dict[str, Any]
     items: list[BodyItem]
@@ -85,7 +85,7 @@ class _Read(NamedTuple):
 
 
 class Gate:
-    """The breakpoints of a proxy, and what waits at them. Used in the loop's thread."""
+    """The breakpoints of a proxy, and the requests that they hold. Use it only in the event loop's thread."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Gate:
         client: str = "",
         catalogue: Catalogue | None = None,
     ) -> None:
-        """`seconds`: after which a request is released unchanged; `client`: who asks, where a request does not tell."""
+        """`seconds`: then a request is released unchanged; `client`: the agent, if a request does not name it."""
         self.rules: tuple[BreakRule, ...] = ()
         self.seconds = seconds
         self.held: dict[str, HeldRequest] = {}
@@ -105,19 +105,19 @@ class Gate:
         self.set_rules(rules)
 
     def set_rules(self, rules: Iterable[str]) -> None:
-        """All breakpoints, anew. Raises WrongCall. What waits already goes on waiting."""
+        """Replace all breakpoints. Requests that are held stay held. Raises WrongCall."""
         self.rules = tuple(dict.fromkeys(map(parse_rule, rules)))
         if not self.rules:
             self._seen.clear()
 
     def looks_at(self, route: Route) -> bool:
-        """Whether a request may have to wait: it asks a model, and there are breakpoints."""
+        """Whether a request may have to wait: it asks a model, and breakpoints are set."""
         return bool(self.rules) and route.dialect is not None and route.name != "counting"
 
     async def look(
         self, route: Route, headers: Mapping[str, str], body: Callable[[], dict[str, Any]]
     ) -> tuple[HeldRequest | None, SeenRequest | None]:
-        """Whether a request is to wait; and by what the next one knows it. Its body is read in the background."""
+        """Decide whether to hold a request, and remember it for the next one. Its body is read in the background."""
         read = await in_background(self._read, route, dict(headers), body)
         if read is None:
             return None, None
@@ -153,7 +153,7 @@ class Gate:
         return read._replace(tokens=tokens, window=self._catalogue.find(read.model).window)
 
     def _before(self, key: tuple[str, str, str], talk: Sequence[int]) -> SeenRequest | None:
-        """The request that this one continues: of those with the same beginning the one that has most in common."""
+        """The request that this one continues: of those with the same beginning, the one with the most in common."""
         best, most = None, 0
         for seen in self._seen:
             if seen.key == key:
@@ -194,22 +194,22 @@ class Gate:
 
     @contextmanager
     def holding(self, held: HeldRequest) -> Iterator[None]:
-        """It can be let go meanwhile."""
+        """List a request as held while it waits, which allows it to be released."""
         self.held[held.summary.id] = held
         try:
             yield
         finally:
             del self.held[held.summary.id]
 
-    # From outside
+    # Control from outside
 
     def state(self) -> ProxyState:
-        """What it holds, and why."""
+        """The rules, and the requests that are held."""
         waiting = (structs.replace(held.summary, session=held.session()) for held in self.held.values())
         return ProxyState(tuple(map(str, self.rules)), tuple(waiting))
 
     def release(self, ident: str, order: ReleaseOrder, pin: Callable[[], Sequence[str]] = tuple) -> None:
-        """Let a request go on; `pin` does what the order says of that, and gives the calls. Raises WrongCall."""
+        """Release a held request. `pin` pins the results in the order and returns their calls. Raises WrongCall."""
         held = self.find(ident)
         if order.end == "changed" and held.summary.fixed:
             raise WrongCall(held.summary.fixed)
@@ -220,7 +220,7 @@ class Gate:
         held.released.set_result(Release(order.end, order.body, order.model, order.text, pin()))
 
     def find(self, ident: str) -> HeldRequest:
-        """A request that waits. Raises WrongCall."""
+        """Find a held request. Raises WrongCall."""
         held = self.held.get(ident)
         if held is None or held.released.done():
             raise WrongCall(f"{ident} is not held any more")

@@ -1,4 +1,4 @@
-"""Headers on their way between a client and a provider."""
+"""Prepares headers that pass between a client and a provider."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ HOP_BY_HOP: Final = (
     *(istr("proxy-connection"), istr("te"), istr("trailer"), istr("transfer-encoding"), istr("upgrade")),
     *(istr("host"), istr("content-length"), istr("expect")),
 )
-"""Headers of one connection; each side has its own."""
+"""Headers that belong to one connection; each side has its own."""
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @cache
 def way_out(scheme: str, host: str) -> str | None:
-    """The proxy that this machine uses to get there. aiohttp would look at the environment for each request."""
+    """The HTTP proxy that this machine uses for a host. aiohttp would read the environment for each request."""
     return None if proxy_bypass(host) else getproxies().get(scheme)
 
 
 def forwarded(headers: CIMultiDictProxy[str], *secrets: str) -> CIMultiDict[str]:
-    """The headers that go to the other side, each spelled in one way: aiohttp would send only one of two spellings.
+    """The headers to pass on, with one spelling for each: of two spellings aiohttp would send only one.
 
-    Neither those of one connection, which `Connection` may name more of, nor any that has one of our `secrets` in it,
-    as a `Referer` may.
+    Left out are the headers of one connection, including those that `Connection` names, and any header that contains
+    one of our `secrets`, as a `Referer` may.
     """
     found = CIMultiDict(headers)
     if "Connection" in headers:
@@ -62,10 +62,10 @@ def safe_reason(reason: str | None) -> str:
 
 
 class PlainResponse(web.StreamResponse):
-    """An answer with the headers that it is given: `Date`, `Server` and a type are not added."""
+    """An answer with exactly the given headers: aiohttp's `Date`, `Server` and content type are not added."""
 
     def __init__(self, *, status: int, reason: str, headers: CIMultiDict[str], with_first_chunk: bool = False) -> None:
-        """`with_first_chunk`: the first chunk is there already, and goes out in one piece with the headers."""
+        """`with_first_chunk`: the first chunk is available, and is sent in one piece with the headers."""
         super().__init__(status=status, reason=reason, headers=headers)
         self._send_headers_immediately = not with_first_chunk
 

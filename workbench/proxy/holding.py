@@ -1,4 +1,4 @@
-"""A request that waits: its client sees a slow provider, is kept from giving up, and is answered by hand if need be."""
+"""Lets a request wait. Its client sees a slow provider, does not time out, and may get an answer written by hand."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from workbench.wire.values import dict_in, text_in
 
 JSON: Final = "application/json"
 ALIVE_SECONDS = 10.0
-"""After so long, and again and again, a client that streams is told that somebody is there."""
+"""The interval in seconds at which a waiting client that streams gets a sign of life."""
 
 
 async def until_released(gate: Gate, held: HeldRequest, sign: Callable[[], Awaitable[None]]) -> Release:
-    """Wait until somebody lets a request go, or the time is over; `sign` tells its client that somebody is there."""
-    # The clock of the day may be set meanwhile.
+    """Wait until a request is released or its time is up. `sign` sends the client a sign of life."""
+    # The system clock may be changed meanwhile.
     end = time.monotonic() + held.summary.until - held.summary.since
     with gate.holding(held):
         while True:
@@ -40,7 +40,7 @@ async def until_released(gate: Gate, held: HeldRequest, sign: Callable[[], Await
 
 
 class OwnAnswer:
-    """A text of one's own as the answer to a held request, in its dialect."""
+    """A text written by hand as the answer to a held request, in its dialect."""
 
     def __init__(self, held: HeldRequest, text: str, *, streams: bool) -> None:
         summary = held.summary
@@ -57,12 +57,12 @@ class OwnAnswer:
 
     @property
     def recorded(self) -> dict[str, Any]:
-        """Without figures that nobody reported."""
+        """The answer without usage figures, which no provider reported."""
         return {key: value for key, value in self.whole.items() if key not in self._reported}
 
 
 class Holding:
-    """The wait of one request."""
+    """One request while it waits."""
 
     def __init__(self, incoming: web.BaseRequest, held: HeldRequest) -> None:
         self._incoming = incoming
@@ -70,15 +70,15 @@ class Holding:
         self._dialect = DIALECTS[held.summary.dialect]
         self._speaker = self._dialect.new_speaker()
         self.response: web.StreamResponse | None = None
-        """What was begun to keep the client waiting: its status is told, whatever the provider says."""
+        """The response that was begun to keep the client waiting. Its status is sent before the provider answers."""
 
     @property
     def streams(self) -> bool:
-        """Whether the client waits for a stream."""
+        """Whether the client wants a stream."""
         return self._dialect.wants_stream(self._held.body, self._incoming.path)
 
     async def wait(self, gate: Gate) -> Release:
-        """Until somebody lets it go, or the time is over."""
+        """Wait until the request is released or its time is up."""
         return await until_released(gate, self._held, self._sign)
 
     async def _sign(self) -> None:
@@ -92,10 +92,10 @@ class Holding:
             await self.response.prepare(self._incoming)
         return self.response
 
-    # Answers of our own
+    # Answers written here
 
     async def answer(self, text: str) -> tuple[web.StreamResponse, bytes]:
-        """Answer in the client's dialect; also the answer as it is recorded."""
+        """Answer in the client's dialect. Also return the answer in the form to record."""
         own = OwnAnswer(self._held, text, streams=self.streams)
         response: web.StreamResponse
         if not self.streams:
@@ -110,7 +110,7 @@ class Holding:
         return response, to_json(own.recorded).encode()
 
     async def tell_error(self, status: int, body: bytes) -> None:
-        """What the provider refuses, after its client was told to wait: an error inside the stream."""
+        """Send the provider's error inside the stream, because the status was already sent while the client waited."""
         assert self.response is not None
         found = loaded(body)
         error = dict_in(found, "error")

@@ -1,8 +1,8 @@
-"""The journal: what passed and is not in the store yet. The proxy appends to it, its recorder reads it.
+"""The journal has everything that passed and is not in the store yet. The proxy appends to it; its recorder reads it.
 
-A proxy has a folder of its own, with files that are numbered from 1 on. A file is a row of records: the sizes of both
-parts, the record as JSON, and the bytes that went over the wire. It is removed when all of it is in the store. What was
-appended survives `kill -9`: the recorder reads on to the end, and if it was killed too, that of the next proxy does.
+Each proxy has its own folder, with files numbered from 1. A file is a sequence of records: the sizes of both parts, the
+record as JSON, and the bytes from the wire. It is removed when everything in it is in the store. Appended records
+survive `kill -9`: the recorder reads to the end. If it was killed too, the recorder of the next proxy does that.
 """
 
 from __future__ import annotations
@@ -25,41 +25,41 @@ from workbench.proxy.records import Record, decode, encode
 
 FOLDER: Final = "unrecorded"
 SEGMENT: Final = 16 << 20
-"""Bytes after which a new file begins."""
+"""The size in bytes after which a new file begins."""
 MOST_OF_HEAD: Final = 1 << 20
 MOST_OF_PAYLOAD: Final = 1 << 30
 MOST_PARTS: Final = 500
-"""Pieces of bytes that one call of the system takes; with more of them they are joined."""
+"""The maximum number of pieces for one system call; more are joined."""
 _SIZES: Final = Struct(">IQ")
 _OFFSET_BITS: Final = 40
 
 
 class Position(NamedTuple):
-    """How far a journal was read."""
+    """How far a journal has been read."""
 
     segment: int = 1
     offset: int = 0
 
     @property
     def number(self) -> int:
-        """Both in one number, which grows."""
+        """Both fields as one number, which only grows."""
         return self.segment << _OFFSET_BITS | self.offset
 
     @classmethod
     def of(cls, number: int) -> Position:
-        """The position that has such a number; 0: the beginning."""
+        """The position with this number; 0: the beginning."""
         return cls(max(number >> _OFFSET_BITS, 1), number & ((1 << _OFFSET_BITS) - 1))
 
 
 class BrokenJournal(Exception):
-    """A file that holds something else than records."""
+    """Raised for a file that contains something other than records."""
 
 
 class Journal:
-    """The folder of one proxy, and how it appends."""
+    """The journal of one proxy, for appending."""
 
     def __init__(self, folder: Path | None = None, segment: int = SEGMENT) -> None:
-        """`folder`: where all proxies have theirs."""
+        """`folder`: the parent folder of all journals."""
         self.all = folder or data_dir() / FOLDER
         self.folder = self.all / _own_name()
         self._largest = segment
@@ -68,7 +68,7 @@ class Journal:
         self._size = 0
 
     def append(self, *records: tuple[Record, Sequence[bytes]]) -> int:
-        """Append records and their bytes, in pieces; gives the size of all. Raises OSError, having appended nothing."""
+        """Append records and their bytes, in pieces. Return the total size. On OSError nothing was appended."""
         if self._file is None or self._size >= self._largest:
             self._begin()
         assert self._file is not None
@@ -95,14 +95,14 @@ class Journal:
         self._file, self._size, self._segment = file, 0, self._segment + 1
 
     def close(self) -> None:
-        """Nothing more is appended."""
+        """Close the file. Nothing can be appended after that."""
         if self._file is not None:
             os.close(self._file)
             self._file = None
 
 
 class JournalReader:
-    """Reads the records of one folder in their order, while they are appended or later."""
+    """Reads the records of one folder in order, while they are appended or later."""
 
     def __init__(self, folder: Path, position: Position = Position()) -> None:  # noqa: B008 - a frozen value
         self.folder = folder
@@ -110,10 +110,10 @@ class JournalReader:
         self._file: BinaryIO | None = None
 
     def next(self) -> tuple[Record, bytes, int] | None:
-        """A record, its bytes, and the size of both; None: there is no whole one yet. Raises BrokenJournal."""
+        """The next record, its bytes, and the size of both; None if no complete one exists. Raises BrokenJournal."""
         while True:
             has_more = (self.folder / _name(self.position.segment + 1)).exists()
-            found = self._read()  # after the look: a file is complete once the next one is there
+            found = self._read()  # after the check: a file is complete once the next one exists
             if found is not None:
                 return found
             if not has_more:
@@ -121,12 +121,12 @@ class JournalReader:
             self.skip()
 
     def skip(self) -> None:
-        """Go on with the next file."""
+        """Continue with the next file."""
         self._close()
         self.position = Position(self.position.segment + 1)
 
     def skip_broken(self) -> bool:
-        """Leave the rest of a file that cannot be read; False: there is no next one."""
+        """Skip the rest of an unreadable file. Return False if there is no next file."""
         has_more = (self.folder / _name(self.position.segment + 1)).exists()
         if has_more:
             self.skip()
@@ -160,7 +160,7 @@ class JournalReader:
         return record, data, whole
 
     def remove_read(self) -> None:
-        """Remove the files that were read to their end and that nothing is appended to any more."""
+        """Remove files that were read to the end and that nothing is appended to any more."""
         for name in _segments(self.folder):
             if int(name) < self.position.segment:
                 with suppress(OSError):
@@ -183,22 +183,22 @@ class JournalReader:
 
 @contextmanager
 def left_behind(everyone: Path, own: str) -> Iterator[list[Path]]:
-    """The folders of proxies that were killed and whose recorders do not run any more; nobody else gets them meanwhile.
+    """The folders of killed proxies whose recorders no longer run, locked for the caller.
 
-    `own`: the name of a folder that is not among them.
+    `own`: the name of a folder to leave out.
     """
     with ExitStack() as stack:
         found = []
         for name in _listed(everyone):
             if name != own and not _lives(name):
-                with suppress(OSError):  # also TimeoutError: somebody else reads it
+                with suppress(OSError):  # including TimeoutError: another process reads it
                     stack.enter_context(locked_folder(everyone / name, 0))
                     found.append(everyone / name)
         yield found
 
 
 def first_position(folder: Path) -> Position:
-    """Where the oldest file of a folder begins."""
+    """The beginning of the oldest file in a folder."""
     return Position(min(map(int, _segments(folder)), default=1))
 
 
@@ -217,7 +217,7 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _own_name() -> str:
-    import psutil  # late: it takes a while
+    import psutil  # imported here: it is slow
 
     return f"{os.getpid()}-{int(psutil.Process().create_time())}"
 

@@ -1,7 +1,7 @@
-"""What was found out about values that passed lately: a conversation repeats all of its messages with each request.
+"""Caches facts about values that passed recently: a conversation repeats all its messages with each request.
 
-`RepeatedBodies` gives the very same objects again for what a request repeats, so they are known by their identity:
-nothing of them is looked at again. None of them is ever changed.
+`RepeatedBodies` returns the same objects for repeated parts of a request. So the cache uses their identity and need not
+look at their contents again. These objects are never changed.
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ from workbench.wire.parts import Unmarked, unmarked
 T = TypeVar("T")
 
 REMEMBERED: Final = 48 << 20
-"""Bytes of values that are remembered, roughly as they lie in memory."""
+"""The limit in bytes of cached values, roughly as they are in memory."""
 
 
 class KnownMessage(NamedTuple):
-    """What is known of a message."""
+    """The facts about a message."""
 
     unmarked: Unmarked
     hash: str
-    """Of the message without its marks."""
+    """The hash of the message without its marks."""
     name: str
-    """What it compares by (`name_of`)."""
+    """The hash to compare it by (`name_of`)."""
 
     @classmethod
     def of(cls, message: Any) -> KnownMessage:
-        """Look at a message."""
+        """Compute the facts about a message."""
         found = unmarked(message)
         known = content_hash(found.value)
         return cls(found, known, name_of(found.value, known))
 
 
 class ByIdentity(Generic[T]):
-    """A function of values whose results are remembered. The oldest are forgotten first."""
+    """Caches the results of a function by the identity of its argument. The oldest are dropped first."""
 
     def __init__(self, function: Callable[[Any], T], most: int = REMEMBERED) -> None:
         self._function = function
         self._most = most
         self._known: dict[object, tuple[T, Any, int]] = {}
-        """By identity: the result, the value, without which its id might become another's, and its size."""
+        """By identity: the result; the value, kept because its id could be reused otherwise; and its size."""
         self._size = 0
 
     def each(self, values: Iterable[Any]) -> list[T]:
-        """The results for some values."""
+        """The results for several values."""
         get = self._known.get
         return [
             found[0] if (found := get(id(value))) is not None else self._learn(id(value), value) for value in values
         ]
 
     def of(self, value: Any) -> T:
-        """The result for a value; a list is known by what is in it."""
+        """The result for a value. A list is identified by its elements."""
         key = _identity(value)
         found = self._known.get(key)
         return found[0] if found is not None else self._learn(key, value)

@@ -1,4 +1,4 @@
-"""Starting an agent so that it talks to the proxy: what each agent that we know has to be told, and how."""
+"""Starts an agent with the proxy as its provider. Knows how to configure each supported agent for this."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ KEYS: Final = (
     *("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "CODEX_API_KEY", "GEMINI_API_KEY"),
     *("GOOGLE_GENERATIVE_AI_API_KEY", "COPILOT_PROVIDER_API_KEY", "KIMI_MODEL_API_KEY"),
 )
-"""Where agents look for a key. For the rehearsal model any will do."""
+"""Variables in which agents look for a key. The rehearsal model accepts any key."""
 _GOOGLE: Final = "GOOGLE_API_KEY"
-"""Some libraries know no other name for Gemini's; those that know both complain of two."""
+"""Some libraries only know this name for Gemini's key; those that know both warn if both are set."""
 MODELS: Final = {"COPILOT_MODEL": REHEARSAL, "KIMI_MODEL_NAME": REHEARSAL}
-"""Where agents look for a model that do not start without one."""
+"""Variables in which agents look for a model that they cannot start without."""
 _LOCAL: Final = "127.0.0.1,localhost"
 _GEMINI_ADDRESS: Final = "GOOGLE_GEMINI_BASE_URL"
 _GEMINI_SCRIPT: Final = "gemini-through-proxy.cjs"
@@ -45,17 +45,17 @@ _PI_EXTENSION: Final = "pi-through-proxy.js"
 
 
 class Launch(NamedTuple):
-    """How an agent is started."""
+    """How to start an agent."""
 
     agent: str
-    """Its name; of one that we do not know, that of its program or script."""
+    """Its name; for an unknown agent, the name of its program or script."""
     command: tuple[str, ...]
     environment: dict[str, str]
-    """What is set besides what is there already."""
+    """Variables to set in addition to the existing environment."""
 
 
 def launch(command: Sequence[str], address: str, folder: Path, *, rehearsal: bool = False) -> Launch:
-    """How a command is started; `folder`: for files that an agent has to be given."""
+    """How to start a command. `folder`: for files that an agent needs."""
     agent = PROGRAMS.get(Path(command[0]).name, "")
     settings = environment(address)
     if rehearsal:
@@ -73,7 +73,7 @@ def launch(command: Sequence[str], address: str, folder: Path, *, rehearsal: boo
 
 
 def silence(agent: str) -> str:
-    """What is said where an agent ended and no request came from it, and why that may be."""
+    """The message for an agent that ended without sending a request, with the likely reason."""
     known = {
         kimi.NAME: "a login of Kimi Code keeps its own address; with a key its requests pass here",
         gemini_cli.NAME: "with a Google login it talks to another service; with a key its requests pass here",
@@ -86,7 +86,7 @@ def silence(agent: str) -> str:
 
 
 def environment(address: str) -> dict[str, str]:
-    """What most agents and libraries read."""
+    """The variables that most agents and libraries read."""
     return {
         "ANTHROPIC_BASE_URL": address,
         "ANTHROPIC_API_BASE": address,
@@ -97,14 +97,14 @@ def environment(address: str) -> dict[str, str]:
         "OLLAMA_HOST": address,
         "OLLAMA_API_BASE": address,
         **_kimi_address(address),
-        # Behind another address Claude Code would send the tools whole that it otherwise looks up.
+        # With another address Claude Code would send all tools in full instead of searching for them.
         "ENABLE_TOOL_SEARCH": os.environ.get("ENABLE_TOOL_SEARCH", "true"),
         **{name: ",".join(filter(None, (os.environ.get(name, ""), _LOCAL))) for name in ("NO_PROXY", "no_proxy")},
     }
 
 
 def _kimi_address(address: str) -> dict[str, str]:
-    """Kimi looks for its login under the address that it was made for, so that with one it keeps its own address."""
+    """Kimi looks up its login by the address that it was made for. So with a login Kimi keeps its own address."""
     home = os.environ.get("KIMI_CODE_HOME") or Path.home() / ".kimi-code"
     if (Path(home) / _KIMI_LOGIN).exists():
         return {}
@@ -112,7 +112,7 @@ def _kimi_address(address: str) -> dict[str, str]:
 
 
 _Told = tuple[tuple[str, ...], dict[str, str]]
-"""Arguments and variables."""
+"""Arguments and variables for an agent."""
 
 
 def _codex(address: str, _: Path) -> _Told:
@@ -120,7 +120,7 @@ def _codex(address: str, _: Path) -> _Told:
 
 
 def _opencode(address: str, _: Path) -> _Told:
-    """What the user gave there himself stays, with our addresses where he has none."""
+    """Keep the user's own settings in the variable, and add our addresses where they are missing."""
     bases = {"anthropic": f"{address}/v1", "openai": f"{address}/v1", "google": f"{address}/v1beta"}
     given = loaded(os.environ.get("OPENCODE_CONFIG_CONTENT", ""))
     config = given if isinstance(given, dict) else {}
@@ -142,10 +142,10 @@ def _pi(address: str, folder: Path) -> _Told:
 
 
 def _gemini(address: str, folder: Path) -> _Told:
-    """Has its requests to Google sent to us by a script that node loads before it.
+    """Redirect Gemini CLI's requests for Google to the proxy, with a script that node loads first.
 
-    With an address in the environment, Gemini CLI takes none of its logins unless its settings choose one, and it reads
-    settings of ours only from a folder that belongs to root. An address of the user's own stays the way in.
+    With an address in the environment, Gemini CLI uses none of its logins unless its settings choose one, and it would
+    read settings from us only from a folder that belongs to root. If the user set an address, it is kept.
     """
     if os.environ.get(_GEMINI_ADDRESS):
         return (), {}
@@ -166,4 +166,4 @@ _TOLD: Final[Mapping[str, Callable[[str, Path], _Told]]] = {
     gemini_cli.NAME: _gemini,
     copilot.NAME: _copilot,
 }
-"""Agents that do not read their address from the usual variables, and how they are told."""
+"""Agents that do not read their address from the usual variables, and how to configure them."""

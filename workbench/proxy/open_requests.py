@@ -1,7 +1,7 @@
-"""A small file next to a journal: which requests were not answered when a batch was stored.
+"""A small file next to a journal: the requests that were not answered when a batch was stored.
 
-A recorder that takes over finds in the store how far the journal is recorded, and here to which requests the answers
-behind that place belong. The file is written before a batch is stored, so it knows the last two places.
+A recorder that takes over reads from the store how far the journal is recorded. This file has the requests to which the
+answers after that position belong. It is written before a batch is stored, so it has the last two positions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NAME: Final = "open"
 MOST: Final = 8 << 20
 
 Numbers = Mapping[int, tuple[str, int]]
-"""By number: the session and the event of a request."""
+"""The session and the event of each request, by its number."""
 
 
 class OpenRequestsFile:
@@ -43,7 +43,7 @@ class OpenRequestsFile:
         return self._last[1]
 
     def add(self, position: int, numbers: Numbers) -> None:
-        """Note the requests that are open at a position, before it is stored."""
+        """Note the requests that are open at a position, before the batch is stored."""
         before, self._last = self._last, (position, dict(numbers))
         if not numbers and not before[1] and self._is_empty:
             return
@@ -51,11 +51,10 @@ class OpenRequestsFile:
             if self._file is None:
                 self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
             data = msgspec.json.encode(dict((before, self._last))) + b"\n"
-            os.pwrite(self._file, data, 0)  # what an older state leaves behind the line is not read
+            os.pwrite(self._file, data, 0)  # the rest of an older, longer state after this line is never read
         self._is_empty = not numbers and not before[1]
 
     def close(self) -> None:
-        """Nothing more is noted."""
         if self._file is not None:
             os.close(self._file)
             self._file = None

@@ -1,6 +1,6 @@
-"""The proxy takes orders: breakpoints are set, what they hold is let go, policies are set for sessions.
+"""Handles control requests to the proxy: sets breakpoints, releases held requests, sets policies for sessions.
 
-`proxy/control` is who gives them.
+`proxy/control` sends them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ T = TypeVar("T")
 async def take_order(
     incoming: web.BaseRequest, path: str, gate: Gate, policies: PassingPolicies | None
 ) -> web.Response:
-    """Answer an order; what is wrong with it is told in a sentence."""
+    """Answer a control request. An invalid one gets an error with one sentence."""
     held = path.removeprefix("/held/") if path.startswith("/held/") else ""
     session = path.removeprefix("/policies/") if path.startswith("/policies/") else ""
     try:

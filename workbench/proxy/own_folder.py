@@ -1,4 +1,4 @@
-"""The folder of a running proxy, for files that agents are given. That of a killed one is removed at the next start."""
+"""The folder of a running proxy, for files that agents need. The next start removes the folder of a killed proxy."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from workbench.log.lock import WriterLock
 _PREFIX: Final = "proxy-"
 _LOCK: Final = "lock"
 _UNLOCKED_SECONDS: Final = 86_400
-"""After so many a folder without a lock is removed: one that has just been made gets its lock a moment later."""
+"""Seconds after which a folder without a lock is removed. A new folder gets its lock a moment after it is created."""
 
 
 @contextmanager
 def own_folder() -> Iterator[Path]:
-    """A folder below the data folder, or among the system's temporary ones where that cannot be written."""
+    """A folder in the data folder, or in the system's temporary folder if the data folder is not writable."""
     try:
         make_private_folder(data_dir())
         made = tempfile.TemporaryDirectory(prefix=_PREFIX, dir=data_dir())
@@ -41,7 +41,7 @@ def own_folder() -> Iterator[Path]:
 
 
 def remove_left_folders(parent: Path, prefix: str = _PREFIX) -> None:
-    """Remove the folders of proxies that run no more."""
+    """Remove the folders of proxies that no longer run."""
     for folder in parent.glob(f"{prefix}*"):
         with suppress(OSError):
             if folder.is_dir() and not folder.is_symlink() and not _is_used(folder):

@@ -1,4 +1,4 @@
-"""Which of the recorded conversations a request belongs to."""
+"""Finds the recorded conversation that a request belongs to."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ from workbench.traces.request_thread import Exchange
 
 NO_FOLDER = WorkFolder()
 FROM_TASK = 80
-"""Characters of a sub-agent's task by which it is found in the call that started it."""
+"""Characters of a sub-agent's task by which the call that started it is found."""
 
 
 @dataclass(slots=True, eq=False)
 class StoredConversation:
-    """A conversation and the session it is stored in."""
+    """A conversation and the session that stores it."""
 
     live: LiveConversation
     client: str
     key: str
-    """The client's own id of the session; empty where it has none."""
+    """The client's own id of the session; empty if it has none."""
     agent: str
     id: str
-    """Of the session, also before it is stored."""
+    """The session's id, even before it is stored."""
     session: Session | None = None
     folder: WorkFolder = NO_FOLDER
     parent: str = ""
 
     def mark(self) -> ConversationMark:
-        """What it is known by now."""
+        """The current mark of the conversation."""
         live, who = self.live, (self.id, self.key, self.agent)
         return ConversationMark(*who, live.dialect, live.prompt, TalkMark.of(live.names, live.last), self.client)
 
 
 def place_of(places: Sequence[StoredConversation], exchange: Exchange, sender: Sender) -> StoredConversation | None:
-    """The conversation of a request; None: it begins one. `places`: the one that was used last at the end."""
+    """The conversation of a request; None if it begins a new one. `places`: the last used at the end."""
     mine = [each for each in places if (each.key, each.agent) == (sender.session, sender.agent)]
     aside = sender.purpose in ("side", "compaction")
     common = [each.live.continued_by(exchange) for each in mine]
@@ -53,23 +53,23 @@ def place_of(places: Sequence[StoredConversation], exchange: Exchange, sender: S
     if longest is not None and most and longest.live.prompt == exchange.prompt_name:
         return longest
     if aside:
-        # Of the same session, else of the same agent.
+        # In the same session, otherwise of the same agent.
         fitting = mine if sender.session else [each for each in places if each.client == sender.client]
         return next((each for each in reversed(fitting) if each.live.dialect == exchange.dialect), None)
     if sender.session:
         return next((each for each in reversed(mine) if _goes_on(each.live, exchange)), None)
-    # What an agent asked before a conversation began.
+    # Side requests that an agent sent before the conversation began.
     waiting = (each for each in reversed(mine) if each.client == sender.client and not each.live.has_talk)
     return next((each for each in waiting if each.live.dialect == exchange.dialect), None)
 
 
 def _goes_on(live: LiveConversation, exchange: Exchange) -> bool:
-    """Whether a request of the same session that begins differently is the same conversation with another past."""
+    """Whether a request of the same session with another beginning is the same conversation with a changed past."""
     return live.dialect == exchange.dialect and (not live.has_talk or live.prompt == exchange.prompt_name)
 
 
 def starter_of(places: Sequence[StoredConversation], task: str, sender: Sender) -> str:
-    """The session whose agent started a sub-agent: the one its headers name, or one with a call that has the task."""
+    """The session that started a sub-agent: the one in its headers, or one with a call that contains the task."""
     if sender.parent:
         found = (each.id for each in reversed(places) if sender.parent == each.key and not each.agent)
         return next(found, sender.parent)

@@ -1,11 +1,11 @@
-"""Policies on the way: results of tools that they mask or cut are sent so, for good and in batches.
+"""Applies policies to requests in the proxy: tool results are masked or cut, permanently and in batches.
 
-A provider caches what requests begin with. So what was sent in other words once is sent in the same words from then on,
-and nothing new is changed before it frees enough to be worth the cache behind it. Only results that the model has seen
-are changed: never the last message, what the model thought, or a call. What else a policy would leave out stays.
+A provider caches the beginning of requests. So a result that was masked or cut is sent with the same text from then on,
+and nothing new is changed until it saves enough to be worth losing the cache after it. Only results that the model has
+seen are changed: never the last message, thinking, or a call. Other items that a policy would leave out are kept.
 
-A batch is also the moment at which something is undone: a batch of before, a policy that was switched off or exchanged
-for another. Until then it is sent in the same words, so that the cache is not lost more often than batches do it.
+Undoing a batch, switching a policy off or replacing it also waits for a batch. Until then the same texts are sent, and
+the cache is lost only once per batch.
 """
 
 from __future__ import annotations
@@ -31,27 +31,27 @@ from workbench.proxy.routes import Route
 from workbench.wire.rewriting import Rewrite, items_in, rewritten
 
 CONVERSATIONS: Final = 200
-"""Conversations whose words are kept; those that asked least lately are forgotten first."""
+"""Conversations whose replacement texts are kept; the least recently used are dropped first."""
 PINNED: Final = 2_000
-"""Results that are pinned at most."""
+"""The maximum number of pinned results."""
 MODELS: Final = 32
-"""Setups that are kept: one for each policy and model."""
+"""Setups that are cached, one for each policy and model."""
 
 SetupFor = Callable[[WayPolicy, str], Setup]
-"""A policy's setup for a model. Raises WorkbenchError."""
+"""Returns a policy's setup for a model. Raises WorkbenchError."""
 
 
 def setups(settings: Settings, catalogue: Catalogue) -> SetupFor:
-    """From the user's settings."""
+    """Return a function that makes setups from the user's settings."""
     return lambda chosen, model: set_up(PlanOptions(chosen.policy, chosen.knobs, model), settings, catalogue)
 
 
 @dataclass(slots=True)
 class PolicyFigures:
-    """What was done so far."""
+    """Totals of what the policies did."""
 
     requests: int = 0
-    """Those that were changed."""
+    """The number of changed requests."""
     results: int = 0
     batches: int = 0
 
@@ -62,21 +62,21 @@ class PolicyFigures:
 
 @dataclass(slots=True, eq=False)
 class _Conversation:
-    """What one conversation is sent under, and what of it was sent in other words."""
+    """The policy of one conversation, and its replacement texts."""
 
     words: ConversationWords = field(default_factory=ConversationWords)
     own: bool = False
     chosen: WayPolicy | None = None
-    """Its own, if it has one; None: nothing is changed."""
+    """The conversation's own policy, if `own`; None: nothing is changed."""
     before: WayPolicy | None = None
-    """What was chosen before it was switched off: when its next batch would be due, what it did is undone."""
+    """The policy before it was switched off: its changes are undone when its next batch would be due."""
     is_new: bool = False
-    """Whether it may have asked something before it was known to be a session."""
+    """Whether its first requests may have been sent before its session was known."""
     lock: Lock = field(default_factory=Lock)
 
 
 class PassingPolicies:
-    """Changes requests as they pass. May be asked from any thread."""
+    """Changes requests that pass. Safe for any thread."""
 
     def __init__(
         self,
@@ -85,31 +85,31 @@ class PassingPolicies:
         default: WayPolicy | None = None,
         recorder: Conversations | None = None,
     ) -> None:
-        """`batch_tokens`: what new changes free together at least; `default`: for conversations with none of their own.
+        """`batch_tokens`: the least that new changes must save together; `default`: for conversations without a policy.
 
-        `recorder`: which conversation a request belongs to, and where it is written down what was decided.
+        `recorder`: finds the conversation of a request, and records decisions in it.
         """
         self._setup_for = lru_cache(MODELS)(setup_for)
         self._batch_tokens = batch_tokens
         self._default = default
         self._recorder = recorder
         self._conversations: dict[str, _Conversation] = {}
-        """By session, the one that asked last at the end; under the empty one, what is of no session yet."""
+        """By session, the last used at the end. The empty key is for requests that belong to no session yet."""
         self._pinned: dict[str, None] = {}
         self._lock = Lock()
         self.figures = PolicyFigures()
 
     @property
     def is_on(self) -> bool:
-        """Whether any request may be changed. While none is, nothing is read."""
+        """Whether any request may be changed. If not, no request is read."""
         return self._default is not None or any(
             each.chosen is not None or each.words.leaving for each in tuple(self._conversations.values())
         )
 
-    # On the way
+    # Changing requests
 
     def changed(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any] | None:
-        """What is sent in place of a request; None: it is sent as it is."""
+        """The body to send instead of a request; None: it is sent unchanged."""
         if route.dialect is None or route.name or not body or body.get("previous_response_id"):
             return None
         where = Belonging() if self._recorder is None else self._recorder.whose(route, headers, body)
@@ -162,14 +162,14 @@ class PassingPolicies:
                 del self._conversations[old]
             return found
 
-    # From outside
+    # Control from outside
 
     def listed(self) -> tuple[SessionPolicy, ...]:
-        """All sessions that are recorded."""
+        """The policies of all recorded sessions."""
         return tuple(map(self.told, self._recorder.marks)) if self._recorder is not None else ()
 
     def told(self, session: str) -> SessionPolicy:
-        """What a session is sent under. Raises WrongCall for one that does not pass here."""
+        """The policy of a session. Raises WrongCall if the proxy does not record this session."""
         if self._recorder is None:
             raise WrongCall("this proxy records nothing: there is no session to set a policy for")
         if session not in self._recorder.marks:
@@ -188,12 +188,15 @@ class PassingPolicies:
         )
 
     def order(self, session: str, order: PolicyOrder) -> SessionPolicy:
-        """Set, change or undo what a session is sent under. Raises WorkbenchError; reads files, so not in the loop."""
+        """Set, change or undo the policy of a session. It reads files: do not call it in the event loop.
+
+        Raises WorkbenchError.
+        """
         self.told(session)
         assert self._recorder is not None
         if order.do == "set":
-            self._setup_for.cache_clear()  # a file may have been edited
-            self._setup_for(order.policy, "")  # one that cannot be read is told now
+            self._setup_for.cache_clear()  # a policy file may have changed
+            self._setup_for(order.policy, "")  # reports an unreadable file now
         found = self._conversation(session)
         with found.lock:
             if order.do == "undo":
@@ -210,18 +213,18 @@ class PassingPolicies:
         return self._policy(found)
 
     def under(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> WayPolicy | None:
-        """What a request would be sent under; None: as it is."""
+        """The policy for a request; None: it is sent unchanged."""
         where = Belonging() if self._recorder is None else self._recorder.whose(route, headers, body)
         return self._policy(self._conversations.get(where.session) or _Conversation())
 
     def pinned_in(self, dialect: DialectName, body: dict[str, Any]) -> tuple[str, ...]:
-        """The paths of the results of a request that are pinned."""
+        """The paths of the pinned results in a request."""
         if not self._pinned:
             return ()
         return tuple(item.path for item in items_in(dialect, body) if result_name(item) in self._pinned)
 
     def pin(self, dialect: DialectName, body: dict[str, Any], paths: frozenset[str]) -> tuple[str, ...]:
-        """No policy is to change these results of a request from now on; gives their calls. Raises WrongCall."""
+        """Protect these results of a request from all policies. Return the ids of their calls. Raises WrongCall."""
         items = {item.path: item for item in items_in(dialect, body) if item.path in paths}
         for path in sorted(paths):
             if path not in items or items[path].kind != "result":

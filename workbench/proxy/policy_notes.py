@@ -1,4 +1,4 @@
-"""What a session's log says of the policy that its requests are sent under: written down, and told in words."""
+"""Notes in a session's log about the policy of its requests: writes them, and describes them for people."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.log.events import ON_THE_WAY, Event, Setting
 
 OFF: Final = "off"
 DEFAULT: Final = "default"
-"""What stands in place of a policy's name: nothing is changed; as the proxy does with all others."""
+"""Values in place of a policy's name. They mean: nothing is changed; the policy of the whole proxy."""
 
 NO_PROXY: Final = (
     "no proxy that runs writes this session; agents that are started with workbench proxy -- COMMAND have one"
@@ -18,23 +18,26 @@ NO_PROXY: Final = (
 
 
 def noted(do: str, policy: str = "", results: int = 0) -> Setting:
-    """`do`: set, off, default or undo; `policy`: with its knobs, empty for none; `results`: how many were undone."""
+    """Make a note. `do`: set, off, default or undo; `policy`: with its knobs; `results`: how many were undone.
+
+    An empty `policy` means none.
+    """
     value = {"do": do, "policy": policy, "results": results}
     return Setting(ON_THE_WAY, {key: each for key, each in value.items() if each})
 
 
 def policy_in(note: Mapping[str, Any]) -> str | None:
-    """The policy from here on, empty where nothing is changed; None: the note says nothing of it."""
+    """The policy from this note on, empty if nothing is changed; None if the note does not change the policy."""
     return None if note.get("do") == "undo" else str(note.get("policy") or "")
 
 
 def undone_in(note: Mapping[str, Any]) -> int:
-    """How many results a note says were undone."""
+    """How many results were undone, according to a note."""
     return int(note.get("results") or 0)
 
 
 def without_policy(events: Iterable[Event]) -> list[Setting]:
-    """What a log has to say that goes on in a proxy without a policy; nothing, where it had none before."""
+    """The notes for a log that continues in a proxy without a policy; empty if it had none before."""
     last = ""
     for event in events:
         if isinstance(event.body, Setting) and event.body.key == ON_THE_WAY:
@@ -44,7 +47,7 @@ def without_policy(events: Iterable[Event]) -> list[Setting]:
 
 
 def note_words(note: Mapping[str, Any]) -> str:
-    """A note as people read it."""
+    """Describe a note for people."""
     policy = str(note.get("policy") or "")
     match note.get("do"):
         case "undo":

@@ -1,4 +1,4 @@
-"""What a policy does on the way, in words, and what it would change in a request that was made already."""
+"""Describes what a policy does to requests in the proxy, and what it would change in a request already sent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOTHING = "neither masks nor cuts results: requests pass as they are"
 
 
 def in_words(setup: Setup, batch_tokens: int) -> str:
-    """What a policy does to requests on the way, without its name."""
+    """Describe what a policy does to requests, without its name."""
     policy = setup.loaded.policy
     done = [*filter(None, (_masking(policy.masking), _truncation(policy.truncation)))]
     if not done:
@@ -48,21 +48,21 @@ def _truncation(knobs: TruncationPolicy) -> str:
 
 
 class PolicyPreview(NamedTuple):
-    """What a policy would change in a request of a session, against how it was sent."""
+    """What a policy would change in a request of a session, compared with how it was sent."""
 
     tokens: int
-    """Of the request as it was sent."""
+    """The tokens of the request that was sent."""
     masked: int
     cut: int
-    """Results that were sent whole, and would be masked or cut."""
+    """Results that were sent whole and would be masked or cut."""
     freed: int
-    """Tokens; below 0: so many more are sent."""
+    """Tokens saved; negative if more would be sent."""
     whole: int
-    """Results that were sent in other words, and would be sent whole."""
+    """Results that were masked or cut and would be sent whole."""
     cache: int
-    """Tokens behind the first change: the provider would read them anew once."""
+    """Tokens after the first change, which the provider would have to read once without its cache."""
     is_due: bool
-    """Whether that is enough to begin with the next request; else it waits for more."""
+    """Whether the next request would begin a batch; otherwise the changes wait for more."""
 
     def __str__(self) -> str:
         if not self.masked and not self.cut and not self.whole:
@@ -88,7 +88,7 @@ def preview(
     *,
     masking: bool = True,
 ) -> PolicyPreview:
-    """`asked`: the request as the agent made it; `sent`: as it went out; without `masking` all is sent as it is."""
+    """`asked`: the agent's request; `sent`: the request that was sent; without `masking` all is sent unchanged."""
     planned, count = plan_body(dialect, asked, setup), setup.counter.count
     seen = {item.path for item in seen_results(planned)} if masking else set()
     wanted = {path: change for path, change in planned.changes().items() if path in seen}

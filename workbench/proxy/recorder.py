@@ -1,4 +1,4 @@
-"""The proxy's side of recording: what passed is handed to a recorder, which may fail or fall behind; nobody waits."""
+"""The proxy's side of recording. It hands exchanges to a recorder that may fail or fall behind; nobody waits for it."""
 
 from __future__ import annotations
 
@@ -33,28 +33,30 @@ from workbench.proxy.unpacking import LARGEST
 _log = logging.getLogger(__name__)
 
 MOST_WAITING: Final = 256 * 1024 * 1024
-"""Bytes that may wait to be recorded; what comes on top of them is not recorded."""
+"""Bytes that may wait to be recorded; anything beyond that is not recorded."""
 BEHIND: Final = 0.1
-"""Seconds that a request waits at most where half as many do: only hundreds of large ones in a second come to that."""
+"""The longest wait of a request in seconds, once half of `MOST_WAITING` is used. Only hundreds of large requests
+per second use that much.
+"""
 PAUSE: Final = 0.005
 TOO_MUCH: Final = "too much waits to be recorded"
 
 
 class RecorderLink(Protocol):
-    """The way to a recorder, in a thread or in a process of its own."""
+    """The connection to a recorder, which runs in a thread or in its own process."""
 
     def start(self, hear: Callable[[Feedback], None]) -> None:
-        """Begin; `hear` is called in any thread."""
+        """Start the recorder. `hear` is called in any thread."""
 
     def put(self, *records: tuple[Record, Sequence[bytes]]) -> int:
-        """Hand on records and their bytes; gives the size of all. Raises OSError."""
+        """Hand over records and their bytes. Return the total size. Raises OSError."""
 
     def close(self, seconds: float) -> str:
-        """Let the recorder finish; gives why something is not recorded, or nothing."""
+        """Let the recorder finish. Return why something is not recorded; empty if all is."""
 
 
 class Recorder(MarkedConversations):
-    """Takes what passes. Used in one thread, but for `marks`, `whose` and `note`."""
+    """Records exchanges. Use it in one thread, except for `marks`, `whose` and `note`."""
 
     def __init__(
         self,
@@ -62,21 +64,21 @@ class Recorder(MarkedConversations):
         tell: Callable[[str], None] = _log.warning,
         redact: Callable[[Any], Any] | None = None,
     ) -> None:
-        """`tell` gets a line for each kind of thing that could not be recorded; `redact`: what the store has masked."""
+        """`tell` gets one line for each kind of failure; `redact`: masks secrets, as in the store."""
         super().__init__(redact)
         self.lost = 0
-        """Requests and answers that were not recorded."""
+        """The number of requests and answers that were not recorded."""
         self.sessions: dict[int, str] = {}
-        """By number: the sessions of requests that may wait at a breakpoint; empty before they are recorded."""
+        """The sessions of requests that may wait at a breakpoint, by number; empty before they are recorded."""
         self._link = link
         self._tell = tell
         self._told: set[str] = set()
         self._lock = Lock()
         self._numbers = count(1)
         self._put_in = self._done = 0
-        """Bytes."""
+        """Bytes handed over, and bytes recorded."""
         self._kept = 0
-        """Bytes of answers that are on their way."""
+        """Bytes of answers that are still arriving."""
         link.start(self._hear)
 
     @property
@@ -86,16 +88,16 @@ class Recorder(MarkedConversations):
 
     @property
     def is_behind(self) -> bool:
-        """Whether much is not recorded yet."""
+        """Whether the recorder is far behind."""
         return self.waiting > MOST_WAITING // 2
 
     async def room(self) -> None:
-        """Wait for a recorder that is far behind, though not for one that does not catch up."""
+        """Wait a short time for a recorder that is far behind, but not if it cannot catch up."""
         until = monotonic() + BEHIND
         while MOST_WAITING // 2 < self.waiting < MOST_WAITING and monotonic() < until:
             await asyncio.sleep(PAUSE)
 
-    # What passes
+    # Exchanges
 
     def asked(
         self,
@@ -109,7 +111,7 @@ class Recorder(MarkedConversations):
         waits: bool = False,
         at_once: bool = True,
     ) -> Recorded:
-        """A request, which is read later; `at_once`: it is handed on before its answer is there."""
+        """Record a request, which is read later. `at_once`: it is handed over before its answer arrives."""
         number = next(self._numbers)
         if waits:
             self.sessions[number] = ""
@@ -117,11 +119,11 @@ class Recorder(MarkedConversations):
         return Recorded(self, record, parts, at_once=at_once)
 
     def unread(self, route: Route, headers: Mapping[str, str], why: str) -> None:
-        """A request that was passed on and not read."""
+        """Record that a request was passed on without being read."""
         self._put((UnreadRecord(route, telling_headers(headers), why), ()))
 
     def note(self, session: str, setting: Setting) -> None:
-        """A setting for the log of a session."""
+        """Write a setting to the log of a session."""
         self._put((NotedRecord(session, setting.key, setting.value), ()))
 
     def passed_unread(self, what: str, why: str) -> None:
@@ -129,7 +131,7 @@ class Recorder(MarkedConversations):
         self._lose(f"{what} was passed on unread: {why}")
 
     def _put(self, *records: tuple[Record, Sequence[bytes]]) -> bool:
-        """Whether all of it is handed on; an answer that does not fit is handed on without its bytes."""
+        """Hand over records. Return whether all were; an answer that does not fit is handed over without its bytes."""
         if self.waiting + sum(len(part) for _, parts in records for part in parts) > MOST_WAITING:
             record = records[-1][0]
             if len(records) > 1 or not isinstance(record, AnsweredRecord):
@@ -145,20 +147,20 @@ class Recorder(MarkedConversations):
         return True
 
     def keep(self, size: int) -> bool:
-        """Whether so many bytes more of answers that are on their way may be kept; if so, `let_go` frees them again."""
+        """Reserve bytes for answers that are still arriving. Return whether they fit; `let_go` frees them again."""
         if self._kept + self.waiting + size > MOST_WAITING:
             return False
         self._kept += size
         return True
 
     def let_go(self, size: int) -> None:
-        """Bytes that `keep` allowed are handed on or dropped."""
+        """Free bytes that `keep` reserved."""
         self._kept -= size
 
-    # What the recorder says
+    # Feedback of the recorder
 
     def _hear(self, feedback: Feedback) -> None:
-        """In a thread of the link."""
+        """Handle feedback. Called in a thread of the link."""
         self._done = max(self._done, feedback.done)
         self.sessions.update((number, name) for number, name in feedback.sessions.items() if number in self.sessions)
         self.learn(feedback.marks, feedback.forgotten)
@@ -175,7 +177,7 @@ class Recorder(MarkedConversations):
             self._tell(f"not recorded: {why}")
 
     def close(self, seconds: float = 10) -> None:
-        """Record what is waiting; what takes longer is left."""
+        """Record what is waiting, for at most this long."""
         if why := self._link.close(seconds):
             self._lose(why)
 
@@ -189,21 +191,21 @@ class Recorded:
         self._route = asked.route
         self._is_lost = False
         self._unsaid: tuple[tuple[Record, Sequence[bytes]], ...] = ((asked, parts),)
-        """What goes to the recorder together with the next record."""
+        """Records to hand over together with the next one."""
         if at_once:
             self._put()
 
     @property
     def session(self) -> str:
-        """The session of a request that waits; empty before it is recorded."""
+        """The session of a request that may wait; empty before it is recorded."""
         return self._recorder.sessions.get(self._number, "")
 
     def held(self, mark: HoldMark) -> None:
-        """It waited at a breakpoint."""
+        """Record that the request waited at a breakpoint."""
         self._put((HeldRecord(self._number, mark.rule, mark.why, mark.took, mark.end, tuple(mark.pinned)), ()))
 
     def replaced(self, body: bytes, model: str = "") -> None:
-        """Another body was sent in its place, perhaps to another model."""
+        """Record that another body was sent instead, perhaps to another model."""
         route = self._route._replace(model=model or self._route.model)
         self._put((ReplacedRecord(self._number, route, time.time_ns() // 1_000_000), [body]))
 
@@ -220,7 +222,7 @@ class Recorded:
         payload: Payload = "body",
         lost: str = "",
     ) -> None:
-        """What came back. `first`, `took`: milliseconds; `lost`: why the bytes are not there."""
+        """Record the answer. `first`, `took`: milliseconds; `lost`: why it has no bytes."""
         told = telling_headers(headers)
         self._recorder.sessions.pop(self._number, None)
         self._put((AnsweredRecord(self._number, status, told, first, took, problem, finish, payload, lost), parts))

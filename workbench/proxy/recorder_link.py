@@ -1,4 +1,4 @@
-"""The way from a proxy to its recorder process: the journal, a pipe that wakes it, and a pipe on which it answers."""
+"""Connects a proxy to its recorder process: the journal, a pipe that wakes it, and a pipe for its feedback."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from workbench.proxy.records import Feedback, Record, decode_feedback
 from workbench.proxy.redacting import RedactingLink
 
 AWAKE: Final = GATHER / 2
-"""Seconds after it was woken in which a recorder need not be woken again: it waits longer before it reads."""
+"""Seconds for which a recorder that was woken need not be woken again: it waits longer than that before it reads."""
 STARTS: Final = 3
-"""How often a recorder is started; one that ends again and again is left alone."""
+"""How often a recorder is started. If it keeps ending, it is not started again."""
 ENDED: Final = "the recorder has ended {} times; what passes stays in the journal, and the next proxy records it"
 
 
 class RecorderProcess:
-    """Starts a recorder, and another one if it ends too early."""
+    """Starts a recorder process, and starts it again if it ends too early."""
 
     def __init__(self, journal: Journal, options: RecorderOptions) -> None:
         self._journal = journal
@@ -43,14 +43,14 @@ class RecorderProcess:
         self._woken = 0.0
 
     def start(self, hear: Callable[[Feedback], None]) -> None:
-        """Start it, and listen to it in a thread."""
+        """Start it, and read its feedback in a thread."""
         self._start_process()
         self._thread = background(lambda: self._listen(hear))
 
     def _start_process(self) -> None:
         options = msgspec.json.encode(self._options).decode()
-        # -P: no modules from the user's folder. A process group of its own: Ctrl+C is for the proxy. No session of its
-        # own: Linux shares the processor out by sessions first, and the niceness would not count.
+        # -P: no modules from the user's folder. Its own process group: Ctrl+C is for the proxy. The same session:
+        # Linux first divides the processor among sessions, so in its own session the niceness would have no effect.
         command = [sys.executable, "-P", "-m", "workbench.proxy.recorder_process", options]
         group = 0 if hasattr(os, "setpgid") else None
         self._process = subprocess.Popen(
@@ -59,7 +59,7 @@ class RecorderProcess:
         assert self._process.stdin is not None
         os.set_blocking(self._process.stdin.fileno(), False)
         self._woken = 0.0
-        self._wake()  # there may be something already
+        self._wake()  # the journal may already have records
 
     def _listen(self, hear: Callable[[Feedback], None]) -> None:
         for number in range(1, STARTS + 1):
@@ -92,11 +92,11 @@ class RecorderProcess:
             return
         self._woken = now
         if process is not None and process.stdin is not None:
-            with suppress(OSError, ValueError):  # the pipe is full: it is awake; or it ended
+            with suppress(OSError, ValueError):  # the pipe is full, which means that it is awake; or it has ended
                 os.write(process.stdin.fileno(), b"\n")
 
     def close(self, seconds: float) -> str:
-        """Let it record the rest. A recorder that takes longer goes on by itself."""
+        """Let it record the rest. A recorder that takes longer continues on its own."""
         self._is_closing = True
         self._journal.close()
         if self._process is not None and self._process.stdin is not None:
@@ -116,10 +116,10 @@ def in_process(
     journals: Path | None = None,
     store: Path | None = None,
 ) -> Recorder:
-    """A recorder in a process of its own.
+    """A recorder in its own process.
 
-    `client`, `folder`: who asks and where, if a request does not say so; `first`: how each session begins; `journals`,
-    `store`: other places than the usual ones.
+    `client`, `folder`: the agent and its folder, if a request does not name them; `first`: the settings that each
+    session begins with; `journals`, `store`: other places than the usual ones.
     """
     journal = Journal(journals)
     settings = tuple((each.key, each.value) for each in first)

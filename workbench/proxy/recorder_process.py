@@ -1,8 +1,8 @@
-"""The recorder as a process of its own: reads the journal of its proxy, and writes what passed to the store.
+"""The recorder process: reads the journal of its proxy, and writes it to the store.
 
-It is started by `RecorderProcess` with its options as JSON. Each byte on its standard input says that there is more to
-read, and the end of the input that the proxy has ended, in whatever way: then it reads to the end of the journal, and
-ends too. On its standard output it writes a line of JSON after each batch.
+`RecorderProcess` starts it with its options as JSON. Each byte on its standard input means that there is more to read.
+The end of the input means that the proxy has ended, for whatever reason. Then the recorder reads to the end of the
+journal, and ends too. After each batch it writes a line of JSON to its standard output.
 """
 
 from __future__ import annotations
@@ -33,29 +33,27 @@ BATCH: Final = 64
 """Records that are stored together."""
 BATCH_BYTES: Final = 8 << 20
 GATHER: Final = 0.1
-"""Seconds in which more may come: quick requests and answers are stored together, which halves the work of each."""
+"""Seconds to wait for more records: storing quick requests and answers together halves the work for each."""
 NICENESS: Final = 10
-"""The recorder gets what the proxy, its agents and everything else leave of the processor."""
+"""The recorder only gets processor time that the proxy, its agents and everything else do not use."""
 
 
 class RecorderOptions(msgspec.Struct, frozen=True):
-    """What a recorder needs to know."""
-
     journals: str
     """The folder with the journals of all proxies."""
     own: str
-    """The name of the one to follow."""
+    """The name of this proxy's journal."""
     client: str = ""
     folder: str = ""
     branch: str = ""
     first: tuple[tuple[str, object], ...] = ()
     """Settings that each session begins with."""
     store: str = ""
-    """The database; empty: the usual one."""
+    """The path of the database; empty: the usual one."""
 
 
 class RecorderLoop:
-    """Reads one journal after the other."""
+    """Reads one journal after another."""
 
     def __init__(self, options: RecorderOptions, tell: Callable[[Feedback], None]) -> None:
         self._options = options
@@ -71,14 +69,14 @@ class RecorderLoop:
         return self._opened
 
     def run(self, wait: Callable[[], bool]) -> None:
-        """Record what earlier proxies left, then follow the own one; `wait` gives False once the proxy has ended."""
+        """Record what earlier proxies left, then follow this proxy. `wait` returns False when the proxy has ended."""
         self._recover()
         folder = Path(self._options.journals) / self._options.own
         try:
             make_private_folder(folder)
             with locked_folder(folder, 1):
                 self._follow(folder, wait)
-        except OSError:  # the proxy cannot write there either, and says so
+        except OSError:  # the proxy cannot write there either, and reports it
             while wait():
                 pass
         self._recording.close()
@@ -89,7 +87,7 @@ class RecorderLoop:
         everyone = Path(self._options.journals)
         with left_behind(everyone, self._options.own) as folders:
             for folder in folders:
-                with suppress(WorkbenchError):  # no store: they stay for later
+                with suppress(WorkbenchError):  # no store: the journals are kept for later
                     self._store()
                     self._follow(folder, lambda: False, is_left=True)
 
@@ -106,7 +104,7 @@ class RecorderLoop:
             while self._batch(reader, kept, is_left=is_left):
                 pass
         end = reader.position.number
-        kept.add(end, {})  # rather no word on a request that was cut off than the same word twice
+        kept.add(end, {})  # better no note about a request that was cut off than two
         if self._recording.end_open():
             self._recording.finish_batch(folder.name, end)
         kept.close()
@@ -116,7 +114,7 @@ class RecorderLoop:
                 self._store().set_recorded(folder.name, 0)
 
     def _batch(self, reader: JournalReader, kept: OpenRequestsFile, *, is_left: bool) -> bool:
-        """Record what can be read now, up to a limit; whether there was anything."""
+        """Record what can be read now, up to a limit. Return whether there was anything."""
         records = size = answered = 0
         is_broken = False
         while records < BATCH and size < BATCH_BYTES:
@@ -145,7 +143,7 @@ class RecorderLoop:
 
 
 def _wait_for_more() -> bool:
-    """Wait until the proxy says that there is more; False: it has ended."""
+    """Wait until the proxy announces more records. Return False when it has ended."""
     if not os.read(0, 1 << 16):
         return False
     time.sleep(GATHER)
@@ -153,7 +151,7 @@ def _wait_for_more() -> bool:
 
 
 def _tell(feedback: Feedback) -> None:
-    with suppress(OSError):  # nobody listens any more
+    with suppress(OSError):  # the proxy no longer reads this
         os.write(1, encode_feedback(feedback) + b"\n")
 
 

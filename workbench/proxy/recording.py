@@ -1,4 +1,4 @@
-"""The recorder's work: records become events of sessions, in batches."""
+"""Turns records into events of sessions, in batches. This is the work of the recorder."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, unpack
 from workbench.wire.dialects import DEFAULT, DIALECTS
 
 MOST_OPEN: Final = 10_000
-"""Requests whose answers are waited for; the oldest is forgotten first."""
+"""The maximum number of requests that wait for their answers; the oldest is dropped first."""
 PASSED_UNREAD: Final = "{} was passed on and not recorded: {}"
 PROXY_ENDED: Final = "the proxy ended before the answer"
 
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Open:
-    """A request whose answer has not come."""
+    """A request whose answer has not arrived."""
 
     def __init__(self, asked: OpenRequest, route: Route, largest: int) -> None:
         self.asked = asked
@@ -48,7 +48,7 @@ class _Open:
 
 
 class BatchRecording:
-    """Takes records one by one; `finish_batch` stores what was made of them."""
+    """Processes records one by one; `finish_batch` stores the result."""
 
     def __init__(self, sessions: ProxySessions) -> None:
         self._sessions = sessions
@@ -59,10 +59,10 @@ class BatchRecording:
         self._lost: Counter[str] = Counter()
         self._done = self._taken = 0
         self.is_stored = True
-        """Whether everything that was taken is in the store."""
+        """Whether everything processed so far is in the store."""
 
     def take(self, record: Record, data: bytes, size: int = 0) -> None:
-        """Take a record and its bytes; `size`: of both. Whatever is wrong with it, the next one can be taken."""
+        """Process a record and its bytes. `size`: of both. An error in one record does not stop the next."""
         try:
             match record:
                 case AskedRecord():
@@ -78,7 +78,7 @@ class BatchRecording:
                     self._sessions.note_unread(record.route, record.headers, said)
                 case NotedRecord():
                     self._sessions.note(record.session, Setting(record.key, record.value))
-        except Exception as error:  # whatever it is, the next one is recorded
+        except Exception as error:  # whatever the error, the next record is processed
             _log.debug("a record could not be taken", exc_info=True)
             self.lose(f"{type(error).__name__}: {error}")
         finally:
@@ -86,11 +86,11 @@ class BatchRecording:
             self._taken += isinstance(record, AskedRecord | AnsweredRecord)
 
     def finish_batch(self, journal: str = "", position: int = 0) -> Feedback:
-        """Store what was made, and give what the proxy has to know. `journal`, `position`: what is recorded by now."""
+        """Store the batch and return feedback for the proxy. `journal`, `position`: how far a journal is recorded."""
         try:
             marks = tuple(self._sessions.store_all(journal, position))
             self.is_stored = True
-        except Exception as error:  # whatever it is, the proxy goes on
+        except Exception as error:  # whatever the error, the proxy continues
             marks, self.is_stored = (), False
             self._lost[f"{type(error).__name__}: {error}"] += max(self._taken, 1)
         self._taken = 0
@@ -101,15 +101,15 @@ class BatchRecording:
         return Feedback(self._done, begun, marks, self._sessions.forgotten(), lost)
 
     def lose(self, why: str) -> None:
-        """Something could not be recorded."""
+        """Count something that could not be recorded."""
         self._lost[why] += 1
 
     def open_requests(self) -> dict[int, tuple[str, int]]:
-        """By number: the session and the event of each request that is not answered."""
+        """The session and the event of each unanswered request, by number."""
         return {number: (each.asked.place.id, each.asked.event) for number, each in self._open.items()}
 
     def reopen(self, numbers: Mapping[int, tuple[str, int]]) -> None:
-        """Go on with requests that an earlier recorder left open."""
+        """Continue requests that an earlier recorder left open."""
         for number, (session, event) in numbers.items():
             try:
                 asked = self._sessions.reopened(session, event)
@@ -120,7 +120,7 @@ class BatchRecording:
                 self._open[number] = _Open(asked, Route("openai", live.dialect), LARGEST)
 
     def end_open(self) -> bool:
-        """What is open is not answered any more, as the proxy has ended: say so; whether there was anything."""
+        """Mark open requests as unanswered, because the proxy has ended. Return whether there were any."""
         ended = list(self._open.values())
         for each in ended:
             self._sessions.answered(each.asked, CameBack(0, {}, {}, None, None, PROXY_ENDED))
@@ -129,7 +129,7 @@ class BatchRecording:
         return bool(ended)
 
     def close(self) -> None:
-        """Let go of all sessions."""
+        """Close all sessions."""
         self._sessions.close()
 
     def _ask(self, record: AskedRecord, data: bytes) -> None:
@@ -151,7 +151,7 @@ class BatchRecording:
             del self._open[next(iter(self._open))]
 
     def _request_in(self, record: AskedRecord, data: bytes, headers: Mapping[str, str], largest: int) -> dict[str, Any]:
-        """The body of a request, empty where there is none. Raises BodyTooLarge."""
+        """The body of a request; empty if it has none. Raises BodyTooLarge."""
         if record.payload == "frame":
             return request_in(data.decode(errors="surrogatepass"))
         whole = unpacked(data, headers.get("Content-Encoding", ""), largest)

@@ -1,4 +1,4 @@
-"""What the proxy tells its recorder: small records, each with the bytes that went over the wire."""
+"""The messages from the proxy to its recorder: small records, each followed by bytes from the wire."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from workbench.proxy.conversation_marks import ConversationMark
 from workbench.proxy.routes import Route
 
 Payload = Literal["body", "frame", "frames"]
-"""How the bytes are read: an HTTP body, one frame of a websocket, or a JSON list of frames."""
+"""How to read the bytes: as an HTTP body, as one frame of a websocket, or as a JSON list of frames."""
 
 
 class AskedRecord(msgspec.Struct, frozen=True, tag="asked"):
-    """A request; its bytes follow. Headers are only those that say something, never a key."""
+    """A request; its bytes follow. It has only headers that are needed, never a key."""
 
     number: int
     route: Route
@@ -24,13 +24,13 @@ class AskedRecord(msgspec.Struct, frozen=True, tag="asked"):
     """Milliseconds since 1970."""
     payload: Payload = "body"
     largest: int = 0
-    """Bytes that it may unpack to."""
+    """The size in bytes up to which it may be decompressed."""
     waits: bool = False
-    """It waits at a breakpoint: the proxy wants to know its session."""
+    """Whether it waits at a breakpoint; then the proxy needs to know its session."""
 
 
 class HeldRecord(msgspec.Struct, frozen=True, tag="held"):
-    """A request waited at a breakpoint."""
+    """A request that waited at a breakpoint."""
 
     number: int
     rule: str
@@ -39,11 +39,11 @@ class HeldRecord(msgspec.Struct, frozen=True, tag="held"):
     """Milliseconds."""
     end: HoldEnd
     pinned: tuple[str, ...] = ()
-    """The calls whose results were pinned."""
+    """The ids of calls whose results were pinned."""
 
 
 class ReplacedRecord(msgspec.Struct, frozen=True, tag="replaced"):
-    """Another body was sent than was asked; its JSON follows."""
+    """Another body that was sent instead of the request; its JSON follows."""
 
     number: int
     route: Route
@@ -63,15 +63,15 @@ class AnsweredRecord(msgspec.Struct, frozen=True, tag="answered"):
     finish: str = ""
     payload: Payload = "body"
     lost: str = ""
-    """Why its bytes do not follow."""
+    """Why its bytes do not follow; empty if they do."""
 
     def without_bytes(self, why: str) -> AnsweredRecord:
-        """The same answer, whose bytes do not follow."""
+        """The same answer without its bytes."""
         return msgspec.structs.replace(self, lost=why)
 
 
 class UnreadRecord(msgspec.Struct, frozen=True, tag="unread"):
-    """A request that was passed on and not read."""
+    """A request that was passed on without being read."""
 
     route: Route
     headers: dict[str, str]
@@ -90,20 +90,20 @@ Record: TypeAlias = AskedRecord | HeldRecord | ReplacedRecord | AnsweredRecord |
 
 
 class Feedback(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What the recorder tells the proxy after each batch."""
+    """The recorder's message to the proxy after each batch."""
 
     done: int = 0
-    """Bytes of records that it has dealt with so far."""
+    """Bytes of records that were processed so far."""
     sessions: dict[int, str] = {}
-    """By number: the session of a request that waits."""
+    """The session of each waiting request, by number."""
     marks: tuple[ConversationMark, ...] = ()
-    """Of the conversations that changed."""
+    """The marks of conversations that changed."""
     forgotten: tuple[str, ...] = ()
-    """Sessions that are not continued any more."""
+    """Sessions that the recorder no longer continues."""
     lost: dict[str, int] = {}
-    """Why requests or answers were not recorded, and how many."""
+    """The reasons why requests or answers were not recorded, and how many."""
     recovered: int = 0
-    """Answers that an earlier proxy left in its journal, and that are recorded now."""
+    """Answers from the journal of an earlier proxy that were recorded now."""
 
 
 encode: Final = msgspec.json.Encoder().encode

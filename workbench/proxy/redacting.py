@@ -1,6 +1,6 @@
-"""Secrets are masked before anything reaches the journal, which is a file.
+"""Masks secrets before anything is written to the journal, which is a file.
 
-The bodies are read and masked in a thread of the proxy, one after the other; so they cost the proxy more than without.
+A thread of the proxy parses and masks the bodies one by one, so the proxy has more work than without masking.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PLAIN = {"content-encoding", "content-type"}
 
 
 class RedactingLink:
-    """Masks the bytes of records on their way to another link."""
+    """Masks the bytes of records before it hands them to another link."""
 
     def __init__(self, link: RecorderLink, redact: Redact) -> None:
         self._link = link
@@ -36,17 +36,16 @@ class RedactingLink:
         self._thread: Future[None] | None = None
         self._dialects: dict[int, tuple[DialectName, int]] = {}
         self._saved = 0
-        """Bytes by which records became smaller."""
+        """Bytes by which masking made the records smaller."""
         self._hear: Callable[[Feedback], None] = lambda feedback: None
 
     def start(self, hear: Callable[[Feedback], None]) -> None:
-        """Begin."""
         self._hear = hear
         self._link.start(lambda told: hear(msgspec.structs.replace(told, done=told.done + self._saved)))
         self._thread = background(self._run)
 
     def put(self, *records: tuple[Record, Sequence[bytes]]) -> int:
-        """Have records masked and handed on."""
+        """Queue records to be masked and handed over."""
         size = 0
         for record, parts in records:
             data = b"".join(parts)
@@ -55,7 +54,7 @@ class RedactingLink:
         return size
 
     def close(self, seconds: float) -> str:
-        """Finish."""
+        """Finish the queue, then close the other link."""
         self._queue.put(None)
         assert self._thread is not None
         try:
@@ -73,7 +72,7 @@ class RedactingLink:
                 self._saved += size - self._link.put((record, [data]))
             except OSError as error:
                 self._lose(size, f"the journal cannot be written: {error.strerror or error}")
-            except Exception as error:  # whatever it is, it must not lie in the journal as it is
+            except Exception as error:  # whatever the error, unmasked bytes must not get into the journal
                 self._lose(size, f"{type(error).__name__}: {error}")
 
     def _lose(self, size: int, why: str) -> None:
@@ -115,10 +114,10 @@ class RedactingLink:
 
 
 def _found(headers: dict[str, str]) -> dict[str, str]:
-    """Headers as they are looked up."""
+    """The headers that the readers of bodies need, with their usual spelling."""
     return {"Content-Encoding": headers.get("content-encoding", ""), "Content-Type": headers.get("content-type", "")}
 
 
 def _plain(headers: dict[str, str]) -> dict[str, str]:
-    """The headers of a body that is not packed any more."""
+    """The headers without those that describe the compression and type of the original body."""
     return {name: value for name, value in headers.items() if name not in _PLAIN}

@@ -1,4 +1,4 @@
-"""Secrets in what is stored, masked: keys and passwords that stand in files and in the output of commands."""
+"""Masks secrets in what is stored: keys and passwords in files and in the output of commands."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _ASSIGNED: Final = re.compile(
     r"[\"']?\s*[:=]\s*[\"']?)(?P<value>[^\s\"',;]{8,})",
     re.IGNORECASE,
 )
-"""A name that says it, and what is assigned to it."""
+"""An assignment to a name that suggests a secret."""
 
 
 def redacted(value: Any) -> Any:
-    """A JSON value with its secrets masked; the keys of objects stay as they are."""
+    """A JSON value with its secrets masked. The keys of objects are unchanged."""
     if isinstance(value, str):
         return _ASSIGNED.sub(lambda found: found["name"] + MASK, _SECRETS.sub(MASK, value))
     if isinstance(value, list):

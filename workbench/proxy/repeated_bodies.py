@@ -1,9 +1,9 @@
-"""Requests that begin as one before did: what they repeat is not read again.
+"""Parses bodies that begin like an earlier one, without parsing the repeated part again.
 
-An agent sends its whole conversation with each request. So the last body of each conversation is kept, as bytes and as
-it was read. A body that begins with the same bytes is read without the messages that it repeats, and these are the same
-objects as before. It comes to what reading all of it would come to. A body whose keys are not written plainly, or stand
-there twice, is read as a whole.
+An agent sends its whole conversation with each request. So the last body of each conversation is kept, as bytes and
+parsed. If a new body begins with the same bytes, its repeated messages are not parsed again but are the same objects as
+before. The result equals that of parsing all of it. A body whose keys have escapes or appear twice is parsed as a
+whole.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from workbench.proxy.unpacking import PER_VALUE, check_count, countable, memory_
 from workbench.wire.streams import loaded
 
 REMEMBERED: Final = 96 << 20
-"""Bytes that all kept bodies take, roughly as they lie in memory. One takes a third of them at most."""
+"""The limit in bytes of all kept bodies, roughly as they are in memory. One body may take up to a third."""
 CONVERSATIONS: Final = 400
 _PROBE: Final = 32
-"""Bytes by which most other conversations are told apart."""
+"""Bytes that distinguish most other conversations."""
 _LOOKED_AT: Final = 8
-"""Bodies that are compared with a new one, where many begin alike."""
+"""The maximum number of kept bodies to compare with a new one, if many begin alike."""
 _CHANGED: Final = 4
-"""So many of the last messages may differ in the next request of a conversation: marks for the cache move."""
+"""How many of the last messages may differ in the next request of a conversation, because marks for the cache move."""
 _PER_MESSAGE: Final = 100
-"""Bytes of memory for the notes on a message."""
+"""Bytes of memory for the positions and counts of a message."""
 _OPENING: Final = re.compile(rb"[ \t\r\n]*\{[ \t\r\n]*")
 _COLON: Final = re.compile(rb"[ \t\r\n]*:[ \t\r\n]*")
 _NEXT: Final = re.compile(rb"[ \t\r\n]*[,\]}][ \t\r\n]*")
@@ -40,16 +40,16 @@ _VALUE: Final = msgspec.json.Decoder()
 
 
 class RepeatedBodies:
-    """Reads bodies one after the other."""
+    """Parses bodies and keeps the last of each conversation."""
 
     def __init__(self, most: int = REMEMBERED) -> None:
         self._most = most
         self._kept: list[_KeptBody] = []
-        """The one that was used last at the end."""
+        """The last used at the end."""
         self._size = 0
 
     def read(self, data: bytes, key: str) -> Any:
-        """The JSON value in a body; None where there is none. `key`: where its messages stand. Raises BodyTooLarge."""
+        """Parse a body; None if it is not JSON. `key`: the key of its messages. Raises BodyTooLarge."""
         before, repeated = self._begins_like(data, key)
         try:
             body = _read_new(data, key, repeated)
@@ -63,7 +63,7 @@ class RepeatedBodies:
         return {name: [*body.messages.values] if name == key else each.value for name, each in body.fields.items()}
 
     def _begins_like(self, data: bytes, key: str) -> tuple[_KeptBody | None, _Repeated]:
-        """The body with which another has most in common."""
+        """The kept body that has the most in common with this one, and what they share."""
         best, most = None, _Repeated(_Messages(0, [], [], []), 0, {})
         for body in islice((each for each in reversed(self._kept) if each.may_go_on_in(data, key)), _LOOKED_AT):
             found = body.repeated_in(data)
@@ -87,7 +87,7 @@ class RepeatedBodies:
 
 
 class _Field(NamedTuple):
-    """What stands under a key of a body."""
+    """The value under a key of a body."""
 
     written: bytes = b""
     value: Any = None
@@ -98,37 +98,37 @@ class _Messages(NamedTuple):
     """The messages of a body."""
 
     start: int
-    """Where they begin, behind the bracket."""
+    """The position where they begin, after the bracket."""
     ends: list[int]
-    """Where each of them ends."""
+    """The position where each message ends."""
     counts: list[int]
-    """How many JSON values there are from the start up to there."""
+    """The number of JSON values from the start to the end of each message."""
     values: list[Any]
 
     def first(self, count: int) -> _Messages:
-        """So many of them."""
+        """Only the first messages."""
         return _Messages(self.start, self.ends[:count], self.counts[:count], self.values[:count])
 
 
 class _Repeated(NamedTuple):
-    """What a body has of one before."""
+    """The part of a body that repeats an earlier one."""
 
     messages: _Messages
     cut: int
-    """Where the first message stands that is new."""
+    """The position of the first new message."""
     fields: Mapping[str, _Field]
-    """The other keys of the body; they may come again unchanged."""
+    """The other keys of the earlier body; they may be repeated unchanged."""
 
 
 class _KeptBody:
-    """A body that was read."""
+    """A parsed body that is kept."""
 
     def __init__(self, key: str, data: bytes, messages: _Messages, fields: dict[str, _Field]) -> None:
         self.key = key
         self.messages = messages
         self.fields = fields
-        """In their order; that of the messages is empty."""
-        self._written = memoryview(data)  # parts of it are compared without being copied
+        """In order. The value of the messages is empty here."""
+        self._written = memoryview(data)  # allows comparing parts without copying them
         noted = PER_VALUE * messages.counts[-1] + _PER_MESSAGE * len(messages.ends)
         self.size = len(data) + noted + sum(each.size for each in fields.values())
         end = messages.ends[len(messages.ends) // 2]
@@ -137,16 +137,16 @@ class _KeptBody:
         self._first = self._written[: messages.ends[0]]
 
     def may_go_on_in(self, data: bytes, key: str) -> bool:
-        """Whether another body has at least the first message and one in the middle; it takes next to no time."""
+        """Whether another body has at least the first message and one in the middle. Very cheap."""
         is_likely = key == self.key and data.startswith(self._middle, self._middle_at)
         return is_likely and data.startswith(self._first)
 
     def goes_on_in(self, found: _Repeated) -> bool:
-        """Whether a body that repeats so much is the next one of the conversation: it needs this one no more."""
+        """Whether a body that repeats this much is the next one of the conversation: then this one is not needed."""
         return len(self.messages.ends) - len(found.messages.ends) <= _CHANGED
 
     def repeated_in(self, data: bytes) -> _Repeated | None:
-        """What another body has of this one, with something new behind it."""
+        """The part of another body that repeats this one, if something new follows it."""
         ends, same, most = self.messages.ends, 0, len(self.messages.ends)
         if data.startswith(self._written[: ends[-1]]):
             same = most
@@ -163,7 +163,7 @@ class _KeptBody:
 
 
 def _read_new(data: bytes, key: str, repeated: _Repeated) -> _KeptBody | None:
-    """Read a body without what it repeats; None: it has to be read as a whole. Raises what the decoders raise."""
+    """Parse a body without its repeated part; None if it has to be parsed as a whole. Raises the decoders' errors."""
     (start, ends, counts, values), cut, known = repeated
     ends, counts, values = ends.copy(), counts.copy(), values.copy()
     new = data[:start] + data[cut:]
@@ -197,7 +197,7 @@ def _field(written: bytes, before: _Field | None) -> _Field:
 
 
 def _places(text: bytes, raw: Mapping[str, msgspec.Raw]) -> dict[str, slice]:
-    """Where the value of each key stands in an object; nothing where a key stands there twice, or with escapes."""
+    """The position of each key's value in an object; empty if a key appears twice or has escapes."""
     found: dict[str, slice] = {}
     at = _end(_OPENING, text, 0)
     for name, value in raw.items():
@@ -214,6 +214,6 @@ def _places(text: bytes, raw: Mapping[str, msgspec.Raw]) -> dict[str, slice]:
 
 
 def _end(pattern: re.Pattern[bytes], text: bytes, at: int) -> int:
-    """Where something ends that is there in all JSON."""
+    """Where a pattern ends that all JSON has at this position."""
     found = pattern.match(text, at)
     return len(text) if found is None else found.end()

@@ -1,7 +1,7 @@
-"""Where a request goes that is sent again, and whether a key goes with it.
+"""Decides where a repeated request is sent, and whether it is sent with a key.
 
-A key goes to its provider, or to the address that the user's own settings or variables name in the provider's place. It
-goes to the address of `--to` only where the user says so.
+A key is sent to its provider, or to the address that the user's settings or variables give for the provider. It is sent
+to the address of `--to` only if the user asks for it.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from workbench.proxy.routes import ProxySettings, Upstreams
 from workbench.wire.dialects import DIALECTS
 
 _SENT_AGAIN: Final = ("anthropic-version", "anthropic-beta", "openai-beta")
-"""Headers that change what is answered; the others say who asked."""
+"""Headers that affect the answer; all others describe the client."""
 _HEADER: Final = re.compile(r"[!-~](?:[ -~]{0,1022}[!-~])?")
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayTarget:
-    """Where a request goes."""
+    """Where a request is sent."""
 
     address: str
     """The server: scheme, host and port."""
     sends_key: bool
     key_name: str = ""
-    """Where the key comes from; empty: there is none."""
+    """The name of the variable with the key; empty if there is no key."""
 
     @property
     def described(self) -> str:
-        """In a few words, for the question."""
+        """A short description, for the question to the user."""
         if not self.key_name:
             return f"{self.address}, without a key"
         key = f"with your key {self.key_name}" if self.sends_key else "without your key, which --send-key would send"
@@ -43,7 +43,7 @@ class ReplayTarget:
 
 
 def target_of(dialect: DialectName, model: str, to: str, settings: ProxySettings, *, send_key: bool) -> ReplayTarget:
-    """Where a request goes. `to`: the user's address for this one request; `send_key`: the key goes there, too."""
+    """Where to send a request. `to`: the user's address for this one request; `send_key`: send the key there, too."""
     provider = DIALECTS[dialect].provider
     server = _server(Upstreams(to, settings).address(provider.name, "/"))
     own = (_server(Upstreams("", settings).address(provider.name, "/")), _server(URL(provider.address)))
@@ -51,13 +51,13 @@ def target_of(dialect: DialectName, model: str, to: str, settings: ProxySettings
 
 
 def _server(url: URL) -> str:
-    """Scheme, host and port, written in one way."""
+    """Scheme, host and port in a normalised form."""
     port = "" if url.is_default_port() else f":{url.port}"
     host = (url.raw_host or "").lower()
     return f"{url.scheme}://{f'[{host}]' if ':' in host else host}{port}"
 
 
 def headers_again(headers: Mapping[str, str]) -> dict[str, str]:
-    """The recorded headers that are sent again. One that is no text of a single line is left out."""
+    """The recorded headers to send again. Values that are not a single line of text are left out."""
     found = {name.lower(): value for name, value in headers.items()}
     return {name: found[name] for name in _SENT_AGAIN if name in found and _HEADER.fullmatch(found[name])}

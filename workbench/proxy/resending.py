@@ -1,4 +1,4 @@
-"""A request that was recorded, sent once more in its own dialect."""
+"""Sends a recorded request again, in its own dialect."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, too_la
 from workbench.wire.dialects import DIALECTS
 
 SILENCE: Final = 600
-"""Seconds without a byte after which an answer is given up."""
+"""Seconds without data after which the request is given up."""
 
 
 class ResentRequest(NamedTuple):
-    """What is sent."""
+    """A request to send."""
 
     dialect: DialectName
     model: str
     body: dict[str, Any]
     headers: Mapping[str, str]
-    """As they were recorded."""
+    """The recorded headers."""
 
 
 def key_for(dialect: DialectName, model: str, *, needed: bool) -> str:
-    """The key of the provider that a dialect is spoken by; WrongCall where there is none and one is `needed`."""
+    """The key for the provider of a dialect. Raises WrongCall if it is missing and `needed`."""
     provider = DIALECTS[dialect].provider.name
     needed = needed and DIALECTS[dialect].needs_key
     found: Key = find_key(model, provider)
@@ -51,7 +51,7 @@ def key_for(dialect: DialectName, model: str, *, needed: bool) -> str:
 
 
 async def resend(request: ResentRequest, upstreams: Upstreams, key: str, largest: int = LARGEST) -> CameBack:
-    """Send it and read what comes back; what goes wrong is told in it."""
+    """Send a request and read the answer. Errors are part of the result."""
     dialect = DIALECTS[request.dialect]
     url = upstreams.address(dialect.provider.name, dialect.path_for(request.model))
     headers = headers_again(request.headers)

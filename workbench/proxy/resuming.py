@@ -1,7 +1,7 @@
-"""A conversation that goes on from its log: an agent resumes a session that an earlier run of the proxy recorded.
+"""Continues a conversation from its log: an agent resumes a session that an earlier run of the proxy recorded.
 
-What a conversation knows of itself is in the log, or can be read again from its last request. Which events a message
-became is found by what they say; where that cannot be told, a message stands for none.
+The state of a conversation is in the log, or can be computed from its last request. The events of a message are found
+by their contents. If they are not found, the message has no events.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from workbench.wire.parts import split
 from workbench.wire.requests import RequestBodies
 
 RECENT: Final = 100
-"""Sessions among which one is looked for that an agent resumes."""
+"""The number of recent sessions that are searched for the one that an agent resumes."""
 _BEGINNING: Final = 400
-"""Events at the beginning of a log among which its first request is."""
+"""The number of events at the beginning of a log that include its first request."""
 _NOWHERE: Final = EventSpan(1, 0)
 _SAYING = (AssistantMessage, ToolCall, Reasoning)
 
 
 def recorded_sessions(store: Store, sender: Sender, known: set[str]) -> list[Session]:
-    """The sessions that earlier runs recorded under the client's own id, the last changed first, to be read only."""
+    """Sessions that earlier runs recorded under the client's own id, the last changed first, opened read-only."""
     found = []
     for info in store.holding(f'"session":{json.dumps(sender.session, ensure_ascii=False)}', RECENT, _BEGINNING):
         session = store.session(info.id, write=False)
@@ -68,7 +68,7 @@ def _is_of(session: Session, sender: Sender) -> bool:
 
 
 def resumed(client: str, events: Sequence[Event]) -> LiveConversation | None:
-    """The conversation of a log; None where it has none, or somebody else went on in it."""
+    """The conversation of a log; None if it has none, or if the log was continued without the proxy."""
     last = next((event for event in reversed(events) if _is_talk(event.body)), None)
     if last is None or any(isinstance(event.body, UserMessage) for event in events[last.seq :]):
         return None
@@ -84,7 +84,7 @@ def _is_talk(body: Body) -> bool:
 
 
 class _Resumed(LiveConversation):
-    """Knows what it would know if it had never been interrupted."""
+    """A conversation in the state that it would have without the interruption."""
 
     def __init__(self, builder: Builder, bodies: RequestBodies, events: Sequence[Event], last: Event) -> None:
         exchange = _exchange(bodies, last)
@@ -98,12 +98,12 @@ class _Resumed(LiveConversation):
         slots = (each.body for each in events if isinstance(each.body, SlotContent))
         self._slots = {(body.slot, body.name): body for body in slots}
         for answer in _answers(bodies, events[last.seq :], ("turn", "sub-agent")):
-            self.reader.answer(answer.body)  # whose replies it counts
+            self.reader.answer(answer.body)  # the reader counts replies
         builder.goes_on(events)
         self._remember(bodies, events, last.seq)
 
     def _found_again(self, talk: Sequence[Any], events: Sequence[Event]) -> list[EventSpan]:
-        """The events of each message; the reader takes them in, too, so that it goes on from there."""
+        """The events of each message. The reader reads them, too, and can continue from there."""
         places: dict[object, deque[int]] = defaultdict(deque)
         for event in events:
             places[_name(event.body)].append(event.seq)
@@ -118,7 +118,7 @@ class _Resumed(LiveConversation):
         return found
 
     def _remember(self, bodies: RequestBodies, events: Sequence[Event], last: int) -> None:
-        """What came behind the last request: its answer, and perhaps a summary that was asked for."""
+        """Restore what followed the last request: its answer, and perhaps a summary."""
         said = [event for event in events[last:] if isinstance(event.body, _SAYING)]
         if said:
             made = [event.body for event in said]
@@ -140,7 +140,7 @@ class _Answer(NamedTuple):
 
 
 def _answers(bodies: RequestBodies, events: Sequence[Event], purposes: tuple[Purpose, ...]) -> Iterator[_Answer]:
-    """What was answered to requests of some kinds; not what was refused."""
+    """The answers to requests with these purposes, without errors."""
     for event in events:
         came = event.body
         if isinstance(came, RequestAnswer) and came.body and 0 < came.status < 400:
@@ -156,7 +156,7 @@ def _exchange(bodies: RequestBodies, event: Event) -> Exchange:
 
 
 def _name(body: Body) -> object:
-    """What an event is known by, wherever it stands."""
+    """A key that identifies an event by its contents."""
     match body:
         case UserMessage() | AssistantMessage() | SystemMessage():
             return type(body), text_of(body.content).strip()

@@ -1,4 +1,4 @@
-"""Where a request goes: which provider it is for, told by its address and its headers, and where that provider is."""
+"""Finds the provider of a request from its path and headers, and the address of that provider."""
 
 from __future__ import annotations
 
@@ -29,56 +29,56 @@ class ProxySettings(Table, frozen=True):
     gemini: _Address = ""
     kimi: _Address = ""
     ollama: _Address = ""
-    """Where requests for a provider go; empty: to the provider itself."""
+    """The address for requests to this provider, here as for those above; empty: the provider's own."""
     batch_tokens: int = 4_000
-    """Tokens that a policy on the way frees at least before it changes anything more."""
+    """The least number of tokens that a policy must save before it changes anything more."""
     redact: bool = False
-    """Whether what looks like a secret is masked in what is stored."""
+    """Whether to mask secrets in what is stored."""
     hold_seconds: Annotated[float, Meta(gt=0, le=86_400, description="seconds, up to a day")] = 600
     """How long a request waits at a breakpoint before it is released unchanged."""
     largest_mib: Annotated[int, Meta(ge=1, le=1024, description="a number of MiB, up to 1024")] = 64
-    """Bodies that unpack to more than this are passed on and not read: neither recorded, nor held, nor changed."""
+    """Bodies that are larger than this after decompression are only passed on: not recorded, held or changed."""
 
     @property
     def largest(self) -> int:
-        """The same in bytes."""
+        """The same limit in bytes."""
         return self.largest_mib << 20
 
 
 _KIMI: Final = ProviderHome("kimi", "https://api.kimi.com/coding/v1", ("KIMI_CODE_BASE_URL",))
-"""It speaks the dialects of others."""
+"""Kimi uses the dialects of other providers."""
 PROVIDERS: Final[Mapping[str, ProviderHome]] = {
     home.name: home for home in (*(dialect.provider for dialect in DIALECTS.values()), _KIMI)
 }
-"""Where requests go, unless the user's settings or one of the variables names another address."""
+"""The providers and their addresses, unless the user's settings or a variable give another address."""
 KIMI_PATH: Final = "/coding"
-"""How the path of a request for Kimi's coding service begins here; its dialects are those of others."""
+"""The prefix of paths for Kimi's coding service in the proxy. Its dialects are those of other providers."""
 PATHS: Final = 200
-"""Paths that are remembered: agents use the same ones again and again."""
+"""The number of cached addresses: agents use the same paths again and again."""
 _VERSION = re.compile(r"v\d+\w*")
 _GOOGLES_OPENAI = re.compile(r"/v\d+\w*/openai/")
-"""How Google's own endpoint for OpenAI's dialect begins."""
+"""The prefix of Google's own endpoint for OpenAI's dialect."""
 GOOGLE: Final = "gemini"
-"""The provider, whatever dialect it is asked in."""
+"""Google as a provider, in any dialect."""
 _UNVERSIONED = re.compile(r"/messages(?=[/?]|$)")
 _USER = re.compile(r"(?<=//)[^/?#]*@")
 """A user and a password in an address."""
 
 
 class Route(NamedTuple):
-    """What an address says of a request."""
+    """What the path and headers of a request show."""
 
     provider: str
     dialect: DialectName | None = None
-    """None: no model is asked."""
+    """None: it asks no model."""
     name: str = ""
-    """What it is for, where the address tells: counting, compaction."""
+    """The purpose, if the path shows it: counting or compaction."""
     model: str = ""
-    """Where the address names it."""
+    """The model, if the path names it."""
 
 
 def route_of(path: str, headers: Mapping[str, str]) -> Route:
-    """Whom a request is for."""
+    """The route of a request."""
     path = path.rstrip("/")
     if path.startswith(f"{KIMI_PATH}/"):
         return route_of(path.removeprefix(KIMI_PATH), headers)._replace(provider="kimi")
@@ -91,7 +91,7 @@ def route_of(path: str, headers: Mapping[str, str]) -> Route:
 
 @lru_cache(PATHS)
 def _model_route(path: str) -> Route | None:
-    """The route of a path that asks a model; None: it asks none."""
+    """The route of a path that asks a model; None if it asks none."""
     for dialect in DIALECTS.values():
         found = dialect.recognises_path(path)
         if found is not None:
@@ -101,23 +101,23 @@ def _model_route(path: str) -> Route | None:
 
 
 class Upstreams:
-    """Where the providers are."""
+    """The addresses of the providers."""
 
     def __init__(self, to: str = "", settings: ProxySettings = ProxySettings()) -> None:  # noqa: B008 - frozen
-        """`to`: where all of it goes."""
+        """`to`: one address for all providers."""
         found = {
             provider: _checked(*(("--to", to) if to else _configured(provider, settings))) for provider in PROVIDERS
         }
         self._to = {provider: _USER.sub("", address) for provider, address in found.items()}
         self._authorization = {provider: _basic(URL(address)) for provider, address in found.items()}
         self.address = lru_cache(PATHS)(self._address)
-        """Where a request goes, by its provider, and by its path with the query."""
+        """Returns the address for a request, given its provider and its path with the query."""
 
     def _address(self, provider: str, path_and_query: str) -> URL:
-        """Where a request goes.
+        """The address for a request.
 
-        Both ends may name the version of the interface: what is configured wins. Some of Anthropic's clients expect it
-        in the address that they are given; where neither end names it, it is added.
+        Both the configured address and the path may name the API version; the configured one is used. Some clients of
+        Anthropic expect the version in the address that they are given. If neither names it, it is added.
         """
         base = self._to[provider]
         if provider == "kimi":
@@ -131,16 +131,16 @@ class Upstreams:
         return URL(base + path_and_query, encoded=True)
 
     def authorization(self, provider: str) -> str:
-        """The header for the user and the password that were given with an address; it replaces the client's own."""
+        """The header for a user and password in an address. It replaces the client's own."""
         return self._authorization[provider]
 
     def listed(self) -> dict[str, str]:
-        """By provider: where its requests go."""
+        """The address of each provider."""
         return dict(self._to)
 
 
 def _configured(provider: str, settings: ProxySettings) -> tuple[str, str]:
-    """Who says where a provider is, and where that is."""
+    """The setting or variable that names a provider's address, and the address."""
     said = [(f"{provider} under [proxy] in config.toml", str(getattr(settings, provider)))]
     said += ((name, os.environ.get(name, "")) for name in PROVIDERS[provider].variables)
     return next((each for each in said if each[1]), ("", PROVIDERS[provider].address))

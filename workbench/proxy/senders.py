@@ -1,4 +1,4 @@
-"""Who sent a request, in which of its sessions, and what for: as far as the request itself tells."""
+"""Finds out who sent a request, in which session, and for what purpose, from the request itself."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _AGENTS: Final = (
     ("pi-coding-agent", pi.NAME),
     ("pi/", pi.NAME),
 )
-"""By how their user agents begin, or what they hold."""
+"""Agents by a text with which their user agent begins, or which it contains."""
 _SESSIONS: Final = ("x-claude-code-session-id", "session-id", "session_id", "x-session-id", "x-session-affinity")
 _AGENT_IDS: Final = ("x-claude-code-agent-id", "x-openai-subagent")
 _PARENTS: Final = ("x-codex-parent-thread-id", "x-parent-session-id")
 _CODEX_TURN: Final = "x-codex-turn-metadata"
-"""What Codex says of a turn, as JSON: a header, or on a websocket in the body."""
+"""Codex's facts about a turn, as JSON: in a header, or in the body on a websocket."""
 STORED: Final = frozenset(
     (
         *(
@@ -51,9 +51,9 @@ STORED: Final = frozenset(
         *("request-id", "x-request-id", "retry-after", "openai-model", "openai-processing-ms", "server"),
     )
 )
-"""Headers that are stored, of requests and of answers; and those of rate limits."""
+"""Headers of requests and answers that are stored, in addition to those about rate limits."""
 _TELLING: Final = ("content-type", _CODEX_TURN)
-"""Headers that are needed to read an exchange, and are not stored with it."""
+"""Headers that are needed to read an exchange, but are not stored with it."""
 _LIMITS: Final = re.compile(r"(?:x|anthropic)-ratelimit-[\w-]+")
 _COMPACTION: Final = re.compile(
     r"create a (?:detailed|concise|comprehensive)[\w, ]* summary of (?:the|our|this) conversation"
@@ -64,42 +64,42 @@ _COMPACTION: Final = re.compile(
     r"|summari[sz]\w+ (?:internal chat history|conversations?\b)",
     re.IGNORECASE,
 )
-"""How agents ask for a summary of their session."""
+"""Phrases by which agents ask for a summary of their session."""
 _SIDE: Final = (
     ("title", re.compile(r"\btitles?\b", re.IGNORECASE)),
     ("routing", re.compile(r"\b(?:task router|routing|complexity)\b", re.IGNORECASE)),
     ("topic", re.compile(r"\b(?:new|conversation) topic\b", re.IGNORECASE)),
     ("suggestion", re.compile(r"\bsuggest\w*\b.{0,60}\b(?:next|prompt|type)\b", re.IGNORECASE)),
 )
-"""What agents ask beside the conversation, by words of their prompts; such requests have no tools."""
+"""Side requests of agents, recognised by words in their prompts; such requests have no tools."""
 _PROMPTS: Final = 200
-"""Prompts that were looked through and are remembered: most requests have the same as the one before."""
+"""The number of prompts with cached results: most requests have the same prompt as the one before."""
 _LOOKED_AT: Final = 4_000
-"""Characters of a prompt that are looked through."""
+"""Characters of a prompt that are searched."""
 _FOLDER: Final = re.compile(
     r"(?:working (?:in the )?directory|workspace directories|<cwd>|\bcwd\b)(?: is)?[^\w<]{0,8}?(/[^\n<>\"'`]+)",
     re.IGNORECASE,
 )
 _BEGINNING: Final = 8
-"""Messages of a request in which the folder is looked for."""
+"""Messages of a request that are searched for the folder."""
 
 
 class Sender(NamedTuple):
-    """Who asked, and what for."""
+    """Who sent a request, and for what."""
 
     client: str
-    """The agent; empty where nothing tells."""
+    """The agent; empty if unknown."""
     session: str = ""
     agent: str = ""
     parent: str = ""
     purpose: Purpose | None = None
-    """None: what it continues tells."""
+    """None: it depends on the conversation that the request continues."""
     name: str = ""
-    """What it is for, in a word, where it is not the conversation itself."""
+    """The purpose in one word, if it is not the conversation itself."""
 
 
 def sender_of(exchange: Exchange, route: Route, headers: Mapping[str, str]) -> Sender:
-    """Who sent a request."""
+    """Find out who sent a request."""
     told = {name.lower(): value for name, value in headers.items()}
     if _is_for_title(exchange.body, told):
         return Sender(_client(told), purpose="side", name="title")
@@ -113,19 +113,19 @@ def sender_of(exchange: Exchange, route: Route, headers: Mapping[str, str]) -> S
 
 
 def stored_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that are kept: those that say something, and never a key or a cookie."""
+    """The headers to store: only informative ones, never a key or a cookie."""
     found = {name.lower(): value for name, value in headers.items()}
     return {name: value for name, value in sorted(found.items()) if _is_stored(name)}
 
 
 def telling_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The headers that are needed to record an exchange later, and never a key or a cookie."""
+    """The headers that are needed to record an exchange later, never a key or a cookie."""
     return {low: value for name, value in headers.items() if (low := _telling_name(name))}
 
 
 @lru_cache(1000)
 def _telling_name(name: str) -> str:
-    """The name in small letters; empty for a header that is not needed."""
+    """The name in lower case; empty for a header that is not needed."""
     low = name.lower()
     return low if low in _TELLING or _is_stored(low) else ""
 
@@ -135,7 +135,7 @@ def _is_stored(name: str) -> bool:
 
 
 def folder_of(exchange: Exchange) -> str:
-    """Where the agent works, as its prompt says; empty where it does not."""
+    """The agent's folder, from its prompt; empty if the prompt does not name it."""
     begin = (text for message in exchange.talk[:_BEGINNING] for text in _texts(message))
     for text in (*_texts(exchange.system), *begin):
         found = _FOLDER.search(text)
@@ -145,7 +145,7 @@ def folder_of(exchange: Exchange) -> str:
 
 
 def users_words(exchange: Exchange) -> str:
-    """What the user said last, without what his client puts around it; empty where he said nothing yet."""
+    """The user's last words, without what the client adds; empty if there are none."""
     for message in reversed(exchange.talk):
         said = [] if is_models(message) or text_in(message, "role") not in ("user", "") else list(_texts(message))
         own = own_texts(said)
@@ -169,7 +169,7 @@ def _first(headers: Mapping[str, str], names: tuple[str, ...]) -> str:
 
 
 def _in_body(body: Mapping[str, Any]) -> str:
-    """The session that a body names: in Claude Code's id of the user, or as the key of the cache."""
+    """The session that a body names: in Claude Code's user id, or as the cache key."""
     user = text_in(dict_in(body, "metadata"), "user_id")
     if user.startswith("{"):
         try:
@@ -180,7 +180,10 @@ def _in_body(body: Mapping[str, Any]) -> str:
 
 
 def _is_for_title(body: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
-    """Codex has a title made in a thread of its own, with tools, that does not name the one that it is for."""
+    """Whether it is Codex's request for a title.
+
+    Codex makes titles in a separate thread, which has tools and does not name the thread that the title is for.
+    """
     said = text_in(dict_in(body, "client_metadata"), _CODEX_TURN) or headers.get(_CODEX_TURN, "")
     return '"thread_source":"thread_title"' in said.replace(" ", "")
 
@@ -218,12 +221,12 @@ def _side_in(text: str) -> str:
 
 
 def _leading_instructions(exchange: Exchange) -> Iterator[Any]:
-    """The items with which Responses may begin in place of a system prompt."""
+    """The items at the beginning that a Responses request may have in place of a system prompt."""
     return takewhile(lambda message: text_in(message, "role") in ("system", "developer"), exchange.talk)
 
 
 def _asked_last(exchange: Exchange) -> Iterator[str]:
-    """What stands last in a request, and before a reminder of the client's; not what tools gave beside it."""
+    """The last text of a request, and the one before a reminder of the client; without tool results."""
     talk = exchange.talk
     said = next((each for each in reversed(talk) if text_in(each, "role") not in ("system", "developer")), None)
     for message in (*talk[-1:], *([] if said is None or said is talk[-1] else [said])):

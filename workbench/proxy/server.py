@@ -1,4 +1,4 @@
-"""The proxy: what a client sends goes to its provider, what comes back goes to the client, byte for byte."""
+"""The proxy server: passes requests on to providers and answers back to clients, byte for byte."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ MAX_FIELD: Final = 64 * 1024
 CONNECT_SECONDS: Final = 30
 
 _log = logging.getLogger(__name__)
-# What is not HTTP is the client's mistake: he is told, and nobody else.
+# Input that is not HTTP is the client's mistake: only the client gets an error, and nothing is logged.
 _log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
 
 
 class PassedRequest(NamedTuple):
-    """A request that has ended."""
+    """A finished request."""
 
     method: str
     path: str
-    """Without its query, which may hold a key."""
+    """Without the query, which may contain a key."""
     provider: str
     status: int
-    """0: the client went away before there was an answer."""
+    """0: the client disconnected before there was an answer."""
     seconds: float
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class PassedRequest(NamedTuple):
 
 
 class ProxyServer:
-    """Serves while its `async with` lasts."""
+    """Serves inside `async with`."""
 
     def __init__(
         self,
@@ -66,14 +66,14 @@ class ProxyServer:
         policies: PassingPolicies | None = None,
         largest: int = LARGEST,
     ) -> None:
-        """`port` 0 takes a free one; `token`: what the path begins with, which keeps others on this machine out.
+        """`port` 0 takes a free one; `token`: the beginning of the path, which keeps other users of this machine out.
 
-        `largest`: bytes of a body that is read; a larger one is only passed on.
+        `largest`: the size in bytes up to which a body is read; a larger one is only passed on.
         """
         self.token = token or secrets.token_urlsafe(12)
         self.address = ""
         self.control = ""
-        """Where orders are taken, if there is a gate: under a token of their own, which agents do not have."""
+        """The control address, if there is a gate. It has its own token, which agents do not know."""
         self._orders = secrets.token_urlsafe(24)
         self._gate = gate
         self._policies = policies
@@ -85,9 +85,9 @@ class ProxyServer:
         self._socket_client: aiohttp.ClientSession | None = None
         self._busy: set[asyncio.Task[object]] = set()
         self.requests = 0
-        """Those that came for a provider, so far."""
+        """The number of requests for a provider so far."""
         self.passed: Callable[[PassedRequest], None] = lambda request: None
-        """Called at the end of each of them."""
+        """Called at the end of each request."""
         self._door: DoorServer | None = None
         self._runner: web.ServerRunner | None = None
 
@@ -107,7 +107,7 @@ class ProxyServer:
             self._handle,
             access_log=None,
             logger=_log,
-            handler_cancellation=True,  # a client that goes away ends what is done for him
+            handler_cancellation=True,  # stops the work for a client that disconnects
             auto_decompress=False,
             max_line_size=MAX_FIELD,
             max_field_size=MAX_FIELD,

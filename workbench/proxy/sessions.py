@@ -1,4 +1,4 @@
-"""Requests as they pass become sessions of the store: each agent's conversation one, with what belongs to it."""
+"""Turns passing requests into sessions in the store, one for each conversation of an agent."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from workbench.wire.requests import RequestBodies
 
 TITLE = 60
 PENDING = 20_000
-"""Events that wait for a disk that takes none; with more of them a session is given up."""
+"""Events that wait while the store cannot be written; beyond that a session is given up."""
 PINNED = "pinned while it was held"
 KEPT = 400
-"""Conversations that are remembered; an older one that goes on begins a session of its own."""
+"""Conversations that are remembered; an older one that continues begins a new session."""
 
 _log = logging.getLogger(__name__)
 
 
 class SentRequest(NamedTuple):
-    """A request as it passed."""
+    """A request that passed."""
 
     route: Route
     headers: Mapping[str, str]
@@ -51,7 +51,7 @@ class SentRequest(NamedTuple):
 
 
 class CameBack(NamedTuple):
-    """What came back for it."""
+    """The answer to a request."""
 
     status: int
     headers: Mapping[str, str]
@@ -59,9 +59,9 @@ class CameBack(NamedTuple):
     first: int | None
     took: int | None
     problem: str = ""
-    """Why it is not whole."""
+    """Why the answer is incomplete."""
     finish: str = ""
-    """The same for the message that was cut: `cancelled` by the client, `broken` by the provider."""
+    """The same for a message that was cut off: `cancelled` by the client, `broken` by the provider."""
 
 
 class OpenRequest(NamedTuple):
@@ -72,13 +72,13 @@ class OpenRequest(NamedTuple):
     sender: Sender
     aside: bool
     who: Mapping[str, Any]
-    """Who asked, as its event says."""
+    """The sender's fields in the request's event."""
     body: dict[str, Any]
-    """With all that the provider remembers of it."""
+    """The body, including what the provider remembers of earlier requests."""
 
 
 class HoldMark(NamedTuple):
-    """What is noted down of a request that waited at a breakpoint."""
+    """How a request waited at a breakpoint, for its event."""
 
     rule: str
     why: str
@@ -86,11 +86,11 @@ class HoldMark(NamedTuple):
     """Milliseconds."""
     end: HoldEnd
     pinned: Sequence[str] = ()
-    """The calls whose results were pinned."""
+    """The ids of calls whose results were pinned."""
 
 
 class ProxySessions:
-    """The sessions of one proxy. Used by one thread."""
+    """The sessions of one proxy. Use it in one thread."""
 
     def __init__(
         self,
@@ -100,25 +100,25 @@ class ProxySessions:
         first: Sequence[Body] = (),
         folder: WorkFolder = NO_FOLDER,
     ) -> None:
-        """`client`, `folder`: who asks and where, if a request does not tell; `first`: how each session begins."""
+        """`client`, `folder`: the agent and its folder, unless a request names them; `first`: how a session begins."""
         self._store = store
         self._client = client
         self._redact = redact
         self._places: list[StoredConversation] = []
-        """The one that was used last at the end."""
+        """The last used at the end."""
         self._earlier = EarlierResponses()
         self._first = first
         self._folder = folder
         self._messages = ByIdentity(KnownMessage.of)
         self._hashes = ByIdentity(content_hash)
         self._changed: dict[StoredConversation, None] = {}
-        """Those with something to store."""
+        """Conversations with events to store."""
         self._gone: list[str] = []
         self.in_batches = False
-        """Whether `store_all` is called by others; else everything is stored at once."""
+        """Whether the caller calls `store_all`; otherwise everything is stored at once."""
 
     def sent(self, request: SentRequest) -> OpenRequest | None:
-        """A request; None where it asks no model."""
+        """Add a request. Return None if it asks no model."""
         if request.route.dialect is None:
             return None
         exchange = self._exchange(request)
@@ -146,7 +146,7 @@ class ProxySessions:
         return OpenRequest(place, event, sender, aside, who, exchange.body)
 
     def held(self, asked: OpenRequest, mark: HoldMark, sent: SentRequest | None) -> OpenRequest:
-        """A request waited; `sent`: what was sent in its place. Gives the one that is answered."""
+        """Record that a request waited. `sent`: what was sent instead. Return the request that will be answered."""
         live = asked.place.live
         live.builder.add(Hold(asked.event, mark.rule, mark.why, mark.took, mark.end))
         for seq in filter(None, map(live.result_of, mark.pinned)):
@@ -157,16 +157,16 @@ class ProxySessions:
         return asked
 
     def replaced(self, asked: OpenRequest, sent: SentRequest) -> OpenRequest:
-        """Something else was sent than was asked. Gives the one that is answered."""
+        """Record that another request was sent instead. Return the request that will be answered."""
         live = asked.place.live
         live.builder.when(sent.at)
-        # The agent knows only what it asked: its next request goes on from that.
+        # The agent only knows its own request: its next request continues that one.
         event = live.send(self._exchange(sent), aside=True, instead_of=asked.event, **asked.who)
         self._store_up(asked.place)
         return asked._replace(event=event)
 
     def note(self, session: str, body: Body) -> None:
-        """Write something down in a session."""
+        """Add an event to a session."""
         place = next((each for each in self._places if each.id == session), None)
         if place is not None:
             place.live.builder.add(body)
@@ -180,7 +180,7 @@ class ProxySessions:
         known: list[KnownMessage] = []
 
         def unmark(values: Sequence[Any]) -> list[Unmarked]:
-            known[:] = self._messages.each(values)  # of the messages, which come last
+            known[:] = self._messages.each(values)  # the last call of `unmark` is for the messages
             return [each.unmarked for each in known]
 
         parts = split(dialect, body, unmark)
@@ -188,13 +188,13 @@ class ProxySessions:
         return Exchange(dialect, body, {}, model, request.at, parts, hashes, names, self._hashes.of)
 
     def _whole(self, body: dict[str, Any]) -> dict[str, Any]:
-        """A request with what the provider remembers, as far as that passed here, where it sends only what is new."""
+        """A request that sends only new items, with the earlier ones that the provider has and that passed here."""
         with suppress(UnknownResponse):
             return self._earlier.resolved(body) if EARLIER in body else body
         return body
 
     def answered(self, asked: OpenRequest, came: CameBack) -> None:
-        """What came back for a request."""
+        """Add the answer to a request."""
         live = asked.place.live
         body = self._redact(came.body) if self._redact else came.body
         headers = stored_headers(came.headers)
@@ -210,7 +210,7 @@ class ProxySessions:
         self._store_up(asked.place)
 
     def note_unread(self, route: Route, headers: Mapping[str, str], said: str) -> None:
-        """Note a request that was not read in the session that its headers name, or that its client used last."""
+        """Note a request that was not read, in the session that its headers name or that its client used last."""
         if route.dialect is None:
             return
         sender = sender_of(Exchange(route.dialect, {}, {}, "", 0, split(route.dialect, {})), route, headers)
@@ -223,13 +223,13 @@ class ProxySessions:
             self._store_up(mine[-1])
 
     def close(self) -> None:
-        """Let go of all sessions."""
+        """Close all sessions."""
         for place in self._places:
             if place.session is not None:
                 place.session.close()
 
     def _resume(self, exchange: Exchange, sender: Sender) -> StoredConversation | None:
-        """The conversation that an earlier run recorded, where its client goes on in it and nobody else writes it."""
+        """The conversation that an earlier run recorded, if the client continues it and no other process writes it."""
         if not sender.session or sender.agent:
             return None
         before = list(self._places)
@@ -262,7 +262,7 @@ class ProxySessions:
         return place
 
     def _describe(self, place: StoredConversation, exchange: Exchange, sender: Sender) -> None:
-        """What can be said of a conversation when it begins: where, by whom, and what it is about."""
+        """Set the folder, parent and title of a conversation when it begins."""
         folder = folder_of(exchange)
         place.folder = WorkFolder(folder, branch_of(Path(folder))) if folder else self._folder
         if place.session is not None and place.folder.path:
@@ -274,7 +274,7 @@ class ProxySessions:
             place.live.builder.says_title(("sub-agent: " if place.parent else "") + printable(said)[:TITLE])
 
     def _attach(self, place: StoredConversation, exchange: Exchange, sender: Sender) -> None:
-        """The session that started a sub-agent says so, too, and which session has what it did."""
+        """Note a sub-agent in the session that started it, with the sub-agent's own session."""
         starter = next((each for each in self._places if each.id == place.parent), None)
         if starter is not None:
             agent = sender.agent or place.id
@@ -290,22 +290,22 @@ class ProxySessions:
             self.store_all()
 
     def store_all(self, journal: str = "", position: int = 0) -> list[ConversationMark]:
-        """Append what was made; gives the marks of the conversations that changed. Raises what went wrong.
+        """Store all new events. Return the marks of the conversations that changed. Raises the error that occurred.
 
-        It is one transaction, which also notes how far a journal is recorded. Where it fails, each conversation is
-        stored for itself; what cannot be stored waits for the next time.
+        This is one transaction, which also notes how far a journal is recorded. If it fails, each conversation is
+        stored separately. Events that cannot be stored wait for the next time.
         """
         changed, self._changed = list(self._changed), {}
         try:
             store_together(self._store(), changed, journal, position)
-        except Exception:  # whatever it is, it may be wrong with one of them only
+        except Exception:  # whatever the error, it may concern only one of them
             self._store_one_by_one(changed)
         finally:
             self._forget_oldest()
         return [place.mark() for place in changed if place.session is not None]
 
     def _store_one_by_one(self, places: Sequence[StoredConversation]) -> None:
-        """Where that fails for long, a session is given up."""
+        """Store each conversation separately. A session that fails for too long is given up."""
         failed = None
         for place in places:
             try:
@@ -327,12 +327,12 @@ class ProxySessions:
         del self._places[:-KEPT]
 
     def forgotten(self) -> tuple[str, ...]:
-        """The sessions that were forgotten since it was last asked."""
+        """The sessions that were forgotten since the last call."""
         gone, self._gone = tuple(self._gone), []
         return gone
 
     def reopened(self, session: str, event: int) -> OpenRequest | None:
-        """A request that an earlier recorder stored, and whose answer it could not store any more; None: not found."""
+        """A request that an earlier recorder stored without its answer; None if it is not found."""
         place = next((each for each in self._places if each.id == session), None)
         if place is None and (place := taken_up(self._store(), session)) is not None:
             self._places.append(place)
@@ -348,7 +348,7 @@ class ProxySessions:
 
 
 def problem_of(came: CameBack) -> str:
-    """What went wrong, in a line."""
+    """Describe an error in one line."""
     error = came.body.get("error") if isinstance(came.body, dict) else None
     said = error.get("message") if isinstance(error, dict) else error
     status = f"HTTP {came.status}" if came.status else "no answer"

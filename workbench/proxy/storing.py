@@ -1,4 +1,4 @@
-"""What was made of conversations goes to the store, and what is in the store is taken up again."""
+"""Writes the events of conversations to the store, and restores conversations from it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from workbench.proxy.senders import Sender
 
 
 def store_together(store: Store, places: Sequence[StoredConversation], journal: str = "", position: int = 0) -> None:
-    """Append what was made of some conversations in one transaction; raises StoreError, and all of it waits then.
+    """Append the new events of conversations in one transaction. Raises StoreError; then all of them stay pending.
 
-    `journal`, `position`: how far a journal is recorded with it.
+    `journal`, `position`: how far a journal is recorded with these events.
     """
     begun: list[StoredConversation] = []
     try:
@@ -45,7 +45,7 @@ def store_together(store: Store, places: Sequence[StoredConversation], journal: 
 
 
 def taken_up(store: Store, session: str) -> StoredConversation | None:
-    """The conversation of a session that an earlier recorder wrote; None where it cannot be gone on with."""
+    """The conversation of a session that an earlier recorder wrote; None if it cannot be continued."""
     events = store.session(session, write=False).events()
     asked = next((event.body for event in reversed(events) if isinstance(event.body, Request)), None)
     who = events[0].body.value if events and isinstance(events[0].body, Setting) else ""
@@ -57,5 +57,5 @@ def taken_up(store: Store, session: str) -> StoredConversation | None:
 
 
 def sender_in(asked: Request, client: str) -> Sender:
-    """Who sent a request, as its event says."""
+    """The sender of a request, from its event."""
     return Sender(client, asked.session, asked.agent, asked.parent, asked.purpose, asked.name)

@@ -1,4 +1,4 @@
-"""Bodies without their compression, read as JSON: up to a limit, because a small body may unpack to gigabytes."""
+"""Decompresses and parses JSON bodies, up to a limit, because a small body may decompress to gigabytes."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ T = TypeVar("T", str, bytes)
 
 MIB: Final = 1 << 20
 LARGEST: Final = 64 * MIB
-"""Bytes of a body, unpacked, that are read unless the settings say otherwise."""
+"""The default limit in bytes of a body that is read, after decompression."""
 MOST_VALUES: Final = 500_000
-"""JSON values of one body. Each takes up to some hundred bytes of memory, and two bytes on the wire."""
+"""The limit of JSON values in one body. Each takes up to a few hundred bytes of memory, and perhaps two on the wire."""
 MOST_LAYERS: Final = 4
-"""Encodings of one body, one around the other."""
+"""The limit of nested encodings of one body."""
 _PIECE: Final = 64 * 1024
 PER_VALUE: Final = 100
-"""Bytes of memory for one value, beside its text."""
+"""Bytes of memory for one value, in addition to its text."""
 _SMALL: Final = MIB
-"""Bytes of JSON that are read without counting their values."""
+"""Bytes of JSON up to which values are not counted."""
 
 
 class BodyTooLarge(Exception):
-    """A body that is passed on and not read; the text says which limit it exceeds."""
+    """Raised for a body that is passed on without being read; the text names the exceeded limit."""
 
 
 def read_body(body: bytes, headers: Mapping[str, str], largest: int = LARGEST) -> dict[str, Any]:
-    """The JSON object in a body, empty where there is none. Raises BodyTooLarge."""
+    """The JSON object in a body; empty if it has none. Raises BodyTooLarge."""
     found = loaded(countable(unpacked(body, headers.get("Content-Encoding", ""), largest)))
     return found if isinstance(found, dict) else {}
 
@@ -39,17 +39,14 @@ def read_body(body: bytes, headers: Mapping[str, str], largest: int = LARGEST) -
 def read_answer(
     dialect: DialectName, body: bytes, headers: Mapping[str, str], largest: int = LARGEST
 ) -> dict[str, Any]:
-    """An answer as one body; of a stream, as much as came. Raises BodyTooLarge."""
+    """An answer as one body; for a stream, as much as arrived. Raises BodyTooLarge."""
     text = countable(unpacked(body, headers.get("Content-Encoding", ""), largest))
     found = None if "event-stream" in headers.get("Content-Type", "") else loaded(text)
     return found if isinstance(found, dict) else from_stream(dialect, text)
 
 
 def unpacked(body: bytes, encoding: str, largest: int = LARGEST) -> bytes:
-    """A body without its compression; as much as can be unpacked, and as it is where the compression is not known.
-
-    Raises BodyTooLarge.
-    """
+    """Decompress a body as far as possible. With an unknown encoding it is returned unchanged. Raises BodyTooLarge."""
     names = [name.strip().lower() for name in encoding.split(",")]
     layers = [_UNPACK[name] for name in reversed(names) if name in _UNPACK]
     if not layers:
@@ -65,7 +62,7 @@ def unpacked(body: bytes, encoding: str, largest: int = LARGEST) -> bytes:
 
 
 def too_large(largest: int) -> str:
-    """What is wrong with a body of more bytes than are read."""
+    """The error text for a body that is larger than the limit."""
     return f"it is larger than {_size(largest)}"
 
 
@@ -79,31 +76,31 @@ def _limited(pieces: Iterable[bytes], largest: int) -> Iterator[bytes]:
             yield piece
     except BodyTooLarge:
         raise
-    except Exception:  # broken off, or not what it says; brotli and zstd have errors of their own
+    except Exception:  # truncated, or not in the declared encoding; brotli and zstd raise their own errors
         return
 
 
 def countable(text: T) -> T:
-    """The same JSON, if it holds few enough values to be read. Raises BodyTooLarge."""
+    """Return the JSON text unchanged if it has few enough values to parse. Raises BodyTooLarge."""
     check_count(len(text), lambda: values_in(text))
     return text
 
 
 def check_count(size: int, values: Callable[[], int]) -> None:
-    """Whether a body of so many bytes holds few enough values to be read; `values` counts them. Raises BodyTooLarge."""
+    """Check that a body of this size has few enough values; `values` counts them. Raises BodyTooLarge."""
     if size > _SMALL and values() > MOST_VALUES:
         raise BodyTooLarge(f"it has more than {MOST_VALUES:,} JSON values")
 
 
 def values_in(text: str | bytes) -> int:
-    """How many values JSON has at most, and a few more."""
+    """An upper bound for the number of values in JSON text."""
     if isinstance(text, bytes):
-        return len(text) - len(text.translate(None, b",[{\n"))  # in half the time of counting each
+        return len(text) - len(text.translate(None, b",[{\n"))  # takes half the time of counting each
     return sum(map(text.count, ",[{\n"))
 
 
 def memory_of(text: bytes) -> int:
-    """Bytes of memory that JSON takes with what is read from it, roughly."""
+    """An estimate of the memory in bytes for JSON text and its parsed values."""
     return len(text) + PER_VALUE * values_in(text)
 
 
@@ -111,7 +108,7 @@ def _size(number: int) -> str:
     return f"{number // MIB} MiB" if number >= MIB else f"{number:,} bytes"
 
 
-# One layer each: pieces of a body to pieces of what it unpacks to
+# One function per encoding: compressed pieces to decompressed pieces
 
 
 def _gunzip(pieces: Iterable[bytes]) -> Iterator[bytes]:
@@ -125,7 +122,7 @@ def _inflate(pieces: Iterable[bytes], window: int) -> Iterator[bytes]:
             got = stream.decompress(piece, _PIECE)
             yield got
             piece = stream.unconsumed_tail
-            while len(got) == _PIECE and not piece and not stream.eof:  # zlib may hold back more
+            while len(got) == _PIECE and not piece and not stream.eof:  # zlib may have more output
                 got = stream.decompress(b"", _PIECE)
                 yield got
             if stream.eof:
@@ -136,7 +133,7 @@ def _inflate(pieces: Iterable[bytes], window: int) -> Iterator[bytes]:
 
 
 def _deflate(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """With zlib's header as the standard says, or without one as some servers send it."""
+    """Decompress deflate, with zlib's header as in the standard, or without one, as some servers send it."""
     pieces = iter(pieces)
     first = next(pieces, b"")
     has_header = len(first) > 1 and first[0] & 15 == 8 and (first[0] * 256 + first[1]) % 31 == 0
@@ -149,7 +146,7 @@ def _deflate(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _brotli(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    import brotli  # type: ignore[import-untyped]  # late: few answers need it
+    import brotli  # type: ignore[import-untyped]  # imported here: few answers need it
 
     stream = brotli.Decompressor()
     for piece in pieces:
@@ -161,10 +158,10 @@ def _brotli(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _zstd(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    import zstandard  # late: few answers need it
+    import zstandard  # imported here: few answers need it
 
     reader = zstandard.ZstdDecompressor(max_window_size=LARGEST).stream_reader(
-        _Pieces(pieces),  # type: ignore[arg-type]  # it reads, and that is all that is needed
+        _Pieces(pieces),  # type: ignore[arg-type]  # zstandard only calls `read`
         read_size=_PIECE,
         read_across_frames=True,
     )
@@ -173,7 +170,7 @@ def _zstd(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 
 class _Pieces:
-    """A file as zstd reads it."""
+    """A file-like object for zstandard."""
 
     def __init__(self, pieces: Iterable[bytes]) -> None:
         self._pieces = iter(pieces)

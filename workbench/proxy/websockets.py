@@ -1,4 +1,4 @@
-"""Websockets, on which OpenAI's Responses come too: frames pass unchanged; a request among them may have to wait."""
+"""Passes websocket frames on unchanged, as OpenAI's Responses API uses them. A request among them may have to wait."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from workbench.wire.speaking import SocketSpeaker, to_json
 
 FIXED: Final = "on a websocket only what is new was sent, which is not rewritten: release it unchanged, or answer it"
 HELD: Final = b"held by workbench proxy"
-"""What pings say by which a client knows that somebody is there."""
+"""The payload of pings that show a waiting client that the connection is alive."""
 MOST_QUEUED: Final = 16 * 1024 * 1024
-"""Bytes of messages that wait behind a held one; the client waits with the next."""
+"""Bytes of messages that may wait after a held one; then the client has to wait with the next."""
 MOST_OF_REFUSAL: Final = 64 * 1024
-"""Bytes of what a provider says that opens no websocket."""
+"""Bytes to read of a provider's answer if it refuses a websocket."""
 REFUSAL_SECONDS: Final = 5
 _OF_THE_SOCKET: Final = ("sec-websocket-key", "sec-websocket-version", "sec-websocket-extensions")
 
 _log = logging.getLogger(__name__)
-# That a provider takes none of the protocols that its client offers is between the two.
+# No warning if a provider accepts none of the client's protocols: that concerns only those two.
 logging.getLogger("aiohttp.websocket").setLevel(logging.ERROR)
 
 
 class _Refused(Exception):
-    """A provider that opens no websocket: what it says instead."""
+    """Raised if a provider refuses a websocket. It has the provider's answer."""
 
     def __init__(self, status: int, reason: str, headers: CIMultiDict[str], body: bytes) -> None:
         super().__init__(status)
@@ -57,7 +57,7 @@ class _Refused(Exception):
 
 
 async def _refuse(_: object, __: object, told: Any) -> None:
-    """Give up where a handshake is not answered with a websocket; aiohttp would follow a redirect with all keys."""
+    """Raise an error if a handshake does not open a websocket. aiohttp would follow a redirect with all keys."""
     response: aiohttp.ClientResponse = told.response
     if response.status == 101:
         return
@@ -71,7 +71,7 @@ async def _refuse(_: object, __: object, told: Any) -> None:
 
 
 def websocket_client(connector: aiohttp.BaseConnector, **more: Any) -> aiohttp.ClientSession:
-    """A client for `pump`, which never follows a redirect."""
+    """A client for `pump` that never follows redirects."""
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(_refuse)
     trace.on_request_end.append(_refuse)
@@ -88,9 +88,9 @@ async def pump(
     gate: Gate | None = None,
     largest: int = LARGEST,
 ) -> web.StreamResponse:
-    """Connect both sides until one of them closes; a provider that opens no websocket answers as it does without us.
+    """Connect both sides until one of them closes. If the provider refuses the websocket, pass on its answer.
 
-    A message of more than `largest` bytes ends the connection with code 1009: both sides would have to keep it whole.
+    A message of more than `largest` bytes closes the connection with code 1009: both sides would have to keep it whole.
     """
     for name in _OF_THE_SOCKET:
         headers.popall(name, None)
@@ -114,7 +114,7 @@ async def pump(
         return web.Response(status=502, text=f"workbench proxy: {url} cannot be reached: {connection_words(error)}")
     async with upstream:
         chosen = (upstream.protocol,) if upstream.protocol else ()
-        # Without compression a message is as large as its bytes on the wire.
+        # Without compression the size of a message is its number of bytes on the wire.
         down = web.WebSocketResponse(protocols=chosen, max_msg_size=largest, autoping=False, compress=False)
         await down.prepare(incoming)
         frames = None
@@ -139,7 +139,7 @@ async def pump(
 
 
 def _valid(code: int | None) -> int:
-    """A close code that may be sent: some only say that none was."""
+    """A close code that may be sent: some codes only mean that none was received."""
     return code if code is not None and code not in (1004, 1005, 1006, 1015) and 1000 <= code < 5000 else 1000
 
 
@@ -149,7 +149,7 @@ def _tell_too_large(recorder: Recorder | None, *codes: int | None) -> None:
 
 
 async def _from_provider(upstream: Any, down: Any, frames: SocketFrames | None) -> None:
-    """What the provider sends, until it ends."""
+    """Pass on the provider's messages until it closes."""
     async for message in upstream:
         await _pass_on(message, down)
         if frames is not None and message.type is WSMsgType.TEXT:
@@ -173,7 +173,7 @@ def _weight(message: WSMessage) -> int:
 
 
 class _FromClient:
-    """What the client sends: it is read at once, so that its end is noticed, and passed on in its order."""
+    """Passes on the client's messages in order. They are read at once, to notice when the client closes."""
 
     def __init__(
         self,
@@ -192,14 +192,14 @@ class _FromClient:
         self._headers = headers
         self._waiting: asyncio.Queue[WSMessage | None] = asyncio.Queue()
         self._queued = 0
-        """Bytes of what waits."""
+        """Bytes of queued messages."""
         self._has_room = asyncio.Event()
         self._reading: asyncio.Task[None] | None = None
         self.code: int | None = None
-        """What was wrong with the last message of the client, as a close code; None: nothing."""
+        """The close code for an invalid message of the client; None if all were valid."""
 
     async def run(self) -> None:
-        """Until it ends."""
+        """Pass on messages until the client closes."""
         self._reading = asyncio.create_task(self._read())
         try:
             while (message := await self._waiting.get()) is not None:
@@ -230,7 +230,7 @@ class _FromClient:
             self._waiting.put_nowait(None)
 
     async def _ask(self, text: str, frames: SocketFrames) -> None:
-        """Pass a request on, at once or after a wait; what is recorded is what the client said."""
+        """Pass a request on, at once or after a wait. The client's own request is recorded."""
         held, seen = await self._look(text, frames)
         asked = frames.from_client(text)
         asked.seen = seen
@@ -260,7 +260,7 @@ class _FromClient:
             held, seen = await gate.look(self._route, self._headers, lambda: frames.earlier.whole(request))
         except BodyTooLarge:
             return None, None
-        except Exception:  # whatever it is, the agent goes on
+        except Exception:  # whatever the error, the agent continues
             _log.exception("breakpoints could not be looked at")
             return None, None
         if held is not None and request.get(EARLIER):
@@ -268,7 +268,7 @@ class _FromClient:
         return held, seen
 
     async def _wait(self, held: HeldRequest, asked: SocketRequest, frames: SocketFrames) -> Release:
-        """Until it is let go, or its client ends the connection."""
+        """Wait until the request is released, or its client closes the connection."""
         assert self._gate is not None
         assert self._reading is not None
         held.session = lambda: asked.recorded.session if asked.recorded is not None else ""

@@ -1,4 +1,4 @@
-"""An answer to write in any dialect: as one value, in the pieces of a stream, or an error in its place."""
+"""An answer that can be written in any dialect: as one body, as the pieces of a stream, or as an error."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from typing import Literal, NamedTuple
 from workbench.models.reply_parts import Reason, Reported
 
 AT_ONCE = 200
-"""Characters of a piece where nothing is to be seen growing: fewer pieces, less work."""
+"""Characters per piece when no speed is set. Nobody watches the text grow then, and fewer pieces are less work."""
 
 PIECES_PER_SECOND = 20
-"""At a chosen speed, so many pieces come in a second: smooth to the eye, cheap to draw."""
+"""Pieces per second when a speed is set: smooth to the eye, cheap to draw."""
 
 
 class WrittenCall(NamedTuple):
-    """One call of a tool."""
+    """One tool call."""
 
     tool: str
     arguments: str
-    """JSON, as a model writes it."""
+    """JSON text, exactly as the model wrote it."""
     call_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast an answer comes."""
+    """How fast an answer is sent."""
 
     speed: float = 0
-    """Characters per second; 0: at once."""
+    """Characters per second; 0: send everything at once."""
     chunk: int = 0
-    """Characters of a piece; 0: chosen by the speed."""
+    """Characters per piece; 0: the speed decides."""
     delay: float = 0
     """Seconds before the first piece."""
 
     def size(self) -> int:
-        """Characters of a piece."""
+        """The number of characters per piece."""
         if self.chunk:
             return self.chunk
         return max(1, round(self.speed / PIECES_PER_SECOND)) if self.speed else AT_ONCE
@@ -44,62 +44,60 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class WrittenAnswer:
-    """A whole answer."""
-
     text: str = ""
     reasoning: str = ""
     calls: tuple[WrittenCall, ...] = ()
     finish: Reason | None = None
-    """None: told from the rest."""
+    """None: derived from the other fields."""
     usage: Reported | None = None
 
     @property
     def reason(self) -> Reason:
-        """Why the answer ends."""
+        """The reason why the answer ends."""
         return self.finish or ("tool_calls" if self.calls else "stop")
 
 
 @dataclass(frozen=True, slots=True)
 class PacedAnswer:
-    """An answer, and how fast it comes."""
+    """An answer, and how fast to send it."""
 
     answer: WrittenAnswer
     pace: Pace = Pace()
 
     @property
     def finishes(self) -> bool:
-        """Whether the answer says why it ends."""
+        """Whether the answer gives a finish reason."""
         return True
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A request that gets an error in place of an answer; each dialect words it in its own way."""
+    """An error to send in place of an answer. Each dialect words it in its own way."""
 
     status: int
     kind: str = ""
-    """context, quota, policy, request, or empty: what the status says."""
+    """One of context, quota, policy and request; empty: the status alone says what is wrong."""
     wait: int | None = None
     limit: int = 0
     asked: int = 0
     detail: str = ""
-    """What is wrong with the request, where that is the reason."""
+    """What is wrong with the request, if the request is the reason."""
 
 
 class AnswerPiece(NamedTuple):
-    """A piece of an answer on its way."""
+    """One piece of an answer that is being sent."""
 
     kind: Literal["reasoning", "text", "call", "arguments"]
-    """A call comes first with its id and name and no arguments, as OpenAI's do; its arguments follow."""
+    """A call starts with a piece that has its id and name but no arguments, as at OpenAI; the arguments follow."""
     text: str
     at: float
     """Seconds after the request."""
     number: int = 0
-    """Which call, from 0."""
+    """The number of the call, from 0."""
 
 
 def pieces(answer: WrittenAnswer, pace: Pace) -> Iterator[AnswerPiece]:
-    """The answer's pieces in order; joined they give the answer, and the same answer is always split alike."""
+    """Split an answer into its pieces, in order. Joined they give the answer. Equal answers are always split alike."""
     size, sent = pace.size(), 0
 
     def split(kind: Literal["reasoning", "text", "arguments"], text: str, number: int = 0) -> Iterator[AnswerPiece]:

@@ -1,14 +1,14 @@
-"""Anthropic's Messages.
+"""The dialect of Anthropic's Messages API.
 
 - A request has `system` (a text or blocks), `tools` with an `input_schema`, and `messages` of the roles `user` and
   `assistant`; newer clients put `system` messages among them. Contents are a text or blocks: `text`, `image`,
   `thinking`, `tool_use` (`id`, `name`, `input`), `tool_result` (`tool_use_id`, `content`, `is_error`).
-- An answer has blocks under `content`, a `stop_reason`, and `usage`, whose `input_tokens` leave out what was read from
-  the cache and written to it.
-- A `compaction` block is a summary by Anthropic, with which it replaced all that stands before it; without `content` it
-  failed and changed nothing. What Anthropic cleared without a summary its answer tells (`context_edits`).
-- Tools become definitions as OpenAI has them, which requests are written in; those that Anthropic itself runs have no
-  schema and stay as they are.
+- An answer has blocks under `content`, a `stop_reason`, and `usage`. The `input_tokens` in it do not include tokens
+  read from the cache or written to it.
+- A `compaction` block is a summary by Anthropic. It replaces everything before it. Without `content` the compaction
+  failed and changed nothing. The answer also reports what Anthropic cleared without a summary (`context_edits`).
+- Tools are converted to OpenAI's form of definitions, in which our requests are written. Tools that Anthropic runs
+  itself have no schema and are left unchanged.
 """
 
 from __future__ import annotations
@@ -61,8 +61,6 @@ _DELTAS = {
 
 
 class AnthropicDialect(Dialect):
-    """Anthropic's messages."""
-
     name: ClassVar[DialectName] = "anthropic"
     title = "Anthropic"
     provider = ProviderHome("anthropic", "https://api.anthropic.com", ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"))
@@ -75,49 +73,48 @@ class AnthropicDialect(Dialect):
     alive_sign = b'event: ping\ndata: {"type":"ping"}\n\n'
 
     def new_reader(self, talk: Talk) -> AnthropicReader:
-        """What adds messages to a talk."""
+        """Return a reader that adds messages to a talk."""
         return AnthropicReader(talk)
 
     def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
-        """The message, from its events."""
+        """Build the message from its stream events."""
         return _streamed(stream_events(stream))
 
     def comparable_prompt(self, system: Any) -> Any:
-        """Without the first block of Claude Code's, a line for the bill, which varies."""
+        """Drop the first block of Claude Code's prompt: a line for billing, which varies."""
         return system[1:] if isinstance(system, list) and len(system) > 1 else system
 
     def recognises_body(self, body: dict[str, Any]) -> bool:
-        """Whether it has what only Anthropic's have."""
+        """Whether the body has something that only Anthropic's requests have."""
         return isinstance(body.get("messages"), list) and is_anthropic_body(body)
 
     def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
-        """Whether it is a request."""
         return asks_with_messages(body, answered) and self.recognises_body(body)
 
     def recognises_client(self, path: str, headers: Mapping[str, str]) -> bool:
-        """Claude Code also asks for things that no model answers."""
+        """Whether a request that asks no model is for Anthropic: Claude Code sends such requests too."""
         is_claude = "claude" in headers.get("User-Agent", "").lower()
         return self.header in headers or path.startswith("/api/") or is_claude
 
     def credentials(self, key: str) -> dict[str, str]:
-        """The version, and the key."""
+        """The headers with the API version and the key."""
         return {self.header: "2023-06-01", **({"x-api-key": key} if key else {})}
 
     def new_speaker(self) -> DialectSpeaker:
-        """Loaded when it is asked for: most who read a dialect never speak it."""
+        """Return the speaker. It is imported here, because most users of a dialect only read it."""
         from workbench.wire.anthropic_speaker import AnthropicSpeaker
 
         return AnthropicSpeaker(self)
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The calls are blocks behind the content."""
+        """Build an answer; the calls are blocks after the content."""
         content = message.get("content")
         text = [{"type": "text", "text": as_json("" if content is None else content)}]
         blocks = content if isinstance(content, list) else text
         return {"content": [*blocks, *map(_called, list_in(message, "tool_calls"))] if message else []}
 
     def usage_json(self, used: Reported) -> dict[str, Any]:
-        """Cached tokens are reported next to the prompt's."""
+        """The usage of an answer. Cached tokens are not included in `input_tokens`."""
         return {
             "usage": {
                 "input_tokens": max(used.prompt - used.cached - used.cache_write, 0),
@@ -129,24 +126,24 @@ class AnthropicDialect(Dialect):
 
 
 def _called(call: Any) -> dict[str, Any]:
-    """A call in OpenAI's form as a block."""
+    """Convert a call in OpenAI's form to a block."""
     function = dict_in(call, "function")
     arguments = parsed(function.get("arguments"))
     return {"type": "tool_use", "id": text_in(call, "id"), "name": text_in(function, "name"), "input": arguments}
 
 
 class AnthropicReader:
-    """Messages, one by one."""
+    """Reads messages one by one."""
 
     def __init__(self, talk: Talk) -> None:
         self.talk = talk
         self._messages = 0
         self._calls = 0
         self._unnamed: list[str] = []
-        """Calls without an id, and without a result: some transcripts leave the ids out."""
+        """Ids made here for calls that have none and no result yet: some transcripts leave the ids out."""
 
     def head(self, body: dict[str, Any]) -> int:
-        """The system prompt and the tools of a request, which stand beside its messages."""
+        """Read the system prompt and the tools of a request, which are not in its messages."""
         system = text_of(content_of(body.get("system")))
         if system:
             self.talk.add(SlotContent("system", "system", system))
@@ -155,7 +152,7 @@ class AnthropicReader:
         return 0
 
     def message(self, value: Any) -> None:
-        """A message of a request."""
+        """Read a message of a request."""
         self._messages += 1
         role = text_in(value, "role")
         if role == "assistant":
@@ -168,7 +165,7 @@ class AnthropicReader:
             self.talk.unknown("message", value)
 
     def answer(self, body: dict[str, Any]) -> Usage | None:
-        """The message that a request was answered with."""
+        """Read the message that answers a request."""
         self._messages += 1
         self.talk.model = text_in(body, "model") or self.talk.model
         finish = FINISH.get(text_in(body, "stop_reason"), "stop")
@@ -176,7 +173,7 @@ class AnthropicReader:
         return usage_in(dict_in(body, "usage"), self.talk.model)
 
     def user(self, content: Any) -> None:
-        """What the user said, and what tools gave back."""
+        """Read the content of a user message: the user's text and tool results."""
         if not isinstance(content, list):
             self.talk.add(UserMessage(content_of(content)))
             return
@@ -198,7 +195,7 @@ class AnthropicReader:
             parts.clear()
 
     def reply(self, content: Any, reply: str, finish: str) -> None:
-        """What the model said: blocks, or a text."""
+        """Read the content of a model's message: blocks, or a text."""
         said: list[Part] = []
         for block in content if isinstance(content, list) else [content]:
             kind = text_in(block, "type")
@@ -217,7 +214,7 @@ class AnthropicReader:
         self._answered(said, reply, finish)
 
     def _call_id(self, block: dict[str, Any]) -> str:
-        """A call's id; one of our own where it has none, which the next result without an id belongs to."""
+        """The id of a call. A call without one gets a new id, which the next result without an id belongs to."""
         name = text_in(block, "id")
         if not name:
             self._calls += 1
@@ -232,7 +229,7 @@ class AnthropicReader:
 
 
 def definition(tool: Any) -> Any:
-    """A tool as OpenAI's chat has it."""
+    """Convert a tool to the form of OpenAI's chat."""
     if not isinstance(tool, dict) or "input_schema" not in tool:
         return tool
     described = {"description": tool["description"]} if "description" in tool else {}
@@ -240,18 +237,18 @@ def definition(tool: Any) -> Any:
 
 
 def usage_in(used: dict[str, Any], model: str) -> Usage | None:
-    """What was reported; the cache's tokens come beside `input_tokens`, and belong to the prompt."""
+    """The reported usage. Cached tokens are reported outside `input_tokens`, but they are part of the prompt."""
     cached, written = number_in(used, "cache_read_input_tokens"), number_in(used, "cache_creation_input_tokens")
     prompt, hour = number_in(used, "input_tokens") + cached + written, kept_an_hour(used)
     return report(model, prompt, number_in(used, "output_tokens"), cached=cached, cache_write=written, cache_hour=hour)
 
 
 def kept_an_hour(used: dict[str, Any]) -> int:
-    """Of the tokens that a report says were written to the cache, those that stay there for an hour."""
+    """How many of the tokens written to the cache are kept for an hour."""
     return number_in(used.get("cache_creation"), "ephemeral_1h_input_tokens")
 
 
-# A stream
+# Streams
 
 
 def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What only requests for Anthropic have: without any of it, their messages are the same as OpenAI's."""
+"""Recognises Anthropic's requests by what only they have. Without any of that, their messages look like OpenAI's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _BLOCKS = ("tool_use", "tool_result", "thinking", "redacted_thinking", "server_t
 
 
 def is_anthropic_body(value: dict[str, Any]) -> bool:
-    """Whether the body of a request has what only Anthropic's have."""
+    """Whether the body of a request has something that only Anthropic's requests have."""
     messages = [message for message in value["messages"] if isinstance(message, dict)]
     if any(_is_openai(message) for message in messages):
         return False
@@ -19,7 +19,7 @@ def is_anthropic_body(value: dict[str, Any]) -> bool:
 
 
 def are_anthropic_messages(messages: list[dict[str, Any]]) -> bool:
-    """Whether messages have blocks that only Anthropic's have, and none is in OpenAI's form."""
+    """Whether messages have blocks that only Anthropic has, and no message is in OpenAI's form."""
     if any(_is_openai(message) for message in messages):
         return False
     return any(

@@ -1,4 +1,4 @@
-"""Anthropic's messages, spoken as Anthropic does."""
+"""Answers requests as Anthropic's Messages API does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from workbench.wire.tool_demands import checked
 REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "refused": "refusal"}
 
 SIGNATURE = "cmVoZWFyc2Fs"
-"""Thinking comes signed, and goes back signed; base64, as theirs is."""
+"""The signature of a thinking block. Clients send it back with the block. It is base64, like Anthropic's own."""
 
 _ERRORS = {
     400: ("invalid_request_error", "The request is not accepted."),
@@ -54,7 +54,7 @@ class AnthropicSpeaker(DialectSpeaker):
     counting: ClassVar[tuple[str, ...]] = ("/v1/messages/count_tokens", "/messages/count_tokens")
 
     def read(self, body: Json, path: str = "") -> CheckedRequest:
-        """The request in a body."""
+        """Read and check a request's body."""
         limit = whole_number(body.get("max_tokens"))
         if limit is None and path not in self.counting:
             raise BadRequest("max_tokens: Field required")
@@ -72,7 +72,7 @@ class AnthropicSpeaker(DialectSpeaker):
         return checked(request)
 
     def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
-        """A message."""
+        """The answer as one message."""
         answer = played.answer
         content: list[dict[str, Any]] = []
         if answer.reasoning:
@@ -85,7 +85,7 @@ class AnthropicSpeaker(DialectSpeaker):
         return {**message, **self.reported(answer.usage)}
 
     def stream(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> Iterator[StreamedEvent]:
-        """The events of a message."""
+        """The answer as the events of a message."""
         answer, pace = played.answer, played.pace
         usage = answer.usage or Reported(0, 0)
         started = {**_message(request, ident), **self.reported(usage._replace(completion=1))}
@@ -108,7 +108,7 @@ class AnthropicSpeaker(DialectSpeaker):
             yield _event(at, "message_stop")
 
     def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
-        """An error as Anthropic words it."""
+        """The body of an error, in Anthropic's words."""
         other = _ERRORS[500 if refusal.status >= 500 else 400]
         kind, text = _KINDS.get(refusal.kind) or _ERRORS.get(refusal.status, other)
         said = refusal.detail or text.format(model=model, asked=refusal.asked, limit=refusal.limit)
@@ -119,19 +119,18 @@ class AnthropicSpeaker(DialectSpeaker):
         return event(self.error(Refusal(529), ""), "error")
 
     def told_error(self, said: dict[str, Any], status: int) -> bytes:
-        """An error as an event."""
+        """Turn the body of an error into an event."""
         return event(said, "error")
 
     def counted(self, tokens: int) -> dict[str, Any]:
-        """The size of a request."""
+        """The answer to a request that only counts tokens."""
         return {"input_tokens": tokens}
 
     def model(self, name: str) -> dict[str, Any]:
-        """One model."""
+        """The description of one model."""
         return {"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
 
     def models(self) -> dict[str, Any]:
-        """The list of models."""
         data = [self.model(name) for name in MODELS]
         return {"data": data, "has_more": False, "first_id": MODELS[0], "last_id": MODELS[-1]}
 
@@ -146,7 +145,7 @@ def _check(message: Json, where: str) -> None:
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     blocks = list_of(content, f"{where}.content")
-    if not blocks and role != "system":  # clients send empty ones of the system's
+    if not blocks and role != "system":  # clients send empty system messages
         raise BadRequest(f"{where}.content: expected text or a list of blocks")
     for number, block in enumerate(blocks):
         if block.get("type") == "text" and not str(block.get("text") or "").strip():

@@ -1,8 +1,8 @@
-"""What stands in a request's body: each thing that can be left out or changed, with its path, in all dialects.
+"""Lists the items in a request's body that can be left out or changed, each with its path, for all dialects.
 
-A path is numbered as marks for the cache are (see `wire/parts`): `system.1`, `tools.3`, `messages.7` where a message is
-one thing, `messages.7.2` for a block of it. In chat, calls and thinking stand beside the content: `messages.7.calls.0`,
-`messages.7.reasoning`. Tools inside another entry, as in a namespace, are `tools.0.3`.
+A path is numbered like the marks for the cache (see `wire/parts`): `system.1`, `tools.3`, `messages.7` where a message
+is one item, `messages.7.2` for one of its blocks. In chat, calls and thinking are outside the content:
+`messages.7.calls.0`, `messages.7.reasoning`. Tools inside another entry, as in a namespace, are `tools.0.3`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from workbench.wire.values import as_json, dict_in, list_in, text_in
 
 Section = Literal["tools", "system", "messages"]
 SECTIONS: Final[tuple[Section, ...]] = ("tools", "system", "messages")
-"""In the order in which providers cache them."""
+"""The sections in the order in which providers cache them."""
 _NESTED: Final = ("tools", "functionDeclarations", "function_declarations")
 
 
 class BodyItem(NamedTuple):
-    """One thing in a request that can be left out or changed."""
+    """One item of a request that can be left out or changed."""
 
     path: str
     kind: Kind
@@ -34,35 +34,35 @@ class BodyItem(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a thing stands."""
+    """The position of an item in the body."""
 
     section: Section
     at: int
-    """Which entry of the section: a tool, a block of the system prompt, a message."""
+    """The index of the entry in the section: of a tool, a block of the system prompt, or a message."""
     key: str = ""
-    """Under which key of the entry; empty: it is the entry."""
+    """The key inside the entry; empty: the item is the entry itself."""
     number: int = -1
-    """Which element there; -1: the value itself."""
+    """The index of the element under the key; -1: the item is the whole value."""
 
 
 class PlacedItem(NamedTuple):
-    """A thing, where it stands, and what it belongs to."""
+    """An item, its position, and the groups it belongs to."""
 
     item: BodyItem
     place: Place
     exchange: int
-    """A call and its results have the same."""
+    """The number of its exchange. A call and its results have the same number."""
     reply: int
-    """What the model thought and said in one go has the same."""
+    """The number of its reply. Everything that the model thought and said in one reply has the same number."""
 
 
 def items_in(dialect: DialectName, body: dict[str, Any]) -> list[BodyItem]:
-    """All that a request has, in the order in which it stands there: the system prompt, the tools, the messages."""
+    """All items of a request, in the order system prompt, tools, messages."""
     return [placed.item for placed in placed_items(dialect, body, sections_of(dialect, body))]
 
 
 def sections_of(dialect: DialectName, body: dict[str, Any]) -> dict[Section, list[Any]]:
-    """A body's sections as lists of its entries; a text, or an object, that stands for a list is the one entry."""
+    """The sections of a body as lists of entries. A text or an object in place of a list is a single entry."""
     where, key = DIALECTS[dialect].places
     return {"tools": list_in(body, "tools"), "system": _listed(body.get(where)), "messages": _listed(body.get(key))}
 
@@ -72,7 +72,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def placed_items(dialect: DialectName, body: dict[str, Any], sections: dict[Section, list[Any]]) -> list[PlacedItem]:
-    """All that a request has, with what belongs together."""
+    """All items of a request, with their positions and groups."""
     pairs, replies = _Pairs(dialect), _Replies(dialect)
     is_list = isinstance(body.get(DIALECTS[dialect].places[0]), list)
     made: list[PlacedItem] = []
@@ -106,7 +106,7 @@ def _path(section: str, at: int, found: FoundItem, count: int, is_list: bool) ->
 
 
 class _Pairs:
-    """Which call a result belongs to: by its id, or as Gemini has it, by the tool's name in their order."""
+    """Finds the call that a result belongs to: by id, or for Gemini by the tool's name in order."""
 
     def __init__(self, dialect: DialectName) -> None:
         self._by_tool = DIALECTS[dialect].pairs_by_tool
@@ -117,11 +117,11 @@ class _Pairs:
         self._tools: dict[str, str] = {}
 
     def tool(self, call_id: str) -> str:
-        """The tool that was called."""
+        """The name of the tool that was called."""
         return self._tools.get(call_id, "")
 
     def exchange_of(self, found: FoundItem) -> tuple[str, int]:
-        """The id of its call, and the number of the exchange it belongs to; everything else has one of its own."""
+        """The id of an item's call, and the number of its exchange. All other items get their own numbers."""
         if found.kind == "result":
             key = found.call_id or f"tool {found.tool}"
             if self._by_tool:
@@ -142,7 +142,7 @@ class _Pairs:
 
 
 class _Replies:
-    """What the model said in one go: a message, or in Responses, thinking and the items up to the next."""
+    """Numbers the model's replies: each message, or in Responses, thinking and the items up to the next thinking."""
 
     def __init__(self, dialect: DialectName) -> None:
         self._are_items = DIALECTS[dialect].replies_are_items
@@ -162,7 +162,7 @@ class _Replies:
         return self._made
 
 
-# What an entry has in it
+# The items of an entry
 
 
 def _system(_: DialectName, entry: Any) -> Iterator[FoundItem]:

@@ -1,4 +1,4 @@
-"""Marks for the provider's cache in a body of which something leaves: they go to what stands before it."""
+"""Moves marks for the provider's cache: if a marked item is removed from a body, its mark goes to an item before it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from workbench.wire.marks import MARK, mark_in
 from workbench.wire.values import list_in, text_in
 
 GONE: Final = object()
-"""Stands where something left, until all that leaves has left."""
+"""A placeholder for a removed entry, until all removals are done."""
 
 
 def move_back(dialect: DialectName, sections: dict[Section, list[Any]], place: Place, mark: Any) -> None:
-    """Put the mark of something that left on the last thing before it that can have one."""
+    """Put the mark of a removed item on the last item before it that can have one."""
     for section, at, index in _before(sections, place):
         entry = sections[section][at]
         block = entry if index is None else entry["content"][index]
@@ -34,7 +34,7 @@ def move_back(dialect: DialectName, sections: dict[Section, list[Any]], place: P
 
 
 def _before(sections: dict[Section, list[Any]], place: Place) -> Iterator[tuple[Section, int, int | None]]:
-    """What is left before a place, from there to the beginning: blocks, and entries that have none."""
+    """The blocks left before a position, and the entries without blocks, from that position back to the beginning."""
     first = SECTIONS.index(place.section)
     for section in reversed(SECTIONS[: first + 1]):
         entries = sections[section]
@@ -52,7 +52,7 @@ def _before(sections: dict[Section, list[Any]], place: Place) -> Iterator[tuple[
 
 
 def _marked(dialect: DialectName, section: Section, value: Any, mark: Any) -> Any:
-    """A value with a mark, as it is where it has one already; None: it cannot have any."""
+    """The value with a mark, or unchanged if it already has one; None if it cannot have a mark."""
     takes_blocks = DIALECTS[dialect].marks_texts
     if section == "system" and isinstance(value, str) and takes_blocks:
         return [{"type": "text", "text": value, MARK: mark}]

@@ -1,11 +1,11 @@
-"""OpenAI's chat completions, which many providers and libraries speak.
+"""The dialect of OpenAI's chat completions, which many providers and libraries use.
 
-- A request has `tools` and `messages` of the roles `system` or `developer`, `user`, `assistant` and `tool`; `function`
-  is the older form of `tool` and names no call: it belongs to the last call of that function. The system messages it
-  begins with are its system prompt.
-- Thinking stands in `reasoning_content` or `reasoning`, which OpenAI itself does not send.
-- An answer has `choices`, of which the first counts, and `usage`: what was cached is part of `prompt_tokens`. Gateways
-  to other providers add keys of their own for the cache.
+- A request has `tools` and `messages` of the roles `system` or `developer`, `user`, `assistant` and `tool`. `function`
+  is the older form of `tool` and names no call: it belongs to the last call of that function. The system messages at
+  the beginning are the system prompt.
+- Thinking is in `reasoning_content` or `reasoning`, which OpenAI itself does not send.
+- An answer has `choices`, of which only the first is used, and `usage`, where cached tokens are part of
+  `prompt_tokens`. Gateways to other providers add their own keys for the cache.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ _KNOWN = frozenset(
         *("extra_body", "extra_headers", "provider", "transforms", "plugins", "timeout"),
     )
 )
-"""What a request may hold. Where nothing was answered, other keys tell that it is something else."""
+"""The keys that a request may have. If a body has no recorded answer, other keys mean that it is no chat request."""
 _FINISH = {"length": "length", "tool_calls": "tool_calls", "function_call": "tool_calls", "content_filter": "refused"}
 
 
 class Malformed(ValueError):
-    """A message that is none; it says what was expected and what was there."""
+    """Raised for a value that is not a message. It says what was expected and what was found."""
 
     def __init__(self, expected: str, got: object = None) -> None:
         super().__init__(expected)
@@ -75,8 +75,6 @@ OPENAI = ProviderHome("openai", "https://api.openai.com/v1", ("OPENAI_BASE_URL",
 
 
 class ChatDialect(Dialect):
-    """OpenAI's chat completions."""
-
     name: ClassVar[DialectName] = "chat"
     title = "OpenAI"
     provider = OPENAI
@@ -88,29 +86,29 @@ class ChatDialect(Dialect):
     alive_sign = b": held by workbench proxy\n\n"
 
     def new_reader(self, talk: Talk) -> ChatReader:
-        """What adds messages to a talk."""
+        """Return a reader that adds messages to a talk."""
         return ChatReader(talk)
 
     def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
-        """The answer, from its chunks."""
+        """Build the answer from its chunks."""
         return _streamed(stream_events(stream))
 
     def prompt_length(self, messages: list[Any]) -> int:
-        """The first messages of the system are the prompt."""
+        """The number of system messages at the beginning: they are the prompt."""
         return sum(1 for _ in takewhile(lambda message: text_in(message, "role") in _SYSTEM, messages))
 
     def recognises_body(self, body: dict[str, Any]) -> bool:
-        """Whether it has messages that are not Anthropic's."""
+        """Whether the body has messages that are not Anthropic's."""
         return isinstance(body.get("messages"), list) and not is_anthropic_body(body)
 
     def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
-        """Whether it is a request; where nothing was answered, it has no keys of other dialects."""
+        """Whether the body is a request. Without a recorded answer it must have no keys of other dialects."""
         if not asks_with_messages(body, answered) or not self.recognises_body(body):
             return False
         return answered or body.keys() <= _KNOWN
 
     def items_in_message(self, message: dict[str, Any]) -> Iterator[FoundItem]:
-        """Calls and thinking are next to the content; a result is the message itself."""
+        """The items of a message. Calls and thinking are outside the content; a result is the message itself."""
         role = self.role_in(message)
         if role == "result":
             said, tool = text_of(content_of(message.get("content"))), text_in(message, "name")
@@ -130,36 +128,36 @@ class ChatDialect(Dialect):
             yield FoundItem("function_call", -1, "call", arguments, text_in(legacy, "name"))
 
     def result_with_text(self, value: dict[str, Any], text: str) -> Any:
-        """A result has its text under `content`."""
+        """A result with another text under `content`."""
         return {**value, "content": shaped(value.get("content"), text)}
 
     def credentials(self, key: str) -> dict[str, str]:
-        """The key."""
+        """The header with the key."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def body_sent_again(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The answer comes whole, because streams mostly report no tokens."""
+        """The body without streaming, because most streams report no tokens."""
         return {name: value for name, value in body.items() if name not in ("stream", "stream_options")}
 
     def new_speaker(self) -> DialectSpeaker:
-        """Loaded when it is asked for: most who read a dialect never speak it."""
+        """Return the speaker. It is imported here, because most users of a dialect only read it."""
         from workbench.wire.chat_speaker import ChatSpeaker
 
         return ChatSpeaker(self)
 
     def body_with_prompt(self, body: dict[str, Any], system: Any) -> dict[str, Any]:
-        """The prompt is the first message, where there is none yet."""
+        """The body with the prompt as its first message, unless it already has one."""
         messages = self.messages_in(body)
         if any(text_in(each, "role") == "system" for each in messages):
             return body
         return {**body, "messages": [{"role": "system", "content": system}, *messages]}
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The message is the first choice."""
+        """Build an answer with the message as its first choice."""
         return {"choices": [{"message": message}]} if message else {}
 
     def usage_json(self, used: Reported) -> dict[str, Any]:
-        """Cached tokens are a part of the prompt's."""
+        """The usage of an answer. Cached tokens are part of the prompt's."""
         written = {"cache_write_tokens": used.cache_write} if used.cache_write else {}
         return {
             "usage": {
@@ -173,7 +171,7 @@ class ChatDialect(Dialect):
 
 
 class ChatReader:
-    """Messages, one by one."""
+    """Reads messages one by one."""
 
     def __init__(self, talk: Talk) -> None:
         self.talk = talk
@@ -182,7 +180,7 @@ class ChatReader:
         """The last call of each function, for results in the older form, which name no call."""
 
     def head(self, body: dict[str, Any]) -> int:
-        """The tools, and the system prompt, which is the messages that a request begins with; tells how many."""
+        """Read the tools and the system prompt, which is the first messages of a request. Return how many those are."""
         first = list(takewhile(lambda value: text_in(value, "role") in _SYSTEM, list_in(body, "messages")))
         for number, message in enumerate(first, 1):
             said = text_of(content_of(message.get("content")))
@@ -194,7 +192,7 @@ class ChatReader:
         return len(first)
 
     def message(self, value: Any) -> None:
-        """A message of a request; one that is none is carried as it is."""
+        """Read a message of a request. A malformed one is kept unchanged."""
         self._carried(value, lambda: self.add(value))
 
     def _carried(self, value: Any, read: Callable[[], None]) -> None:
@@ -206,7 +204,7 @@ class ChatReader:
             self.talk.unknown("message", value)
 
     def answer(self, body: dict[str, Any]) -> Usage | None:
-        """What a request was answered with."""
+        """Read the answer to a request."""
         self.talk.model = text_in(body, "model") or self.talk.model
         for choice in list_in(body, "choices")[:1]:
             finish = _FINISH.get(text_in(choice, "finish_reason"), "stop")
@@ -217,7 +215,7 @@ class ChatReader:
         return usage_in(dict_in(body, "usage"), self.talk.model)
 
     def add(self, value: Any) -> None:
-        """A message; `Malformed` where it is none."""
+        """Read a message. Raises `Malformed` if the value is not a message."""
         if not isinstance(value, dict):
             raise Malformed("a message, which is a JSON object", value)
         author, call_id = text_in(value, "name"), text_in(value, "tool_call_id")
@@ -285,7 +283,7 @@ def _part(part: Any) -> Part:
 
 
 def usage_in(used: dict[str, Any], model: str) -> Usage | None:
-    """What was reported."""
+    """The reported usage."""
     inside, outside = dict_in(used, "prompt_tokens_details"), dict_in(used, "completion_tokens_details")
     cached = number_in(inside, "cached_tokens") or number_in(used, "cache_read_input_tokens")
     cached = cached or number_in(used, "prompt_cache_hit_tokens")
@@ -301,7 +299,7 @@ def usage_in(used: dict[str, Any], model: str) -> Usage | None:
     )
 
 
-# A stream
+# Streams
 
 
 def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -332,5 +330,5 @@ def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return found if is_empty else {**found, "choices": [{"message": message, "finish_reason": finish}]}
 
 
-def _whole_call(id: str, name: list[str], arguments: list[str]) -> dict[str, Any]:  # noqa: A002 - as it is called there
+def _whole_call(id: str, name: list[str], arguments: list[str]) -> dict[str, Any]:  # noqa: A002 - the name of the key
     return {"id": id, "type": "function", "function": {"name": joined(name), "arguments": joined(arguments)}}

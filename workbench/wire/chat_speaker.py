@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, spoken as OpenAI does."""
+"""Answers requests as OpenAI's chat completions API does."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ChatSpeaker(DialectSpeaker):
     always_reports = False
 
     def read(self, body: Json, path: str = "") -> CheckedRequest:
-        """The request in a body."""
+        """Read and check a request's body."""
         given = list_of(body.get("messages"), "messages")
         if not given:
             raise BadRequest("messages: expected at least one message")
@@ -78,7 +78,7 @@ class ChatSpeaker(DialectSpeaker):
         return checked(request)
 
     def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
-        """A chat completion."""
+        """The answer as one chat completion."""
         answer = played.answer
         message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
         if answer.reasoning:
@@ -90,7 +90,7 @@ class ChatSpeaker(DialectSpeaker):
         return {**body, **self.reported(answer.usage)}
 
     def stream(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> Iterator[StreamedEvent]:
-        """Chunks of a chat completion."""
+        """The answer as chunks of a chat completion."""
         answer = played.answer
         envelope = _envelope(request, ident, "chat.completion.chunk")
 
@@ -104,7 +104,7 @@ class ChatSpeaker(DialectSpeaker):
             at = piece.at
             delta = delta_json(piece, answer)
             if piece.kind in ("call", "arguments") and request.is_freeform(answer.calls[piece.number].tool):
-                if piece.kind == "arguments":  # its pieces are of JSON, which is not what goes out
+                if piece.kind == "arguments":  # the pieces are JSON, but a freeform tool gets plain text
                     continue
                 delta = {"tool_calls": [{"index": piece.number, **_called(answer.calls[piece.number], request)}]}
             yield chunk(at, delta)
@@ -116,7 +116,7 @@ class ChatSpeaker(DialectSpeaker):
         yield StreamedEvent(at, b"data: [DONE]\n\n")
 
     def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
-        """An error as OpenAI words it."""
+        """The body of an error, in OpenAI's words."""
         return error_json(refusal, model)
 
     def error_event(self) -> bytes:
@@ -124,20 +124,19 @@ class ChatSpeaker(DialectSpeaker):
         return event(error_json(Refusal(500), ""))
 
     def counted(self, tokens: int) -> dict[str, Any]:
-        """Nobody asks in this dialect; there is no form for it."""
+        """A form made up here: this API has no request that only counts tokens."""
         return {"input_tokens": tokens}
 
     def model(self, name: str) -> dict[str, Any]:
-        """One model."""
+        """The description of one model."""
         return {"id": name, "object": "model", "created": 0, "owned_by": "workbench"}
 
     def models(self) -> dict[str, Any]:
-        """The list of models."""
         return {"object": "list", "data": [self.model(name) for name in MODELS]}
 
 
 def error_json(refusal: Refusal, model: str) -> dict[str, Any]:
-    """An error in the form that all of OpenAI's protocols have."""
+    """An error in the form that all of OpenAI's APIs use."""
     match refusal.kind:
         case "context":
             text = _CONTEXT.format(limit=refusal.limit, asked=refusal.asked)
@@ -194,14 +193,14 @@ def _begun(call: WrittenCall) -> dict[str, Any]:
 
 
 def _called(call: WrittenCall, request: CheckedRequest) -> dict[str, Any]:
-    """A whole call, as a message has it."""
+    """A whole call, in the form that a message has it."""
     if request.is_freeform(call.tool):
         return {"id": call.call_id, "type": "custom", "custom": {"name": call.tool, "input": freeform(call.arguments)}}
     return {**_begun(call), "function": {"name": call.tool, "arguments": call.arguments}}
 
 
 def delta_json(piece: AnswerPiece, answer: WrittenAnswer) -> dict[str, Any]:
-    """A piece as the delta of a chunk."""
+    """Convert a piece to the delta of a chunk."""
     match piece.kind:
         case "reasoning":
             return {"reasoning_content": piece.text}

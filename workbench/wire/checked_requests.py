@@ -1,4 +1,4 @@
-"""A request in one form for all dialects, checked as strictly as the strictest provider does."""
+"""A request in one form for all dialects, checked as strictly as the strictest provider checks it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Json = Mapping[str, Any]
 
 
 class BadRequest(Exception):
-    """The request is not one a provider would take; one line says why."""
+    """Raised for a request that a provider would not accept; one line says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,53 +36,53 @@ class CheckedMessage:
     text: str = ""
     calls: tuple[WrittenCall, ...] = ()
     call_id: str = ""
-    """Which call this is the result of."""
+    """The id of the call that this message is the result of."""
     is_error: bool = False
     name: str = ""
     images: tuple[tuple[str, str], ...] = ()
-    """Address and detail of each picture."""
+    """The address and the detail level of each picture."""
     texts: tuple[str, ...] = ()
-    """The parts of its text, where it came in several."""
+    """The parts of its text, if there are several."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedRequest:
-    """What was asked."""
+    """A request, read and checked."""
 
     messages: tuple[CheckedMessage, ...]
     tools: tuple[Json, ...] = ()
-    """In OpenAI's form."""
+    """Definitions in OpenAI's form."""
     model: str = "rehearsal"
     stream: bool = False
     include_usage: bool = True
     max_tokens: int | None = None
     schema: Json | None = None
-    """What the answer is to look like, where the client wants JSON."""
+    """The schema of the answer, if the client wants JSON."""
     body: Json = field(default_factory=dict)
-    """What it was read from."""
+    """The body that the request was read from."""
 
     def tool_names(self) -> list[str]:
-        """The tools on offer, in the order of their definitions."""
+        """The names of the tools, in the order of their definitions."""
         return [name_of(tool) for tool in self.tools]
 
     def is_freeform(self, name: str) -> bool:
-        """Whether a tool takes plain text in place of JSON."""
+        """Whether a tool takes plain text instead of JSON."""
         return any(tool.get("type") == "custom" and name_of(tool) == name for tool in self.tools)
 
 
 def function_of(tool: Json) -> Json:
-    """The function inside a tool definition, with or without its wrapping."""
+    """The function inside a tool definition, wrapped or not."""
     inner = tool.get("function") or tool.get("custom") or tool
     return inner if isinstance(inner, Mapping) else {}
 
 
 def name_of(tool: Json) -> str:
-    """What a tool is called; those that a provider runs may have a type alone."""
+    """The name of a tool. A tool that a provider runs may have only a type."""
     return str(function_of(tool).get("name") or tool.get("type") or "")
 
 
 def list_of(value: object, where: str) -> list[Json]:
-    """A list of objects, or nothing at all."""
+    """Return a list of objects, empty for None. Raises BadRequest for anything else."""
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
@@ -91,7 +91,7 @@ def list_of(value: object, where: str) -> list[Json]:
 
 
 def content_of(content: object, where: str) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
-    """The texts of a content, and its pictures."""
+    """The texts and the pictures of a content."""
     if content is None or isinstance(content, str):
         return (content or "",), ()
     texts: list[str] = []
@@ -106,7 +106,7 @@ def content_of(content: object, where: str) -> tuple[tuple[str, ...], tuple[tupl
 
 
 def request_of(events: Iterable[Body], body: Json, **more: Any) -> CheckedRequest:
-    """The request in a body, from the events that the readers of its dialect make of it."""
+    """Build a request from its body and the events that the dialect's reader made from it."""
     messages: list[CheckedMessage] = []
     tools: list[Json] = []
     speaking = ""
@@ -137,7 +137,7 @@ def request_of(events: Iterable[Body], body: Json, **more: Any) -> CheckedReques
 
 
 def _in_its_place(tool: Json, name: str) -> Json:
-    """A tool of a namespace is told from others of its name by the place."""
+    """The tool with its namespace in its name, which distinguishes it from tools of the same name elsewhere."""
     return {**tool, "function": {**function_of(tool), "name": name}} if name != name_of(tool) else tool
 
 
@@ -149,12 +149,12 @@ def _spoken(role: str, content: Content, **more: Any) -> CheckedMessage:
 
 
 def whole_number(value: object) -> int | None:
-    """A limit that is given; None where there is none."""
+    """A positive integer, such as a limit; None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 def schema_in(body: Json, *keys: str) -> Json | None:
-    """The schema of an answer that stands under these keys, one in the other; any object where only JSON is wanted."""
+    """The schema of an answer under these nested keys. Where only JSON is wanted, the schema allows any object."""
     found: object = body
     for key in keys:
         if isinstance(found, Mapping) and found.get("type") == "json_object":
@@ -164,7 +164,7 @@ def schema_in(body: Json, *keys: str) -> Json | None:
 
 
 def input_of(call: WrittenCall) -> object:
-    """The arguments of a call as a value; what is no JSON stands in one."""
+    """The arguments of a call as a value. Text that is not JSON is put into an object."""
     try:
         return json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
@@ -172,7 +172,7 @@ def input_of(call: WrittenCall) -> object:
 
 
 def freeform(arguments: str) -> str:
-    """The text for a tool that takes no JSON: it stands in the arguments under `input`, or is all of them."""
+    """The text for a tool that takes no JSON: the value under `input` in the arguments, or all of the arguments."""
     try:
         given = json.loads(arguments)
     except (ValueError, RecursionError):
@@ -181,19 +181,19 @@ def freeform(arguments: str) -> str:
 
 
 def freeform_json(text: str) -> str:
-    """A freeform text as arguments."""
+    """Put a freeform text into JSON arguments."""
     return json.dumps({"input": text}, ensure_ascii=False)
 
 
 def unpaired(messages: Sequence[CheckedMessage]) -> tuple[list[str], list[str]]:
-    """Calls without a result, and results without a call, in whatever order they come."""
+    """Calls without a result, and results without a call, in any order of the messages."""
     calls = {call.call_id: None for message in messages for call in message.calls}
     results = {message.call_id: None for message in messages if message.role == "tool"}
     return [each for each in calls if each not in results], [each for each in results if each not in calls]
 
 
 def check_pairs(messages: Sequence[CheckedMessage]) -> None:
-    """Every result answers a call of the assistant message before it, and every call has its result."""
+    """Check that every result answers a call of the assistant message before it, and every call has a result."""
     open_ids: set[str] = set()
     for number, message in enumerate(messages):
         if message.role == "tool":

@@ -1,12 +1,12 @@
-"""What a provider took out of a request before its model saw it, as its answer tells.
+"""What a provider removed from a request before its model saw it, as reported in its answer.
 
-- Anthropic's `context_management` in a request asks for it: `clear_tool_uses_...` clears the oldest results of tools,
-  less those of `exclude_tools`, and `clear_thinking_...` the thinking of the oldest replies. The answer has under
-  `context_management.applied_edits` how many were cleared, and how many tokens. Nothing is kept from one request to the
-  next: each answer tells all that was cleared in its own request, and the client goes on sending it.
-- Anthropic and OpenAI compact as well (`compact_...`, `compaction`): the answer has the summary as a block or an item,
+- Anthropic's `context_management` in a request asks for it: `clear_tool_uses_...` clears the oldest tool results,
+  except those of `exclude_tools`, and `clear_thinking_...` clears the thinking of the oldest replies. The answer
+  reports under `context_management.applied_edits` how many were cleared, and how many tokens. Nothing is kept from one
+  request to the next: each answer reports everything cleared in its own request, and the client goes on sending it.
+- Anthropic and OpenAI also compact (`compact_...`, `compaction`). The answer has the summary as a block or an item,
   which the dialects read as a compaction (`Talk.compacted`).
-- OpenAI's `truncation: auto` drops items from the beginning without a word: only the size that is reported tells that
+- OpenAI's `truncation: auto` drops items from the beginning and does not report it. Only the reported size shows it
   (`sources/request_plans`).
 """
 
@@ -19,7 +19,7 @@ from workbench.log.events import Body, Compaction, Override, Reasoning, ToolResu
 from workbench.wire.values import dict_in, list_in, number_in, text_in
 
 CLEARED: Final = "[tool result cleared by Anthropic]"
-"""In place of a cleared result. What Anthropic writes there for its model is not told."""
+"""The text in place of a cleared result. Anthropic does not document the text that its model sees there."""
 _RESULTS, _THINKING = "clear_tool_uses", "clear_thinking"
 
 
@@ -27,17 +27,17 @@ class ProviderEdits(NamedTuple):
     """What was cleared in one request."""
 
     results: int = 0
-    """So many results of tools, the oldest."""
+    """The number of cleared tool results, the oldest ones."""
     result_tokens: int = 0
     replies: int = 0
-    """The thinking of so many replies, the oldest."""
+    """The number of replies whose thinking was cleared, the oldest ones."""
     thinking_tokens: int = 0
     spared: frozenset[str] = frozenset()
     """Tools whose results are never cleared."""
 
 
 def applied_edits(answer: Any, asked: Mapping[str, Any] | None = None) -> ProviderEdits:
-    """What an answer says was cleared in its request; `asked`: the request's body, where it is known."""
+    """The clearing that an answer reports for its request. `asked`: the request's body, if known."""
     found = ProviderEdits(spared=_spared(asked))
     for edit in list_in(dict_in(answer, "context_management"), "applied_edits"):
         kind, tokens = text_in(edit, "type"), number_in(edit, "cleared_input_tokens")
@@ -59,24 +59,24 @@ def _excluded(edit: Any) -> Iterable[str]:
 
 
 def edits_by_reply(messages: Iterable[Any]) -> dict[str, ProviderEdits]:
-    """By the ids of Anthropic's messages: what had been cleared in the request of each, where something was."""
+    """What was cleared in the request of each of Anthropic's messages, by message id, if anything was."""
     told = ((text_in(each, "id"), applied_edits(each)) for each in messages if dict_in(each, "context_management"))
     return {reply: edits for reply, edits in told if any(edits)}
 
 
 class ProviderClearing:
-    """What of a conversation its provider has cleared in its last request."""
+    """Tracks what the provider cleared from a conversation in its last request."""
 
     def __init__(self) -> None:
         self._results: dict[int, str] = {}
-        """The results that are sent, by their events, with their tools."""
+        """The tool of each result that is sent, by the sequence number of its event."""
         self._thinking: dict[str, list[int]] = {}
-        """By reply: the events of its thinking."""
+        """The events with the thinking of each reply."""
         self._cleared: frozenset[int] = frozenset()
         self._forgotten: frozenset[int] = frozenset()
 
     def take(self, seq: int, body: Body) -> None:
-        """One more event of the conversation."""
+        """Add the next event of the conversation."""
         match body:
             case ToolResult(tool=tool):
                 self._results[seq] = tool
@@ -93,7 +93,7 @@ class ProviderClearing:
         self._thinking = {reply: each for reply, each in left.items() if each}
 
     def decisions(self, edits: ProviderEdits) -> list[Override]:
-        """What changes with a request in which this was cleared."""
+        """The overrides that change with a request in which this was cleared."""
         results = [seq for seq, tool in self._results.items() if tool not in edits.spared][: edits.results]
         cleared = frozenset(results)
         replies = list(self._thinking.values())[: edits.replies]

@@ -1,8 +1,8 @@
-"""What a provider's dialect is asked: how its requests, answers and streams are read, changed, sent and recognised.
+"""The interface of a provider's dialect: how its requests, answers and streams are read, changed, sent and recognised.
 
-Each dialect is one object in a file of its own; `wire/dialects` lists them. All that one dialect does in its own way is
-in its object, and nothing outside this folder asks for a dialect's name to decide something. What is written here is
-what most of them have in common.
+Each dialect is one object in its own file; `wire/dialects` lists them. Everything specific to a dialect is in its
+object. No code outside this folder compares a dialect's name to decide something. The methods here implement what most
+dialects have in common.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 class DialectReader(Protocol):
-    """One conversation in a dialect; what is read is added to its talk."""
+    """Reads one conversation in a dialect and adds it to a talk."""
 
     talk: Talk
 
     def head(self, body: dict[str, Any]) -> int:
-        """Read the system prompt and the tools of a request; gives how many of its messages were the prompt."""
+        """Read the system prompt and the tools of a request. Return how many of its messages were the prompt."""
 
     def message(self, value: Any) -> None:
         """Read a message of a request."""
 
     def answer(self, body: dict[str, Any]) -> Usage | None:
-        """Read what a request was answered with; gives what was reported for it."""
+        """Read the answer to a request. Return the usage that it reports."""
 
 
 class ProviderHome(NamedTuple):
@@ -44,20 +44,20 @@ class ProviderHome(NamedTuple):
     name: str
     address: str
     variables: tuple[str, ...]
-    """In which clients look for its address."""
+    """Environment variables in which clients look for its address."""
 
 
 class AskedPath(NamedTuple):
-    """What the path of a request says."""
+    """What the path of a request shows."""
 
     purpose: str = ""
-    """What it is for, where it is no usual request: counting, compaction."""
+    """The purpose, if it is not an ordinary request: counting or compaction."""
     model: str = ""
-    """Where the path names it."""
+    """The model, if the path names it."""
 
 
 def asks_with_messages(body: dict[str, Any], answered: bool) -> bool:
-    """Whether a body has a model and messages with roles, of which the last waits for an answer or was `answered`."""
+    """Whether a body has a model and messages with roles, and the last one waits for an answer or was `answered`."""
     messages = list_in(body, "messages")
     if not (text_in(body, "model") or answered) or not all(text_in(message, "role") for message in messages):
         return False
@@ -69,45 +69,46 @@ class Dialect(ABC):
 
     name: ClassVar[DialectName]
     title: ClassVar[str]
-    """Whose words they are, for people."""
+    """The name of the provider or API, for people."""
     provider: ClassVar[ProviderHome]
     path: ClassVar[str]
-    """Where a request is sent, with the model in it where it belongs there."""
+    """The path to which a request is sent, with a placeholder for the model if the path names it."""
     places: ClassVar[tuple[str, str]]
-    """The keys of a body for the system prompt and for the messages. The first is empty where the prompt is the first
-    messages."""
+    """The keys of a body for the system prompt and for the messages. The first is empty if the prompt is in the first
+    messages.
+    """
     ends: ClassVar[Mapping[str, str]] = {}
-    """How the paths of its requests end, and what each is for: nothing more, counting, or compaction."""
+    """The ends of its requests' paths, each with its purpose: empty, counting, or compaction."""
     header: ClassVar[str] = ""
-    """A header that only requests to this provider have; empty: none."""
+    """A header that only requests to this provider have; empty if there is none."""
     model_in_body: ClassVar[bool] = True
-    """Whether a body names its model; else the address does."""
+    """Whether a body names its model; otherwise the address does."""
     pairs_by_tool: ClassVar[bool] = False
-    """Whether calls may have no ids, and results are paired with them by the tool's name in their order."""
+    """Whether calls may lack ids. Then results are paired with calls by the tool's name, in order."""
     replies_are_items: ClassVar[bool] = False
-    """Whether a reply is several entries in a row: thinking, and the items up to the next thinking."""
+    """Whether a reply is several consecutive entries: thinking, and the items up to the next thinking."""
     marks_texts: ClassVar[bool] = False
-    """Whether a plain text becomes a block to carry a mark for the cache."""
+    """Whether a plain text must become a block to carry a mark for the cache."""
     has_websockets: ClassVar[bool] = False
     remembers_answers: ClassVar[bool] = False
-    """Whether a request may name an earlier answer in place of what was said before."""
+    """Whether a request may name an earlier answer instead of repeating the conversation so far."""
     needs_key: ClassVar[bool] = True
-    """Whether the provider answers only those who have a key."""
+    """Whether the provider requires a key."""
     answer_keys: ClassVar[tuple[str, ...]]
-    """By which an answer is known: it has one of them."""
+    """The keys that identify an answer: it has at least one."""
     stream_sign: ClassVar[str] = "data:"
-    """What is in every stream."""
+    """A text that every stream contains."""
     alive_sign: ClassVar[bytes] = b""
-    """What keeps a stream alive and says nothing; empty: there is no such thing."""
+    """Bytes that keep a stream alive and carry no content; empty if the dialect has none."""
 
     # Reading
 
     @abstractmethod
     def new_reader(self, talk: Talk) -> DialectReader:
-        """What adds the messages of this dialect to a talk."""
+        """Return a reader that adds messages of this dialect to a talk."""
 
     def read_request(self, body: dict[str, Any]) -> list[Body]:
-        """A request as events: the slots, then its messages, in order."""
+        """Read a request as events: the slots, then its messages, in order."""
         reader = self.new_reader(Talk(self.title))
         head = reader.head(body)
         for message in self.messages_in(body)[head:]:
@@ -115,60 +116,60 @@ class Dialect(ABC):
         return reader.talk.bodies
 
     def read_answer(self, body: dict[str, Any]) -> tuple[list[Body], Usage | None]:
-        """What a request was answered with, as events, and what was reported for it."""
+        """Read an answer: its events, and the usage that it reports."""
         reader = self.new_reader(Talk(self.title))
         used = reader.answer(body)
         return reader.talk.bodies, used
 
     @abstractmethod
     def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
-        """The body that the answer would have been without streaming; as much of it as the stream held."""
+        """Build the body that the answer would have had without streaming, as far as the stream goes."""
 
     def messages_in(self, body: Mapping[str, Any]) -> list[Any]:
-        """The messages of a body; a bare text is one."""
+        """The messages of a body. A bare text counts as one message."""
         found = body.get(self.places[1])
         if isinstance(found, list):
             return found
         return [] if found in (None, "") else [found]
 
     def prompt_length(self, messages: list[Any]) -> int:
-        """How many of the first messages are the system prompt; none where the body has a place for it."""
+        """The number of messages at the beginning that are the system prompt; 0 if the body has a key for it."""
         return 0
 
     def comparable_prompt(self, system: Any) -> Any:
-        """The system prompt without what changes from request to request."""
+        """The system prompt without the parts that change from request to request."""
         return system
 
     # Recognising
 
     @abstractmethod
     def recognises_body(self, body: dict[str, Any]) -> bool:
-        """Whether a body has its messages as this dialect has them, and no other."""
+        """Whether a body has messages in the form of this dialect and of no other."""
 
     @abstractmethod
     def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
         """Whether a body found in a log is a request in this dialect that waits for its answer, or was `answered`."""
 
     def recognises_path(self, path: str) -> AskedPath | None:
-        """What the path of a request says; None: nothing is asked of a model in this dialect there."""
+        """What the path of a request shows; None if it is not a path of this dialect for asking a model."""
         return next((AskedPath(purpose) for end, purpose in self.ends.items() if path.endswith(end)), None)
 
     def recognises_client(self, path: str, headers: Mapping[str, str]) -> bool:
         """Whether a request that asks no model is for the provider of this dialect."""
         return False
 
-    # Items: what can be left out of a request or changed in it
+    # Items: the parts of a request that can be left out or changed
 
     def role_in(self, message: dict[str, Any]) -> Kind:
-        """Who says a message."""
+        """The kind of item that a message's role stands for."""
         return role_kind(text_in(message, "role"))
 
     def items_in_message(self, message: dict[str, Any]) -> Iterator[FoundItem]:
-        """What a message has in it."""
+        """The items of a message."""
         yield from content_items(message, self.role_in(message))
 
     def result_with_text(self, value: dict[str, Any], text: str) -> Any:
-        """A result in other words, in the shape that it has; None: its text cannot be changed here."""
+        """A result with another text, in the same shape; None if its text cannot be changed here."""
         kind = text_in(value, "type")
         if kind == "tool_result":
             return {**value, "content": shaped(value.get("content"), text)}
@@ -180,42 +181,42 @@ class Dialect(ABC):
 
     @abstractmethod
     def credentials(self, key: str) -> dict[str, str]:
-        """The headers that a request needs besides its body; `key` may be empty."""
+        """The headers that a request needs besides its body. `key` may be empty."""
 
     def path_for(self, model: str) -> str:
-        """The path of a request; the model's name is one step of it, whatever it holds."""
+        """The path of a request. The model's name is escaped to be one segment, whatever characters it has."""
         return self.path.format(model=quote(model, safe="", errors="replace"))
 
     def wants_stream(self, body: Mapping[str, Any], path: str) -> bool:
-        """Whether a client waits for a stream."""
+        """Whether the client wants a stream."""
         return body.get("stream") is True
 
     def streams_events(self, query: Mapping[str, str]) -> bool:
-        """Whether the stream that a client waits for is one of events; else it is a list."""
+        """Whether the stream that a client wants consists of events; otherwise it is a list."""
         return True
 
     def body_sent_again(self, body: dict[str, Any]) -> dict[str, Any]:
-        """A recorded body as it is sent again, so that the tokens of its answer are reported."""
+        """A recorded body, changed to make its answer report tokens when it is sent again."""
         return body
 
     def may_truncate(self, parameters: Mapping[str, Any]) -> bool:
-        """Whether the provider was asked to drop the oldest messages rather than refuse the request."""
+        """Whether the request lets the provider drop the oldest messages instead of refusing it."""
         return False
 
     # Writing
 
     @abstractmethod
     def new_speaker(self) -> DialectSpeaker:
-        """What speaks as the provider does: for the rehearsal model, and for answers that are written by hand."""
+        """Return the provider's side of the dialect, for the rehearsal model and for answers written by hand."""
 
     def body_with_prompt(self, body: dict[str, Any], system: Any) -> dict[str, Any]:
-        """A body with a system prompt that a tracer wrote down elsewhere."""
+        """The body with a system prompt that a tracer recorded separately."""
         return {**body, self.places[0]: system}
 
     @abstractmethod
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
-        """An answer with a message in OpenAI's form, as tracers keep them; without one where it is empty."""
+        """Build an answer with a message in OpenAI's form, as tracers keep them; with none for an empty message."""
 
     @abstractmethod
     def usage_json(self, used: Reported) -> dict[str, Any]:
-        """What an answer reports, under the keys that it has for it."""
+        """The usage of an answer, under the keys that the dialect has for it."""

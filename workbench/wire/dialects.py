@@ -1,4 +1,4 @@
-"""All dialects, by name; and the readers of a body whose dialect is known by its name."""
+"""All dialects by name, and functions to read a body whose dialect is known by name."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from workbench.wire.responses import ResponsesDialect
 from workbench.wire.talk import Talk
 
 DEFAULT: Final[Dialect] = ChatDialect()
-"""Spoken where nothing says which one."""
+"""The dialect to assume if nothing shows which one it is."""
 _ALL: Final[tuple[Dialect, ...]] = (ResponsesDialect(), GeminiDialect(), OllamaDialect(), AnthropicDialect(), DEFAULT)
-"""The most particular first: what none of them recognises may be in the last."""
+"""The most specific first. The last accepts what the others do not recognise."""
 DIALECTS: Final[Mapping[DialectName, Dialect]] = {dialect.name: dialect for dialect in _ALL}
 
 
 def reader(dialect: DialectName, talk: Talk | None = None) -> DialectReader:
-    """What adds the messages of a dialect to a talk, a new one unless it is given."""
+    """Return a reader that adds messages of a dialect to a talk; a new talk unless one is given."""
     found = DIALECTS[dialect]
     return found.new_reader(Talk(found.title) if talk is None else talk)
 
 
 def messages_of(dialect: DialectName, body: Mapping[str, Any]) -> list[Any]:
-    """The messages of a body; a bare text is one."""
+    """The messages of a body. A bare text counts as one message."""
     return DIALECTS[dialect].messages_in(body)
 
 
 def read_request(dialect: DialectName, body: dict[str, Any]) -> list[Body]:
-    """A request as events: the slots, then its messages, in order."""
+    """Read a request as events: the slots, then its messages, in order."""
     return DIALECTS[dialect].read_request(body)
 
 
 def read_answer(dialect: DialectName, body: dict[str, Any]) -> tuple[list[Body], Usage | None]:
-    """What a request was answered with, as events, and what was reported for it."""
+    """Read an answer: its events, and the usage that it reports."""
     return DIALECTS[dialect].read_answer(body)
 
 
 def from_stream(dialect: DialectName, text: str | bytes) -> dict[str, Any]:
-    """The body that the answer would have been without streaming; as much of it as the stream held."""
+    """Build the body that the answer would have had without streaming, as far as the stream goes."""
     stream = text if isinstance(text, bytes) else text.encode(errors="surrogatepass")
     return DIALECTS[dialect].answer_in_stream(stream)

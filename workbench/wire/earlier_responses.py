@@ -1,4 +1,4 @@
-"""Requests in OpenAI's Responses that send only what is new, and name the response they go on from."""
+"""Completes requests of OpenAI's Responses API that send only new items and name the response that they continue."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ EARLIER: Final = "previous_response_id"
 
 
 def input_items(body: Mapping[str, Any]) -> list[Any]:
-    """The items of a request; a bare text is what the user said, as an item."""
+    """The items of a request. A bare text becomes an item of the user."""
     found = body.get("input")
     if isinstance(found, list):
         return found
@@ -21,14 +21,14 @@ def input_items(body: Mapping[str, Any]) -> list[Any]:
 
 
 class UnknownResponse(KeyError):
-    """A request goes on from a response that nobody knows; it says which."""
+    """Raised for a request that continues an unknown response. It has the response's id."""
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class EarlierResponses:
-    """What was asked and answered, for requests that send only what is new and name the response they go on from."""
+    """Remembers requests and responses, for requests that send only new items and name the response they continue."""
 
     def __init__(self, keep: int = 256) -> None:
         self._keep = keep
@@ -37,7 +37,7 @@ class EarlierResponses:
     def resolved(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """The body with the items of all earlier responses that are known.
 
-        It names an earlier response only where the first of these items goes on from one that is not known.
+        It still names an earlier response only if the first of these items continues one that is not known.
         """
         earlier = body.get(EARLIER)
         if not isinstance(earlier, str) or not earlier:
@@ -51,7 +51,7 @@ class EarlierResponses:
         return made
 
     def add(self, resolved: Mapping[str, Any], response: Mapping[str, Any]) -> None:
-        """A request, as `resolved` gave it, and the response to it."""
+        """Remember a request, as `resolved` returned it, and the response to it."""
         items = [*input_items(resolved), *list_in(response, "output")]
         self._known[text_in(response, "id")] = _KnownResponse(text_in(resolved, EARLIER), items)
         if len(self._known) > self._keep:
@@ -60,6 +60,6 @@ class EarlierResponses:
 
 class _KnownResponse(NamedTuple):
     earlier: str
-    """A response before these items that is not known; empty: there is none."""
+    """The id of an unknown response that comes before these items; empty if there is none."""
     items: list[Any]
-    """The items of its request, then its own."""
+    """The items of the request, then those of the response."""

@@ -1,4 +1,4 @@
-"""What a dialect finds in one message of a request: each thing that can be left out or changed."""
+"""The items that a dialect finds in one message of a request: each can be left out or changed."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _ROLES: Final[dict[str, Kind]] = {
 
 
 class FoundItem(NamedTuple):
-    """A thing in an entry."""
+    """An item in an entry."""
 
     key: str
-    """Under which key of the entry; empty: it is the entry."""
+    """The key inside the entry; empty: the item is the entry itself."""
     number: int
-    """Which element there; -1: the value itself."""
+    """The index of the element under the key; -1: the item is the whole value."""
     kind: Kind
     text: str = ""
     tool: str = ""
@@ -36,7 +36,7 @@ class FoundItem(NamedTuple):
 
 
 def role_kind(role: str) -> Kind:
-    """The kind of what a role says."""
+    """The kind of item that a role stands for."""
     return _ROLES.get(role, "other")
 
 
@@ -46,7 +46,7 @@ def entry_text(value: Any) -> str:
 
 
 def content_items(message: dict[str, Any], role: Kind) -> Iterator[FoundItem]:
-    """The blocks of a message's content, or its text."""
+    """The items in a message's content: its blocks, or its text."""
     content = message.get("content")
     if isinstance(content, str) and content:
         yield FoundItem("content", -1, role, content)

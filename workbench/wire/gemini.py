@@ -1,13 +1,13 @@
-"""Gemini's contents.
+"""The dialect of Gemini's API.
 
-- A request has `systemInstruction`, `tools` with `functionDeclarations`, and `contents`; clients' libraries put the
+- A request has `systemInstruction`, `tools` with `functionDeclarations`, and `contents`; client libraries put the
   first two into `config`. A content has a `role` (`user` or `model`; `function` in older files) and `parts`: `text`,
   `thought` (a flag on a text), `functionCall` (`name`, `args`, sometimes an `id`), `functionResponse` (`name`,
   `response`), `inlineData`, `fileData`. Keys come in camel case or with underscores.
-- A call and its response are paired by `id`, or by name in their order. A response with the key `error` is an error.
+- A call and its response are paired by `id`, or by name in order. A response with the key `error` is an error.
 - One content of the model is one reply. Signatures of thoughts are kept with the thought, and dropped on calls.
-- An answer has `candidates`, of which the first counts, and `usageMetadata`: what was cached is part of the prompt,
-  thoughts come beside the candidates.
+- An answer has `candidates`, of which only the first is used, and `usageMetadata`. Cached tokens are part of the
+  prompt's; tokens of thoughts are reported separately from the candidates'.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _SCHEMAS = ("parameters", "parametersJsonSchema", "parameters_json_schema")
 
 
 def is_content(value: Any) -> bool:
-    """Whether a value is one of the contents; parts that say what kind they are belong to others."""
+    """Whether a value is a content. Parts with a key for their type belong to other formats."""
     parts = value.get("parts") if isinstance(value, dict) else None
     if not isinstance(parts, list) or value.get("role", "user") not in ROLES:
         return False
@@ -66,8 +66,6 @@ def is_content(value: Any) -> bool:
 
 
 class GeminiDialect(Dialect):
-    """Gemini's contents."""
-
     name: ClassVar[DialectName] = "gemini"
     title = "Gemini"
     provider = ProviderHome(
@@ -81,39 +79,39 @@ class GeminiDialect(Dialect):
     pairs_by_tool = True
 
     def new_reader(self, talk: Talk) -> Contents:
-        """What adds contents to a talk."""
+        """Return a reader that adds contents to a talk."""
         return Contents(talk)
 
     def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
-        """The answer, from its events, or from a list of what would have been in them."""
+        """Build the answer from its stream events, or from a list of the objects that would be in them."""
         return _streamed(stream_events(stream))
 
     def recognises_body(self, body: dict[str, Any]) -> bool:
-        """Whether it has contents, and nothing else."""
+        """Whether the body has contents, and nothing else in their list."""
         contents = list_in(body, "contents")
         return bool(contents) and all(map(is_content, contents))
 
     def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
-        """Whether it is a request; where nothing was answered, it has more than contents."""
+        """Whether the body is a request. Without a recorded answer it must have more keys than its contents."""
         if not self.recognises_body(body):
             return False
         return answered or (not is_models(body["contents"][-1]) and not body.keys().isdisjoint(_KNOWN))
 
     def recognises_path(self, path: str) -> AskedPath | None:
-        """The model is in the path."""
+        """The path of a request has the model."""
         found = _PATH.search(path)
         return AskedPath("counting" if found["asked"] == "countTokens" else "", found["model"]) if found else None
 
     def recognises_client(self, path: str, headers: Mapping[str, str]) -> bool:
-        """By the header of the key, or by the version."""
+        """Whether a request is for Gemini: by the header with the key, or by the API version."""
         return self.header in headers or path.startswith("/v1beta")
 
     def role_in(self, message: dict[str, Any]) -> Kind:
-        """Who says a content; without a role it is the user."""
+        """The kind of a content. Without a role it is the user's."""
         return role_kind(text_in(message, "role") or "user")
 
     def items_in_message(self, message: dict[str, Any]) -> Iterator[FoundItem]:
-        """The parts of a content."""
+        """The items of a content: its parts."""
         role, parts = self.role_in(message), message.get("parts")
         if isinstance(parts, str) and parts:
             yield FoundItem("parts", -1, role, parts)
@@ -121,38 +119,38 @@ class GeminiDialect(Dialect):
             yield _item(index, part, role)
 
     def result_with_text(self, value: dict[str, Any], text: str) -> Any:
-        """The text is under the one key of a response."""
+        """A result with another text under the single key of its response."""
         key = "functionResponse" if "functionResponse" in value else "function_response"
         given = either(value, "functionResponse")
         response = {_output_key(given.get("response")) or "output": text}
         return {**value, key: {**given, "response": response}}
 
     def credentials(self, key: str) -> dict[str, str]:
-        """The key."""
+        """The header with the key."""
         return {self.header: key} if key else {}
 
     def wants_stream(self, body: Mapping[str, Any], path: str) -> bool:
-        """The path says it."""
+        """Whether the path asks for a stream."""
         return "streamGenerateContent" in path
 
     def streams_events(self, query: Mapping[str, str]) -> bool:
-        """Clients ask for events; without that they get one list."""
+        """Whether the client asks for events. Otherwise the stream is one list."""
         return query.get("alt") == "sse"
 
     def new_speaker(self) -> DialectSpeaker:
-        """Loaded when it is asked for: most who read a dialect never speak it."""
+        """Return the speaker. It is imported here, because most users of a dialect only read it."""
         from workbench.wire.gemini_speaker import GeminiSpeaker
 
         return GeminiSpeaker(self)
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The message's text is the only part."""
+        """Build an answer with the message's text as its only part."""
         content = message.get("content")
         parts = [{"text": as_json("" if content is None else content)}]
         return {"candidates": [{"content": {"role": "model", "parts": parts}}]} if message else {}
 
     def usage_json(self, used: Reported) -> dict[str, Any]:
-        """Cached tokens are a part of the prompt's; thoughts are reported next to the answer's."""
+        """The usage of an answer. Cached tokens are part of the prompt's; thoughts are reported separately."""
         return {
             "usageMetadata": {
                 "promptTokenCount": used.prompt,
@@ -180,23 +178,23 @@ def _item(index: int, part: Any, role: Kind) -> FoundItem:
 
 
 def _output_key(given: Any) -> str:
-    """The one key under which a response has its text; empty where it has more than that."""
+    """The single key under which a response has its text; empty if it has more keys."""
     keys = list(given) if isinstance(given, dict) else []
     return keys[0] if len(keys) == 1 and keys[0] in ("output", "error", "result") else ""
 
 
 class Contents:
-    """Contents, one by one; sessions of ADK are made of the same."""
+    """Reads contents one by one. ADK's sessions consist of them, too."""
 
     def __init__(self, talk: Talk) -> None:
         self.talk = talk
         self._replies = 0
         self._waiting: defaultdict[str, deque[str]] = defaultdict(deque)
-        """By tool: calls without a response yet."""
+        """The ids of calls without a response yet, by tool."""
         self._calls = 0
 
     def head(self, body: dict[str, Any]) -> int:
-        """The system instruction and the tools of a request, which stand beside its contents."""
+        """Read the system instruction and the tools of a request, which are not in its contents."""
         config = dict_in(body, "config") or body
         system = either(config, "systemInstruction")
         parts = list_in(system, "parts") if isinstance(system, dict) else [{"text": system}] if system else []
@@ -210,7 +208,7 @@ class Contents:
         return 0
 
     def message(self, value: Any) -> None:
-        """A content of a request; a bare text is what the user said."""
+        """Read a content of a request. A bare text is the user's."""
         if is_content(value):
             self.add(value)
         elif isinstance(value, str):
@@ -219,7 +217,7 @@ class Contents:
             self.talk.unknown("content", value)
 
     def answer(self, body: dict[str, Any]) -> Usage | None:
-        """What a request was answered with."""
+        """Read the answer to a request."""
         self.talk.model = text_in(body, "modelVersion") or text_in(body, "model_version") or self.talk.model
         for candidate in list_in(body, "candidates")[:1]:
             finish = _FINISH.get(str(either(candidate, "finishReason")), "stop")
@@ -228,7 +226,7 @@ class Contents:
         return usage_in(used if isinstance(used, dict) else {}, self.talk.model)
 
     def add(self, content: dict[str, Any], author: str = "", finish: str = "stop") -> None:
-        """What a content says; `author`: the agent's name, for a reply."""
+        """Add the events of a content. `author`: the agent's name, for a reply."""
         role = content.get("role", "user")
         if role == "model":
             self._replies += 1
@@ -284,7 +282,7 @@ class Contents:
 
 
 def part_of(value: Any) -> Part:
-    """A part of a content; those of Gemini have no type."""
+    """Convert a part of a content. Gemini's parts have no type."""
     text = value if isinstance(value, str) else text_in(value, "text")
     if text:
         return TextPart(as_json(text))
@@ -298,7 +296,7 @@ def part_of(value: Any) -> Part:
 
 
 def definition(tool: Any) -> Any:
-    """A declared function as OpenAI's chat has it; the schema stands under one of three keys."""
+    """Convert a declared function to the form of OpenAI's chat. The schema is under one of three keys."""
     if not text_in(tool, "name"):
         return {"type": next(iter(tool)), **tool} if isinstance(tool, dict) and tool and "type" not in tool else tool
     schema = next((tool[key] for key in _SCHEMAS if isinstance(tool.get(key), dict)), None)
@@ -308,7 +306,7 @@ def definition(tool: Any) -> Any:
 
 
 def usage_in(used: dict[str, Any], model: str) -> Usage | None:
-    """What was reported."""
+    """The reported usage."""
 
     def tokens(key: str) -> int:
         return number_in({key: either(used, key)}, key)
@@ -319,14 +317,14 @@ def usage_in(used: dict[str, Any], model: str) -> Usage | None:
     return report(model, prompt, completion, cached=tokens("cachedContentTokenCount"), reasoning=thought)
 
 
-# A stream
+# Streams
 
 
 def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     parts: list[Any] = []
     texts: list[list[str]] = []
-    """Of each part: the pieces of its text, put together once at the end."""
+    """The pieces of each part's text, joined once at the end."""
     finish: dict[str, Any] = {}
     for event in events:
         found.update({key: event[key] for key in ("modelVersion", "usageMetadata") if event.get(key)})

@@ -1,4 +1,4 @@
-"""Gemini's contents, spoken as Google does."""
+"""Answers requests as Gemini's API does."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from workbench.wire.values import either
 REASONS = {"stop": "STOP", "length": "MAX_TOKENS", "tool_calls": "STOP", "refused": "SAFETY"}
 
 SIGNATURE = "cmVoZWFyc2Fs"
-"""Calls carry the signature of the thought behind them, and go back with it; base64, as theirs is."""
+"""The signature of the thought behind a call. Clients send it back with the call. It is base64, like Google's own."""
 
 LIMITS = {"inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536}
 
@@ -60,7 +60,7 @@ class GeminiSpeaker(DialectSpeaker):
     counting: ClassVar[tuple[str, ...]] = tuple(f"{version}/models/{{model}}:countTokens" for version in _VERSIONS)
 
     def read(self, body: Json, path: str = "") -> CheckedRequest:
-        """The request in a body; its model, and whether it is to be streamed, stand in the path."""
+        """Read and check a request's body. The path has the model, and whether the answer is streamed."""
         model, _, verb = path.rpartition("/")[2].partition(":")
         inner = body.get("generateContentRequest")
         body = inner if isinstance(inner, Mapping) else body
@@ -99,7 +99,7 @@ class GeminiSpeaker(DialectSpeaker):
         return {**_content(request, ident, parts, reason), **self.reported(answer.usage)}
 
     def stream(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> Iterator[StreamedEvent]:
-        """Pieces of a candidate; a call comes whole, and the last piece says why it ends."""
+        """The answer as pieces of a candidate. A call is sent whole; the last piece has the finish reason."""
         found = list(_parts(played))
         for number, (at, part) in enumerate(found, 1):
             last = number == len(found) and played.finishes
@@ -108,7 +108,7 @@ class GeminiSpeaker(DialectSpeaker):
             yield StreamedEvent(at, event({**_content(request, ident, [part], reason), **reported}))
 
     def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
-        """An error as Google words it."""
+        """The body of an error, in Google's words."""
         other = _ERRORS[500 if refusal.status >= 500 else 400]
         status, text = _KINDS.get(refusal.kind) or _ERRORS.get(refusal.status, other)
         said = refusal.detail or text.format(model=model, asked=refusal.asked, limit=refusal.limit)
@@ -123,16 +123,15 @@ class GeminiSpeaker(DialectSpeaker):
         return event(self.error(Refusal(503), ""))
 
     def counted(self, tokens: int) -> dict[str, Any]:
-        """The size of a request."""
+        """The answer to a request that only counts tokens."""
         return {"totalTokens": tokens}
 
     def model(self, name: str) -> dict[str, Any]:
-        """One model."""
+        """The description of one model."""
         methods = ["generateContent", "countTokens"]
         return {"name": f"models/{name}", "displayName": name, **LIMITS, "supportedGenerationMethods": methods}
 
     def models(self) -> dict[str, Any]:
-        """The list of models."""
         return {"models": [self.model(name) for name in MODELS]}
 
 

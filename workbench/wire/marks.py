@@ -1,4 +1,4 @@
-"""A mark for the provider's cache on one value, and texts written in the shape of the value they replace."""
+"""A mark for the provider's cache on one value, and texts in the shape of the value that they replace."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, Final
 from workbench.wire.values import list_in
 
 MARK: Final = "cache_control"
-"""The key of a mark for the cache."""
+"""The key under which an object has a mark for the cache."""
 
 
 def mark_in(value: Any) -> Any:
-    """The last mark on a value and on what is inside it; None: there is none."""
+    """The last mark on a value or inside it; None if it has none."""
     inside = value if isinstance(value, list) else list_in(value, "content")
     found = next(filter(None, map(mark_in, reversed(inside))), None)
     own = value.get(MARK) if isinstance(value, dict) else None
@@ -19,12 +19,12 @@ def mark_in(value: Any) -> Any:
 
 
 def without_mark(value: Any) -> Any:
-    """An object without a mark of its own."""
+    """An object without its own mark."""
     return {key: each for key, each in value.items() if key != MARK}
 
 
 def shaped(value: Any, text: str) -> Any:
-    """A text in the shape that a result has: a list stays one, with one part of text."""
+    """A text in the shape of the result that it replaces: a list stays a list, with one text part."""
     if isinstance(value, list):
         first = next((part for part in value if isinstance(part, dict) and isinstance(part.get("text"), str)), None)
         mark = mark_in(value)

@@ -1,12 +1,13 @@
-"""Ollama's own chat, `/api/chat`.
+"""The dialect of Ollama's own chat API, `/api/chat`.
 
-- A request has `tools` as OpenAI's chat has them, and `messages` of the roles `system`, `user`, `assistant` and `tool`,
-  whose contents are texts. Pictures are base64 under `images`, thinking is under `thinking`. A call has `name` and
-  `arguments` as an object, and an `id` only in newer versions; a result has `tool_name`, or nothing: it then belongs to
-  the next call without a result.
-- An answer has one `message`, `done_reason`, and its tokens next to it: `prompt_eval_count`, `eval_count`.
+- A request has `tools` in the form of OpenAI's chat, and `messages` of the roles `system`, `user`, `assistant` and
+  `tool`, whose contents are texts. Pictures are base64 under `images`, thinking is under `thinking`. A call has `name`
+  and `arguments` as an object, and an `id` only in newer versions. A result has `tool_name`, or nothing: then it
+  belongs to the next call without a result.
+- An answer has one `message`, `done_reason`, and its tokens next to them: `prompt_eval_count`, `eval_count`.
 - Answers are streamed unless `stream` is false: a JSON object per line, the last with `done`.
-- What does not fit into `num_ctx` is dropped from the beginning without a word, unless `truncate` is false.
+- Ollama drops messages from the beginning if they do not fit into `num_ctx`, and does not report it, unless `truncate`
+  is false.
 """
 
 from __future__ import annotations
@@ -55,8 +56,6 @@ _ROLES = ("system", "user", "assistant", "tool")
 
 
 class OllamaDialect(Dialect):
-    """Ollama's chat."""
-
     name: ClassVar[DialectName] = "ollama"
     title = "Ollama"
     provider = ProviderHome("ollama", "http://127.0.0.1:11434", ("OLLAMA_API_BASE",))
@@ -69,11 +68,11 @@ class OllamaDialect(Dialect):
     stream_sign = '"done":'
 
     def new_reader(self, talk: Talk) -> OllamaReader:
-        """What adds messages to a talk."""
+        """Return a reader that adds messages to a talk."""
         return OllamaReader(talk)
 
     def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
-        """The answer, from its lines."""
+        """Build the answer from its lines."""
         found: dict[str, Any] = {}
         said: dict[str, list[str]] = {"content": [], "thinking": []}
         calls: list[Any] = []
@@ -93,23 +92,22 @@ class OllamaDialect(Dialect):
         return {**found, "message": {"role": "assistant", "content": "", **whole, **more}}
 
     def prompt_length(self, messages: list[Any]) -> int:
-        """The first messages of the system are the prompt."""
+        """The number of system messages at the beginning: they are the prompt."""
         return sum(1 for _ in takewhile(lambda message: text_in(message, "role") == "system", messages))
 
     def recognises_body(self, body: dict[str, Any]) -> bool:
-        """Whether it has what only Ollama's have."""
+        """Whether the body has keys that only Ollama's requests have."""
         return isinstance(body.get("messages"), list) and not body.keys().isdisjoint(_OWN)
 
     def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
-        """Whether it is a request."""
         return asks_with_messages(body, answered) and self.recognises_body(body)
 
     def recognises_client(self, path: str, headers: Mapping[str, str]) -> bool:
-        """Its clients also list, load and describe models."""
+        """Whether a request that asks no model is for Ollama: its clients also list, load and describe models."""
         return path.startswith("/api/") and path.split("/")[2] in (*_WORK, "blobs")
 
     def items_in_message(self, message: dict[str, Any]) -> Iterator[FoundItem]:
-        """Calls and thinking are next to the content; a result is the message itself."""
+        """The items of a message. Calls and thinking are outside the content; a result is the message itself."""
         role, said = self.role_in(message), text_in(message, "content")
         if role == "result":
             tool = text_in(message, "tool_name") or text_in(message, "name")
@@ -125,39 +123,39 @@ class OllamaDialect(Dialect):
             yield FoundItem("tool_calls", index, "call", arguments, text_in(function, "name"), text_in(call, "id"))
 
     def result_with_text(self, value: dict[str, Any], text: str) -> Any:
-        """A result has its text under `content`."""
+        """A result with another text under `content`."""
         return {**value, "content": text}
 
     def credentials(self, key: str) -> dict[str, str]:
-        """A key is needed only where Ollama is behind something else."""
+        """The header with the key. A key is needed only if Ollama is behind another server."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def wants_stream(self, body: Mapping[str, Any], path: str) -> bool:
-        """It streams unless a request says otherwise."""
+        """Whether the answer is streamed: yes, unless the request says otherwise."""
         return body.get("stream") is not False
 
     def may_truncate(self, parameters: Mapping[str, Any]) -> bool:
-        """Ollama drops the oldest messages that do not fit into `num_ctx`."""
+        """Whether Ollama may drop the oldest messages that do not fit into `num_ctx`."""
         return parameters.get("truncate") is not False
 
     def new_speaker(self) -> OllamaSpeaker:
-        """What speaks as Ollama does."""
+        """Return an object that answers as Ollama does."""
         return OllamaSpeaker(self)
 
     def body_with_prompt(self, body: dict[str, Any], system: Any) -> dict[str, Any]:
-        """The prompt is the first message, where there is none yet."""
+        """The body with the prompt as its first message, unless it already has one."""
         messages = self.messages_in(body)
         if self.prompt_length(messages):
             return body
         return {**body, "messages": [{"role": "system", "content": system}, *messages]}
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The message itself; arguments are objects."""
+        """Build an answer with the message. The arguments of calls become objects."""
         calls = [{"function": _object_call(dict_in(call, "function"))} for call in list_in(message, "tool_calls")]
         return {"message": {**message, **({"tool_calls": calls} if calls else {})}, "done": True} if message else {}
 
     def usage_json(self, used: Reported) -> dict[str, Any]:
-        """Neither the cache nor thinking is reported apart."""
+        """The usage of an answer. Cached tokens and thinking are not reported separately."""
         return {"prompt_eval_count": used.prompt, "eval_count": used.completion}
 
 
@@ -166,17 +164,17 @@ def _object_call(function: dict[str, Any]) -> dict[str, Any]:
 
 
 class OllamaReader:
-    """Messages, one by one."""
+    """Reads messages one by one."""
 
     def __init__(self, talk: Talk) -> None:
         self.talk = talk
         self._replies = 0
         self._calls = 0
         self._waiting: list[tuple[str, str]] = []
-        """Calls without a result yet: their tools and ids."""
+        """Calls without a result yet: the tool and the id of each."""
 
     def head(self, body: dict[str, Any]) -> int:
-        """The tools, and the system prompt, which is the messages that a request begins with; gives how many."""
+        """Read the tools and the system prompt, which is the first messages of a request. Return how many those are."""
         first = list(takewhile(lambda value: text_in(value, "role") == "system", list_in(body, "messages")))
         for number, message in enumerate(first, 1):
             if said := text_in(message, "content"):
@@ -186,7 +184,7 @@ class OllamaReader:
         return len(first)
 
     def message(self, value: Any) -> None:
-        """A message of a request."""
+        """Read a message of a request."""
         match text_in(value, "role"):
             case "system":
                 self.talk.add(SystemMessage(text_in(value, "content")))
@@ -200,7 +198,7 @@ class OllamaReader:
                 self.talk.unknown("message", value)
 
     def answer(self, body: dict[str, Any]) -> Usage | None:
-        """What a request was answered with."""
+        """Read the answer to a request."""
         self.talk.model = text_in(body, "model") or self.talk.model
         if dict_in(body, "message"):
             self._reply(dict_in(body, "message"), _FINISH.get(text_in(body, "done_reason"), "stop"), self.talk.model)
@@ -232,14 +230,14 @@ class OllamaReader:
 
 
 def _parts(message: dict[str, Any]) -> list[Part]:
-    """A message's text, and its pictures."""
+    """The text and the pictures of a message."""
     said = text_in(message, "content")
     images = (each for each in list_in(message, "images") if isinstance(each, str))
     text: list[Part] = [TextPart(said)] if said else []
     return [*text, *(ImagePart(f"data:image/png;base64,{as_json(each)}") for each in images)]
 
 
-# Speaking as Ollama does
+# Answers as Ollama does
 
 _ERRORS = {
     401: "unauthorized",
@@ -262,7 +260,7 @@ class OllamaSpeaker(DialectSpeaker):
     stream_type = "application/x-ndjson"
 
     def read(self, body: Json, path: str = "") -> CheckedRequest:
-        """The request in a body. A result without a call is taken, as Ollama takes it."""
+        """Read and check a request's body. A result without a call is accepted, as Ollama does."""
         given = list_of(body.get("messages"), "messages")
         if not given:
             raise BadRequest("messages: expected at least one message")
@@ -289,7 +287,7 @@ class OllamaSpeaker(DialectSpeaker):
         return {**_envelope(request), "message": message, **self._end(played)}
 
     def stream(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> Iterator[StreamedEvent]:
-        """Lines with pieces of the message; a call comes whole."""
+        """The answer as lines with pieces of the message. A call is sent whole."""
 
         def line(at: float, more: dict[str, Any], end: dict[str, Any]) -> StreamedEvent:
             message = {"role": "assistant", "content": "", **more}
@@ -316,7 +314,7 @@ class OllamaSpeaker(DialectSpeaker):
         return {"done": True, "done_reason": reason, **self.reported(played.answer.usage)}
 
     def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
-        """An error is a text."""
+        """The body of an error, which is a text."""
         text = _KINDS.get(refusal.kind) or _ERRORS.get(refusal.status, "the request is not accepted")
         return {"error": refusal.detail or text.format(model=model)}
 
@@ -325,19 +323,19 @@ class OllamaSpeaker(DialectSpeaker):
         return _line(self.error(Refusal(500), ""))
 
     def told_error(self, said: dict[str, Any], status: int) -> bytes:
-        """An error as a line."""
+        """Turn the body of an error into a line."""
         return _line(said)
 
     def broken_event(self, broken: str) -> bytes:
-        """A line that is no JSON."""
+        """A line that is not JSON."""
         return f"{broken}\n".encode()
 
     def counted(self, tokens: int) -> dict[str, Any]:
-        """Nobody asks in this dialect; there is no form for it."""
+        """A form made up here: this API has no request that only counts tokens."""
         return {"prompt_eval_count": tokens}
 
     def model(self, name: str) -> dict[str, Any]:
-        """One model."""
+        """The description of one model."""
         return {
             "name": name,
             "model": name,
@@ -347,7 +345,6 @@ class OllamaSpeaker(DialectSpeaker):
         }
 
     def models(self) -> dict[str, Any]:
-        """The list of models."""
         return {"models": [self.model(name) for name in MODELS]}
 
 

@@ -1,4 +1,4 @@
-"""What the user said himself, and not what his client put around it: reminders, its surroundings, lists of skills."""
+"""Finds what users wrote themselves, without what clients add: reminders, the environment, lists of skills."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ _REMINDER = re.compile(
     r"caveat|contents|mode|role|status|aborted|memory|env|environment|tools|agents|hook|state|directory|data|datetime|"
     r"date))(?:\s[^>\n]*)?>"
 )
-"""How a block begins that a client adds."""
+"""The beginning of a block that a client adds."""
 _SET_UP = re.compile(
     r"# AGENTS\.md instructions\b|This is (?:the )?\w+ (?:CLI|Code)\. We are setting up the context"
     r"|This session is being continued from a previous conversation|Observation:\s"
 )
-"""How a whole text begins that a client adds."""
+"""The beginning of a text that comes from the client as a whole."""
 _TASK = re.compile(
     r"\s*(?:Current Task|New task|Please solve this issue):\s*(?P<said>.*?)(?:\n\nThis is the expected criteria\b.*)?",
     re.DOTALL,
 )
-"""What frameworks put around the task that they were given: CrewAI, smolagents, mini-swe-agent."""
+"""The words that frameworks put around the user's task: CrewAI, smolagents, mini-swe-agent."""
 _REQUEST = re.compile(r"## My request for \w+:[^\S\n]*\n")
-"""Where editors put what the user said, below what they know."""
+"""The heading under which editors put the user's text, below their own context."""
 _MEANWHILE = re.compile(r"The user sent a new message while you were working:\n(?P<said>.*?)(?:\n\n|\Z)", re.DOTALL)
-"""What was said in the middle of the work."""
+"""A message that the user sent while the agent was working."""
 
 
 def own_texts(texts: Iterable[str], heeds: Callable[[str], bool] | None = None) -> list[str]:
-    """The user's own words in the parts of a message, where there are any.
+    """The user's own words in the parts of a message; an empty list if there are none.
 
-    `heeds`: whether something that was said in the middle of the work counts; without it all of that does.
+    `heeds`: whether a message sent while the agent was working counts; without it all of them do.
     """
     found = [_said(text) for text in texts]
     return [said for said, meanwhile in found if said and not (meanwhile and heeds and not heeds(said))]
@@ -41,9 +41,9 @@ def own_texts(texts: Iterable[str], heeds: Callable[[str], bool] | None = None) 
 
 @lru_cache(maxsize=4)
 def _said(text: str) -> tuple[str, bool]:
-    """What the user said in a text, and whether it was in the middle of the work.
+    """The user's own words in a text, and whether they were sent while the agent was working.
 
-    Kept for a moment: several rules ask for it, and what a summary is made from is very long.
+    Cached for a while: several rules ask for it, and texts to be summarised are very long.
     """
     text = _without_reminders(text)
     if not text.strip() or _SET_UP.match(text):
@@ -54,7 +54,7 @@ def _said(text: str) -> tuple[str, bool]:
     meanwhile, request = _MEANWHILE.match(text), _REQUEST.search(text)
     if meanwhile:
         return meanwhile["said"], True
-    # Some clients quote what they were given on the command line.
+    # Some clients quote the text that they got on the command line.
     return unquoted(text[request.end() :] if request else text), False
 
 
@@ -70,5 +70,5 @@ def _without_reminders(text: str) -> str:
 
 
 def unquoted(text: str) -> str:
-    """Without the quotes around it, if it is one quoted stretch."""
+    """The text without the quotes around it, if it is quoted as a whole."""
     return text[1:-1] if QUOTED.fullmatch(text) else text

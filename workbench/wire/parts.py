@@ -1,7 +1,7 @@
-"""A request's body in the parts that are stored once and named by their hash, and the same body out of them again.
+"""Splits a request's body into parts that are stored once and named by their hash, and joins them again.
 
-Marks for the provider's cache move from request to request, so they are taken out of the contents: a message is then
-the same in all the requests it is part of.
+Marks for the provider's cache move from request to request. They are taken out of the contents, which keeps a message
+the same in all requests that have it.
 """
 
 from __future__ import annotations
@@ -21,26 +21,25 @@ class Parts(NamedTuple):
     """The parts of a body."""
 
     system: Any
-    """What stands in the place for the system prompt; None where nothing does."""
+    """The value under the key for the system prompt; None if there is none."""
     tools: list[Any] | None
     messages: list[Any]
     parameters: dict[str, Any]
-    """All other keys, also the model, in the order of the body. A part that was taken out leaves None in its place."""
+    """All other keys, including the model, in the order of the body. A part that was taken out is None here."""
     cache_marks: tuple[str, ...]
-    """`messages.7.2`: the third block of the eighth message; behind a `=` the mark as JSON, where it is another one
-    than usual."""
+    """`messages.7.2`: the third block of the eighth message. An unusual mark follows after `=` as JSON."""
 
 
 class Unmarked(NamedTuple):
-    """A value without its marks for the cache, and where those stood."""
+    """A value without its marks for the cache, and the positions of those marks."""
 
     value: Any
     marks: tuple[str, ...] = ()
-    """As in `Parts.cache_marks`, without the place of the value itself."""
+    """As in `Parts.cache_marks`, relative to the value."""
 
 
 def unmarked(value: Any) -> Unmarked:
-    """A system prompt, a message or all tools without marks for the cache; the same value where it can have none."""
+    """A system prompt, a message or all tools without marks for the cache; the same value if it cannot have any."""
     if not _may_carry(value):
         return Unmarked(value)
     marks: list[str] = []
@@ -48,16 +47,16 @@ def unmarked(value: Any) -> Unmarked:
 
 
 def all_unmarked(values: Sequence[Any]) -> list[Unmarked]:
-    """The same of several values."""
+    """`unmarked` for several values."""
     return list(map(unmarked, values))
 
 
 def split(
     dialect: DialectName, body: Mapping[str, Any], unmark: Callable[[Sequence[Any]], Sequence[Unmarked]] = all_unmarked
 ) -> Parts:
-    """A body in its parts. What is empty, or is not what belongs there, stays among the parameters.
+    """Split a body into its parts. An empty or unexpected value stays among the parameters.
 
-    `unmark`: what does as `all_unmarked` and remembers it.
+    `unmark`: a replacement for `all_unmarked`, such as one that caches its results.
     """
     rest = dict(body)
     where, key = DIALECTS[dialect].places
@@ -93,7 +92,7 @@ def join(
     parameters: Mapping[str, Any],
     cache_marks: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """The body of these parts: what `split` was given."""
+    """Join parts to a body: the inverse of `split`."""
     where, key = DIALECTS[dialect].places
     marks = dict(_read_mark(mark) for mark in cache_marks)
     body: dict[str, Any] = dict(parameters)
@@ -107,18 +106,18 @@ def join(
 
 
 def _reads_as_text(messages: list[Any]) -> bool:
-    """One bare text is what a body has in place of a list."""
+    """Whether the messages are one bare text, which a body has in place of a list."""
     return len(messages) == 1 and isinstance(messages[0], str)
 
 
 def _blocks(value: Any) -> Iterator[tuple[int, Any]]:
-    """What is inside a value and may carry a mark: the elements of a list, the blocks of a content."""
+    """The blocks inside a value that may carry a mark: the elements of a list, or of a content."""
     inside = value.get("content") if isinstance(value, dict) else value
     return enumerate(inside) if isinstance(inside, list) else iter(())
 
 
 def _with_blocks(value: Any, blocks: list[Any]) -> Any:
-    """A value with other blocks inside."""
+    """The value with other blocks."""
     return {**value, "content": blocks} if isinstance(value, dict) else blocks
 
 
@@ -134,7 +133,7 @@ def _unmarked(value: Any, path: str, marks: list[str]) -> Any:
 
 
 def _may_carry(value: Any) -> bool:
-    """Whether there may be a mark on a value or in it; most messages and blocks need no closer look."""
+    """Whether a value may have a mark on it or inside. Most messages and blocks cannot, and need no further check."""
     if isinstance(value, dict):
         return MARK in value or isinstance(value.get("content"), list)
     return isinstance(value, list)

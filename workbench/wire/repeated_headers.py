@@ -1,8 +1,8 @@
-"""Requests that have a header twice, such as `User-Agent`: some clients send them, and providers take them.
+"""Accepts requests that have a header twice, such as `User-Agent`: some clients send them, and providers accept them.
 
-aiohttp's parser in C refuses them, and nothing of it can be set or overridden from Python. Its parser in Python can be
-subclassed, but takes several times as long. So a connection begins with the parser in C, and the other one takes over
-when that refuses a head for this reason. Only the connections of a `RepeatedHeadersServer` have this parser.
+aiohttp's C parser refuses them, and Python code can neither configure nor override it. aiohttp's Python parser can be
+subclassed, but takes several times as long. So a connection begins with the C parser and switches to the Python one
+when the C parser refuses a head for this reason. Only the connections of a `RepeatedHeadersServer` do this.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _TWICE: Final = (
     *(b"content-location", b"content-range", b"content-type", b"etag"),
     *(b"max-forwards", b"server", b"user-agent"),
 )
-"""What aiohttp refuses, without those headers by which the end of a request or its server is told."""
+"""The headers that aiohttp refuses twice, except those that determine the end of a request or its server."""
 _MARK: Final = token_hex(8)
-"""Before the name of a header that was there already, while it is parsed."""
+"""A prefix for the name of a repeated header, while the head is parsed."""
 
 
 class FirstInC:
-    """Parses with the parser in C until a request has a header twice."""
+    """Parses with the C parser until a request has a header twice."""
 
     def __init__(self, in_c: Any, make_slower: Callable[[], RepeatedHeaderParser]) -> None:
         self._slower = make_slower
         self._parser: Any = in_c
         self._is_slow = False
         self._head = b""
-        """What came of a request whose head is not whole yet."""
+        """The bytes so far of a head that is not complete yet."""
         self._payload: Any = None
         """The body of the last request."""
 
@@ -43,7 +43,7 @@ class FirstInC:
         return getattr(self._parser, name)
 
     def feed_data(self, data: bytes) -> tuple[Any, bool, bytes]:
-        """Parse what came; gives the requests, whether the connection becomes another one, and what is left then."""
+        """Parse the bytes. Return the requests, whether the connection is upgraded, and the bytes left in that case."""
         if self._is_slow:
             return self._parser.feed_data(data)  # type: ignore[no-any-return]
         is_head = self._payload is None or self._payload.is_eof()
@@ -62,10 +62,10 @@ class FirstInC:
 
 
 class RepeatedHeaderParser(HttpRequestParserPy):
-    """Takes repeated headers, in their order."""
+    """Accepts repeated headers and keeps their order."""
 
     def parse_headers(self, lines: list[bytes]) -> tuple[Any, ...]:
-        """The headers of a request, and what they say of the connection."""
+        """Parse the headers of a request, including those that control the connection."""
         try:
             return super().parse_headers(lines)
         except BadHttpMessage:
@@ -87,7 +87,7 @@ def _marked(lines: list[bytes]) -> list[bytes]:
 
 
 class _Connection(web_protocol.RequestHandler):
-    """aiohttp's connection with another parser; it has no hook for one, so it is put in place of the first."""
+    """aiohttp's connection with another parser. aiohttp has no hook for a parser, so this replaces the first one."""
 
     def __init__(self, server: web.Server, *, loop: asyncio.AbstractEventLoop, **settings: Any) -> None:
         super().__init__(server, loop=loop, **settings)
@@ -105,19 +105,19 @@ class _Connection(web_protocol.RequestHandler):
 
 
 _OF_PARSER: Final = ("max_line_size", "max_field_size", "max_headers", "auto_decompress")
-"""The settings of a connection that are its parser's."""
+"""The settings of a connection that its parser needs."""
 
 
 class RepeatedHeadersServer(web.Server):
-    """A server whose clients may send a header twice."""
+    """A server that accepts a header twice."""
 
     def __call__(self) -> web_protocol.RequestHandler:
-        """A connection."""
+        """Return a new connection."""
         return _Connection(self, loop=self._loop, **self._kwargs)
 
 
 class RepeatedHeadersRunner(web.AppRunner):
-    """Runs an application on such a server."""
+    """Runs an application on a `RepeatedHeadersServer`."""
 
     async def _make_server(self) -> web.Server:
         made = await super()._make_server()

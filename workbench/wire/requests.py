@@ -1,4 +1,4 @@
-"""Requests that a log holds whole: put together again from the parts that it keeps once."""
+"""Rebuilds the full requests of a log from parts that the log stores once."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from workbench.wire.dialects import DIALECTS
 from workbench.wire.parts import join
 
 REMEMBERED = 8
-"""Requests whose messages are kept at hand: the next one mostly extends one of them."""
+"""Requests whose message hashes are cached: the next request usually extends one of them."""
 
 
 class RequestBodies:
-    """The requests of a log, by their events."""
+    """The requests of a log, by the sequence numbers of their events."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._parts: dict[str, Any] = {}
         self._requests: dict[int, Request] = {}
         self._messages: dict[int, tuple[str, ...]] = {}
-        """By request: the hashes of all its messages, for those that were asked for last."""
+        """The hashes of all messages, for the requests that were used last."""
         for event in events:
             self.add(event)
 
     def add(self, event: Event) -> None:
-        """Take in one event."""
+        """Add an event of the log."""
         match event.body:
             case RequestPart(hash=name, value=value):
                 self._parts.setdefault(name, value)
@@ -33,11 +33,11 @@ class RequestBodies:
                 self._requests[event.seq] = request
 
     def request(self, seq: int) -> Request:
-        """The event itself."""
+        """The request's event."""
         return self._requests[seq]
 
     def hashes(self, seq: int) -> tuple[str, ...]:
-        """The messages of a request, by the names of their contents."""
+        """The hashes of a request's messages."""
         chain = [seq]
         while chain[-1] not in self._messages and 0 < self._requests[chain[-1]].base < chain[-1]:
             chain.append(self._requests[chain[-1]].base)
@@ -55,7 +55,7 @@ class RequestBodies:
         return found
 
     def messages(self, names: Iterable[str]) -> list[Any]:
-        """Contents by their names. One that is not in the log is left out."""
+        """The messages with these hashes. Those missing in the log are left out."""
         return [self._parts[name] for name in names if name in self._parts]
 
     def is_whole(self, seq: int) -> bool:
@@ -65,7 +65,7 @@ class RequestBodies:
         return all(name in self._parts for name in names if name)
 
     def body(self, seq: int) -> dict[str, Any]:
-        """What went over the wire."""
+        """The body as it was sent."""
         request = self._requests[seq]
         system, tools = self._parts.get(request.system), self._parts.get(request.tools)
         is_named = "model" in request.parameters or not DIALECTS[request.dialect].model_in_body

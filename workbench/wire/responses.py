@@ -1,15 +1,15 @@
-"""OpenAI's Responses.
+"""The dialect of OpenAI's Responses API.
 
 - A request has `instructions`, `tools`, and `input`: a text, or items. Items: `message` (whose `type` may be left out),
   `reasoning`, `function_call` and the like, paired with their outputs by `call_id`. `custom_tool_call` has free text,
   kept as `{"input": ...}`. A response has the same items under `output`, and `usage`.
-- There are no ids for replies: what the model said between two things that it did not is one reply.
+- Replies have no ids: consecutive items of the model are one reply.
 - An output is text, a list of parts, or an object with `content` and `success`; false marks an error.
-- Tools may come in a `namespace`, or later, in an `additional_tools` item; each counts as a tool. Functions become
-  definitions as OpenAI's chat has them; those that OpenAI itself runs have no schema and stay as they are.
-- A `compaction` item is an encrypted summary by OpenAI. Behind what the model said it stands for all before it; behind
-  the user's messages alone it stands for what is not there any more, as `/responses/compact` gives it.
-- Reasoning that is encrypted is sent back; it has a signature, and mostly no text.
+- Tools may come in a `namespace`, or later, in an `additional_tools` item; each counts as a tool. Functions are
+  converted to the form of OpenAI's chat. Tools that OpenAI runs itself have no schema and are left unchanged.
+- A `compaction` item is an encrypted summary by OpenAI. After items of the model it replaces everything before it.
+  After user messages alone it replaces what is no longer in the input, as `/responses/compact` returns it.
+- Encrypted reasoning is sent back. It has a signature, and usually no text.
 """
 
 from __future__ import annotations
@@ -46,8 +46,6 @@ CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell
 
 
 class ResponsesDialect(Dialect):
-    """OpenAI's responses."""
-
     name: ClassVar[DialectName] = "responses"
     title = "OpenAI Responses"
     provider = OPENAI
@@ -65,11 +63,11 @@ class ResponsesDialect(Dialect):
     alive_sign = b": held by workbench proxy\n\n"
 
     def new_reader(self, talk: Talk) -> ResponsesReader:
-        """What adds items to a talk."""
+        """Return a reader that adds items to a talk."""
         return ResponsesReader(talk)
 
     def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
-        """The response, from its events."""
+        """Build the response from its stream events."""
         return _streamed(list(stream_events(stream)))
 
     def messages_in(self, body: Mapping[str, Any]) -> list[Any]:
@@ -77,18 +75,18 @@ class ResponsesDialect(Dialect):
         return input_items(body)
 
     def recognises_body(self, body: dict[str, Any]) -> bool:
-        """Whether it has items, and no messages."""
+        """Whether the body has items, and no messages."""
         return "input" in body and "messages" not in body
 
     def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
-        """Whether it is a request with a model and something to answer."""
+        """Whether the body is a request with a model and something to answer."""
         if not self.recognises_body(body) or not text_in(body, "model"):
             return False
         items = list_in(body, "input")
         return isinstance(body["input"], str) or (any(map(_is_item, items)) and not is_models(items[-1]))
 
     def items_in_message(self, message: dict[str, Any]) -> Iterator[FoundItem]:
-        """An item is one thing; a message has a content."""
+        """The items of an entry. An entry is one item, but a message has the items of its content."""
         kind = text_in(message, "type")
         if kind in ("", "message"):
             yield from content_items(message, self.role_in(message))
@@ -96,27 +94,27 @@ class ResponsesDialect(Dialect):
             yield _item(kind, message)
 
     def credentials(self, key: str) -> dict[str, str]:
-        """The key."""
+        """The header with the key."""
         return {"Authorization": f"Bearer {key}"} if key else {}
 
     def may_truncate(self, parameters: Mapping[str, Any]) -> bool:
-        """OpenAI drops the oldest items where it is asked to."""
+        """Whether the request asks OpenAI to drop the oldest items."""
         return parameters.get("truncation") == "auto"
 
     def new_speaker(self) -> DialectSpeaker:
-        """Loaded when it is asked for: most who read a dialect never speak it."""
+        """Return the speaker. It is imported here, because most users of a dialect only read it."""
         from workbench.wire.responses_speaker import ResponsesSpeaker
 
         return ResponsesSpeaker(self)
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The message's text is the only item."""
+        """Build an answer with the message's text as its only item."""
         content = message.get("content")
         text = [{"type": "output_text", "text": as_json("" if content is None else content)}]
         return {"output": [{"type": "message", "role": "assistant", "content": text}] if message else []}
 
     def usage_json(self, used: Reported) -> dict[str, Any]:
-        """Cached tokens are a part of the input's."""
+        """The usage of an answer. Cached tokens are part of the input's."""
         return {
             "usage": {
                 "input_tokens": used.prompt,
@@ -151,7 +149,7 @@ def _item(kind: str, item: dict[str, Any]) -> FoundItem:
 
 
 class ResponsesReader:
-    """Items, one by one."""
+    """Reads items one by one."""
 
     def __init__(self, talk: Talk) -> None:
         self.talk = talk
@@ -160,10 +158,10 @@ class ResponsesReader:
         """Whether the last item was the model's."""
         self._finish = "stop"
         self._is_answer = False
-        """Whether what is read is an answer."""
+        """Whether an answer is being read."""
 
     def head(self, body: dict[str, Any]) -> int:
-        """The instructions and the tools of a request, which stand beside its items."""
+        """Read the instructions and the tools of a request, which are not in its items."""
         if text_in(body, "instructions"):
             self.talk.add(SlotContent("system", "instructions", text_in(body, "instructions")))
         self._tools(body)
@@ -177,7 +175,7 @@ class ResponsesReader:
                 self.talk.tool(definition(tool), namespace)
 
     def message(self, value: Any) -> None:
-        """An item; a bare text is what the user said."""
+        """Read an item. A bare text is the user's."""
         kind = text_in(value, "type")
         if isinstance(value, str):
             self._message({"role": "user", "content": value})
@@ -203,7 +201,7 @@ class ResponsesReader:
             self.talk.unknown(kind or "line", value)
 
     def answer(self, body: dict[str, Any]) -> Usage | None:
-        """What a request was answered with."""
+        """Read the answer to a request."""
         self.talk.model = text_in(body, "model") or self.talk.model
         self._speaking = False
         self._finish = "length" if text_in(body, "status") == "incomplete" else "stop"
@@ -233,7 +231,7 @@ class ResponsesReader:
             self.talk.unknown("message", item)
 
     def user(self, content: Content) -> None:
-        """What the user said."""
+        """Add a message of the user."""
         self.talk.add(UserMessage(content))
 
     def output(self, value: Any) -> tuple[Content, bool]:
@@ -259,14 +257,14 @@ def output(value: Any) -> tuple[Content, bool]:
 
 
 def definition(tool: Any) -> Any:
-    """A function as OpenAI's chat has it."""
+    """Convert a function to the form of OpenAI's chat."""
     if text_in(tool, "type") != "function" or "function" in tool:
         return tool
     return {"type": "function", "function": {key: value for key, value in tool.items() if key != "type"}}
 
 
 def usage_in(used: dict[str, Any], model: str) -> Usage | None:
-    """What was reported; what was cached is part of `input_tokens`."""
+    """The reported usage. Cached tokens are part of `input_tokens`."""
     cached = number_in(dict_in(used, "input_tokens_details"), "cached_tokens")
     thought = number_in(dict_in(used, "output_tokens_details"), "reasoning_tokens")
     prompt, completion = number_in(used, "input_tokens"), number_in(used, "output_tokens")

@@ -1,4 +1,4 @@
-"""OpenAI's responses, spoken as OpenAI does, also over websockets."""
+"""Answers requests as OpenAI's Responses API does, also over websockets."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from workbench.wire.values import dict_in
 INCOMPLETE = {"length": "max_output_tokens", "refused": "content_filter"}
 
 ENCRYPTED = "cmVoZWFyc2Fs"
-"""Reasoning comes encrypted where that is asked for, and goes back so; base64, as theirs is."""
+"""The encrypted reasoning, if a request asks for it. Clients send it back. It is base64, like OpenAI's own."""
 
 _ITEMS = {"reasoning": "reasoning", "text": "message"}
-"""By the kind of a piece: the item that it belongs to; all others belong to a call."""
+"""The type of item for a kind of piece; all other pieces belong to a call."""
 _OWN = "functions"
-"""The namespace of tools that have no other; calls do not name it."""
+"""The namespace of tools that have no other. Calls do not name it."""
 
 
 class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
-    """The protocol of `/v1/responses`; models and errors are those of chat."""
+    """The protocol of `/v1/responses`. Models and errors have the same form as in chat."""
 
     paths: ClassVar[tuple[str, ...]] = ("/v1/responses", "/responses")
     counting: ClassVar[tuple[str, ...]] = ("/v1/responses/input_tokens", "/responses/input_tokens")
@@ -48,14 +48,14 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
         self._earlier = EarlierResponses()
 
     def read(self, body: Json, path: str = "") -> CheckedRequest:
-        """The request in a body, with the items of the response that it goes on from."""
+        """Read and check a request's body, with the items of the response that it continues."""
         given = body.get("input")
         if not isinstance(given, str | list) and not (given is None and body.get("generate") is False):
             raise BadRequest("input: expected text or a list of items")
         if isinstance(given, list) and not all(isinstance(item, Mapping) for item in given):
             raise BadRequest("input: expected a list of objects")
         try:
-            body = {**self._earlier.resolved(body), EARLIER: body.get(EARLIER)}  # a response names it
+            body = {**self._earlier.resolved(body), EARLIER: body.get(EARLIER)}  # the response repeats this id
         except UnknownResponse as unknown:
             raise BadRequest(f"Previous response with id {str(unknown)!r} not found.") from None
         if not input_items(body) and body.get("generate") is not False:
@@ -74,7 +74,7 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
         return checked(request)
 
     def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
-        """A response."""
+        """The answer as one response."""
         output = _output(played.answer, request, ident)
         reason = played.answer.reason if played.finishes else ""
         made = {**_response(request, ident, reason, output), **self.reported(played.answer.usage)}
@@ -82,14 +82,14 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
         return made
 
     def stream(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> Iterator[StreamedEvent]:
-        """The events of a response, as server-sent ones."""
+        """The answer as server-sent events."""
         for at, body in self.events(played, request, ident):
             yield StreamedEvent(at, event(body, body["type"]))
 
     def events(
         self, played: PacedAnswer, request: CheckedRequest, ident: str
     ) -> Iterator[tuple[float, dict[str, Any]]]:
-        """The events of a response, numbered, and when each is due."""
+        """The numbered events of a response, and the time at which each is due."""
         for number, (at, body) in enumerate(self._events(played, request, ident)):
             yield at, {**body, "sequence_number": number}
 
@@ -111,14 +111,14 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
             yield at, {"type": f"response.{made['status']}", "response": made}
 
     def prewarmed(self, request: CheckedRequest, ident: str, tokens: int) -> Iterator[dict[str, Any]]:
-        """What a request is answered with that only makes known what comes: nothing is generated."""
+        """The answer to a request that only prepares the next one: nothing is generated."""
         made = {**_response(request, ident, "stop", []), **self.reported(Reported(tokens, 0))}
         self._earlier.add(request.body, made)
         yield {"type": "response.created", "response": {**made, "status": "in_progress"}, "sequence_number": 0}
         yield {"type": "response.completed", "response": made, "sequence_number": 1}
 
     def counted(self, tokens: int) -> dict[str, Any]:
-        """The size of a request."""
+        """The answer to a request that only counts tokens."""
         return {"object": "response.input_tokens", "input_tokens": tokens}
 
     def error_event(self) -> bytes:
@@ -126,13 +126,13 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
         return event(self.error_frame(Refusal(500), ""), "error")
 
     def told_error(self, said: dict[str, Any], status: int) -> bytes:
-        """An error as an event, with its words also outside."""
+        """Turn the body of an error into an event, with its fields repeated at the top level."""
         error = dict_in(said, "error")
         flat = {key: error.get(key) for key in ("code", "message", "param")}
         return event({"type": "error", "status": status, **said, **flat}, "error")
 
     def error_frame(self, refusal: Refusal, model: str) -> dict[str, Any]:
-        """An error as an event of a websocket, which has no status of its own."""
+        """An error as an event of a websocket, which has no HTTP status."""
         said = error_json(refusal, model)
         flat = {key: said["error"][key] for key in ("code", "message", "param")}
         waiting = {} if refusal.wait is None else {"headers": {"retry-after": str(refusal.wait)}}
@@ -143,7 +143,7 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
 
 
 def _response(request: CheckedRequest, ident: str, reason: str, output: list[dict[str, Any]]) -> dict[str, Any]:
-    """A response; without a reason it has not ended."""
+    """A response; without a reason it is still in progress."""
     why = INCOMPLETE.get(reason)
     body = {key: request.body.get(key) for key in ("instructions", "max_output_tokens", "temperature", "top_p")}
     return {
@@ -204,7 +204,7 @@ _EMPTY: dict[str, dict[str, Any]] = {
     "function_call": {"status": "in_progress", "arguments": ""},
     "custom_tool_call": {"status": "in_progress", "input": ""},
 }
-"""What an item has when it begins."""
+"""The fields of an item when it begins."""
 
 
 def _item(item: dict[str, Any], index: int, found: list[AnswerPiece]) -> Iterator[tuple[float, dict[str, Any]]]:

@@ -1,10 +1,10 @@
-"""A request's body with changes: things left out, other texts in their place, another model or parameters.
+"""Changes a request's body: leaves items out, replaces texts, sets another model or parameters.
 
-- A call and its result leave together, and a message of which nothing is left leaves too.
-- What the model thought leaves only with all that it said with it; its providers refuse anything else.
-- A call without a result stays, and so does the last message: it is what is answered. Its text can be edited.
-- Marks for the provider's cache are kept. One on a block that leaves goes to the block before it.
-- All that is not named stays as it is.
+- A call and its result are removed together. A message is removed when nothing is left in it.
+- Thinking is removed only with everything else in the same reply; providers refuse anything else.
+- A call without a result is kept. So is the last message, because the model answers it. Its text can be edited.
+- Marks for the provider's cache are kept. The mark of a removed block moves to the block before it.
+- Everything else is unchanged.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from workbench.wire.values import list_in
 __all__ = ["BodyItem", "Rewrite", "items_in", "rewritten"]
 
 _NEEDS_TOOLS = ("tool_choice", "parallel_tool_calls", "toolConfig")
-"""Parameters that a provider refuses where there are no tools."""
+"""Parameters that a provider refuses without tools."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """What is to be changed in a request; things are named by their paths."""
+    """The changes to a request. Items are named by their paths."""
 
     exclude: frozenset[str] = frozenset()
     mask: Mapping[str, str] = field(default_factory=dict)
-    """What stands in the place of a thing."""
+    """The text to put in place of an item."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """Texts that were edited; the last message's too."""
+    """Edited texts; the last message may be edited, too."""
     model: str = ""
-    """Another model. Gemini has it in the address: there it changes nothing in the body."""
+    """Another model. Gemini has the model in the address: there the body does not change."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
-    """None removes one."""
+    """Parameters to set; None removes one."""
 
 
 def rewritten(dialect: DialectName, body: dict[str, Any], rewrite: Rewrite) -> dict[str, Any]:
-    """The body with the changes; the given one stays as it is. What may not be changed is refused in a sentence."""
+    """Return a changed copy of the body. A change that is not allowed raises an error with one sentence."""
     made = dict(body)
     if rewrite.exclude or rewrite.mask or rewrite.texts:
         made = _Rewriting(dialect, body).run(rewrite)
@@ -68,7 +68,7 @@ def rewritten(dialect: DialectName, body: dict[str, Any], rewrite: Rewrite) -> d
 
 
 class _Rewriting:
-    """One body in the making."""
+    """One body while it is changed."""
 
     def __init__(self, dialect: DialectName, body: dict[str, Any]) -> None:
         self._dialect = dialect
@@ -79,7 +79,7 @@ class _Rewriting:
         self._last = len(sections["messages"]) - 1
 
     def run(self, rewrite: Rewrite) -> dict[str, Any]:
-        """The body with what is left out, masked and edited."""
+        """The body with items left out, masked and edited."""
         leaving = self._leaving(rewrite)
         for path, text in {**rewrite.mask, **rewrite.texts}.items():
             placed = self._one(path)
@@ -101,7 +101,7 @@ class _Rewriting:
             made = {name: value for name, value in made.items() if name not in _NEEDS_TOOLS}
         return made
 
-    # What leaves
+    # Which items are removed
 
     def _named(self, path: str) -> list[PlacedItem]:
         found = [each for each in self._items if each.item.path == path or each.item.path.startswith(f"{path}.")]
@@ -110,7 +110,7 @@ class _Rewriting:
         return found
 
     def _leaving(self, rewrite: Rewrite) -> set[PlacedItem]:
-        """All that leaves with what was named; refused where something of it has to stay."""
+        """All items to remove together with those named. Raises an error if one of them has to be kept."""
         named = {placed: path for path in sorted(rewrite.exclude) for placed in self._named(path)}
         leaving = set(named)
         by_exchange: dict[int, list[PlacedItem]] = {}
@@ -138,7 +138,7 @@ class _Rewriting:
         return placed.place.section == "messages" and placed.place.at == self._last
 
     def _remove(self, gone: set[Place]) -> None:
-        """Take things out of their entries, and entries of which nothing is left out of their sections."""
+        """Remove items from their entries, and empty entries from their sections."""
         marks: list[tuple[Place, Any]] = []
         left = {placed.place[:2] for placed in self._items if placed.place not in gone}
         for section, at in {place[:2] for place in gone} - left:
@@ -159,7 +159,7 @@ class _Rewriting:
         for section, at, key, _ in partly:
             self._sections[section][at] = _tidied(self._sections[section][at], key)
 
-    # What is written in the place of something
+    # Which text replaces an item
 
     def _one(self, path: str) -> PlacedItem:
         found = self._named(path)
@@ -186,7 +186,7 @@ class _Rewriting:
         self._sections[section][at] = made
 
     def _with_text(self, item: BodyItem, value: Any, text: str) -> Any:
-        """An entry or a block in other words, in the shape that it has."""
+        """An entry or a block with another text, in the same shape."""
         if isinstance(value, str):
             return text
         made = DIALECTS[self._dialect].result_with_text(value, text) if item.kind == "result" else None
@@ -198,7 +198,7 @@ class _Rewriting:
 
 
 def _tidied(entry: dict[str, Any], key: str) -> dict[str, Any]:
-    """An entry without what left from under a key; a content is there even if it is none."""
+    """An entry without the items removed under a key. An empty content stays as None; other keys are removed."""
     left = [each for each in list_in(entry, key) if each is not GONE]
     if left or key == "content":
         return {**entry, key: left or None}

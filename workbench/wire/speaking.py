@@ -1,6 +1,6 @@
-"""A dialect spoken as its provider does: requests read strictly, answers, streams and errors written.
+"""Answers as a provider does: reads requests strictly, and writes answers, streams and errors.
 
-The rehearsal model answers so, and the proxy, where somebody answers a held request by hand.
+The rehearsal model uses it, and so does the proxy when the user answers a held request by hand.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ MODELS = ("rehearsal",)
 
 
 class SpokenDialect(Protocol):
-    """What a speaker needs of its dialect."""
+    """The methods of a dialect that its speaker needs."""
 
     def read_request(self, body: dict[str, Any]) -> list[Body]:
-        """A request as events."""
+        """Read a request as events."""
 
     def usage_json(self, used: Reported) -> dict[str, Any]:
-        """What an answer reports, under the keys that it has for it."""
+        """The usage of an answer, under the keys that the dialect has for it."""
 
 
 class StreamedEvent(NamedTuple):
-    """One event of a stream, ready to be sent."""
+    """One event of a stream, encoded for sending."""
 
     at: float
     """Seconds after the request."""
@@ -37,14 +37,14 @@ class StreamedEvent(NamedTuple):
 
 
 class DialectSpeaker(ABC):
-    """The provider's side of a dialect. One speaker may remember what it answered, for requests that go on from it."""
+    """The provider's side of a dialect. A speaker may remember its answers, for requests that continue them."""
 
     paths: ClassVar[tuple[str, ...]]
-    """Where an answer is asked for, as aiohttp writes routes."""
+    """The paths of requests for an answer, in aiohttp's syntax for routes."""
     counting: ClassVar[tuple[str, ...]] = ()
-    """Where only a request's size is asked for."""
+    """The paths of requests that only count tokens."""
     always_reports: ClassVar[bool] = True
-    """Whether a stream reports its tokens without being asked to."""
+    """Whether a stream reports its tokens even if the request does not ask for it."""
     stream_type: ClassVar[str] = "text/event-stream; charset=utf-8"
     """The content type of a stream."""
 
@@ -53,7 +53,7 @@ class DialectSpeaker(ABC):
 
     @abstractmethod
     def read(self, body: Json, path: str = "") -> CheckedRequest:
-        """The request in a body that came to a path; `BadRequest` where it is none."""
+        """Read and check the body of a request to a path. Raises `BadRequest`."""
 
     @abstractmethod
     def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class DialectSpeaker(ABC):
 
     @abstractmethod
     def counted(self, tokens: int) -> dict[str, Any]:
-        """The size of a request."""
+        """The answer to a request that only counts tokens."""
 
     @abstractmethod
     def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
@@ -76,38 +76,38 @@ class DialectSpeaker(ABC):
         """An error in the middle of a stream."""
 
     def told_error(self, said: dict[str, Any], status: int) -> bytes:
-        """An error that the provider answered with a status, as an event of a stream that has begun already."""
+        """An error that the provider answered with an HTTP status, as an event of a stream that has already begun."""
         return event(said)
 
     def broken_event(self, broken: str) -> bytes:
-        """Something in a stream that is no JSON."""
+        """An event of a stream that is not JSON."""
         return f"data: {broken}\n\n".encode()
 
     @abstractmethod
     def model(self, name: str) -> dict[str, Any]:
-        """One model; every name is one."""
+        """The description of one model. Every name is accepted."""
 
     @abstractmethod
     def models(self) -> dict[str, Any]:
         """The list of models."""
 
     def reported(self, usage: Reported | None) -> dict[str, Any]:
-        """The keys of an answer that report its tokens; none where nothing is reported."""
+        """The keys of an answer that report its tokens; empty without usage."""
         return self.dialect.usage_json(usage) if usage else {}
 
 
 class SocketSpeaker(DialectSpeaker):
-    """One that also speaks over websockets, which have no status: errors are events."""
+    """A speaker that also answers over websockets. They have no HTTP status: errors are events."""
 
     @abstractmethod
     def events(
         self, played: PacedAnswer, request: CheckedRequest, ident: str
     ) -> Iterator[tuple[float, dict[str, Any]]]:
-        """The events of an answer, and when each is due."""
+        """The events of an answer, and the time at which each is due."""
 
     @abstractmethod
     def prewarmed(self, request: CheckedRequest, ident: str, tokens: int) -> Iterator[dict[str, Any]]:
-        """What a request is answered with that only makes known what comes: nothing is generated."""
+        """The answer to a request that only prepares the next one: nothing is generated."""
 
     @abstractmethod
     def error_frame(self, refusal: Refusal, model: str) -> dict[str, Any]:
@@ -115,16 +115,16 @@ class SocketSpeaker(DialectSpeaker):
 
 
 def stream_headers(speaker: DialectSpeaker) -> dict[str, str]:
-    """The headers of a stream."""
+    """The HTTP headers of a streamed answer."""
     return {"Content-Type": speaker.stream_type, "Cache-Control": "no-cache"}
 
 
 def event(body: Json, name: str = "") -> bytes:
-    """A server-sent event."""
+    """Encode a server-sent event."""
     head = f"event: {name}\n" if name else ""
     return f"{head}data: {to_json(body)}\n\n".encode()
 
 
 def to_json(body: Json) -> str:
-    """JSON in ASCII: a lone half of a surrogate pair passes, too."""
+    """Encode as ASCII JSON, which can also hold half of a surrogate pair."""
     return json.dumps(body, separators=(",", ":"))

@@ -1,4 +1,4 @@
-"""The events of a streamed answer, and what puts their pieces together."""
+"""Reads the events of a streamed answer, and joins their pieces."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from workbench.log.codec import clean
 
 
 def stream_events(text: bytes) -> Iterator[dict[str, Any]]:
-    """The objects in the events of a stream; those that are cut off are left out."""
-    if text[:100].lstrip().startswith(b"["):  # Gemini without events: a list of what would have been in them
+    """The JSON objects in the events of a stream. Truncated ones are left out."""
+    if text[:100].lstrip().startswith(b"["):  # Gemini without events: one list of objects
         listed = loaded(text)
         yield from (value for value in (listed if isinstance(listed, list) else ()) if isinstance(value, dict))
-    for line in io.BytesIO(text):  # which holds no second copy of all lines
+    for line in io.BytesIO(text):  # avoids a second copy of all lines
         if line.startswith(b"data:"):
-            value = loaded(line[5:])  # `[DONE]`, or cut off, is none
+            value = loaded(line[5:])  # None for `[DONE]` and for a truncated line
             value = loaded(line[5:].decode(errors="replace")) if value is None else value
             if isinstance(value, dict):
                 yield value
 
 
 def loaded(text: str | bytes) -> Any:
-    """A JSON value; None where it is none."""
+    """Decode JSON; None if the text is not JSON."""
     try:
         return msgspec.json.decode(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         pass
     try:
-        # takes half a surrogate pair, and what others write; a number that none of ours can be stays as it is written
+        # Accepts half a surrogate pair and what other programs write. A number that a float cannot hold stays text.
         return json.loads(text, parse_float=_finite, parse_constant=str)
     except (ValueError, RecursionError):
         return None
@@ -45,11 +45,11 @@ def _finite(digits: str) -> float | str:
 
 
 def piece_index(piece: Any) -> Any:
-    """Which call or block a piece belongs to, as a key of a dict."""
+    """The index of the call or block that a piece belongs to, for use as a key of a dict."""
     index = piece.get("index") if isinstance(piece, dict) else None
     return index if isinstance(index, (int, float, str)) else None
 
 
 def joined(texts: list[str]) -> str:
-    """Pieces as one text: a pair of surrogates may come in two of them."""
+    """Join pieces to one text. A surrogate pair may be split between two of them."""
     return clean("".join(texts))

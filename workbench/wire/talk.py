@@ -1,4 +1,4 @@
-"""Events in the making, from messages as a provider takes and gives them."""
+"""Collects events from messages in the form in which a provider receives or sends them."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from workbench.log.events import Body, Compaction, Content, SlotContent, ToolCal
 from workbench.wire.values import as_json, cleaned, dict_in, text_in
 
 AT_PROVIDER: Final = "at_provider"
-"""In the notes of a compaction: that the provider made it, while it answered."""
+"""A key in the notes of a compaction: the provider made it while it answered."""
 SEALED_SUMMARY: Final = "sealed"
-"""In the notes of a compaction: that its summary is encrypted. The words in its place are ours: no model saw them."""
+"""A key in the notes of a compaction: its summary is encrypted. Its text is written by us; no model saw it."""
 
 
 def is_sealed(body: Compaction) -> bool:
-    """Whether its summary is encrypted."""
+    """Whether the summary of a compaction is encrypted."""
     return body.meta.get(SEALED_SUMMARY) is True
 
 
 class Talk:
-    """What was said so far; a reader of a dialect adds to it."""
+    """The events of a conversation so far. The reader of a dialect adds to it."""
 
     def __init__(self, name: str, bodies: list[Body] | None = None) -> None:
-        """`name`: whose words they are, for what is not understood."""
+        """`name`: the provider's or format's name, for entries that are not understood."""
         self.name = name
         self.bodies: list[Body] = [] if bodies is None else bodies
         self.model = ""
         """The model that was named last."""
         self._tools: dict[str, str] = {}
-        """By call: the tool, for results that do not name it."""
+        """The tool of each call, for results that do not name it."""
 
     def add(self, *bodies: Body) -> None:
-        """What comes next."""
+        """Add the next events."""
         self.bodies.extend(bodies)
 
     @property
@@ -40,27 +40,27 @@ class Talk:
         return len(self.bodies)
 
     def compacted(self, summary: str, by: str, *, all_before: bool = True, sealed: bool = False) -> None:
-        """The provider summarised what was said so far; not `all_before`: only what is not here any more.
+        """Add a compaction made by the provider. Without `all_before` it replaces only what is no longer in the input.
 
-        `sealed`: the summary is encrypted, and what is given says so.
+        `sealed`: the summary is encrypted, and the given text says so.
         """
         first = 1 if all_before else self.last + 1
         noted = {"made_by": by, AT_PROVIDER: True, **({SEALED_SUMMARY: True} if sealed else {})}
         self.add(Compaction(first, self.last, summary, meta=noted))
 
     def call(self, call_id: str, tool: str, arguments: Any, reply: str) -> None:
-        """A call of a tool."""
+        """Add a tool call."""
         self._tools[call_id] = tool
         self.add(ToolCall(call_id, tool, as_json({} if arguments is None else arguments), reply))
 
     def result(self, call_id: str, content: Content, is_error: bool = False, tool: str = "") -> None:
-        """What a tool gave back."""
+        """Add the result of a tool call."""
         self.add(ToolResult(call_id, content, tool or self._tools.get(call_id, ""), is_error))
 
     def tool(self, definition: Any, place: str = "") -> None:
-        """A tool's definition; wrapped as OpenAI has it or bare. One that a provider runs may have a type alone.
+        """Add a tool's definition, wrapped in OpenAI's form or not. A tool that a provider runs may have only a type.
 
-        `place`: what tells it from others of its name.
+        `place`: distinguishes it from other tools of the same name.
         """
         name = text_in(dict_in(definition, "function"), "name") or text_in(definition, "name")
         name = name or text_in(definition, "type")
@@ -70,20 +70,20 @@ class Talk:
             self.unknown("tool", definition)
 
     def unknown(self, kind: str, value: Any) -> None:
-        """An entry that is not understood, carried whole."""
+        """Add an entry that is not understood, with its full contents."""
         self.add(Unknown(f"{self.name} {kind}".strip(), {"entry": cleaned(value)}))
 
     def leave_out(self, kind: str, count: int = 1) -> None:
-        """Entries that are understood and no part of the conversation."""
+        """Count entries that are understood but are not part of the conversation. Does nothing here."""
 
 
 def report(model: str, prompt: int, completion: int, **more: Any) -> Usage | None:
-    """What a request cost, as the provider says; there is no count of our own from that time."""
+    """The usage that a provider reports. We have no count of our own for that request. None without any tokens."""
     return Usage(model, 0, prompt, completion=completion, **more) if prompt or completion else None
 
 
 def cost_in(value: Any, key: str) -> float | None:
-    """The price under a key; None where there is none."""
+    """The price under a key; None if there is none."""
     found = value.get(key) if isinstance(value, dict) else None
     if not isinstance(found, int | float) or isinstance(found, bool) or not 0 <= found < _MOST:
         return None
@@ -91,4 +91,4 @@ def cost_in(value: Any, key: str) -> float | None:
 
 
 _MOST = 1e9
-"""No request cost more: a number above it is none."""
+"""The upper limit of a plausible price: a higher number is ignored."""

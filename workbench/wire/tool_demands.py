@@ -1,4 +1,4 @@
-"""What a client demands of calls (`tool_choice`, Gemini's `toolConfig`): none, at least one, or one of these tools."""
+"""Which calls a client demands (`tool_choice`, Gemini's `toolConfig`): none, at least one, or one of certain tools."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from workbench.wire.values import dict_in, either, list_in, text_in
 
 Mode = Literal["auto", "none", "required"]
 _MODES: Final[Mapping[str, Mode]] = {"none": "none", "required": "required", "any": "required"}
-"""By what the dialects call them; whatever else they say leaves it to the model."""
+"""The modes by their names in the dialects. Any other name leaves the choice to the model."""
 
 
 class ToolDemand(NamedTuple):
-    """What may be called, and whether something has to be."""
+    """Which tools may be called, and whether a call is required."""
 
     mode: Mode = "auto"
     names: tuple[str, ...] = ()
-    """The tools that may be called; none: any."""
+    """The tools that may be called; empty: any."""
 
     def offered(self, request: CheckedRequest) -> CheckedRequest:
-        """The request with the tools alone that may be called."""
+        """The request with only the tools that may be called."""
         if self.mode == "none":
             return replace(request, tools=())
         tools = tuple(tool for tool in request.tools if not self.names or self._is_named(tool))
@@ -30,11 +30,11 @@ class ToolDemand(NamedTuple):
 
     def _is_named(self, tool: Json) -> bool:
         name = name_of(tool)
-        return name in self.names or name.rpartition(".")[2] in self.names  # as it is called in its namespace
+        return name in self.names or name.rpartition(".")[2] in self.names  # the name without its namespace
 
 
 def demand_in(body: Json) -> ToolDemand:
-    """The demand of a request, in any dialect."""
+    """The demand in a request's body, in any dialect."""
     given = body.get("tool_choice")
     if isinstance(given, str):
         return ToolDemand(_MODES.get(given, "auto"))
@@ -60,7 +60,7 @@ def _inside(value: Json, key: str) -> dict[str, Any]:
 
 
 def checked(request: CheckedRequest) -> CheckedRequest:
-    """The same; BadRequest where it demands a call of what is not there."""
+    """Return the request unchanged. Raises BadRequest if it demands a call of a tool that it does not have."""
     demand = demand_in(request.body)
     if demand.mode == "required" and not request.tools:
         raise BadRequest("tool_choice: expected tools to choose from")

@@ -1,4 +1,4 @@
-"""JSON as providers and agents write it: looked into without trust, and as the parts of a message."""
+"""Reads JSON of providers and agents without trusting its types, and converts it to the parts of a message."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ _TEXTS = ("text", "input_text", "output_text")
 
 
 def text_in(value: Any, key: str) -> str:
-    """The text under a key; nothing where it is missing or no text."""
+    """The text under a key; empty if it is missing or not a text."""
     found = value.get(key) if isinstance(value, dict) else None
     return clean(found) if isinstance(found, str) else ""
 
 
 def dict_in(value: Any, key: str) -> dict[str, Any]:
-    """The object under a key; an empty one where it is missing or none."""
+    """The object under a key; empty if it is missing or not an object."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, dict) else {}
 
 
 def list_in(value: Any, key: str) -> list[Any]:
-    """The list under a key; an empty one where it is missing or none."""
+    """The list under a key; empty if it is missing or not a list."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, list) else []
 
 
 def number_in(value: Any, key: str) -> int:
-    """The count under a key; 0 where it is missing or none."""
+    """The positive integer under a key; 0 if it is missing or anything else."""
     found = value.get(key) if isinstance(value, dict) else None
     return found if isinstance(found, int) and not isinstance(found, bool) and found > 0 else 0
 
 
 def either(value: Any, key: str) -> Any:
-    """A value under a key in camel case, or the same with underscores."""
+    """The value under a key, in camel case or with underscores."""
     if not isinstance(value, dict):
         return None
     under = "".join(f"_{char.lower()}" if char.isupper() else char for char in key)
@@ -45,13 +45,13 @@ def either(value: Any, key: str) -> Any:
 
 
 def is_models(message: Any) -> bool:
-    """Whether a message is what the model said, in any dialect."""
+    """Whether a message is the model's, in any dialect."""
     role, kind = text_in(message, "role"), text_in(message, "type")
     return role in ("assistant", "model") if role else kind == "reasoning" or kind.endswith("_call")
 
 
 def parsed(value: Any) -> Any:
-    """A value that may be JSON as text; the text where it is none."""
+    """Decode a value that may be JSON text. Text that is not JSON is returned unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
         try:
             return json.loads(value)
@@ -61,19 +61,19 @@ def parsed(value: Any) -> Any:
 
 
 def as_json(value: Any) -> str:
-    """A value as JSON text that can be stored; a text stays as it is, because it is what the model wrote."""
+    """A value as JSON text that can be stored. A text is not encoded, because the model wrote it that way."""
     return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def cleaned(value: Any) -> Any:
-    """A JSON value that can be stored; the same one, where it already can."""
+    """A JSON value that can be stored; the same object if it already can."""
     written = json.dumps(value, ensure_ascii=False)
     stored = clean(written)
     return value if stored is written else json.loads(stored)
 
 
 def part_of(value: Any) -> Part:
-    """A part of a message in any of the forms that OpenAI, Anthropic and their users write."""
+    """Convert a part of a message, in any form used by OpenAI, Anthropic and their clients."""
     if isinstance(value, str):
         return TextPart(clean(value))
     if not isinstance(value, dict):
@@ -98,14 +98,14 @@ def part_of(value: Any) -> Part:
 
 
 def other_part(value: Any) -> OtherPart:
-    """A part that is not understood, carried whole; with a `type`, which every part of a request has."""
+    """A part that is not understood, with its full contents. It gets a `type`, which every part of a request has."""
     kind = text_in(value, "type")
     known = kind and kind not in _TEXTS
     return OtherPart(cleaned(value) if known else {"type": "unknown", "value": cleaned(value)})
 
 
 def content_of(value: Any) -> Content:
-    """A message's content: text, a list of parts, or nothing. A single text is the same with and without its list."""
+    """A message's content: a text or parts. A list with a single text gives that text."""
     if value is None:
         return ""
     if not isinstance(value, list):
@@ -114,7 +114,7 @@ def content_of(value: Any) -> Content:
 
 
 def content_from(parts: Iterable[Part]) -> Content:
-    """Parts as a content."""
+    """Parts as a message's content; a single text part gives its text."""
     found = tuple(parts)
     if len(found) == 1 and isinstance(found[0], TextPart):
         return found[0].text
