@@ -89,6 +89,7 @@ PLAIN_TEXT: tuple[str, ...] = (
     "docs/replay.md",
     "docs/transcripts.md",
     "docs/watching.md",
+    "workbench/agent",
     "workbench/cli",
     "workbench/compaction",
     "workbench/config",
