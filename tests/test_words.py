@@ -97,6 +97,7 @@ PLAIN_TEXT: tuple[str, ...] = (
     "workbench/demo",
     "workbench/live",
     "workbench/log",
+    "workbench/models",
     "workbench/sources/__init__.py",
     "workbench/sources/all_agents.py",
     "workbench/sources/compactors.py",
