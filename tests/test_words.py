@@ -98,6 +98,7 @@ PLAIN_TEXT: tuple[str, ...] = (
     "workbench/live",
     "workbench/log",
     "workbench/models",
+    "workbench/rehearsal",
     "workbench/sources/__init__.py",
     "workbench/sources/all_agents.py",
     "workbench/sources/compactors.py",
