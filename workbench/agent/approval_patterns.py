@@ -1,8 +1,8 @@
-"""Patterns of approvals: `run_command:git status *`, `write_file:src/**`, or a tool's name alone for all it does.
+"""Patterns of approvals: `run_command:git status *`, `write_file:src/**`, or a tool's name alone for all its calls.
 
-A command's pattern is its exact text, or a beginning followed by `*`. A beginning is leave for a program with its words
-and for nothing that needs a shell: `git log *` covers neither `git log; rm -rf .` nor `git log $x`, and what it covers
-is started without a shell.
+The pattern of a command is its exact text, or a prefix followed by `*`. A prefix allows a program with its arguments,
+and nothing that needs a shell: `git log *` covers neither `git log; rm -rf .` nor `git log $x`. A command that a prefix
+allows is started without a shell.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from workbench.config.errors import WrongCall
 from workbench.config.tables import shown_value
 
 COMMAND = "run_command"
-"""The one tool whose subject is a line for a shell."""
+"""The only tool whose subject is a shell command line."""
 
 _CONTROL = re.compile(r"[;&|<>()`\n\r\0]")
-"""Where a command may begin or end inside another, for patterns that say never."""
+"""Where a command may begin or end inside another one. Used for "never" patterns."""
 
 _LOOKED_AT = 10_000
-"""Characters of a part of a command that are read without their quotes."""
+"""How many characters of a command's part are parsed to remove its quotes."""
 
 
 def check_pattern(pattern: str, where: str) -> str:
-    """A pattern that can be used; raises WrongCall that begins with `where`."""
+    """Return the pattern if it is valid. Otherwise raise WrongCall with a message that begins with `where`."""
     tool, colon, subject = pattern.partition(":")
     if not re.fullmatch(r"[\w*?.-]+", tool, re.ASCII) or (colon and not subject.strip()):
         raise WrongCall(
@@ -44,7 +44,7 @@ def check_pattern(pattern: str, where: str) -> str:
 
 
 def covers(pattern: str, call: ProposedCall) -> bool:
-    """Whether a pattern gives leave for a call."""
+    """Whether a pattern allows a call."""
     tool, colon, subject = pattern.partition(":")
     if not fnmatchcase(call.tool, tool):
         return False
@@ -53,12 +53,13 @@ def covers(pattern: str, call: ProposedCall) -> bool:
     if call.kind == "run":
         return _covers_text(subject, call.subject) and (not is_beginning(pattern) or _begins(subject, call))
     if subject.startswith("/") != call.subject.startswith("/"):
-        return False  # `**` is for the project, not for what was allowed beside it
+        return False  # `**` covers the project, not folders outside it that are allowed too
     return matches(subject.split("/"), call.subject.split("/"))
 
 
 def _begins(subject: str, call: ProposedCall) -> bool:
-    """Whether a pattern with `*` holds for a call whose text begins like it. One that is offered holds for reading."""
+    """Whether a prefix pattern allows a call whose text begins like it. A prefix from the list of suggestions allows
+    only commands that read."""
     if call.tool != COMMAND:
         return True
     words = plain_words(call.subject)
@@ -66,7 +67,7 @@ def _begins(subject: str, call: ProposedCall) -> bool:
 
 
 def is_beginning(pattern: str) -> bool:
-    """Whether a pattern of a command is its beginning alone. A tool's name without more is no such pattern."""
+    """Whether the pattern of a command is a prefix. A tool's name alone is not."""
     subject = pattern.partition(":")[2].strip(BLANK)
     return subject.endswith("*") and not subject.endswith("\\*")
 
@@ -77,9 +78,9 @@ def needs_shell(call: ProposedCall) -> bool:
 
 
 def forbids(pattern: str, call: ProposedCall) -> bool:
-    """Whether a pattern that says never speaks of a call; for a command, of any part of it.
+    """Whether a "never" pattern applies to a call; for a command, to any part of it.
 
-    It is a brake and not a wall: a shell has endless ways to say the same thing.
+    This is a safeguard against mistakes, not a security boundary: a shell has endless ways to write the same command.
     """
     if covers(pattern, call):
         return True
@@ -91,7 +92,7 @@ def forbids(pattern: str, call: ProposedCall) -> bool:
 
 @lru_cache(maxsize=8)
 def _readings(command: str) -> tuple[str, ...]:
-    """What a command may come down to: the whole and its parts, also without their quotes."""
+    """The texts that a command may amount to: the whole and its parts, each with and without quotes."""
     parts = [part for part in (command, *_CONTROL.split(command)) if part.strip()]
     return (*parts, *(_unquoted(part) for part in parts))
 
@@ -114,7 +115,7 @@ def _covers_text(pattern: str, command: str) -> bool:
 
 
 def exact(call: ProposedCall) -> str:
-    """The pattern for this call and no other; for one without a subject, its tool."""
+    """The pattern for this call alone. For a call without a subject, the tool's name."""
     if not call.subject.strip():
         return call.tool
     if call.kind == "run":
@@ -124,7 +125,7 @@ def exact(call: ProposedCall) -> str:
 
 
 def suggestions(call: ProposedCall) -> tuple[str, ...]:
-    """Patterns to offer for a call, the narrowest first."""
+    """The patterns to offer for a call, the narrowest first."""
     found = [exact(call)]
     if found == [call.tool]:
         return (call.tool,)
@@ -145,21 +146,21 @@ def suggestions(call: ProposedCall) -> tuple[str, ...]:
 
 
 def advised(call: ProposedCall) -> str:
-    """The pattern to name to a user who is not there to choose: this call, or for a server's tool all its calls, whose
-    arguments are hardly ever the same twice."""
+    """The pattern to recommend when no user is present to choose: this call; for a tool of an MCP server all its calls,
+    because their arguments are hardly ever the same twice."""
     return call.tool if _is_foreign(call) else exact(call)
 
 
 def _is_foreign(call: ProposedCall) -> bool:
-    """Whether a tool of a server is called, `SERVER__TOOL`: what approvals look at are its arguments, as JSON."""
+    """Whether the call is for a tool of an MCP server, `SERVER__TOOL`. Its subject is its arguments, as JSON."""
     return call.kind == "run" and call.tool != COMMAND
 
 
 def _wider(command: str) -> str:
-    """A program with its sub-command, where whatever follows only reads.
+    """A program with its sub-command, if it only reads with any arguments; otherwise empty.
 
-    Interpreters, test runners, `git log --output`, `sed e`, `rg --pre`, `wc --files0-from` and `ruff --output-file`
-    run, write or show more, and a program that nobody has looked at may.
+    Interpreters, test runners, `git log --output`, `sed e`, `rg --pre`, `wc --files0-from` and `ruff --output-file` can
+    run, write or show more. So may a program that nobody has checked.
     """
     words = plain_words(command)
     name = reading_name(words) if words else ""

@@ -1,7 +1,7 @@
-"""Who may do what: reading is free, writing and running ask, and answers can hold for longer than one call.
+"""Who may do what: reading is free, writing and running need approval, and an answer can hold for more than one call.
 
-What was answered "always" or "never" lies in `approvals.toml` in the config folder, as patterns. "Never" wins over
-everything, "always", the session's answers and `--allow` are equal.
+"Always" and "never" answers are stored as patterns in `approvals.toml` in the config folder. "Never" wins over
+everything; "always", the session's answers and `--allow` are equal.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ Choice = Literal["once", "session", "always", "no", "never"]
 
 
 class ApprovalAnswer(NamedTuple):
-    """What the user says. "no" refuses this call alone."""
+    """The user's answer. "no" refuses only this call."""
 
     choice: Choice
     pattern: str = ""
-    """For session, always and never: what it holds for; empty: this very call."""
+    """The calls that a session, always or never answer applies to. Empty: only this call."""
 
 
 class ApprovalQuestion(NamedTuple):
-    """What the user is asked."""
+    """A question to the user."""
 
     call: ProposedCall
     patterns: tuple[str, ...]
-    """What an answer may hold for, the narrowest first."""
+    """The patterns that an answer may apply to, the narrowest first."""
 
 
 Ask = Callable[[ApprovalQuestion], Awaitable[ApprovalAnswer]]
@@ -64,17 +64,17 @@ _Patterns = Annotated[tuple[str, ...], Meta(description="a list of patterns")]
 
 
 class Saved(Table, frozen=True):
-    """What the file says."""
+    """The content of the file."""
 
     always: _Patterns = ()
     never: _Patterns = ()
 
 
 class Approvals:
-    """The user's answers, those of before and those of this session."""
+    """The user's answers, from earlier sessions and from this one."""
 
     def __init__(self, saved: Saved | None = None, *, allow: Iterable[str] = (), path: Path | None = None) -> None:
-        """`allow`: patterns for this run alone. `path`: where answers are saved; None: nowhere."""
+        """`allow`: patterns for this run only. `path`: where answers are saved; None: they are not saved."""
         saved = saved or Saved()
         self._always = list(saved.always)
         self._never = list(saved.never)
@@ -82,16 +82,16 @@ class Approvals:
         self._path = path
         self._asking = asyncio.Lock()
         self.problems: list[str] = []
-        """Answers that could not be saved, in a line each; they hold for the session all the same."""
+        """Answers that could not be saved, one line each. They still hold for this session."""
 
     @classmethod
     def load(cls, *, allow: Iterable[str] = (), path: Path | None = None) -> Approvals:
-        """With what the user's file says; raises WrongCall that names what is wrong with it."""
+        """Return the approvals of the user's file. Raises WrongCall that names what is wrong with it."""
         place = config_dir() / FILE_NAME if path is None else path
         return cls(load_saved(place), allow=allow, path=place)
 
     def decide(self, call: ProposedCall) -> Decision:
-        """Whether a call may run, without asking anybody."""
+        """Whether a call may run, without asking the user."""
         if call.problem or any(forbids(pattern, call) for pattern in self._never):
             return "deny"
         if call.kind == "read" or any(covers(pattern, call) for pattern in (*self._always, *self._session)):
@@ -99,17 +99,17 @@ class Approvals:
         return "ask"
 
     def runs_plain(self, call: ProposedCall) -> bool:
-        """Whether a call is allowed by beginnings alone: such a command is started without a shell."""
+        """Whether a call is allowed by prefix patterns only. Such a command is started without a shell."""
         found = [pattern for pattern in (*self._always, *self._session) if covers(pattern, call)]
         return bool(found) and all(map(is_beginning, found))
 
     async def approve(self, call: ProposedCall, ask: Ask | None) -> bool:
-        """Whether a call may run, after asking where that is needed; with nobody to ask: only what is allowed."""
+        """Whether a call may run. Asks the user if needed; without `ask`, only calls already allowed may run."""
         decision = self.decide(call)
         if decision != "ask" or ask is None:
             return decision == "allow"
         async with self._asking:  # one question at a time
-            decision = self.decide(call)  # the answer to another may have settled it
+            decision = self.decide(call)  # the answer to another question may have decided it
             if decision == "ask":
                 answer = await ask(ApprovalQuestion(call, suggestions(call)))
                 self._remember(call, answer)
@@ -117,7 +117,7 @@ class Approvals:
             return decision == "allow"
 
     def refusal(self, call: ProposedCall, *, asked: bool) -> str:
-        """What the model is told of a call that was not approved; `asked`: whether there was somebody to ask."""
+        """The text for the model about a call that was not approved. `asked`: whether a user could be asked."""
         if call.problem:
             return call.problem
         if any(forbids(pattern, call) for pattern in self._never):
@@ -155,7 +155,7 @@ class Approvals:
 
 
 def load_saved(path: Path) -> Saved:
-    """What a file says; nothing when there is none. Raises WrongCall for anything that is not a list of patterns."""
+    """The content of a file; empty if the file does not exist. Raises WrongCall for anything but lists of patterns."""
     if not os.path.lexists(path):
         return Saved()
     saved = read_table(Saved, read_toml(path), str(path))
@@ -166,23 +166,23 @@ def load_saved(path: Path) -> Saved:
 
 
 def save(path: Path, more: Saved) -> None:
-    """Add patterns to a file, which is made where it is missing; the rest of it stays as the user wrote it."""
-    import tomlkit  # late: most sessions save nothing
+    """Add patterns to a file; create it if it is missing. The rest of the file stays as the user wrote it."""
+    import tomlkit  # imported late: most sessions save nothing
 
     with _changing(path) as place:
-        now = load_saved(place)  # by now: another session may have written to it
+        now = load_saved(place)  # read again: another session may have changed the file
         document = tomlkit.parse(read_small_text(place) if place.exists() else _HEAD)
         for key, patterns in structs.asdict(more).items():
             if key not in document:
                 document.add(key, tomlkit.value("[\n]"))
             for pattern in dict.fromkeys(patterns):
                 if pattern not in getattr(now, key):
-                    document[key].add_line(pattern)  # not `append`, which forgets the comma before a comment
+                    document[key].add_line(pattern)  # not `append`, which omits the comma before a comment
         replace_file(place, tomlkit.dumps(document).encode())
 
 
 def forget(path: Path, pattern: str) -> None:
-    """Take a pattern out of a file; raises WrongCall where it has none such."""
+    """Remove a pattern from a file. Raises WrongCall if the file does not have it."""
     import tomlkit
 
     with _changing(path) as place:
@@ -197,9 +197,9 @@ def forget(path: Path, pattern: str) -> None:
 
 @contextmanager
 def _changing(path: Path) -> Iterator[Path]:
-    """The file to change, which a link may lead to. Until the end no other session changes it.
+    """Yield the file to change, with links resolved. Until the block ends, no other session changes it.
 
-    Raises WrongCall where it cannot be changed: tomlkit does not take all that is TOML.
+    Raises WrongCall if it cannot be changed: tomlkit does not accept all valid TOML.
     """
     from tomlkit.exceptions import TOMLKitError
 
@@ -215,5 +215,5 @@ def _changing(path: Path) -> Iterator[Path]:
 
 
 def _quoted(text: str) -> str:
-    """A word for a shell."""
+    """Quote a word for a shell."""
     return "'" + text.replace("'", "'\\''") + "'"

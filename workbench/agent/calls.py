@@ -1,4 +1,4 @@
-"""The tool calls of one answer: approved, run at the same time where that is safe, each with its result."""
+"""The tool calls of one answer: approved, run at the same time if that is safe, each with its result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CANCELLED = "[cancelled by the user before it returned]"
 
 
 class CallServices(Protocol):
-    """What calls work with."""
+    """What running calls needs."""
 
     @property
     def toolbox(self) -> Toolbox: ...
@@ -36,7 +36,7 @@ class CallServices(Protocol):
 
 
 class Calls:
-    """Runs the calls of one turn. What they give is told as bodies, for whoever holds the log to append."""
+    """Runs the calls of one turn. It yields the results as bodies of events; the caller appends them to the log."""
 
     def __init__(
         self, services: CallServices, hook: Callable[[Point, dict[str, object]], Awaitable[str | None]]
@@ -46,9 +46,9 @@ class Calls:
         self._snapshot_due = True
 
     async def run(self, calls: Sequence[ToolCall], left: dict[str, ToolCall]) -> AsyncGenerator[Body, None]:
-        """Run the calls: reading ones at the same time, others one by one.
+        """Run the calls: reading calls at the same time, others one by one.
 
-        `left` holds those without a result, for whoever is interrupted to give them one.
+        `left` holds the calls without a result. If the run is interrupted, the caller must give each of them one.
         """
         toolbox = self._services.toolbox
         left.update((call.call_id, call) for call in calls)
@@ -70,7 +70,7 @@ class Calls:
                 await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _before_writing(self, calls: Sequence[ToolCall]) -> list[Body]:
-        """A snapshot of the work tree before the first tool of the turn that may change it."""
+        """Take a snapshot of the work tree before the first tool of the turn that may change it."""
         toolbox = self._services.toolbox
         if not self._snapshot_due or all(toolbox.kind(call.tool) == "read" for call in calls):
             return []
@@ -82,7 +82,7 @@ class Calls:
         return [taken] if taken else []
 
     async def _refused(self, call: ToolCall) -> ToolResult | None:
-        """The result of a call that a hook or the user refuses; None for one that may run."""
+        """The result of a call that a hook or the user refuses; None if it may run."""
         services = self._services
         asked = services.toolbox.call(call.tool, call.arguments)
         vetoed = await self._hook("before_tool", {"tool": call.tool, "arguments": call.arguments})
@@ -107,7 +107,7 @@ class Calls:
         return ToolResult(call.call_id, text, call.tool, outcome.is_error, took)
 
     def _report(self, call: ToolCall) -> Callable[[str], None] | None:
-        """Tells of a command's output as it comes, where somebody wants to know."""
+        """A function that reports a command's output as it arrives; None if nobody wants it."""
         told = self._services.report
         return None if told is None else lambda text: told(call.call_id, without_known_keys(text))
 

@@ -1,8 +1,9 @@
-"""Compaction around a session: whether it is due, and the one way from a preview to the log.
+"""The compactions of a session: whether one is due, and the only way from a preview to the log.
 
-`plan` works out the preview that is agreed to, `draft` runs the hooks that may refuse it and has the summary written,
-`accept` gives the event and runs the hooks behind it. A turn goes through all of them (`run`); the screen and the
-command line let the user look and edit in between. What was agreed to is what is made.
+`plan` computes the preview that the user or the policy agrees to. `draft` runs the hooks that may refuse the compaction
+and has the summary written. `accept` gives the event and runs the hooks that follow. A turn runs all of them (`run`);
+the screen and the command line let the user look and edit in between. The compaction that is made is the one that was
+agreed to.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ CHANGED = (
 AskFirst = Callable[[CompactionDecision], Awaitable[bool]]
 """Asks the user whether to compact now; the decision has the question and its figures."""
 LONG = 20_000
-"""Events from which on the log is looked at in a thread: a hundred thousand take longer than a screen may pause."""
+"""From this many events on, the log is examined in a thread: a hundred thousand take longer than a screen may pause."""
 
 
 class PlannedCompaction(NamedTuple):
@@ -47,11 +48,11 @@ class PlannedCompaction(NamedTuple):
 
     compactor: Compactor
     events: tuple[Event, ...]
-    """The log that it was worked out from."""
+    """The log that it was computed from."""
     preview: CompactionPreview
 
     def check(self, events: Sequence[Event], compactor: Compactor) -> None:
-        """Raise Refused where it is no longer what was agreed to. What was said since does not matter."""
+        """Raise Refused if this is no longer the compaction agreed to. New messages since then do not matter."""
         since = events[len(self.events) :]
         changed = any(isinstance(event.body, Compaction | Revert | Override) for event in since)
         if changed or compactor is not self.compactor:
@@ -59,28 +60,28 @@ class PlannedCompaction(NamedTuple):
 
 
 class Compacting:
-    """Decides on compactions of one session and makes them; whoever holds the session appends what comes of it."""
+    """Decides on the compactions of one session and makes them. The caller appends the resulting events to the log."""
 
     def __init__(self, compactor: Compactor, hooks: Hooks, ask: AskFirst | None = None) -> None:
-        """`ask` is None where nobody can be asked: there the policy's `headless_mode` holds."""
+        """`ask` is None if no user can be asked. Then the policy's `headless_mode` applies."""
         self.compactor = compactor
         self.busy = asyncio.Lock()
-        """Held while one is decided on and made, so that two never cover the same past."""
+        """Held while a compaction is decided on and made: two must never cover the same part of the log."""
         self._hooks = hooks
         self._ask = ask
         self._declined = False
-        """The user said no; the next answer of the model brings the question back, or a request that does not fit."""
+        """The user said no. The question returns after the model's next answer, or with a request that does not fit."""
         self._idle = False
-        """There was nothing to compact, and while the same turn goes on there will be nothing."""
+        """There was nothing to compact, and there will be nothing until this turn is over."""
 
     def answered(self) -> None:
-        """The model has answered the user, so a question that was declined may be asked again."""
+        """Report that the model has answered the user: a question that was declined may be asked again."""
         self._declined = self._idle = False
 
     async def due(
         self, plan: ContextPlan, events: Sequence[Event], *, turn_over: bool, overflow: bool = False
     ) -> CompactionDecision:
-        """What the triggers, the mode and the brakes say now."""
+        """The joint decision of triggers, mode and brakes now."""
         policy = self.compactor.setup.loaded.policy.compaction
 
         def look() -> CompactionDecision:
@@ -92,7 +93,7 @@ class Compacting:
         return look() if len(events) < LONG else await in_background(look)
 
     async def agreed(self, decision: CompactionDecision) -> bool:
-        """Whether to go on: at once, or after the user has said yes."""
+        """Whether to compact: yes at once, or after the user has agreed."""
         if self._idle and decision.trigger != "overflow":
             return False
         if decision.action == "compact":
@@ -112,11 +113,11 @@ class Compacting:
         planner: Planner | None = None,
         tell: ReportProgress = silent,
     ) -> PlannedCompaction:
-        """What a compaction would do now; raises CompactionRefused where there is nothing to compact.
+        """Compute what a compaction would do now. Raises CompactionRefused if there is nothing to compact.
 
-        `planner`: one of the compactor's setup that has planned these events already.
+        `planner`: a planner of the compactor's setup that has planned these events already.
         """
-        compactor, log = self.compactor, tuple(events)  # as it is now: it may grow meanwhile
+        compactor, log = self.compactor, tuple(events)  # a copy: the log may grow meanwhile
         now = planner.at_this_moment() if planner is not None else None
 
         def work(tell: ReportProgress) -> CompactionPreview:
@@ -128,15 +129,15 @@ class Compacting:
     async def draft(
         self, planned: PlannedCompaction, *, digest: bool = False, tell: ReportProgress = silent
     ) -> tuple[list[Failure], SummaryDraft]:
-        """The summary, and what went wrong with the hooks before it; raises CompactionRefused where there is none."""
+        """Return the failures of the hooks before the summary, and the summary; raises CompactionRefused."""
         noted = await self._before(planned.preview)
         made = await planned.compactor.draft(planned.events, planned.preview, digest=digest, progress=tell)
         return noted, made
 
     async def accept(self, planned: PlannedCompaction, draft: SummaryDraft) -> AsyncGenerator[Body, None]:
-        """What to append: the compaction and, when that is done, what went wrong with the hooks behind it.
+        """Yield the events to append: the compaction, then, after it is appended, the failures of the hooks after it.
 
-        Raises CompactionRefused for a draft that must not stand.
+        Raises CompactionRefused for a draft that must not be accepted.
         """
         yield planned.compactor.body(draft)
         for problem in await self._after(draft):
@@ -153,11 +154,11 @@ class Compacting:
         planned: PlannedCompaction | None = None,
         planner: Planner | None = None,
     ) -> AsyncGenerator[Progress | Body, None]:
-        """Make one compaction: progress as it goes, then the event to append, or the failure that stands for it.
+        """Make one compaction: yield its progress, then the event to append, or the failure that takes its place.
 
-        `planned` is one that was agreed to. A cancel leaves nothing behind. A failure is a value, because the session
-        goes on without the compaction. That there is nothing to compact is no failure where nobody asked for it, unless
-        it is `urgent`: the request cannot be sent.
+        `planned` is a compaction that was agreed to. A cancelled run leaves nothing behind. A failure is a value,
+        because the session continues without the compaction. "Nothing to compact" is a failure only if the user asked
+        for the compaction, or if it is `urgent`: the request cannot be sent.
         """
         told: asyncio.Queue[Progress | None] = asyncio.Queue()
 
@@ -189,7 +190,7 @@ class Compacting:
     # The hooks
 
     async def _before(self, preview: CompactionPreview) -> list[Failure]:
-        """Run the hooks that may veto; raises CompactionRefused. What went wrong with one of them is a failure."""
+        """Run the hooks that may veto; raises CompactionRefused. A hook that did not work gives a failure."""
         payload = {"trigger": preview.trigger, "why": preview.why, "tokens": preview.tokens_before}
         result = await self._hooks.run("before_compact", payload)
         if result.vetoed is not None:
@@ -197,12 +198,12 @@ class Compacting:
         return [Failure("hook", str(problem)) for problem in result.problems]
 
     async def _after(self, draft: SummaryDraft) -> list[Failure]:
-        """Run the hooks behind a compaction that is in the log."""
+        """Run the hooks that follow a compaction that is in the log."""
         payload = {"trigger": draft.preview.trigger, "summary": draft.summary, "freed": draft.freed}
         result = await self._hooks.run("after_compact", payload)
         return [Failure("hook", str(problem)) for problem in result.problems]
 
 
 def failure_of(refused: CompactionRefused) -> Failure:
-    """The event of a compaction that was not made."""
+    """The event for a compaction that was not made."""
     return Failure(CATEGORY, f"{refused.kind}: {refused}")

@@ -1,11 +1,11 @@
 """Hooks: the user's own code around model calls, tool calls and compactions.
 
-A hook is a Python callable (an entry point of the group `workbench.hooks` whose name is the point, or `POINT.NAME`)
-or a shell command of the config. It is given the payload: the callable as a dictionary of its own, the command as
-JSON on standard input. Before something happens it may veto: the callable by returning False or `(False, "reason")`,
-the command by exit status 2 with the reason on standard error, or by printing `{"veto": "reason"}`. Otherwise a
-callable returns None or True, and a command prints nothing or `{}` and ends with status 0. A hook that does anything
-else is reported and skipped.
+A hook is a Python callable (an entry point of the group `workbench.hooks` whose name is the point, or `POINT.NAME`) or
+a shell command of the config. It gets the payload: the callable as its own dictionary, the command as JSON on standard
+input. Before something happens it may veto: the callable by returning False or `(False, "reason")`, the command by exit
+status 2 with the reason on standard error, or by printing `{"veto": "reason"}`. Otherwise a callable returns None or
+True, and a command prints nothing or `{}` and ends with status 0. A hook that does anything else is reported and
+skipped.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SECONDS = 10.0
 VETO = 2
 """The exit status with which a command vetoes."""
 _MOST_BYTES = 16 * 1024
-"""Read of what a command prints."""
+"""How many bytes of a command's output are read."""
 _List = Annotated[tuple[Annotated[str, Meta(pattern=r"\S")], ...], Meta(description="a list of commands")]
 
 
@@ -49,11 +49,11 @@ class _Commands(Table, frozen=True):
     before_compact: _List = ()
     after_compact: _List = ()
     pass_env: VariableNames = ()
-    """Variables named like keys that the commands may see."""
+    """Variables with names like keys that the commands may see."""
 
 
 class HookProblem(NamedTuple):
-    """A hook that did not do its work."""
+    """A hook that did not work."""
 
     point: str
     hook: str
@@ -65,15 +65,15 @@ class HookProblem(NamedTuple):
 
 
 class HookResult(NamedTuple):
-    """What the hooks of a point said."""
+    """The result of the hooks of one point."""
 
     vetoed: str | None = None
-    """The reason, if one of them vetoed; the ones behind it did not run."""
+    """The reason, if a hook vetoed; the hooks after it did not run."""
     problems: tuple[HookProblem, ...] = ()
 
 
 class EntryPointLike(Protocol):
-    """What `importlib.metadata.EntryPoint` offers of use here."""
+    """The part of `importlib.metadata.EntryPoint` that is used here."""
 
     @property
     def name(self) -> str: ...
@@ -81,12 +81,12 @@ class EntryPointLike(Protocol):
 
 
 class _Failed(Exception):
-    """A hook did not do its work; the text says how."""
+    """A hook did not work; the text says why."""
 
 
 def installed_hooks() -> tuple[EntryPointLike, ...]:
     """The entry points of installed packages."""
-    from importlib.metadata import entry_points  # late: it looks at every installed package
+    from importlib.metadata import entry_points  # imported late: it scans every installed package
 
     return tuple(entry_points(group=GROUP))
 
@@ -103,7 +103,7 @@ class Hooks:
         seconds: float = SECONDS,
         file: str = "config.toml",
     ) -> None:
-        """`config`: the `[hooks]` table of `file`. `seconds`: for each hook. `cwd`: where commands run, if not here."""
+        """`config`: the `[hooks]` table of `file`. `seconds`: for each hook. `cwd`: where commands run; None: here."""
         self._commands = read_table(_Commands, config or {}, file, "hooks")
         self._entry_points: dict[str, list[EntryPointLike]] = {}
         self._unknown: list[HookProblem] = []
@@ -142,11 +142,11 @@ class Hooks:
         return HookResult(None, tuple(problems))
 
     async def _call(self, entry_point: EntryPointLike, text: str) -> str | None:
-        """The reason of a veto, if any. Each callable has a payload of its own, so none can change another's."""
+        """The reason of a veto, if any. Each callable gets its own payload, so none can change another's."""
         payload = json.loads(text)
         try:
             async with asyncio.timeout(self._seconds):
-                # In a thread: loading imports somebody's code, and a plain function may block.
+                # In a thread: loading imports unknown code, and a plain function may block.
                 said = await in_background(lambda: entry_point.load()(payload))
                 if inspect.isawaitable(said):
                     said = await said
@@ -197,7 +197,7 @@ class Hooks:
 
 
 def _veto(said: str) -> str | None:
-    """The reason in what a command printed: empty where it printed an empty object, None where it is no such thing."""
+    """The reason in the output of a command. Empty if it printed an empty object, None if it printed anything else."""
     try:
         value = json.loads(said)
     except (ValueError, RecursionError):

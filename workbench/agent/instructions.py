@@ -1,7 +1,7 @@
-"""The user's instructions: `AGENTS.md` in the config folder, the project's root, and each folder below it.
+"""The user's instructions: `AGENTS.md` in the config folder, in the project's root, and in each folder below it.
 
-Files are read as they are found on a real disk: linked in circles, too large, not text at all. None of that
-stops a session; what could not be used is reported, and what was cut says so where the model can read it.
+Files on a real disk may be linked in circles, too large, or not text at all. None of that stops a session. Files that
+could not be used are reported, and a text that was cut says so where the model can read it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class InstructionFile:
     """One file as it is sent."""
 
     path: Path
-    """Where it was found; a link's own path, not the one it points to."""
+    """Where it was found; for a link its own path, not its target."""
     text: str
-    """What is sent, the marker of a cut included."""
+    """The text that is sent, including the marker of a cut."""
     original_bytes: int
     """Size of the whole text, in bytes of UTF-8."""
     cut: bool
@@ -39,27 +39,27 @@ class Instructions:
 
     files: tuple[InstructionFile, ...] = ()
     problems: tuple[str, ...] = ()
-    """What could not be used, or not as it is, in a line each that begins with the path."""
+    """Files that could not be used, or not unchanged; one line each that begins with the path."""
     total_bytes: int = 0
-    """Bytes of UTF-8 of all texts together, markers included."""
+    """Bytes of UTF-8 of all texts together, including markers."""
 
 
 class Reading(NamedTuple):
-    """A text file as far as it was read."""
+    """The part of a text file that was read."""
 
     text: str
     size: int
-    """Bytes of UTF-8 of the whole text; the part that was not read counts as it lies on the disk."""
+    """Bytes of UTF-8 of the whole text; the part that was not read counts with its size on disk."""
     problem: str
-    """What is odd about the text, though it can be used; empty when nothing is."""
+    """What is wrong with the text, although it can be used; empty if nothing is."""
 
 
 class UnusableError(Exception):
-    """A file that is there but cannot be used; its text says why."""
+    """A file exists but cannot be used; the text says why."""
 
 
 def load_instructions(cwd: Path, config_folder: Path, policy: InstructionsPolicy) -> Instructions:
-    """Read every `AGENTS.md` that holds in `cwd`, each file once, all together within `policy.max_bytes`."""
+    """Read every `AGENTS.md` that applies to `cwd`, each file once, all together within `policy.max_bytes`."""
     files: list[InstructionFile] = []
     problems: list[str] = []
     seen: set[str] = set()
@@ -92,13 +92,13 @@ def load_instructions(cwd: Path, config_folder: Path, policy: InstructionsPolicy
 
 
 def _check_inside(real: str, root: Path) -> None:
-    """A project may come from anybody: what it links to elsewhere on the disk is not sent."""
+    """Raise UnusableError for a link out of the project: it may come from anybody, so such files are not sent."""
     if not Path(real).is_relative_to(root):
         raise UnusableError(f"is a link out of the project {readable(root)}; not read")
 
 
 def _project_folders(cwd: Path, markers: tuple[str, ...]) -> Iterator[Path]:
-    """The folders from the project's root down to the working directory; outside a project that one alone."""
+    """The folders from the project's root down to the working directory; outside a project, only the latter."""
     here = Path(os.path.realpath(cwd))
     upwards: list[Path] = []
     for folder in (here, *here.parents):
@@ -110,10 +110,10 @@ def _project_folders(cwd: Path, markers: tuple[str, ...]) -> Iterator[Path]:
 
 
 def read_text(path: Path, limit: int) -> Reading | None:
-    """A text file's beginning, a little more than `limit` bytes at most; None when there is no such file."""
+    """Read the beginning of a text file, at most a little more than `limit` bytes; None if the file does not exist."""
     try:
         with open_regular_file(path) as file:
-            # More than the limit even without a byte order mark and the character that the end splits.
+            # More than the limit, even without a byte order mark and a character that is split at the end.
             data = file.read(limit + 8)
             unread = max(os.fstat(file.fileno()).st_size - len(data), 0)
     except FileNotFoundError:
@@ -135,22 +135,22 @@ def read_text(path: Path, limit: int) -> Reading | None:
 
 
 def _decoded(data: bytes, whole: bool, errors: str) -> tuple[str, int]:
-    """Bytes as text; where only a part was read, bytes of a character that its end splits are left off."""
+    """Decode bytes to text. If only a part was read, the bytes of a character that is split at the end are left off."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors)
     text = decoder.decode(data, final=whole)
     return text, len(decoder.getstate()[0])
 
 
 def fit(path: Path, reading: Reading, room: int) -> InstructionFile | None:
-    """A file within `room` bytes, with a marker where it was cut; None when not even the marker fits."""
+    """Fit a file into `room` bytes, with a marker if it was cut; None if not even the marker fits."""
     if reading.size <= room:
         return InstructionFile(path, reading.text, reading.size, cut=False)
-    # The number kept has at most as many digits as the size.
+    # The number of bytes kept has at most as many digits as the size.
     name = readable(path)
     left = room - len(cut_marker(name, reading.size, reading.size).encode())
     if left < 0:
         return None
-    # One byte is for a line's end before the marker, where the cut falls inside a line.
+    # One byte is for a newline before the marker, in case the cut is inside a line.
     kept = _beginning(reading.text, max(left - 1, 0))
     gap = "\n" if kept and not kept.endswith("\n") else ""
     text = kept + gap + cut_marker(name, len(kept.encode()), reading.size)
@@ -158,7 +158,7 @@ def fit(path: Path, reading: Reading, room: int) -> InstructionFile | None:
 
 
 def readable(path: Path) -> str:
-    """A path as text that can be written as UTF-8, which not every file name can."""
+    """A path as text that can be encoded as UTF-8; not every file name can."""
     return str(path).encode(errors="replace").decode()
 
 

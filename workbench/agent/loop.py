@@ -1,7 +1,7 @@
 """One turn: plan, request, stream, tool calls, results, until the model has answered.
 
-Every event is in the log before anyone is told of it, and every request is rendered from the plan. The turn is one
-stream of steps; the screen and the headless commands are two readers of it.
+Every event is in the log before it is passed on, and every request is rendered from the plan. The turn is one stream of
+steps; the screen and the headless commands both read it.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ Steps = AsyncGenerator[Step, None]
 
 @dataclass(frozen=True, slots=True)
 class TurnServices:
-    """What a turn works with beside the session and its setup."""
+    """What a turn needs besides the session and its setup."""
 
     gateway: Gateway
     toolbox: Toolbox
     approvals: Approvals
     ask: Ask | None = None
-    """Asks the user; None where nobody can be asked, and then only what is allowed beforehand is done."""
+    """Asks the user; None if no user can be asked: then only calls that are already allowed run."""
     report: Callable[[str, str], None] | None = None
-    """Told of a command's output as it comes, with the id of the call."""
+    """Called with the id of a call and a piece of its command's output, as it arrives."""
     hooks: Hooks = field(default_factory=Hooks)
     schedule: Schedule = field(default_factory=Schedule)
     fallbacks: Fallbacks = field(default_factory=Fallbacks)
     ask_first: AskFirst | None = None
-    """Asks before a compaction; None where nobody can be asked, and then the policy says what happens."""
+    """Asks before a compaction; None if no user can be asked: then the policy decides."""
     summariser: Gateway | None = None
-    """Leads to the model that summarises, where the policy names another than the session's."""
+    """The gateway to the model that summarises, if the policy names another one than the session's."""
     catalogue: Catalogue | None = None
-    """Knows the user's own models and prices."""
+    """Has the user's own models and prices."""
 
 
 @dataclass(slots=True)
@@ -73,21 +73,21 @@ class _Asked:
     gateway: Gateway
     planner: Planner
     tried: int = 0
-    """How many of the models to fall back on were turned to; 0: it is the session's own."""
+    """How many of the fallback models were tried; 0: this is the session's own model."""
     guessed: bool = False
-    """Whether its window is a guess after a request that was too long; it holds for the rest of the turn."""
+    """Whether its window is a guess after a request that was too long; the guess holds for the rest of the turn."""
 
 
 class Agent:
     """Runs the turns of one session."""
 
     def __init__(self, session: Session, setup: Setup, services: TurnServices, planner: Planner | None = None) -> None:
-        """`planner`: one of this setup that has the whole log already, so that it is not planned twice."""
+        """`planner`: a planner of this setup that has the whole log already, to avoid planning it twice."""
         self._session = session
         self._services = services
         self._own = _Asked(setup, services.gateway, planner or setup.planner(session.events(), live=True))
         self._asked = self._own
-        """The session's own model, or for the rest of a turn one to fall back on."""
+        """The session's own model, or a fallback model for the rest of a turn."""
         self.compacting = Compacting(self._compactor(setup), services.hooks, services.ask_first)
         self._calls = Calls(services, self._hook)
         self._call_ids = {event.body.call_id for event in self.planner.events if isinstance(event.body, ToolCall)}
@@ -99,16 +99,16 @@ class Agent:
 
     @property
     def setup(self) -> Setup:
-        """The session's own; a window that the provider named is in it."""
+        """The session's own setup, with the window that the provider named, if any."""
         return self._own.setup
 
     @property
     def planner(self) -> Planner:
-        """The session's own; it has the whole log."""
+        """The session's own planner; it has the whole log."""
         return self._own.planner
 
     def append(self, *bodies: Body) -> tuple[Event, ...]:
-        """Write to the log, then to the plan."""
+        """Add events to the log, then to the plan."""
         events = self._session.append(*bodies)
         self._call_ids.update(body.call_id for body in bodies if isinstance(body, ToolCall))
         self._own.planner.extend(events)
@@ -117,11 +117,11 @@ class Agent:
         return events
 
     def _append(self, *bodies: Body) -> list[Step]:
-        """Write to the log, then to the plan, then tell."""
+        """Add events to the log, then to the plan, and return the steps that report them."""
         return [Appended(event) for event in self.append(*bodies)]
 
     async def turn(self, content: Content | None) -> Steps:
-        """One turn, from the user's message to the model's answer; None goes on from where the log ends."""
+        """Run one turn, from the user's message to the model's answer. None continues from the end of the log."""
         self._calls = Calls(self._services, self._hook)
         try:
             changed, problems = self._slots()
@@ -149,13 +149,13 @@ class Agent:
             self._ask_own()
 
     def _ask_own(self) -> None:
-        """The session's own model again, within the window that is known of it."""
+        """Return to the session's own model and its known window."""
         if self._asked.guessed:
             self.compacting.compactor = self._compactor(self._own.setup)
         self._asked = self._own
 
     async def _run(self, calls: Sequence[ToolCall]) -> Steps:
-        """Run the calls of one reply. Every call gets its result, also when the turn is interrupted."""
+        """Run the calls of one reply. Every call gets its result, even if the turn is interrupted."""
         left: dict[str, ToolCall] = {}
         try:
             async with aclosing(self._calls.run(calls, left)) as running:
@@ -167,7 +167,7 @@ class Agent:
                 self._append(*map(cancelled, left.values()))
 
     def _slots(self) -> tuple[list[SlotContent], list[str]]:
-        """What has to change in the fixed slots for the model that is asked, and what could not be read."""
+        """What has to change in the fixed slots for the model that is asked, and the problems with files."""
         setup, toolbox = self._asked.setup, self._services.toolbox
         tools = toolbox.definitions() if setup.calls_tools else []
         contents, problems = slots.wanted(toolbox.places.root, setup.loaded.policy.instructions, tools)
@@ -176,10 +176,10 @@ class Agent:
     # Asking the model
 
     async def _ask_model(self, iteration: int, calls: list[ToolCall]) -> Steps:
-        """One answer; its calls go into `calls`.
+        """Get one answer; its calls are added to `calls`.
 
-        A request that is too long for the provider is made smaller, once. Where a model cannot answer, the next to fall
-        back on is asked.
+        A request that is too long for the provider is made smaller, once. If a model cannot answer, the next fallback
+        model is asked.
         """
         learnt = False
         while True:
@@ -210,7 +210,7 @@ class Agent:
                 return
 
     async def _objection(self, plan: ContextPlan) -> Failure | None:
-        """Why a request is not made at all: it does not fit, or a hook says no."""
+        """Why a request is not sent at all: it does not fit, or a hook vetoes it."""
         if not plan.verdict.fits and self._asked.guessed:
             why = "no smaller request can be made of this one; the next message has the whole window again"
             return Failure("context_too_long", why)
@@ -221,7 +221,7 @@ class Agent:
         return None if vetoed is None else Failure("vetoed", f"a hook refused the request: {vetoed}")
 
     def _way_out(self, plan: ContextPlan) -> str:
-        """What may make room for a request that is too large; /compact only where there is something to compact."""
+        """Advice for a request that is too large. It names /compact only if there is something to compact."""
         setup = self.compacting.compactor.setup
         try:
             found = select_for(setup, plan, self.planner.events, "manual")
@@ -231,7 +231,7 @@ class Agent:
         return f"; {'/compact' if helps else 'a shorter message, or fewer instructions or tools,'} may make room"
 
     async def _request(self, plan: ContextPlan, reply: ReplyInProgress, calls: list[ToolCall]) -> Steps:
-        """One request. What comes goes into `reply`, why it did not as well, and whole calls into `calls`."""
+        """Send one request. Adds the parts that arrive, or the failure, to `reply`, and complete calls to `calls`."""
         gateway, body, started = self._asked.gateway, render_request(plan), time.monotonic()
         draft = DraftKeeper(self._session, reply)
         try:
@@ -261,7 +261,7 @@ class Agent:
         await self._hook("after_model", {"model": plan.model, "text": reply.text, "calls": len(calls)})
 
     def _keep(self, reply: ReplyInProgress, finish: str) -> list[Step]:
-        """What came of an answer that was cut short is kept, and marked."""
+        """Append the part of an interrupted answer that arrived, marked as cut short."""
         return [] if reply.is_empty else self._append(*reply.bodies(finish))
 
     def _usage(self, reply: ReplyInProgress, plan: ContextPlan, started: float) -> Usage:
@@ -270,7 +270,7 @@ class Agent:
         return reply.usage(plan.totals.tokens, completion, upto, time.monotonic() - started)
 
     def _learn(self, failure: ModelFailure, plan: ContextPlan) -> list[Step]:
-        """Plan within the provider's limit: from here on, or where it names none that can be true to the turn's end."""
+        """Plan within the provider's limit from now on; if it names no credible limit, guess one for this turn."""
         asked, taken = self._asked, failure.window(plan.totals.tokens, plan.limits.window)
         setup = asked.setup.with_window(taken.tokens)
         planner = setup.planner(self.planner.events, live=True)
@@ -285,7 +285,7 @@ class Agent:
         return self._append(Failure(failure.category, told), window_setting(setup.model, LearntWindow(taken.tokens)))
 
     def _outgrown(self, usage: Usage) -> list[Body]:
-        """A window that was learnt no longer holds when a larger request was answered."""
+        """The event that withdraws a learnt window, if a request larger than it was answered."""
         asked = self._asked
         size = usage.estimate if usage.prompt is None else usage.prompt
         if asked.guessed or asked.setup.info.window_source != "provider" or size <= asked.setup.info.window:
@@ -296,7 +296,7 @@ class Agent:
         return [window_setting(asked.setup.model, LearntWindow(0))]
 
     async def _turn_elsewhere(self, problem: Failure) -> list[Step]:
-        """Turn to the next model that can be asked, where that can help; the problem is in the log in any case."""
+        """Switch to the next model that can be asked, if that can help. The problem is in the log in any case."""
         said: list[Step] = []
         models, asked = self._services.fallbacks.models, self._asked
         helps = problem.category in ELSEWHERE or (problem.category == "does_not_fit" and asked.tried > 0)
@@ -315,7 +315,7 @@ class Agent:
         return said + self._append(problem)
 
     async def _hook(self, point: Point, payload: dict[str, object]) -> str | None:
-        """Run the hooks of a point; the reason of a veto comes back. One that fails is noted in the log and skipped."""
+        """Run the hooks of a point; return the reason of a veto. A hook that fails is logged and skipped."""
         result = await self._services.hooks.run(point, payload)
         if result.problems:
             self._append(*(Failure("hook", str(problem)) for problem in result.problems))
@@ -324,20 +324,20 @@ class Agent:
     # Compaction
 
     def _compactor(self, setup: Setup) -> Compactor:
-        """Of the session's own model, also while another one stands in for it."""
+        """The compactor of the session's own model, also while a fallback model is asked."""
         services = self._services
         gateway = services.summariser or services.gateway
         return Compactor(setup, gateway, schedule=services.schedule, catalogue=services.catalogue, live=True)
 
     async def settle(self) -> Steps:
-        """After a turn: compact where that is due."""
+        """After a turn: compact if that is due."""
         self.compacting.answered()
         async with aclosing(self._make_room(turn_over=True)) as making:
             async for step in making:
                 yield step
 
     async def _make_room(self, *, turn_over: bool, overflow: bool = False) -> Steps:
-        """Compact where that is due, at once or after asking; a request that is still too long gets another try."""
+        """Compact if that is due, at once or after asking; a request that is still too long gets another try."""
         compacting, fits = self.compacting, self._asked.planner.plan().verdict.fits
         if compacting.busy.locked() and fits and not overflow:
             return  # one is being made in the background, and this request need not wait for it
@@ -355,7 +355,7 @@ class Agent:
     async def compact(self, planned: PlannedCompaction | None = None, *, digest: bool = False) -> Steps:
         """Compact now, without asking; a refusal is a failure in the log.
 
-        `planned` is what the user agreed to; raises Refused where the session has changed since.
+        `planned` is the compaction that the user agreed to. Raises Refused if the session has changed since then.
         """
         async with self.compacting.busy:
             self._check(planned)
@@ -388,7 +388,7 @@ class Agent:
                         yield step
 
     async def accept(self, planned: PlannedCompaction, draft: SummaryDraft) -> Steps:
-        """Make a draft stand that the user has seen; raises Refused where it must not, or the session has changed."""
+        """Append a draft that the user has seen. Raises Refused if it is not allowed, or if the session has changed."""
         self._check(planned)
         async with aclosing(self.compacting.accept(planned, draft)) as accepting:
             async for body in accepting:

@@ -1,6 +1,6 @@
 """Tools of MCP servers: programs that are started, or addresses that speak streamable HTTP.
 
-A server that cannot be used is a line in `problems` and never the end of a session.
+A server that cannot be used becomes a line in `problems` and never ends a session.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ __all__ = ["McpServer", "McpTools", "ToolCost", "check_config"]
 START_SECONDS = 30.0
 CALL_SECONDS = 120.0
 _LEAVE_SECONDS = 10.0
-"""For all servers to end, which they do at the same time."""
+"""Time limit for all servers to end; they end at the same time."""
 _MOST_NAME = 64
-"""Characters in a tool's name, as providers have it."""
+"""The providers' limit on the characters of a tool's name."""
 _Words = tuple[Annotated[str, Meta(pattern=r"\A[^\0]*\Z")], ...]
 
 
 class _Entry(Table, frozen=True):
-    """A server's table, which has a command or an address."""
+    """A server's table. It has a command or an address."""
 
     command: Annotated[_Words, Meta(description="a list of words such as a program and its options")] | None = None
     url: Annotated[str, Meta(description="an http or https address")] | None = None
@@ -51,13 +51,13 @@ class _Entry(Table, frozen=True):
 
 
 def check_config(table: Mapping[str, Any], file: str = "config.toml") -> tuple[McpServer, ...]:
-    """The `[mcp]` table: a table for each server. Raises WrongCall for anything that is not one."""
+    """Check the `[mcp]` table, which has a table for each server. Raises WrongCall for anything else."""
     return tuple(_check_server(name, entry, file) for name, entry in table.items())
 
 
 def _check_server(name: str, value: Any, file: str) -> McpServer:
     where = f"{file}: mcp.{escaped_name(name)}"
-    # Short enough that the name of a tool has room behind it.
+    # Short enough to leave room for the tool's name after it.
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,32}", name):
         raise WrongCall(f"{where}: expected a name of up to 32 letters, digits, _ and -")
     entry = read_table(_Entry, value, file, f"mcp.{name}")
@@ -73,7 +73,7 @@ def _check_server(name: str, value: Any, file: str) -> McpServer:
     for variable, text in entry.env.items():
         if not variable or "=" in variable or "\0" in variable:
             raise WrongCall(f"{where}.env.{escaped_name(variable)}: expected the name of a variable")
-        # The value may be a secret: it is not shown.
+        # The value may be a secret, so it is not shown.
         if not isinstance(text, str) or "\0" in text:
             raise WrongCall(f"{where}.env.{escaped_name(variable)}: expected text")
         if is_secret(variable, text):
@@ -89,13 +89,13 @@ def _is_address(url: str) -> bool:
 
 
 class ToolCost(NamedTuple):
-    """A tool of a server, and what telling the model of it takes."""
+    """A tool of a server, and the cost of offering it to the model."""
 
     server: str
     own_name: str
-    """As the server calls it, and as `off` in the config names it."""
+    """The server's name for it, which `off` in the config uses too."""
     name: str
-    """As the model knows it."""
+    """The model's name for it."""
     kind: Kind
     tokens: int
     is_off: bool
@@ -109,7 +109,7 @@ class _Found(NamedTuple):
 
 
 class McpTools:
-    """The servers of a session, from `async with` to its end."""
+    """The servers of a session; an async context manager."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class McpTools:
         call_seconds: float = CALL_SECONDS,
         limits: ToolLimits | None = None,
     ) -> None:
-        """`start_seconds`: for each server to start and name its tools. `call_seconds`: for each call."""
+        """`start_seconds`: for each server to start and list its tools. `call_seconds`: for each call."""
         self._servers = tuple(servers)
         self._cwd = cwd
         self._start_seconds = start_seconds
@@ -130,11 +130,11 @@ class McpTools:
         self._wrong_off: list[str] = []
         self._every: tuple[_Found, ...] = ()
         self.tools: tuple[Tool, ...] = ()
-        """For the toolbox; those of a server that ends later stay, and answer with an error."""
+        """For the toolbox. Tools of a server that ends later stay, and answer with an error."""
 
     @property
     def problems(self) -> list[str]:
-        """What is wrong by now, a line each."""
+        """The problems so far, one line each."""
         return [f"mcp.{link.server.name}: {link.problem}" for link in self._links if link.problem] + self._wrong_off
 
     async def __aenter__(self) -> McpTools:
@@ -162,7 +162,7 @@ class McpTools:
             link.fail(f"did not name its tools within {self._start_seconds:g} s")
 
     async def _leave(self) -> None:
-        """End all servers at the same time. None is left behind but one that cannot even be killed."""
+        """End all servers at the same time. None is left running unless it cannot even be killed."""
         for link in self._links:
             link.stop()
         tasks = [link.task for link in self._links]
@@ -173,7 +173,7 @@ class McpTools:
             task.cancel()
 
     def costs(self, counter: TokenCounter, style: Style = "openai") -> list[ToolCost]:
-        """The tokens that each definition takes in every request; of one that is switched off, would take."""
+        """The tokens that each definition takes in every request; for a tool that is switched off, would take."""
         return [
             ToolCost(
                 found.server,
@@ -192,7 +192,7 @@ class McpTools:
             server = link.server
             for name in sorted(server.switched_off - {each.name for each in link.listed}) if link.listed else ():
                 self._wrong_off.append(f"mcp.{server.name}.off: no tool called {escaped_name(name)}")
-            # Those that are offered first: their names do not depend on what is switched off.
+            # The offered tools come first: their names must not depend on which tools are switched off.
             for listed in sorted(link.listed, key=lambda each: each.name in server.switched_off):
                 name = _free_name(f"{server.name}__{listed.name}", taken)
                 taken.add(name)
@@ -201,7 +201,7 @@ class McpTools:
                 )
 
     def _tool(self, name: str, link: Link, listed: Listed) -> Tool:
-        # A hint, which the server may get wrong; the user who named the server vouches for it.
+        # Only a hint, which the server may get wrong; the user who configured the server trusts it.
         harmless = listed.annotations is not None and listed.annotations.read_only_hint is True
         return Tool(
             name=name,
@@ -226,12 +226,12 @@ def _free_name(wanted: str, taken: set[str]) -> str:
 
 
 def _subject(arguments: Arguments) -> str:
-    """The arguments, always in the same order; nothing where there are none."""
+    """The arguments as JSON, always in the same order; empty if there are none."""
     return json.dumps(arguments, ensure_ascii=False, sort_keys=True) if arguments else ""
 
 
 def _without_flags(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A schema in which no schema is just true or false, which neither our check nor every provider understands."""
+    """Replace the schemas that are just true or false: neither our check nor every provider understands them."""
     plain = dict(schema)
     if isinstance(plain.get("properties"), Mapping):
         plain["properties"] = {name: _plain(each) for name, each in plain["properties"].items()}

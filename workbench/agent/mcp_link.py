@@ -1,7 +1,7 @@
-"""The connection to one MCP server: a task that holds it open from the beginning to the end.
+"""The connection to one MCP server: a task that holds it open from start to end.
 
-anyio's cancel scopes must be left in the task that entered them, so the client lives in a task of its own; calls come
-from other tasks and only pass messages to it.
+anyio's cancel scopes must be left in the task that entered them, so the client has its own task. Calls come from other
+tasks and only pass messages to it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from mcp.types import Tool as Listed
 
 _MOST_PAGES = 100
-"""Of a server's list of tools: one that never ends must not hold us."""
+"""Limit on the pages of a server's list of tools: a list that never ends must not block us."""
 _FAREWELL_SECONDS = 5.0
-"""For a server behind an address to hear that we leave."""
+"""Time for a server at an address to receive our goodbye."""
 _COMPLAINT_BYTES = 4096
-"""Looked at of what a server wrote to standard error last."""
+"""How many of the last bytes of a server's standard error are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +43,15 @@ class McpServer:
     command: tuple[str, ...] = ()
     url: str = ""
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """For the program, beside the few harmless variables it inherits (PATH, HOME and the like)."""
+    """For the program, in addition to the few harmless variables it inherits (PATH, HOME and the like)."""
     pass_env: tuple[str, ...] = ()
-    """Names or patterns of variables that it gets from our own environment, a key for what it does, for example."""
+    """Names or patterns of variables that it gets from our own environment, for example a key that it needs."""
     switched_off: frozenset[str] = frozenset()
-    """Tools, as the server calls them, that the model is not told of."""
+    """Tools that the model is not offered, by the server's names for them."""
 
 
 class Link:
-    """One server while it is used."""
+    """The connection to one server."""
 
     def __init__(self, server: McpServer, cwd: Path) -> None:
         self.server = server
@@ -59,7 +59,7 @@ class Link:
         self.problem = ""
         """Why the server cannot be used, in one line; empty while it can."""
         self.settled = asyncio.Event()
-        """Set when the server has named its tools, or failed."""
+        """Set when the server has listed its tools, or failed."""
         self._cwd = cwd
         self._stop = asyncio.Event()
         self._client: Client | None = None
@@ -68,23 +68,23 @@ class Link:
         self.task = asyncio.create_task(self._live(), name=f"mcp {server.name}")
 
     def fail(self, problem: str) -> None:
-        """Give the server up; the first reason stays."""
+        """Give up on the server; the first reason is kept."""
         self.problem = self.problem or problem
         self.settled.set()
         self.stop()
 
     def stop(self) -> None:
-        """Ask for the end: soon for a server that works, at once for one that has not come up."""
+        """Request the end: soon for a server that works, at once for one that has not started yet."""
         self._stop.set()
         if self._scope is not None:
-            # Ending a program is shielded from this; it takes about seven seconds at the most.
+            # The end of a program is shielded from this deadline; it takes about seven seconds at most.
             grace = _FAREWELL_SECONDS if self._client is not None else 0
             self._scope.deadline = asyncio.get_running_loop().time() + grace
 
     async def _live(self) -> None:
         import anyio
 
-        # A file and not the terminal, which may belong to a screen. It has no name and goes with the process.
+        # A file, because the terminal may belong to a screen. It has no name and is deleted with the process.
         with tempfile.TemporaryFile("w+") as errors:
             self._errors = cast(TextIO, errors)
             try:
@@ -116,7 +116,7 @@ class Link:
             await self._stop.wait()
 
     async def call(self, tool: str, arguments: Mapping[str, Any], seconds: float, most_bytes: int) -> ToolOutcome:
-        """Have the server run a tool; raises ToolFailure where it could not be asked or did not answer."""
+        """Have the server run a tool. Raises ToolFailure if it could not be asked or did not answer."""
         import anyio
         from mcp import MCPError
         from mcp.types import CONNECTION_CLOSED
@@ -139,7 +139,7 @@ class Link:
         return ToolOutcome(_text(result, most_bytes), result.is_error)
 
     def _reason(self, error: BaseException) -> str:
-        """An error in one line, with the last that the server wrote to standard error."""
+        """An error in one line, with the last line that the server wrote to standard error."""
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         if isinstance(error, OSError) and error.strerror:
@@ -159,7 +159,7 @@ class Link:
 
 
 def import_mcp() -> None:
-    """Load the package, which takes long: meant for a thread. Its log stays off the terminal."""
+    """Import the package, which takes long: call it in a thread. Its log stays off the terminal."""
     import mcp
     import mcp.client.streamable_http
 
@@ -179,7 +179,7 @@ async def _list(client: Client) -> tuple[Listed, ...]:
 
 
 def _text(result: CallToolResult, most_bytes: int) -> str:
-    """What a server gave back, as text; what is none has a placeholder."""
+    """The result of a server as text; parts that are not text get a placeholder."""
     pieces = [_piece(block) for block in result.content]
     if not pieces and result.structured_content is not None:
         pieces = [json.dumps(result.structured_content, ensure_ascii=False)]
@@ -205,5 +205,5 @@ def _piece(block: Any) -> str:
 
 
 def _bytes(base64: str) -> int:
-    """How much a text in base64 stands for."""
+    """How many bytes a base64 text encodes."""
     return len(base64.rstrip("=")) * 3 // 4

@@ -1,4 +1,4 @@
-"""The user's lasting preferences, `preferences.md` in the config folder; and how files come into the log."""
+"""The user's lasting preferences, `preferences.md` in the config folder; and how files get into the log."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from workbench.log.events import SlotContent
 
 FILE_NAME = "preferences.md"
 MAX_BYTES = 32 * 1024
-"""Against a file that is there by mistake; a sensible one is far smaller, see `budget.memory_tokens`."""
+"""Protects against a file that was put there by mistake; a sensible one is far smaller, see `budget.memory_tokens`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What the user wants remembered in every session."""
+    """The text that the user wants in every session."""
 
     path: Path
     text: str = ""
-    """What is sent, the marker of a cut included; empty when there is nothing."""
+    """The text that is sent, including the marker of a cut; empty if there is none."""
     original_bytes: int = 0
     """Size of the whole text, in bytes of UTF-8."""
     cut: bool = False
     problems: tuple[str, ...] = ()
-    """What could not be used, or not as it is, in a line each that begins with the path."""
+    """What could not be used, or not unchanged; one line each that begins with the path."""
 
 
 def load_memory(config_folder: Path, max_bytes: int = MAX_BYTES) -> Memory:
-    """Read `preferences.md`; what is wrong with it is reported, never raised."""
+    """Read `preferences.md`. Problems with it are reported, never raised."""
     path = config_folder / FILE_NAME
     try:
         reading = read_text(path, max_bytes)
@@ -45,7 +45,7 @@ def load_memory(config_folder: Path, max_bytes: int = MAX_BYTES) -> Memory:
 
 
 def slot_contents(instructions: Instructions, memory: Memory) -> list[SlotContent]:
-    """The files as they go into the log: each `AGENTS.md` a row of its own, then the preferences."""
+    """The files as events for the log: one for each `AGENTS.md`, then one for the preferences."""
     contents = [SlotContent("instructions", readable(file.path), file.text) for file in instructions.files]
     if memory.text:
         contents.append(SlotContent("memory", readable(memory.path), memory.text))

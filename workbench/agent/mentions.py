@@ -1,6 +1,6 @@
-"""`@path` in a message: the text of that file goes along with it.
+"""`@path` in a message: the text of that file is sent with the message.
 
-Only what is the name of a file in the project is taken for one; any other word with an `@` is left alone.
+Only the name of a file in the project counts as a mention; any other word with an `@` is left alone.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from workbench.agent.tools.read import read_lines
 from workbench.log.events import Content, TextPart, text_of
 
 MOST = 20
-"""Files of one message."""
+"""The most files of one message."""
 
 _MENTION = re.compile(r'(?:^|(?<=[\s(\[{,;]))@(?:"([^"\n]{1,1000})"|([^\s@"]{1,1000}))')
 _TRAIL = ".,;:!?)]}'"
-"""What ends a sentence, and not the name of a file, unless there is a file of that name."""
+"""Characters that end a sentence rather than a file's name, unless a file of that name exists."""
 
 
 def files_in(text: str, root: Path) -> list[Path]:
-    """The files of the project that a message mentions, each once, in the order of their mention."""
+    """The files of the project that a message mentions, each once, in the order they are mentioned."""
     places = Places(root)
     found: dict[Path, None] = {}
     for quoted, plain in _MENTION.findall(text):
@@ -41,7 +41,7 @@ def _file(name: str, places: Places) -> Path | None:
 
 
 def with_files(text: str, root: Path, limits: ToolLimits | None = None) -> Content:
-    """The message, and behind it the files that it mentions; just the message where it mentions none."""
+    """The message followed by the files that it mentions; just the message if it mentions none."""
     places = Places(root)
     parts = [TextPart(text)]
     for path in files_in(text, root):
@@ -55,7 +55,7 @@ def with_files(text: str, root: Path, limits: ToolLimits | None = None) -> Conte
 
 
 def as_written(content: Content) -> str:
-    """A message without the files that went along: it names them itself."""
+    """A message without the files that were added to it; its text names them."""
     if isinstance(content, str) or not content:
         return text_of(content)
     first, *rest = content

@@ -1,7 +1,7 @@
 """Git in a repository that may come from anybody, whose settings name programs: filters, hooks, ways to fetch.
 
-Files are read and written by a git that sees the repository's objects and none of its settings or attributes; with its
-own settings only names are looked up, which runs nothing.
+Files are read and written by a git that sees the repository's objects but none of its settings or attributes. With the
+repository's own settings only names are looked up, which runs nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from workbench.config.variables import chosen
 from workbench.config.writing import copy_file
 
 _MOST_BYTES = 64 * 1024 * 1024
-"""Of names that git prints."""
+"""Limit on the names that git prints."""
 _FIXED = {
     "GIT_AUTHOR_NAME": "Workbench",
     "GIT_AUTHOR_EMAIL": "workbench@localhost",
@@ -39,39 +39,39 @@ _SETTINGS = (
     *("-c", "gc.auto=0"),
 )
 _ATTRIBUTES = "* -text -eol -crlf -ident -filter !working-tree-encoding\n"
-"""Stands above every attribute of the repository: no filter runs, and bytes stay what they are."""
+"""Overrides every attribute of the repository: no filter runs, and bytes stay unchanged."""
 _PLATFORM = r"^core\.(filemode|symlinks|ignorecase|precomposeunicode)$"
-"""The repository's settings that are taken over: what the disk below it can do."""
+"""The repository's settings that are kept: what the file system can do."""
 _NO_WORK_TREE = ("not a git repository", "must be run in a work tree", "cannot use bare repository")
-"""What git says outside of repositories, and where one has no files."""
+"""Git's messages outside of repositories, and in a repository without files."""
 
 
 class SnapshotFailed(WorkbenchError):
-    """A snapshot could not be recorded or brought back."""
+    """A snapshot could not be taken or restored."""
 
 
 class Repository(NamedTuple):
-    """Where git keeps what it knows of a work tree."""
+    """Where git keeps the data of a work tree."""
 
     own: Path
-    """Where its index is; of a linked work tree, a folder inside `common`."""
+    """The folder with its index; for a linked work tree, a folder inside `common`."""
     common: Path
     objects: str
-    """How objects are named: sha1 or sha256."""
+    """The hash that names objects: sha1 or sha256."""
 
 
 class Git:
-    """Git commands in one repository, with one time limit for all."""
+    """Git commands in one repository, with one time limit for all of them."""
 
     def __init__(self, folder: Path, seconds: float) -> None:
-        """`seconds`: for all of them together."""
+        """`seconds`: for all commands together."""
         self.folder = folder
         self._seconds = seconds
         self._deadline = asyncio.get_running_loop().time() + seconds
         self._private: dict[str, str] = {}
 
     async def __call__(self, *arguments: str, stdin: bytes = b"", private: bool = False) -> tuple[int, bytes, str]:
-        """The exit status, what it printed, and its complaint in one line."""
+        """Run a command. Return its exit status, its output, and its error output in one line."""
         output, errors = Output(_MOST_BYTES, 0), Output(4096, 0)
         ended = await run_process(
             ["git", "-C", str(self.folder), *_SETTINGS, *arguments],
@@ -94,14 +94,14 @@ class Git:
         return ended.status, output.data, " ".join(errors.text().split())
 
     async def must(self, *arguments: str, stdin: bytes = b"", private: bool = False) -> str:
-        """What a command prints; raises SnapshotFailed when it fails."""
+        """The output of a command; raises SnapshotFailed if it fails."""
         status, output, complaint = await self(*arguments, stdin=stdin, private=private)
         if status != 0:
             raise SnapshotFailed(f"{self.folder}: git {arguments[0]} failed: {complaint or f'status {status}'}")
         return os.fsdecode(output)
 
     async def find(self) -> Repository | None:
-        """The repository that the folder lies in, which from here on is its top; None outside of one."""
+        """Find the repository that contains the folder and use its top folder from now on. None if there is none."""
         wanted = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--show-object-format")
         try:
             status, output, complaint = await self("rev-parse", *wanted)
@@ -122,7 +122,7 @@ class Git:
         return Repository(Path(own), Path(common), objects)
 
     async def hide_settings(self, found: Repository, folder: Path) -> None:
-        """Make a folder that stands in for the repository's own: its objects, and nothing else that it says."""
+        """Set up a folder that replaces the repository's own: it has its objects and none of its settings."""
         for name in ("refs", "info", "objects"):
             (folder / name).mkdir()
         _, output, _ = await self("config", "--type=bool", "--get-regexp", _PLATFORM)
@@ -143,7 +143,10 @@ class Git:
 
 @asynccontextmanager
 async def opened_repository(root: Path, seconds: float) -> AsyncIterator[tuple[Git, Repository, Path] | None]:
-    """Git for the repository that `root` lies in, the repository, and the folder that stands in for its own."""
+    """Yield git for the repository that contains `root`, the repository, and the folder that replaces its own.
+
+    Yields None outside a repository.
+    """
     with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
         git = Git(Path(root), seconds)
         found = await git.find()

@@ -1,4 +1,4 @@
-"""One reply of the model, put together from the parts of its stream."""
+"""One reply of the model, assembled from the parts of its stream."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
 
 KEPT_EVERY: Final = 1.0
-"""Seconds after which what came is on disk."""
+"""Seconds after which the parts that arrived are on disk."""
 
 
 class _Pieces(list[str]):
-    """A text that grows. It is joined when somebody looks, because adding to a long string copies it each time."""
+    """A text that grows. It is joined only when it is read, because adding to a long string copies it each time."""
 
     def __str__(self) -> str:
         if len(self) > 1:
@@ -38,16 +38,16 @@ class _Call:
 
 @dataclass(slots=True)
 class ReplyInProgress:
-    """Grows part by part. The log and whoever watches the turn read the same one, also when the stream broke off."""
+    """Grows part by part. The log and the observers of the turn read the same object, also if the stream broke off."""
 
     reply: str
     model: str
     taken: Set[str] = frozenset()
-    """The ids of earlier calls. A result names its call by its id, so that no two may have the same."""
+    """The ids of earlier calls. A result names its call by its id, so no two calls may have the same."""
     finish: str = ""
     reported: Reported | None = None
     failure: ModelFailure | None = None
-    """Why it broke off, or did not come at all."""
+    """Why it broke off, or did not arrive at all."""
     _text: _Pieces = field(default_factory=_Pieces)
     _thinking: _Pieces = field(default_factory=_Pieces)
     _signature: _Pieces = field(default_factory=_Pieces)
@@ -55,7 +55,7 @@ class ReplyInProgress:
     _ids: set[str] = field(default_factory=set)
 
     def add(self, part: Part) -> Part:
-        """Take in one part; the same comes back, a call with the id that it has from here on."""
+        """Add one part and return it. A call is returned with the id that it has from now on."""
         match part:
             case Text(text):
                 self._text.append(text)
@@ -76,7 +76,7 @@ class ReplyInProgress:
         return part
 
     def _free_id(self, call_id: str) -> str:
-        """The provider's id, where it is one and nobody has it yet."""
+        """The provider's id, if it is not blank and not used yet; otherwise a new id."""
         used = call_id in self.taken or call_id in self._ids or not call_id.strip()
         free = f"call_{new_id()}" if used else call_id
         self._ids.add(free)
@@ -84,23 +84,23 @@ class ReplyInProgress:
 
     @property
     def text(self) -> str:
-        """What the model has said so far."""
+        """The model's text so far."""
         return str(self._text)
 
     @property
     def thinking(self) -> str:
-        """What it has thought so far."""
+        """The model's thinking so far."""
         return str(self._thinking)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing came at all."""
+        """Whether nothing has arrived at all."""
         return not (any(self._text) or any(self._thinking) or self._calls)
 
     def calls(self, *, named: bool = True) -> list[ToolCall]:
         """The calls so far, in order.
 
-        `named`: only those whose tool is known, which alone can be run.
+        `named`: only those whose tool is known; only these can be run.
         """
         return [
             ToolCall(call.call_id, call.name, str(call.arguments), self.reply)
@@ -109,7 +109,8 @@ class ReplyInProgress:
         ]
 
     def bodies(self, finish: str = "") -> list[Body]:
-        """The reply as events. Cut short (`finish` says how), its calls are left out: they may be incomplete."""
+        """The reply as events. If it was cut short (`finish` says how), its calls, possibly incomplete, are left
+        out."""
         found: list[Body] = []
         if self.thinking:
             found.append(Reasoning(self.thinking, self.reply, str(self._signature)))
@@ -122,7 +123,7 @@ class ReplyInProgress:
         return [*found, *calls]
 
     def usage(self, estimate: int, completion: int, upto: int, seconds: float) -> Usage:
-        """What the request cost; where the provider said nothing, our own count of the reply takes its place."""
+        """The usage of the request. If the provider reported none, our own count of the reply is used."""
         said = self.reported
         if said is None:
             return Usage(self.model, estimate, None, completion=completion, seconds=seconds, upto=upto)
@@ -141,22 +142,22 @@ class ReplyInProgress:
 
 
 class DraftKeeper:
-    """Keeps what came of a reply while it comes in, so that a killed program does not lose it."""
+    """Stores the parts of a reply while they arrive, to protect them if the program is killed."""
 
     def __init__(self, session: Session, reply: ReplyInProgress) -> None:
         self._session = session
         self._reply = reply
         self._kept = (0, 0)
-        """Characters of the thinking and of the text."""
+        """How many characters of the thinking and of the text are stored."""
         self._timer: asyncio.TimerHandle | None = None
 
     def grown(self) -> None:
-        """A part has come. It is kept soon, also when nothing more comes for a while."""
+        """Report that a part has arrived. It is stored soon, even if nothing more arrives for a while."""
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(KEPT_EVERY, self._keep)
 
     def close(self) -> None:
-        """The reply is over: what came of it goes into the log."""
+        """Stop: the reply is over and goes into the log."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -1,4 +1,4 @@
-"""Who answers for a model's name: a provider, a server of the user's own, or the model that we run ourselves."""
+"""The gateway for a model's name: to a provider, to a server of the user's own, or to the embedded model."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from workbench.models.model_routes import ModelRoutes
 async def serving(
     model: str, endpoint: Endpoint, patience: Patience | None = None, *, may_fail: bool = False
 ) -> AsyncIterator[Gateway]:
-    """A gateway to the model; the embedded one is started for it and ends with it.
+    """A gateway to the model. The embedded model is started first, and stopped at the end.
 
-    `may_fail`: that one need not start, because there are others to fall back on.
+    `may_fail`: the embedded model need not start, because there are fallback models.
     """
     local = LocalModel(model.partition(":")[2] or None, LOCAL_WINDOW) if is_local(model) else None
     try:
@@ -43,9 +43,9 @@ async def serving(
 
 @asynccontextmanager
 async def summarising(routes: ModelRoutes, setup: Setup) -> AsyncIterator[Gateway | None]:
-    """A gateway to the model that summarises, where the policy names another than the session's own."""
+    """A gateway to the model that summarises; None if the policy names none but the session's own."""
     model = setup.loaded.policy.compaction.model
-    if model in ("", setup.model) or is_local(model):  # the embedded one is too weak to summarise
+    if model in ("", setup.model) or is_local(model):  # the embedded model is too weak to summarise
         yield None
         return
     endpoint = await in_background(routes.endpoint, model)
@@ -54,7 +54,7 @@ async def summarising(routes: ModelRoutes, setup: Setup) -> AsyncIterator[Gatewa
 
 
 Prepared = tuple[Setup, Endpoint, Patience]
-"""All that is needed to plan for a model and to reach it."""
+"""Everything that is needed to plan for a model and to reach it."""
 
 
 class Ready(NamedTuple):
@@ -65,10 +65,10 @@ class Ready(NamedTuple):
 
 
 class Fallbacks:
-    """The models to fall back on, from `async with` to its end. Each is made ready when it is first needed."""
+    """The fallback models; an async context manager. Each is prepared when it is first needed."""
 
     def __init__(self, models: Iterable[str] = (), prepare: Callable[[str], Awaitable[Prepared]] | None = None) -> None:
-        """`prepare` looks a model up; it may raise WorkbenchError, and then the next one is asked."""
+        """`prepare` looks up a model. It may raise WorkbenchError; then the next model is asked."""
         self.models = tuple(models)
         assert prepare is not None or not self.models, "a model can only be asked when it can be prepared"
         self._prepare = prepare
@@ -76,7 +76,7 @@ class Fallbacks:
         self._open = AsyncExitStack()
 
     async def ready(self, model: str) -> Ready:
-        """The model, ready to be asked. Raises WorkbenchError where it cannot be."""
+        """The model, ready to be asked. Raises WorkbenchError if that is not possible."""
         if model not in self._ready:
             assert self._prepare is not None
             setup, endpoint, patience = await self._prepare(model)

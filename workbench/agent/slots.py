@@ -1,4 +1,4 @@
-"""What stands in the fixed slots of a session: the system prompt, instructions, memory and tools."""
+"""The content of a session's fixed slots: the system prompt, instructions, memory and tools."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def system_prompt() -> str:
 def wanted(
     cwd: Path, policy: InstructionsPolicy, tools: Iterable[Mapping[str, Any]]
 ) -> tuple[list[SlotContent], list[str]]:
-    """What should stand in the slots now, and what could not be read."""
+    """The contents that the slots should have now, and the problems with files that could not be read."""
     instructions = load_instructions(cwd, config_dir(), policy)
     memory = load_memory(config_dir())
     found = [SlotContent("system", "workbench", system_prompt()), *slot_contents(instructions, memory)]
@@ -35,7 +35,7 @@ def wanted(
 
 
 def changes(standing: Iterable[Event], contents: Iterable[SlotContent]) -> list[SlotContent]:
-    """What has to be appended so that these contents stand in the slots: the new, the different, and the gone."""
+    """The events to append to give the slots these contents: new, different, and removed ones."""
     bodies = [event.body for event in standing]
     now = {(body.slot, body.name): body for body in bodies if isinstance(body, SlotContent)}
     asked = {(content.slot, content.name): content for content in contents}

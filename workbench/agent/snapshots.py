@@ -1,8 +1,8 @@
-"""States of the work tree, recorded before a tool writes, and brought back.
+"""Snapshots of the work tree, taken before a tool writes, and restored on request.
 
-A snapshot is a commit on no branch, with the bytes of the files as they are: made with an index of its own, so that the
-user's index, work tree, stash and branches stay as they are. A private ref under `refs/workbench/snapshots/` keeps git
-from collecting it; `git branch` and `git tag` do not show it, `git log --all` does. Ignored files are not in it.
+A snapshot is a commit on no branch, with the unchanged bytes of the files. It is made with its own index, so the user's
+index, work tree, stash and branches do not change. A private ref under `refs/workbench/snapshots/` keeps git from
+collecting it; `git branch` and `git tag` do not show it, `git log --all` does. It does not contain ignored files.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ SECONDS = 20.0
 
 
 class Restored(NamedTuple):
-    """What bringing back a snapshot did."""
+    """The result of restoring a snapshot."""
 
     before: Snapshot
-    """The state from before, with which it can be undone."""
+    """The state before the restore, for an undo."""
     changed: tuple[str, ...]
-    """Files that were put back."""
+    """Files that were restored."""
     created: tuple[str, ...]
-    """Files that were not there at the time of the snapshot and still are."""
+    """Files that did not exist at the time of the snapshot and still exist now."""
     removed: tuple[str, ...]
-    """Such files that were removed, as asked."""
+    """Such files that were removed, as requested."""
     blocked: tuple[str, ...]
-    """Files that could not be put back, because a folder or file of another kind is in their place."""
+    """Files that could not be restored, because a folder or a file of another kind is in their place."""
 
 
 class Difference(NamedTuple):
-    """What bringing back a snapshot would do."""
+    """What restoring a snapshot would do."""
 
     changed: tuple[str, ...]
-    """Files that would be put back."""
+    """Files that would be restored."""
     created: tuple[str, ...]
-    """Files that were not there at the time of the snapshot."""
+    """Files that did not exist at the time of the snapshot."""
     blocked: tuple[str, ...]
-    """Files that cannot be put back, because a folder or file of another kind is in their place."""
+    """Files that cannot be restored, because a folder or a file of another kind is in their place."""
 
 
 class _Change(NamedTuple):
@@ -58,9 +58,9 @@ class _Change(NamedTuple):
 
 
 async def take(root: Path, why: str = "", *, keep: bool = True, seconds: float = SECONDS) -> Snapshot | None:
-    """Record the work tree that `root` lies in; None outside a repository. Raises SnapshotFailed, also for time.
+    """Record the work tree that contains `root`; None outside a repository. Raises SnapshotFailed, also on a timeout.
 
-    Without `keep` git may collect it soon: it is only to be looked at.
+    Without `keep`, git may collect the snapshot soon: it is only for a comparison.
     """
     async with opened_repository(root, seconds) as opened:
         if opened is None:
@@ -74,7 +74,7 @@ async def take(root: Path, why: str = "", *, keep: bool = True, seconds: float =
 
 async def _record(git: Git, found: Repository, folder: Path, why: str) -> Snapshot:
     index, kept_index = folder / "index", _kept_index(found)
-    # With its time: by that git knows which files may have changed in the moment after they were read.
+    # The copy keeps the file's time: from it git knows which files may have changed just after they were read.
     with suppress(OSError):
         await in_background(copy_file, kept_index, index)
     was_kept = index.exists()
@@ -83,7 +83,7 @@ async def _record(git: Git, found: Repository, folder: Path, why: str) -> Snapsh
     except SnapshotFailed:
         if not was_kept:
             raise
-        index.unlink(missing_ok=True)  # it is damaged, or git has collected what it names
+        index.unlink(missing_ok=True)  # it is damaged, or git has collected objects that it names
         tree, left_out = await _tree(git)
     await _keep_index(git, index, kept_index)
     why = f"{why} (incomplete: {left_out[:200]})".strip() if left_out else why
@@ -95,7 +95,7 @@ async def _record(git: Git, found: Repository, folder: Path, why: str) -> Snapsh
 
 
 async def _tree(git: Git) -> tuple[str, str]:
-    """The work tree as git names it, and what git says of files that could not be read."""
+    """The work tree as a git tree, and git's message about files that could not be read."""
     status, _, complaint = await git("add", "-A", "--ignore-errors", "--", ".", private=True)
     if status not in (0, 1):
         raise SnapshotFailed(f"{git.folder}: git add failed: {complaint}")
@@ -103,13 +103,13 @@ async def _tree(git: Git) -> tuple[str, str]:
 
 
 def _kept_index(found: Repository) -> Path:
-    """The index of the last snapshot: files that did not change since need not be read. It lies with our own data,
-    where nobody can put one for us to find."""
+    """The index of the last snapshot: files that did not change since then need not be read. It is in our own data
+    folder, where nobody can plant one."""
     return data_dir() / "snapshots" / f"{sha256(os.fsencode(found.own)).hexdigest()[:32]}.index"
 
 
 async def _keep_index(git: Git, index: Path, place: Path) -> None:
-    """Keep the index for the next snapshot, without repositories inside: git would look into those that it knows, and
+    """Keep the index for the next snapshot, without nested repositories: git would look into those that it knows, and
     follow their settings."""
     listed = (await git.must("ls-files", "--stage", "-z", private=True)).split("\0")
     inside = "".join(f"{line.partition(chr(9))[2]}\0" for line in listed if line.startswith("160000 "))
@@ -120,7 +120,7 @@ async def _keep_index(git: Git, index: Path, place: Path) -> None:
 
 
 async def compare(snapshot: Snapshot, *, seconds: float = SECONDS) -> Difference:
-    """What bringing a snapshot back would do. Nothing is changed and nothing kept."""
+    """What restoring a snapshot would do. Nothing is changed and nothing is kept."""
     now = await present(snapshot, "for comparison", keep=False, seconds=seconds)
     async with opened_repository(Path(snapshot.root), seconds) as opened:
         if opened is None:
@@ -131,10 +131,10 @@ async def compare(snapshot: Snapshot, *, seconds: float = SECONDS) -> Difference
 async def restore(
     snapshot: Snapshot, before: Snapshot | None = None, *, remove_created: bool = False, seconds: float = SECONDS
 ) -> Restored:
-    """Bring the files of a snapshot back. `before` is their state now, if that is recorded already.
+    """Restore the files of a snapshot. `before` is their present state, if that is recorded already.
 
-    The index and branches stay. Files created since are listed, and removed only if asked. Ignored files are never
-    touched.
+    The index and branches stay. Files created since then are listed, and removed only if requested. Ignored files are
+    never touched.
     """
     before = before or await present(snapshot, f"before restoring {snapshot.commit[:12]}", seconds=seconds)
     try:
@@ -144,7 +144,7 @@ async def restore(
 
 
 async def present(snapshot: Snapshot, why: str, *, keep: bool = True, seconds: float = SECONDS) -> Snapshot:
-    """The state of a snapshot's repository now, recorded like one."""
+    """The present state of a snapshot's repository, recorded as a snapshot."""
     _check(snapshot)
     now = await take(Path(snapshot.root), why, keep=keep, seconds=seconds)
     if now is None:
@@ -157,7 +157,8 @@ def _gone(snapshot: Snapshot) -> SnapshotFailed:
 
 
 def _check(snapshot: Snapshot) -> None:
-    """A log may come from elsewhere: what is no name of a commit could be an option of git."""
+    """Raise SnapshotFailed unless this is the name of a commit: a log may come from elsewhere, and other text could be
+    an option of git."""
     if not re.fullmatch(r"[0-9a-f]{40,64}", snapshot.commit):
         raise SnapshotFailed(f"{snapshot.root}: expected the name of a commit, got {shown_value(snapshot.commit)}")
 
@@ -191,7 +192,7 @@ async def _bring_back(snapshot: Snapshot, before: Snapshot, remove_created: bool
 
 
 async def _changes(git: Git, old: str, new: str) -> list[_Change]:
-    """What differs from one commit to another. Repositories inside the repository are left alone."""
+    """The differences between two commits. Nested repositories are left alone."""
     listed = await git.must("diff-tree", "-r", "-z", "--raw", "--no-renames", old, new, private=True)
     fields = listed.split("\0")
     found = []
@@ -203,7 +204,7 @@ async def _changes(git: Git, old: str, new: str) -> list[_Change]:
 
 
 def _remove(root: Path, paths: Sequence[str]) -> list[str]:
-    """Remove files, and the folders that are empty then."""
+    """Remove files, and the folders that become empty."""
     removed = []
     for path in paths:
         with suppress(OSError):
@@ -212,12 +213,12 @@ def _remove(root: Path, paths: Sequence[str]) -> list[str]:
             for folder in (root / path).parents:
                 if folder == root:
                     break
-                os.rmdir(folder)  # fails where something is left in it
+                os.rmdir(folder)  # fails if the folder is not empty
     return removed
 
 
 def _is_blocked(root: Path, path: str) -> bool:
-    """Whether git would have to remove something else to put a file back: a folder, or a file where one must be."""
+    """Whether git would have to remove something else to restore a file: a folder, or a file where a folder must be."""
     place = root / path
     if place.is_dir() and not place.is_symlink():
         return True
@@ -230,7 +231,7 @@ def _is_blocked(root: Path, path: str) -> bool:
 
 
 async def kept(root: Path, *, seconds: float = SECONDS) -> frozenset[str]:
-    """The commits of the snapshots that a repository still has; none where it is gone."""
+    """The commits of the snapshots that a repository still has; none if the repository is gone."""
     try:
         status, output, _ = await Git(root, seconds)("for-each-ref", "--format=%(objectname)", REFS)
     except (FileNotFoundError, NotADirectoryError):
@@ -239,7 +240,7 @@ async def kept(root: Path, *, seconds: float = SECONDS) -> frozenset[str]:
 
 
 async def prune(root: Path, keep: int, *, seconds: float = SECONDS) -> int:
-    """Let go of all but the newest `keep` snapshots of a repository; how many. Git collects them in its own time."""
+    """Release all but the newest `keep` snapshots of a repository and return how many. Git collects them later."""
     git = Git(root, seconds)
     names = (await git.must("for-each-ref", "--sort=-committerdate", "--format=%(refname)", REFS)).split()
     old = names[keep:]

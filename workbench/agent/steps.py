@@ -1,4 +1,4 @@
-"""What a turn tells its readers, in order: the screen and the headless commands read the same stream."""
+"""The steps that a turn reports, in order: the screen and the headless commands read the same stream."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ class Streamed(NamedTuple):
 
     part: Part
     reply: ReplyInProgress
-    """All that has come so far; it goes on growing."""
+    """Everything that has arrived so far; it continues to grow."""
 
 
 class Waiting(NamedTuple):
-    """The request is tried again in a while."""
+    """The request will be tried again after a wait."""
 
     wait: Wait
 
 
 class Switched(NamedTuple):
-    """Another model is asked from here to the end of the turn; the log says so, too."""
+    """Another model is asked from now until the end of the turn; the log says so, too."""
 
     model: str
     instead_of: str
     failure: Failure
-    """Why the one before did not answer."""
+    """Why the previous model did not answer."""
 
 
 class Summarising(NamedTuple):

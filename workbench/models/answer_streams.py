@@ -1,4 +1,4 @@
-"""An answer on its way, whoever sends it: litellm, a model of this process, or a server in OpenAI's dialect."""
+"""An answer that is arriving, from any sender: litellm, a model in this process, or a server in OpenAI's dialect."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any, Protocol
 
 Json = Mapping[str, Any]
 Answering = Callable[[Json], AsyncGenerator[Json, None]]
-"""A model that needs no litellm: a request in, chunks in OpenAI's form out. Raises `Refusing` in place of chunks."""
+"""A model that needs no litellm: it takes a request and yields chunks in OpenAI's format, or raises `Refusing`."""
 
 
 class Refusing(Exception):
-    """What a provider says in place of an answer, or in the middle of one; `diagnose` tells what it means."""
+    """A provider's error instead of an answer, or in the middle of one; `diagnose` finds out what it means."""
 
     def __init__(self, status: int | None, said: str, headers: Json | None = None, *, in_stream: bool = False) -> None:
         self.status_code = status
@@ -21,15 +21,15 @@ class Refusing(Exception):
 
 
 class AnswerStream(Protocol):
-    """Chunks in OpenAI's form, and what is known once they have passed."""
+    """Chunks in OpenAI's format, and what is known after they have been read."""
 
     @property
     def usages(self) -> Sequence[Any]:
-        """What was said of the cost so far."""
+        """The usage reported so far."""
 
     @property
     def content_type(self) -> str:
-        """What the server calls its answer."""
+        """The content type of the server's answer."""
 
     @property
     def word(self) -> str | None:
@@ -81,21 +81,21 @@ class LitellmStream:
 
     @property
     def word(self) -> str | None:
-        """The provider's own finish reason. The chunks do not tell: where it sent none, litellm writes `stop`."""
+        """The provider's own finish reason. The chunks do not show it: litellm writes `stop` if there was none."""
         names = ("received_finish_reason", "intermittent_finish_reason")
         return next((word for name in names if (word := getattr(self._stream, name, None))), None)
 
     @property
     def content_type(self) -> str:
-        """What the server calls its answer."""
+        """The content type of the server's answer."""
         return str((getattr(self._stream, "_response_headers", None) or {}).get("content-type", ""))
 
 
 class _Usages(list[Any]):
-    """Takes the place of litellm's list of chunks and keeps their usage.
+    """Replaces litellm's list of chunks and keeps their usage.
 
-    With the chunks at hand litellm would make up a usage where the provider sends none, build the whole answer a second
-    time, and stop a model that says the same word a hundred times.
+    With the chunks at hand, litellm would make up a usage if the provider sends none, build the whole answer a second
+    time, and stop a model that repeats the same word a hundred times.
     """
 
     def append(self, chunk: Any) -> None:

@@ -1,13 +1,14 @@
-"""What a session's own reports teach about our counts: a factor, and what requests have that no row shows.
+"""Learns from a session's own reports how to correct our counts: a factor, and tokens of requests that no row shows.
 
-Providers count with tokenizers that are not public, and they count what is in no transcript. A request is estimated as
+Providers count with tokenizers that are not public, and they count things that are in no transcript. A request is
+estimated as
 
     factor x contents + (1 + extra) x framing + fixed + thinking + drift
 
-`extra` is there because some providers write far more around calls and results than the documented marks; `fixed` is
-in every request (a system prompt, tools), and thinking is sent again by some agents. The numbers are those with which
-the reports so far differ least from their estimates: least absolute deviations, because single requests are odd for
-reasons of their own. `drift` is what the last report had beyond all that.
+`extra` exists because some providers write far more around calls and results than the documented marks; `fixed` is in
+every request (a system prompt, tools), and thinking is sent again by some agents. The numbers are chosen to make the
+estimates differ least from the reports so far. The measure is least absolute deviations, because single requests can be
+odd for other reasons. `drift` is what remains unexplained in the last report.
 """
 
 from __future__ import annotations
@@ -22,25 +23,25 @@ from workbench.config.text import percent
 from workbench.models.least_deviations import Equation, least_deviations
 
 KEPT = 60
-"""So many reports, and up to twice as many, are kept to learn from: evenly over the session, whatever its length."""
+"""This many reports, and up to twice as many, are kept to learn from: evenly over the session, whatever its length."""
 ERRORS = 60
-"""Estimates by which the spread is told."""
+"""How many past estimates the spread is computed from."""
 ODDEST = (0.5, 2.5)
-"""A factor beyond these has another reason than the tokenizer."""
+"""A factor outside this range has another cause than the tokenizer."""
 MOST_EXTRA = 15.0
-"""Times our framing. Anthropic's models show about 6: 70 tokens around a call and its result."""
+"""As a multiple of our framing. Anthropic's models show about 6: 70 tokens around a call and its result."""
 PRIOR_WEIGHT = 1_000
-"""The factor of the model's family counts like contents of so many tokens."""
+"""The factor of the model's family weighs as much as contents of this many tokens."""
 EXTRA_WEIGHT = 50
-"""The extra framing of the model's family counts like so many tokens of framing."""
+"""The extra framing of the model's family weighs as much as this many tokens of framing."""
 WORTH_IT = 0.9
-"""Thinking is taken to be sent again if that leaves at most this share of the differences."""
+"""Thinking counts as sent again if that assumption reduces the differences to at most this share."""
 SHRUNK = 0.7
-"""Contents that fall below this share of what they were have been compacted: what had grown beside them is gone too."""
+"""Contents below this share of their previous size have been compacted; the drift that grew with them is gone too."""
 SMALL = 1.25
-"""Requests up to this much larger than the smallest one tell what is in every request."""
+"""Requests up to this much larger than the smallest one show what is in every request."""
 FREQUENT, GROWN = 8, 1.1
-"""So many reports are each learnt from at once; then it is done again whenever there are a tenth more."""
+"""The first reports, up to this many, are each learnt from at once; after that, whenever there are a tenth more."""
 
 KeptThinking = Literal["none", "turn", "all"]
 """Which thinking is sent again: none, that of the turn, or all since the last compaction."""
@@ -63,7 +64,7 @@ NO_THINKING = PastThinking()
 
 
 class ReportedSize(NamedTuple):
-    """One request: our count of it, and the provider's."""
+    """One request: our count and the provider's."""
 
     items: int
     """Contents, counted by a tokenizer without a factor."""
@@ -73,16 +74,16 @@ class ReportedSize(NamedTuple):
 
 
 class Beside(NamedTuple):
-    """What a request has beside its rows, as far as it is known what that is."""
+    """The known tokens of a request that are not in its rows."""
 
     fixed: int = 0
     """In every request: a system prompt, tools."""
     thinking: int = 0
-    """Of answers before it, sent again."""
+    """The thinking of earlier answers, sent again."""
 
     @property
     def tokens(self) -> int:
-        """All of it."""
+        """All of them."""
         return self.fixed + self.thinking
 
 
@@ -91,43 +92,43 @@ NOTHING = Beside()
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How our counts for a model become the provider's."""
+    """Converts our counts for a model into the provider's."""
 
     model: str
     factor: float = 1.0
-    """Times our count of the contents."""
+    """Multiplies our count of the contents."""
     fixed: int = 0
     """In every request, and not in the log."""
     extra: float = 0.0
-    """More framing than we count, for each token of it."""
+    """Framing in addition to our count, per token of it."""
     thinking: KeptThinking = "none"
     """Which thinking is sent again."""
     rest: int = 0
-    """All that the last report had beside its rows."""
+    """All tokens of the last report that are not in its rows."""
     drift: int = 0
-    """What of that is neither fixed nor thinking."""
+    """The part of `rest` that is neither fixed nor thinking."""
     small_drift: int = 0
-    """The same of the smallest request: what grew in the others is gone after a compaction."""
+    """The same for the smallest request: after a compaction, what grew in the others is gone."""
     last_items: int = 0
     """The contents of the last request that was reported."""
     spread: float | None = None
-    """How far nine of ten estimates were off at most, each made from the reports before it; None: too few."""
+    """The largest error of nine in ten estimates, each made from the reports before it; None: too few reports."""
     samples: int = 0
-    """Reports it was learnt from; 0: the factor is that of the model's family."""
+    """The number of reports it was learnt from; 0: the factor is that of the model's family."""
 
     def estimate(self, items: int, framing: int, thinking: PastThinking = NO_THINKING) -> int:
-        """What the provider will report for a request."""
+        """Estimate what the provider will report for a request."""
         drift = self.small_drift if items < SHRUNK * self.last_items else self.drift
         rows = round((1 + self.extra) * framing) + round(self.factor * items)
         return rows + self.beside(thinking).tokens + drift
 
     def beside(self, thinking: PastThinking = NO_THINKING) -> Beside:
-        """What a request has beside its rows."""
+        """The known tokens of a request that are not in its rows."""
         return Beside(self.fixed, thinking.kept(self.thinking))
 
     @property
     def why(self) -> str:
-        """In a sentence."""
+        """An explanation in one sentence."""
         if not self.samples:
             known = f"; the factor of its family is {self.factor:.2f}" if self.factor != 1 else ""
             return f"no request to {self.model or 'the model'} has reported its tokens yet{known}"
@@ -140,7 +141,7 @@ class Calibration:
 
 
 class _Numbers(NamedTuple):
-    """What is learnt."""
+    """The learnt numbers."""
 
     fixed: float
     factor: float
@@ -148,11 +149,11 @@ class _Numbers(NamedTuple):
     thinking: KeptThinking = "none"
 
     def rest(self, size: ReportedSize) -> int:
-        """What a report has beside its rows; rounded as an estimate is."""
+        """The tokens of a report that are not in its rows; rounded as an estimate is."""
         return size.reported - round((1 + self.extra) * size.framing) - round(self.factor * size.items)
 
     def drift(self, size: ReportedSize) -> int:
-        """What a report has that these numbers do not explain."""
+        """The tokens of a report that these numbers do not explain."""
         return self.rest(size) - round(self.fixed) - size.thinking.kept(self.thinking)
 
 
@@ -164,7 +165,7 @@ class Calibrator:
         self._prior = self._numbers = _Numbers(0, family_factor, family_extra)
         self._sizes: list[ReportedSize] = []
         self._every = 1
-        """Of so many reports one is kept."""
+        """One of this many reports is kept."""
         self._errors: deque[float] = deque(maxlen=ERRORS)
         self._small: ReportedSize | None = None
         self._smallest = 0
@@ -173,7 +174,7 @@ class Calibrator:
         self._learnt_at = 0
 
     def add(self, size: ReportedSize) -> float | None:
-        """One more report; gives by what share the estimate made before it was off."""
+        """Add a report. Return the relative error of the estimate that was made before it."""
         error = None
         if self._last is not None and size.reported > 0:
             error = self.calibration.estimate(size.items, size.framing, size.thinking) / size.reported - 1
@@ -192,7 +193,7 @@ class Calibrator:
         return error
 
     def learn(self) -> None:
-        """Find the numbers anew, from all that was reported."""
+        """Compute the numbers again, from all reports that are kept."""
         self._learnt_at = self._samples
         tried = [_learnt(self._sizes, self._prior, "none")]
         for which in ("turn", "all"):
@@ -230,7 +231,7 @@ class Calibrator:
 
 
 def _learnt(sizes: Sequence[ReportedSize], prior: _Numbers, which: KeptThinking) -> _Numbers:
-    """The numbers that leave the least differences, each as a share of its report; within bounds."""
+    """The numbers, within bounds, with the smallest differences, each as a share of its report."""
     equations = []
     for size in sizes:
         weight = 1 / max(1, size.reported)

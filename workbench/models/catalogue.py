@@ -1,7 +1,7 @@
-"""Which models there are: window, prices and capabilities of each, and how we know.
+"""The known models: window, prices and capabilities of each, and how we know them.
 
-Read from the table in litellm's wheel, without importing litellm; then told from the name. The user's own
-entries win over both.
+Read from the table in litellm's wheel, without importing litellm; for models that are not in it, derived from the name.
+The user's own entries override both.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from workbench.models.windows import (
 WindowSource = Literal["built-in", "catalogue", "fallback", "config", "guess", "server", "provider", "agent", "option"]
 
 REHEARSAL = "rehearsal"
-"""The stand-in that the program brings along. It counts in o200k, as its usage shows."""
+"""The rehearsal model that comes with the program. It counts in o200k, as its usage shows."""
 LOCAL = "local"
 """The small model that the program runs itself; `local:PATH` is another GGUF file."""
 LOCAL_WINDOW = 4_096
 LOCAL_SHARE = 0.9
-"""o200k, which stands in for its tokenizer, finds about a tenth fewer tokens in English and code than there are."""
+"""o200k, which is used instead of its tokenizer, finds about a tenth too few tokens in English and code."""
 
 CHAT_MODES = ("chat", "responses")
 
@@ -53,10 +53,10 @@ LOCAL_PROVIDERS = frozenset(
         *("llamacpp", "lmstudio", "llama.cpp"),
     }
 )
-"""Providers on the user's own machine: a price of 0 is true there, and another provider's figures are not."""
+"""Providers on the user's own machine: a price of 0 is correct for them, and another provider's figures are not."""
 
 _GATEWAYS = frozenset({"openrouter", "litellm_proxy"})
-"""Providers that serve everybody's models, and that the table does not list."""
+"""Providers that serve the models of many makers, and that the table does not list."""
 
 _MAKERS = (
     *(
@@ -73,10 +73,10 @@ _MAKERS = (
     ),
     *("dashscope", "minimax", "perplexity", "meta_llama", "groq", "cerebras", "azure", "azure_ai", "ollama"),
 )
-"""Prefixes to try for a name that is given without one; makers before resellers."""
+"""Prefixes to try for a name without one; makers before resellers."""
 
 _CAPABILITIES = {"function_calling": "tools", "parallel_function_calling": "parallel_tools"}
-"""litellm's words for what a model can do, where ours are plainer."""
+"""litellm's words for capabilities, where ours are plainer."""
 
 _PRICE_KEYS = {
     "input_price": "input_cost_per_token",
@@ -92,52 +92,52 @@ Entry = Mapping[str, Any]
 
 
 class LongPrices(NamedTuple):
-    """What a longer request costs, all of it."""
+    """The prices of a longer request, for all of its tokens."""
 
     above: int
-    """Tokens."""
+    """In tokens."""
     prices: tuple[tuple[str, float], ...]
-    """By field of `ModelInfo`, where it is another."""
+    """By field of `ModelInfo`, for the prices that differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """What is known of a model."""
+    """What is known about a model."""
 
     name: str
     window: int
     window_source: WindowSource
-    """built-in: our own; catalogue: litellm's table; fallback: by the name; config: the user's entry; guess: nobody.
+    """built-in: our own; catalogue: litellm's table; fallback: by the name; config: the user's entry; guess: unknown.
     While a session runs, server: a server on this machine reported it; provider: an error of the provider named it, or
-    another agent says so; agent: its requests and compactions bear witness to it; option: the user named it for this
-    session."""
+    another agent reports it; agent: derived from the agent's requests and compactions; option: the user named it for
+    this session."""
     input_only: bool
-    """The window is for input alone; then the output reserve is not taken from it."""
+    """The window is for input only; then the output reserve is not subtracted from it."""
     max_output: int | None
     input_price: float | None
-    """US dollars per token, like the other prices; None where nobody knows."""
+    """US dollars per token, like the other prices; None if unknown."""
     output_price: float | None
     cached_price: float | None
     cache_write_price: float | None
     cache_hour_price: float | None
-    """Of what is written to be kept for an hour and not for minutes."""
+    """For tokens that are written to the cache for an hour instead of minutes."""
     capabilities: frozenset[str]
     """tools, vision, reasoning, prompt_caching, ..."""
     provider: str
-    """Who serves it, as litellm calls them; empty where nobody knows."""
+    """The provider's name in litellm; empty if unknown."""
     tokenizer: str
     tokenizer_exact: bool
     tokenizer_note: str
     long_prices: tuple[LongPrices, ...] = ()
-    """The shortest first."""
+    """The smallest limit first."""
 
     def for_request(self, tokens: int) -> ModelInfo:
-        """With the prices of a request that has so many."""
+        """The same model with the prices for a request of this many tokens."""
         found = [each.prices for each in self.long_prices if tokens > each.above]
-        return replace(self, **dict(found[-1])) if found else self  # type: ignore[arg-type]  # prices alone
+        return replace(self, **dict(found[-1])) if found else self  # type: ignore[arg-type]  # only prices
 
     def input_cost(self, plain: int, cached: int, written: int, hour: int = 0) -> float | None:
-        """What tokens cost, by what the cache did with them; None where nobody knows. `hour`: of those written."""
+        """The cost of input tokens by their use of the cache; None if unknown. `hour`: those written for an hour."""
         if self.input_price is None:
             return None
         read = self.input_price if self.cached_price is None else self.cached_price
@@ -147,7 +147,7 @@ class ModelInfo:
 
     @property
     def counts_with(self) -> str:
-        """The tokenizer by its name and what there is to say of it, for people."""
+        """The tokenizer's name and the note about it, for people."""
         named = self.tokenizer_note.startswith(self.tokenizer)
         return self.tokenizer_note if named else f"{self.tokenizer}: {self.tokenizer_note}"
 
@@ -158,7 +158,7 @@ class ModelInfo:
 
 
 class Catalogue:
-    """All models, the user's own included."""
+    """All models, including the user's own."""
 
     def __init__(
         self, user_models: Mapping[str, Mapping[str, Any]] = MappingProxyType({}), file: str = "config.toml"
@@ -169,7 +169,7 @@ class Catalogue:
         self._found: dict[str, ModelInfo] = {}
 
     def find(self, name: str) -> ModelInfo:
-        """What is known of a model; of a model nobody knows, a guess that says so."""
+        """What is known about a model; for an unknown model, a guess that is marked as one."""
         if name not in self._found:
             known = _built_in(name) or _look_up(name)
             self._found[name] = self._with_own(known)
@@ -181,7 +181,7 @@ class Catalogue:
         return sorted(known | self._own.keys())
 
     def close_matches(self, name: str) -> list[str]:
-        """Known names like this one, for a reader who mistyped it."""
+        """Known names similar to this one, for a user who mistyped it."""
         wanted = name.lower()
         names = self.names()
         inside = [known for known in names if wanted in known.lower()] if len(wanted) > 2 else []
@@ -190,7 +190,7 @@ class Catalogue:
         return list(dict.fromkeys([*alike, *sorted(inside, key=len)]))[:5]
 
     def _with_own(self, info: ModelInfo) -> ModelInfo:
-        """Let the user's entry win, by the full name first, then without provider prefixes."""
+        """Apply the user's entry, found by the full name first, then without provider prefixes."""
         for candidate in _without_prefixes(info.name):
             if own_name := self._own_by_lower.get(candidate.lower()):
                 own = dict(self._own[own_name])
@@ -210,7 +210,7 @@ class Catalogue:
 
 @lru_cache(maxsize=1)
 def _table() -> dict[str, Entry]:
-    """litellm's table; empty when litellm is not there or its table cannot be read."""
+    """litellm's table; empty if litellm is missing or its table cannot be read."""
     path = model_table()
     try:
         table = json.loads(path.read_text("utf-8")) if path else {}
@@ -230,7 +230,7 @@ def _providers() -> frozenset[str]:
 
 
 def _without_prefixes(name: str) -> Iterator[str]:
-    """The name, then the name with its provider prefixes taken off one by one."""
+    """The name, then the name with its provider prefixes removed one by one."""
     yield name
     while "/" in name:
         name = name.split("/", 1)[1]
@@ -238,7 +238,7 @@ def _without_prefixes(name: str) -> Iterator[str]:
 
 
 def _entries(name: str) -> Iterator[Entry]:
-    """Table entries for a name, the closest first: as given, without prefixes, with a maker's, spelt otherwise."""
+    """Table entries for a name, the closest first: as given, without prefixes, with a maker's, spelt differently."""
     by_lower = _names_by_lower()
     bare = list(_without_prefixes(name))
     if _prefix(name) in LOCAL_PROVIDERS:
@@ -258,10 +258,10 @@ def _prefix(name: str) -> str:
 
 
 def _look_up(name: str) -> ModelInfo:
-    """What the table and the name tell of a model."""
+    """What the table and the name say about a model."""
     entries = list(_entries(name))
     entry: Entry = entries[0] if entries else {}
-    # Some entries have prices and no window; then the same model under another name may have one.
+    # Some entries have prices but no window; then the same model under another name may have one.
     sized = next((found for found in entries if _number(found, "max_input_tokens")), None)
     max_output = _number(entry, "max_output_tokens") or (_number(sized, "max_output_tokens") if sized else None)
     max_output = max_output or output_by_name(name)
@@ -302,13 +302,13 @@ def _window(name: str, sized: Entry | None) -> tuple[int, WindowSource]:
 
 
 def _number(entry: Entry, key: str) -> int | None:
-    """A limit; 0 and anything that is not a number mean that it is not known."""
+    """A limit; 0 and anything that is not a number mean that it is unknown."""
     value = entry.get(key)
     return int(value) if isinstance(value, int | float) and value > 0 else None
 
 
 def _price(entry: Entry, key: str, provider: str) -> float | None:
-    """A price per token. In the table 0 may mean that nobody knows; of local providers it is true."""
+    """A price per token. In the table 0 may mean unknown; for local providers it is correct."""
     if provider in LOCAL_PROVIDERS:
         return 0.0
     value = entry.get(key)
@@ -316,12 +316,12 @@ def _price(entry: Entry, key: str, provider: str) -> float | None:
 
 
 def _provider(name: str, entry: Entry) -> str:
-    """The provider that a prefix names, else the one of the table's entry."""
+    """The provider that a prefix names, otherwise the one of the table's entry."""
     prefix = _prefix(name)
     if prefix in _providers() or prefix in LOCAL_PROVIDERS or prefix in _GATEWAYS:
         return prefix
     if not any(bare.lower() in _names_by_lower() for bare in _without_prefixes(name)):
-        # The table has it at best as somebody else serves it, and that is not who is asked for a bare name.
+        # The table has it at most from a reseller, and a bare name does not mean a reseller.
         prefix = prefix or maker_of(name)
         return prefix or str(entry.get("litellm_provider", ""))
     return str(entry.get("litellm_provider", prefix))
@@ -335,7 +335,7 @@ def _capabilities(entry: Entry) -> frozenset[str]:
 
 
 def _built_in(name: str) -> ModelInfo | None:
-    """The models that the program brings along; they cost nothing."""
+    """The models that come with the program; they cost nothing."""
     if name.partition("/")[0] == REHEARSAL:
         window, can, exact = GUESS, frozenset({"tools", "parallel_tools"}), True
         note = "o200k_base, in which the rehearsal model counts"
@@ -369,12 +369,12 @@ def is_local(name: str) -> bool:
 
 
 def is_built_in(name: str) -> bool:
-    """Whether a name means a model that the program brings along: no address, no key, no price."""
+    """Whether a name means a model that comes with the program: no address, no key, no price."""
     return name.partition("/")[0] == REHEARSAL or is_local(name)
 
 
 def prices(info: ModelInfo) -> tuple[str, str]:
-    """What a million tokens cost, in and out, in dollars; a dash where nobody knows."""
+    """The dollars for a million tokens, in and out; a dash if unknown."""
     given = (info.input_price, info.output_price)
     first, second = ("–" if price is None else f"{price * 1_000_000:,.2f}" for price in given)
     return first, second

@@ -1,4 +1,4 @@
-"""litellm's chunks as parts. Nothing here touches the network or litellm: chunks are read by their fields."""
+"""Turns litellm's chunks into parts. Nothing here uses the network or litellm: chunks are read by their fields."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ REASONS: dict[str, Reason] = {
     "prohibited_content": "refused",
     "guardrail_intervened": "refused",
 }
-"""By the provider's word, in lower case; any other word is a way of saying `stop`."""
+"""By the provider's word, in lower case; any other word counts as `stop`."""
 
 BROKEN = frozenset({"error", "network_error", "abort", "aborted", "insufficient_system_resource"})
-"""Words by which a provider says that it could not finish, though it closes the stream in order."""
+"""Words that a provider sends if it could not finish, although it closes the stream properly."""
 
 
 _MOST = 2**53
-"""No count of tokens and no price reaches it; neither does what is not a number."""
+"""Every valid count of tokens and every valid price is below this; infinity and NaN are not."""
 
 
 @dataclass(slots=True)
@@ -46,22 +46,22 @@ class _Call:
     call_id: str
     name: str = ""
     held: list[str] = field(default_factory=list)
-    """Pieces of the arguments that came before the name; they leave with it."""
+    """Pieces of the arguments that arrived before the name; they are passed on together with it."""
     told: bool = False
-    """Whether its id and name have left, which happens once."""
+    """Whether its id and name have been passed on, which happens once."""
 
 
 class ChunkReader:
-    """Reads the chunks of one answer in order. It has a memory, because pieces of a call do not name it each time."""
+    """Reads the chunks of one answer in order. It keeps state, because not every piece of a call names its call."""
 
     def __init__(self) -> None:
         self._calls: list[_Call] = []
         self._at: dict[int, _Call] = {}
-        """The call that a provider's index means now; some use one index for all their calls."""
+        """The call that a provider's index refers to now; some providers use one index for all their calls."""
         self._refused = False
 
     def parts(self, chunk: Any) -> list[Part]:
-        """What one chunk adds."""
+        """The parts that one chunk adds."""
         choices = _get(chunk, "choices")
         delta = _get(choices[0], "delta") if choices else None
         if delta is None:
@@ -84,7 +84,7 @@ class ChunkReader:
         return found
 
     def finish(self, word: str | None, content_type: str = "") -> list[Part]:
-        """What the end adds; `word` is the provider's finish reason, and without one the stream is broken."""
+        """The parts that the end adds. `word` is the provider's finish reason; without one, the stream is broken."""
         if not word or word.lower() in BROKEN:
             raise ModelFailure("broken_stream", how_it_broke(word, content_type))
         found: list[Part] = [self._tell(call, "") for call in self._calls if not call.told]
@@ -96,7 +96,7 @@ class ChunkReader:
         return [*found, Finished(reason)]
 
     def _fragment(self, piece: Any) -> CallFragment | None:
-        """A piece of a call under our own number; None while the call's name is not known."""
+        """A piece of a call under our own number; None until the call's name is known."""
         function = _get(piece, "function")
         name, arguments = _get(function, "name") or "", _get(function, "arguments") or ""
         if not isinstance(arguments, str):
@@ -111,7 +111,7 @@ class ChunkReader:
         return self._tell(call, arguments)
 
     def _call(self, index: int | None, call_id: str, name: str) -> _Call:
-        """The call a piece belongs to. A new id under a known index is a new call, where it brings its name."""
+        """The call that a piece belongs to. A new id under a known index is a new call, if it comes with a name."""
         known = self._at.get(index) if index is not None else (self._calls[-1] if self._calls else None)
         if known is not None and not (call_id and name and known.told and call_id != known.call_id):
             return known
@@ -127,10 +127,10 @@ class ChunkReader:
 
 
 def reported(usages: Iterable[Any]) -> Reported | None:
-    """What the provider says the request cost; None when it said nothing.
+    """The provider's report of the usage; None if it sent none.
 
-    Some say it in two halves (Anthropic: the prompt first, the answer last), some again and again as it grows: the
-    largest figure of each kind holds.
+    Some send it in two halves (Anthropic: the prompt first, the answer last), some repeatedly as it grows: the largest
+    figure of each kind counts.
     """
     prompt = completion = cached = written = reasoning = 0
     cost: float | None = None
@@ -151,7 +151,7 @@ def reported(usages: Iterable[Any]) -> Reported | None:
 
 
 def coalesce(parts: Iterable[Part]) -> list[Part]:
-    """The same parts with neighbours of one kind joined: what arrived together is handed over together."""
+    """The same parts with neighbours of one kind joined: parts that arrived together are passed on together."""
     found: list[Part] = []
     texts: list[str] = []
     for part in parts:
@@ -176,7 +176,7 @@ def _continues(last: Part, part: Part) -> bool:
 
 
 def _join(found: list[Part], texts: list[str]) -> None:
-    """Give the last part all the text that gathered for it."""
+    """Give the last part all the text that was collected for it."""
     if len(texts) > 1:
         match found[-1]:
             case Text():
@@ -199,7 +199,7 @@ def _thinking(delta: Any) -> Thinking | None:
 
 
 def how_it_broke(word: str | None, content_type: str) -> str:
-    """Why a stream is none, or ended early, by the provider's last word and what it calls its answer."""
+    """Why a stream is invalid or ended early, from the provider's finish reason and the answer's content type."""
     kind = content_type.partition(";")[0].strip().lower()
     if word:
         return f"the provider ended the answer with {word!r}."
@@ -211,7 +211,7 @@ def how_it_broke(word: str | None, content_type: str) -> str:
 
 
 def _get(thing: Any, name: str) -> Any:
-    """A field of a chunk, which is an object or a table, depending on how deep it lies and who made it."""
+    """A field of a chunk, which is an object or a mapping, depending on its depth and its maker."""
     return thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
 
 

@@ -1,4 +1,4 @@
-"""Exceptions as failures. They are told by name, status and words, so that litellm need not be imported."""
+"""Turns exceptions into failures. They are recognised by name, status and words, so litellm need not be imported."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from workbench.models.failures import Category, ModelFailure
 
 _N = r"(\d[\d,_]{0,14})(?!\d)"
 _GAP = r".{0,300}?"
-"""Between two figures of one sentence. Without an end every search would look through the whole text again."""
+"""Between two figures of one sentence. Without a limit, every search would scan the whole text again."""
 _SIZES = (
-    # each: the words, and which group is the limit and which the request's size
+    # each: the words, which group is the limit, and which is the request's size
     (rf"maximum context length (?:is|of) {_N}{_GAP}(?:requested(?: about)?|resulted in|request has) {_N}", 1, 2),
     (rf"prompt is too long: {_N} tokens > {_N}", 2, 1),
     (rf"prompt \((?:total )?length {_N}\){_GAP}(?:context length|maximum model length of) {_N}", 2, 1),
@@ -30,7 +30,7 @@ _SIZES = (
     (rf"context (?:length|size|window) (?:is|of)(?: only)? {_N}", 1, 0),
 )
 _SUM = re.compile(rf"exceed context limit: {_N} \+ {_N} > {_N}")
-"""Anthropic's words when prompt and reserve together are too long."""
+"""Anthropic's words if prompt and reserve together are too long."""
 
 _TOO_LONG = re.compile(
     r"context.?length.?exceeded|exceed_context_size|exceeds the available context size|maximum context length"
@@ -61,22 +61,22 @@ _DELAY = re.compile(r"retryDelay\W{1,9}(\d{1,9}(?:\.\d{1,9})?)s")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 _WRAPPING = re.compile(r"^(?:(?:litellm\.)?(?:\w{1,60}(?:Error|Exception)|Timeout(?: Error)?)(?::| -)\s*)+")
-"""litellm puts its own class names before the provider's words, several deep."""
+"""litellm puts its own class names before the provider's words, several levels deep."""
 
 _BODY = re.compile(r"^b?(['\"]?)(\{.*\})\1\.?$")
-"""A provider's body that litellm passes on as it came, for Anthropic as Python shows bytes."""
+"""A provider's body that litellm passes on unchanged; for Anthropic in the form of Python's bytes."""
 _NO_NAME = re.compile(r"^LLM Provider NOT provided.*?You passed model=(\S+).*$")
 _CONNECTOR = re.compile(r"\s*ssl:(?:<[^<>]{0,200}>|default|True|False)")
-"""An object of Python's in the words of a connection that failed."""
+"""A Python object in the message of a failed connection."""
 
 
 def connection_words(error: BaseException) -> str:
-    """What a connection failed of, in one line."""
+    """Why a connection failed, in one line."""
     return _CONNECTOR.sub("", str(error)) or type(error).__name__
 
 
 _MOST = 16_000
-"""Characters of an exception's text that are looked at. What a provider wants to say comes first."""
+"""Characters of an exception's text that are read. The provider's message comes first."""
 _LONGEST = 600
 """Characters of the provider's words that are kept; some send a whole page."""
 
@@ -90,7 +90,7 @@ _BY_STATUS: dict[int, Category] = {
 
 
 def diagnose(error: BaseException, endpoint: Endpoint | None = None) -> ModelFailure:
-    """The failure that an exception means, litellm's or `Refusing`, with the provider's words and without keys."""
+    """The failure for an exception of litellm or a `Refusing`, with the provider's words and without keys."""
     endpoint = endpoint or Endpoint()
     known_failure = _found(error)
     if known_failure is not None:
@@ -110,7 +110,7 @@ def diagnose(error: BaseException, endpoint: Endpoint | None = None) -> ModelFai
 
 
 def sizes(text: str) -> tuple[int | None, int | None]:
-    """The window and the request's size, where a provider's words name them."""
+    """The window and the request's size, if a provider's words name them."""
     summed = _SUM.search(text)
     if summed:
         return _number(summed[3]), _number(summed[1]) + _number(summed[2])
@@ -122,7 +122,7 @@ def sizes(text: str) -> tuple[int | None, int | None]:
 
 
 def _found(error: BaseException) -> ModelFailure | None:
-    """The failure that we raised ourselves, somewhere under the exceptions that were made of it."""
+    """The failure that we raised ourselves, if an exception was caused by one."""
     seen: set[int] = set()
     left: list[object] = [error]
     while left:
@@ -148,7 +148,7 @@ def _cause(error: BaseException) -> tuple[BaseException, bool]:
 
 
 def _category(error: BaseException, words: str, wait: float | None) -> Category:
-    """By what the exception is, then by what it says, then by its status."""
+    """Decide by the type of the exception, then by its words, then by its status."""
     name, status = type(error).__name__, _status(error)
     if name == "ContextWindowExceededError" or status == 413 or _TOO_LONG.search(words):
         return "context_too_long"
@@ -164,7 +164,7 @@ def _category(error: BaseException, words: str, wait: float | None) -> Category:
         return "rate_limit"
     if name in ("Timeout", "TimeoutError", "APITimeoutError"):
         return "timeout"
-    # A refused connection has no status of its own; litellm gives it 500 and no headers.
+    # A refused connection has no status; litellm gives it 500 and no headers.
     if name == "APIConnectionError" or (status in (500, None) and _NO_LINE.search(words)):
         return "connection"
     if isinstance(status, int):
@@ -173,7 +173,7 @@ def _category(error: BaseException, words: str, wait: float | None) -> Category:
 
 
 def _status(error: BaseException) -> int | None:
-    """The provider's status: that of the exception litellm translated, because litellm may change it by the words."""
+    """The provider's status, from the exception litellm translated: litellm may change it because of the words."""
     for each in (error.__context__, error):
         for name in ("status_code", "code"):
             value = getattr(each, name, None)
@@ -191,7 +191,7 @@ def _words(error: BaseException) -> str:
 
 
 def _shown(words: str, endpoint: Endpoint) -> str:
-    """What people read: no key, no markup of a whole page, one sentence's end."""
+    """The text for people: no key, no markup of a whole page, and a full stop at the end."""
     text = _NO_NAME.sub(r"no provider is known for the model \1", _CONNECTOR.sub("", _message(words)))
     text = redact(text, endpoint)
     if "<html" in text[:200].lower() or text.lower().startswith("<!doctype"):
@@ -203,7 +203,7 @@ def _shown(words: str, endpoint: Endpoint) -> str:
 
 
 def _message(words: str) -> str:
-    """The sentence in a body of JSON; other words as they are."""
+    """The message in a JSON body; other words unchanged."""
     found = _BODY.match(words)
     if not found:
         return words
@@ -217,7 +217,7 @@ def _message(words: str) -> str:
 
 
 def _wait(error: BaseException, words: str) -> float | None:
-    """Seconds the provider asks us to wait: from its headers, else from its words."""
+    """Seconds the provider asks us to wait: from its headers, otherwise from its words."""
     headers = _headers(error)
     if (thousandths := _decimal(headers.get("retry-after-ms"))) is not None:
         return thousandths / 1000
@@ -231,7 +231,7 @@ def _wait(error: BaseException, words: str) -> float | None:
 
 
 def _headers(error: BaseException) -> dict[str, str]:
-    """The response's headers, which litellm keeps in a place of its own."""
+    """The response's headers, which litellm keeps in its own attribute."""
     found: Any = getattr(error, "litellm_response_headers", None)
     if not isinstance(found, Mapping):
         found = getattr(getattr(error, "response", None), "headers", None)
@@ -239,7 +239,7 @@ def _headers(error: BaseException) -> dict[str, str]:
 
 
 def _until(date: str) -> float | None:
-    """The seconds until a date as HTTP writes it."""
+    """The seconds until a date in HTTP's format."""
     try:
         moment = parsedate_to_datetime(date)
     except (ValueError, TypeError, OverflowError):

@@ -1,8 +1,8 @@
-"""Tokenizers as two questions: how many tokens is this piece, and where does each of them end?
+"""Tokenizers, reduced to two questions: how many tokens does this piece have, and where does each of them end?
 
-All of them are found offline: OpenAI's rank files and Anthropic's vocabulary lie in litellm's wheel. tiktoken is the
-reference. OpenAI's tokenizers are run by splintr, which gives the same ids in half the time or less (tests hold it
-against tiktoken); where it is not installed, or fails a trial when it is loaded, tiktoken runs them.
+All of them work offline: OpenAI's rank files and Anthropic's vocabulary are in litellm's wheel. tiktoken is the
+reference. OpenAI's tokenizers are run by splintr, which gives the same ids in half the time or less (tests compare it
+with tiktoken). If it is not installed, or fails a trial when it is loaded, tiktoken runs them.
 """
 
 from __future__ import annotations
@@ -40,28 +40,28 @@ RANK_FILES = {
         "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7",
     ),
 }
-"""tiktoken's name for the cached file, and its SHA-256. tiktoken deletes a file that does not match and asks
-the network for it, so we look first."""
+"""tiktoken's name for the cached file, and its SHA-256. tiktoken deletes a file that does not match and downloads it
+again, so we check first."""
 
 TRIAL = (
     "I'll SHOW you'Re:\r\n\n\t  x_1 = 1234567.89e-10;  // naïve “ﬁ” ½ …\u00a0 <|endoftext|><|im_start|>"
     "模型看到，かなカナ 가각 👩\u200d👩\u200d👧🏽❤\ufe0f e\u0301 \x00\u2028 AAAAaaaaBbbb====zzzz/path\n/\n\n  end   \n"
 )
-"""What splintr has to encode as tiktoken does, each time it is loaded."""
+"""A text that splintr must encode as tiktoken does, each time it is loaded."""
 
 TRIAL_IDS = {
     "o200k_base": "4d990aa8c415b288159dc7a9aefb7ef5343bd58643f5114ea113f46a7ab9f7a7",
     "cl100k_base": "4803ed6dd5b9d3e3b707cbb25867a26bb8cff809b1e055d0deda9ab43af90ece",
 }
-"""SHA-256 of the ids that tiktoken gives for the trial, four bytes each, the lowest first."""
+"""SHA-256 of the ids that tiktoken gives for the trial, four bytes each, little-endian."""
 
 SPECIAL = "<|"
-"""How every special token begins."""
+"""The beginning of every special token."""
 
 CLAUDE_FILE = "anthropic_tokenizer.json"
 
 _CLAUDE_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
-"""How GPT-2's tokenizer, and Anthropic's with it, splits a text before merging, in tiktoken's writing."""
+"""How GPT-2's tokenizer, and also Anthropic's, splits a text before merging, in tiktoken's syntax."""
 
 _LEAD_BYTES = bytes(0 if 0x80 <= byte < 0xC0 else 1 for byte in range(256))
 """For `bytes.translate`: 1 where a character starts in UTF-8, 0 inside it."""
@@ -70,30 +70,31 @@ _loading = Lock()
 
 
 class Encoder(Protocol):
-    """A tokenizer, for pieces of bounded length without lone surrogates."""
+    """A tokenizer, for pieces of limited length without lone surrogates."""
 
     def size(self, text: str) -> int:
         """How many tokens the text has."""
         ...
 
     def head(self, text: str, tokens: int) -> int:
-        """How many whole characters the first tokens hold."""
+        """How many whole characters are in the first tokens."""
         ...
 
     def tail(self, text: str, tokens: int) -> int:
-        """From which character on the text lies wholly in the last tokens."""
+        """The first character from which the text is completely in the last tokens."""
         ...
 
     def ends(self, text: str) -> list[int]:
         """For each token the offset in characters where it ends; the last one is the length of the text.
 
-        A token that ends inside a character has the end of the token before it: equal ends belong together.
+        A token that ends inside a character has the same end as the token before it: tokens with equal ends belong
+        together.
         """
         ...
 
 
 class RoughEncoder:
-    """Four bytes of UTF-8 are a token: for when no tokenizer is at hand."""
+    """Counts four bytes of UTF-8 as a token: used if no tokenizer is available."""
 
     def size(self, text: str) -> int:
         """A quarter of the bytes, rounded up."""
@@ -114,14 +115,14 @@ class RoughEncoder:
 
 
 class Library(Protocol):
-    """What we need of a library that runs byte pair tokenizers."""
+    """What we need from a library that runs byte pair tokenizers."""
 
     def encode_ordinary(self, text: str) -> list[int]:
-        """The ids of a text; a special token in it is the text it is."""
+        """The ids of a text; a special token in it is treated as plain text."""
         ...
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
-        """What the ids stand for."""
+        """The bytes for the ids."""
         ...
 
 
@@ -129,25 +130,25 @@ class PairEncoder:
     """A byte pair tokenizer."""
 
     def __init__(self, library: Library, *, nfkc: bool = False) -> None:
-        # On a run of about a million blanks tiktoken would panic here; pieces are bounded.
+        # tiktoken would panic here on a run of about a million blanks; pieces are limited in length.
         self._encode = library.encode_ordinary
         self._decode = library.decode_bytes
         self._nfkc = nfkc
 
     def size(self, text: str) -> int:
-        """How many tokens the text has; a special token in it counts as the text it is."""
+        """How many tokens the text has; a special token in it counts as plain text."""
         if self._nfkc and not text.isascii():
             text = unicodedata.normalize("NFKC", text)
         return len(self._encode(text))
 
     def head(self, text: str, tokens: int) -> int:
-        """How many whole characters the first tokens hold."""
+        """How many whole characters are in the first tokens."""
         if self._nfkc and not unicodedata.is_normalized("NFKC", text):
             return self.ends(text)[:tokens][-1]
         return _whole_characters(self._decode(self._encode(text)[:tokens]))
 
     def tail(self, text: str, tokens: int) -> int:
-        """From which character on the text lies wholly in the last tokens."""
+        """The first character from which the text is completely in the last tokens."""
         if self._nfkc and not unicodedata.is_normalized("NFKC", text):
             starts = [0, *self.ends(text)]
             return starts[max(0, len(starts) - 1 - tokens)]
@@ -161,9 +162,9 @@ class PairEncoder:
 
 
 class QuickEncoder(PairEncoder):
-    """A byte pair tokenizer run by splintr, which can leave the ids in one piece of memory when nobody reads them.
+    """A byte pair tokenizer run by splintr, which can leave the ids in one block of memory if nobody reads them.
 
-    That way it takes a special token in a text for one, so a text that may hold one goes the other way.
+    That mode treats a special token in a text as one token, so a text that may contain one is encoded the other way.
     """
 
     def __init__(self, library: splintr.AnyTokenizer) -> None:
@@ -197,8 +198,8 @@ def _char_ends(text: str, sizes: Iterable[int]) -> list[int]:
 def _ends_before_nfkc(text: str, seen: str, ends: list[int]) -> list[int]:
     """Turn offsets in the normalised text into offsets in the text itself.
 
-    Where characters were composed over their borders (rare), the offsets are in proportion: near, not exact.
-    Whoever cuts there counts again.
+    If characters were composed across their borders (rare), the offsets are in proportion: close, not exact. Callers
+    that cut at such an offset count again.
     """
     widths = list(accumulate(len(unicodedata.normalize("NFKC", char)) for char in text))
     if widths[-1] != len(seen):
@@ -213,7 +214,7 @@ def _ends_before_nfkc(text: str, seen: str, ends: list[int]) -> list[int]:
 
 @cache
 def load(tokenizer: str) -> Encoder | None:
-    """The tokenizer of that name, read once; None when its file is not at hand. Never from the network."""
+    """The tokenizer of that name, loaded once; None if its file is not available. Never uses the network."""
     if tokenizer == "rough":
         return RoughEncoder()
     try:
@@ -230,7 +231,7 @@ def _load_ranks(tokenizer: str) -> Encoder | None:
 
 
 def _rank_folder(tokenizer: str) -> Path | None:
-    """Where a sound rank file lies."""
+    """The folder with a valid rank file."""
     name, digest = RANK_FILES[tokenizer]
     own = os.environ.get("TIKTOKEN_CACHE_DIR")
     for folder in filter(None, (tokenizer_folder(), Path(own) if own else None)):
@@ -241,10 +242,10 @@ def _rank_folder(tokenizer: str) -> Path | None:
 
 
 def _load_quick(tokenizer: str) -> Encoder | None:
-    """The tokenizer run by splintr; None where that is not to be had, or does not give tiktoken's ids.
+    """The tokenizer run by splintr; None if that is not available, or does not give tiktoken's ids.
 
-    It has the ranks in a form of its own, which is read in a third of the time. No other thread runs meanwhile, so
-    that the screen stands still for as long.
+    It has the ranks in its own format, which loads in a third of the time. No other thread runs meanwhile, so the
+    screen freezes for that long.
     """
     try:
         import splintr
@@ -262,7 +263,7 @@ def _load_quick(tokenizer: str) -> Encoder | None:
 
 
 def _packed(ids: list[int]) -> bytes:
-    """Four bytes each, the lowest first."""
+    """Four bytes each, little-endian."""
     return pack(f"<{len(ids)}I", *ids)
 
 
@@ -275,7 +276,7 @@ def _tiktoken(tokenizer: str, folder: Path) -> tiktoken.Encoding:
 
 @contextmanager
 def _cache_folder(folder: Path) -> Iterator[None]:
-    """Let tiktoken find its files here, and put the user's own setting back afterwards."""
+    """Let tiktoken find its files here, and restore the user's own setting afterwards."""
     own = os.environ.get("TIKTOKEN_CACHE_DIR")
     os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
     try:
@@ -290,8 +291,8 @@ def _cache_folder(folder: Path) -> Iterator[None]:
 def _load_claude() -> Encoder | None:
     """Anthropic's vocabulary, run by tiktoken: the same ids as Hugging Face's tokenizers, six times as fast.
 
-    Its ids are in the order of its merges, which is what tiktoken needs. The five special tokens are left
-    out, because in a message they are text like any other.
+    Its ids are in the order of its merges, as tiktoken needs them. The five special tokens are left out, because in a
+    message they are plain text.
     """
     folder = tokenizer_folder()
     if folder is None:

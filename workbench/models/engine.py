@@ -1,7 +1,7 @@
-"""litellm in a thread with an event loop of its own.
+"""litellm in a thread with its own event loop.
 
-litellm takes seconds to import and most of a millisecond per chunk. Here that happens beside the caller's loop, which
-only wakes up for what is ready.
+litellm takes seconds to import and most of a millisecond per chunk. Here that happens outside the caller's loop, which
+wakes up only when something is ready.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from workbench.models.answer_streams import Answering
 from workbench.models.quiet import silence_if_wished
 
 _PACE = 0.004
-"""Seconds between two wake-ups of the caller's loop; what comes alone is handed over at once."""
+"""Seconds between two wake-ups of the caller's loop; a single item is passed on at once."""
 _IN_TIME = 0.005
 _MOMENT = 0.005
 """Seconds that the caller's loop has to fetch something, and that the engine's thread then waits for it."""
 
 
 def import_litellm() -> Any:
-    """litellm, and the only place that imports it: no network, no `.env` of parent folders, no telemetry, no output.
+    """Import litellm. Only this function imports it: no network, no `.env` of parent folders, no telemetry, no output.
 
-    Environment, loggers and the garbage collector are afterwards as they were: litellm reads variables while it is
+    The environment, loggers and the garbage collector are restored afterwards: litellm reads variables while it is
     imported, and gives handlers, levels and filters to its own loggers and to those of its dependencies. Its own
-    loggers stay silent, because what goes wrong is a `ModelFailure`. Those of its dependencies are the program's;
-    `quiet.silence_libraries` is for one that wants nothing of them on its terminal.
+    loggers stay silent, because its errors become a `ModelFailure`. The loggers of its dependencies are left to the
+    program; `quiet.silence_libraries` is for a program that wants none of their output on its terminal.
 
-    Two things are litellm's own doing and stay: three filters that hide what pydantic warns of in litellm's types, and,
-    from the first call on, `TIKTOKEN_CACHE_DIR` where it was not set, so that tiktoken finds litellm's files.
+    Two effects of litellm stay: three filters that hide pydantic's warnings about litellm's types, and, from the first
+    call on, `TIKTOKEN_CACHE_DIR` if it was not set, which lets tiktoken find litellm's files.
     """
     with _left_as_it_was(LITELLM_LOCAL_MODEL_COST_MAP="True", LITELLM_MODE="PRODUCTION"):
         try:
@@ -54,7 +54,7 @@ def import_litellm() -> Any:
     quiet.suppress_debug_info = True
     quiet.telemetry = False
     quiet.set_verbose = False
-    quiet.drop_params = False  # a parameter that is dropped in silence would make the inspector lie
+    quiet.drop_params = False  # if a parameter were silently dropped, the inspector would show a wrong request
     for name in ("callbacks", "success_callback", "failure_callback", "input_callback", "service_callback"):
         setattr(quiet, name, [])
     return litellm
@@ -62,9 +62,9 @@ def import_litellm() -> Any:
 
 @contextlib.contextmanager
 def _left_as_it_was(**variables: str) -> Iterator[None]:
-    """Import something under these variables of the environment, and put back what it changes in the process.
+    """Import something with these environment variables, and restore what it changes in the process.
 
-    The garbage collector rests meanwhile: it would look through the growing heap again and again.
+    The garbage collector is off meanwhile: it would scan the growing heap again and again.
     """
     environment = dict(os.environ)
     loggers = {logger: _settings_of(logger) for logger in _all_loggers()}
@@ -95,16 +95,16 @@ def _settings_of(logger: logging.Logger) -> tuple[int, bool, list[logging.Handle
 
 
 LAST_STEP = 15.0
-"""Seconds at most for what the thread is doing when the program ends; to import litellm takes two or three."""
+"""Seconds to wait at most for the thread's current step when the program ends; importing litellm takes two or three."""
 
 
 class Engine:
-    """The thread, its loop, and litellm once somebody needed it."""
+    """The thread, its loop, and litellm once it was needed."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        """Work is started in it with `asyncio.run_coroutine_threadsafe`."""
-        # litellm leaves tasks behind whose errors nobody asks for; they would be printed on the user's screen.
+        """Start work in it with `asyncio.run_coroutine_threadsafe`."""
+        # litellm leaves tasks behind whose errors nobody reads; they would be printed on the user's screen.
         self.loop.set_exception_handler(lambda loop, context: None)
         self._litellm: Any = None
         self._warm = False
@@ -116,8 +116,8 @@ class Engine:
     def _end(self) -> None:
         """Let the thread finish its step before the interpreter ends.
 
-        A thread that is stopped while it imports keeps the locks of the modules, and what litellm does when its objects
-        go needs one of them: a program that was left within its first seconds would hang.
+        A thread that is stopped during an import keeps the locks of the modules, and litellm needs one of them when its
+        objects are destroyed: a program that is ended within its first seconds would hang.
         """
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join(LAST_STEP)
@@ -125,27 +125,27 @@ class Engine:
             self.loop.close()
 
     def provide(self, provider: str, answering: Answering) -> None:
-        """From now on, models of this provider are asked here and not through litellm; from any thread."""
+        """From now on, answer for this provider's models here and not through litellm. Call it from any thread."""
         self._own[provider] = answering
 
     def own(self, model: str) -> Answering | None:
-        """Who answers for a model in this process; None where litellm is asked."""
+        """The function that answers for a model in this process; None if litellm is used."""
         return self._own.get(model.partition("/")[0])
 
     def litellm(self) -> Any:
-        """litellm itself; to be asked for in the thread only, which it blocks for seconds the first time."""
+        """litellm itself. Call it only in the thread; the first call blocks for seconds."""
         if self._litellm is None:
             self._litellm = import_litellm()
         return self._litellm
 
     async def warm(self) -> None:
-        """Bring in what litellm loads with its first call, by one that is refused and one that it answers itself."""
+        """Load what litellm loads with its first call, by one call that is refused and one that it answers itself."""
         if self._warm:
             return
         self._warm = True
         litellm = self.litellm()
         common = {"model": "openai/warm", "messages": [{"role": "user", "content": "."}], "stream": True}
-        # Bound and not listening: the system refuses connections to it, and nobody else can take the port.
+        # Bound but not listening: the system refuses connections to it, and nobody else can take the port.
         with socket.socket() as refusing, contextlib.suppress(Exception):
             refusing.bind(("127.0.0.1", 0))
             base = f"http://127.0.0.1:{refusing.getsockname()[1]}/v1"
@@ -160,7 +160,7 @@ _engine: list[Engine] = []
 
 
 def engine() -> Engine:
-    """The one engine of this process: litellm is one, and keeps its connections by loop."""
+    """The only engine of this process: there is one litellm, and it keeps its connections by loop."""
     with _lock:
         if not _engine:
             _engine.append(Engine())
@@ -168,11 +168,11 @@ def engine() -> Engine:
 
 
 class Pipe:
-    """Carries things from the engine's thread to the caller's loop, with one wake-up for all that gathered.
+    """Carries items from the engine's thread to the caller's loop, with one wake-up for all that were collected.
 
-    It also sees to it that the caller's loop runs. A thread that makes many short system calls, as litellm's does, gets
-    the interpreter back each time before another thread wakes up, and can keep it for a second. So when what gathered
-    is not fetched in time, the engine's thread stands still until it is, for a moment at most.
+    It also makes sure that the caller's loop gets to run. A thread that makes many short system calls, as litellm's
+    does, gets the interpreter's lock back each time before another thread wakes up, and can keep it for a second. So if
+    the items are not fetched in time, the engine's thread waits until they are, for a moment at most.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -182,13 +182,13 @@ class Pipe:
         self._gathered: list[Any] = []
         self._fetched = threading.Event()
         self._fetched.set()
-        """Clear from a wake-up until the caller's loop has followed it."""
+        """Cleared by a wake-up until the caller's loop has reacted."""
         self._told = 0.0
         """When the caller's loop was last woken, or waited for."""
         self._timer: asyncio.TimerHandle | None = None
 
     def put(self, things: list[Any], *, last: bool = False) -> None:
-        """From the engine's thread. Raises RuntimeError when the caller's loop is closed."""
+        """Add items; call it from the engine's thread. Raises RuntimeError if the caller's loop is closed."""
         now = time.monotonic()
         with self._lock:
             self._gathered += things
@@ -203,7 +203,7 @@ class Pipe:
             self._timer = asyncio.get_running_loop().call_later(self._told + _PACE - now, self._wake)
 
     async def take(self) -> list[Any]:
-        """All that gathered, at least one thing; the loop runs in between, however fast things come."""
+        """Take all items, at least one. The loop runs in between, however fast items arrive."""
         taken: list[Any] = []
         while not taken:
             await self._ready.wait()
@@ -223,7 +223,7 @@ class Pipe:
 
 
 class Clock:
-    """Cancels a task of the engine that has said nothing for too long; moving it on costs next to nothing."""
+    """Cancels a task of the engine that has been silent for too long. Resetting it costs almost nothing."""
 
     def __init__(self, first: float, between: float) -> None:
         task = asyncio.current_task()
@@ -235,30 +235,30 @@ class Clock:
         self._last = self._loop.time()
         self._timer = self._loop.call_later(first, self._look)
         self.silent = 0.0
-        """The seconds of silence that were too many; 0 while all is well."""
+        """The seconds of silence that were too long; 0 while all is well."""
         self.began = False
-        """Whether anything was said at all."""
+        """Whether anything has arrived at all."""
 
     def said(self) -> None:
-        """Something came: the time runs anew."""
+        """Report that something arrived: the time starts again."""
         self._last = self._loop.time()
         if not self.began:
             self.began = True
             self.allow(self._between)
 
     def allow(self, seconds: float) -> None:
-        """From now on, this long."""
+        """Restart the time with this limit."""
         self._last = self._loop.time()
         self._limit = seconds
         self._timer.cancel()
         self._timer = self._loop.call_later(seconds, self._look)
 
     def stop(self) -> None:
-        """No more cancelling."""
+        """Stop the clock: the task is no longer cancelled."""
         self._timer.cancel()
 
     def _look(self) -> None:
-        """Time is up, unless something came since; then look again when it will be."""
+        """Cancel if the time is up; if something arrived meanwhile, check again later."""
         left = self._last + self._limit - self._loop.time()
         if left > 0:
             self._timer = self._loop.call_later(left, self._look)

@@ -1,7 +1,7 @@
-"""A provider's event stream for whoever reads it next: bounded, in linear time, in the shapes that litellm knows.
+"""Prepares a provider's event stream for its readers: bounded, in linear time, in the shapes that litellm knows.
 
-The readers behind us copy an event once for every line of it, take a byte-order mark for a part of the first field, and
-give up where a text comes as a list of parts. So each event leaves as one piece, with one line of data.
+The readers copy an event once for every line of it, treat a byte-order mark as a part of the first field, and fail if a
+text comes as a list of parts. So each event is passed on as one piece, with one line of data.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 from workbench.models.failures import ModelFailure
 
 MOST_EVENT = 16 * 2**20
-"""Bytes of one event. A picture fits; a line that never ends does not."""
+"""The most bytes of one event. A picture fits; a line that never ends does not."""
 
 _MARK = b"\xef\xbb\xbf"
 
 
 class EventStream:
-    """Takes bytes as they come, and gives the events that are whole by then."""
+    """Takes bytes as they arrive, and returns the events that are complete."""
 
     def __init__(self) -> None:
         self._begun = False
@@ -28,14 +28,14 @@ class EventStream:
         self._open: list[bytes] = []
         """The pieces of a line that has not ended."""
         self._after_return = False
-        """Whether the last piece ended with a carriage return: a line feed after it is no line of its own."""
+        """Whether the last piece ended with a carriage return: a line feed after it is not a line of its own."""
         self._name = b""
         self._data: list[bytes] = []
         self._size = 0
         """Bytes of the event that has not ended."""
 
     def feed(self, piece: bytes) -> bytes:
-        """The events that end in this piece; raises ModelFailure where one has no end."""
+        """The events that end in this piece. Raises ModelFailure if one is too long."""
         if not self._begun:
             self._first += piece
             if len(self._first) < len(_MARK) and _MARK.startswith(self._first):
@@ -56,14 +56,14 @@ class EventStream:
         return b"".join(whole)
 
     def end(self) -> bytes:
-        """What came last without a blank line behind it. A line that was cut is left out: half a JSON is none."""
+        """The last event, if no blank line followed it. A line that was cut off is left out, as incomplete JSON."""
         rest = self._line()
         if self._data and _json(self._data[-1]) is None and self._data[-1] != b"[DONE]":
             self._data.pop()
         return rest + self._event()
 
     def _line(self) -> bytes:
-        """Take in the line that has ended; what leaves is an event, where it was the blank line behind one."""
+        """Process the line that has ended. Returns an event if this was the blank line after it."""
         line = b"".join(self._open).rstrip(b"\r\n")
         self._open.clear()
         if not line:
@@ -74,7 +74,7 @@ class EventStream:
                 self._data.append(value.removeprefix(b" "))
             case b"event":
                 self._name = line
-            case b"" | b"id" | b"retry":  # comments and what nobody asks for
+            case b"" | b"id" | b"retry":  # comments and fields that nobody reads
                 self._size -= len(line)
             case _:  # some servers send plain lines of JSON
                 self._size -= len(line)
@@ -86,12 +86,12 @@ class EventStream:
         self._data, self._name, self._size = [], b"", 0
         if not data:
             return b""
-        # A line's end inside JSON stands between values, where a blank means the same.
+        # A newline inside JSON is between values, where a blank means the same.
         return (name + b"\n" if name else b"") + b"data: " + mended(b" ".join(data)) + b"\n\n"
 
 
 def mended(data: bytes) -> bytes:
-    """An event's JSON with texts and ids as litellm reads them; anything else as it is."""
+    """An event's JSON with texts and ids in the form that litellm reads; anything else unchanged."""
     body = _json(data)
     if not isinstance(body, dict):
         return data
@@ -102,7 +102,7 @@ def mended(data: bytes) -> bytes:
 
 
 def _mend_choice(choice: dict[str, Any]) -> bool:
-    """OpenAI's dialect; whether there was something to mend."""
+    """Repair a choice of OpenAI's dialect. Return whether anything was changed."""
     delta = choice.get("delta")
     if not isinstance(delta, dict):
         return False
@@ -125,7 +125,7 @@ def _mend_choice(choice: dict[str, Any]) -> bool:
 
 
 def _mend_block(body: dict[str, Any]) -> bool:
-    """Anthropic's dialect; whether there was something to mend."""
+    """Repair a block of Anthropic's dialect. Return whether anything was changed."""
     block = body.get("content_block")
     if not isinstance(block, dict) or block.get("type") != "tool_use" or isinstance(block.get("id"), str):
         return False
@@ -134,7 +134,7 @@ def _mend_block(body: dict[str, Any]) -> bool:
 
 
 def _mend_figures(figures: Any) -> bool:
-    """Figures that are no numbers are left out: litellm would give up on the whole answer for them."""
+    """Remove figures that are not numbers: litellm would fail on the whole answer because of them."""
     if not isinstance(figures, dict):
         return False
     wrong = [name for name, value in figures.items() if isinstance(value, float) and not math.isfinite(value)]
@@ -162,7 +162,7 @@ def _dicts(value: Any) -> list[dict[str, Any]]:
 
 
 def _json(data: bytes) -> Any:
-    """The value, or None where it is no JSON."""
+    """The value, or None if it is not JSON."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):

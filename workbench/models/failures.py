@@ -1,4 +1,4 @@
-"""What can go wrong with a model, as a small closed set; each with one sentence that says what to do."""
+"""The ways a model can fail, as a small closed set; each with one sentence that says what to do."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ ADVICE: dict[Category, str] = {
     "redirected": "It was not followed; if the model has moved, give its new address as --api-base or api_base.",
     "unreadable_answer": "Reading stopped there; check the address, or use another model.",
 }
-"""Said when nothing more is tried; while it is, there is a countdown."""
+"""Shown when nothing more is tried; until then, a countdown is shown."""
 
 RETRYABLE: frozenset[Category] = frozenset({"rate_limit", "overloaded", "timeout", "connection", "broken_stream"})
-"""Where trying the same request again can help."""
+"""Failures for which it can help to send the same request again."""
 
 ELSEWHERE: frozenset[Category] = RETRYABLE | {"authentication", "unknown_model", "redirected", "unreadable_answer"}
-"""Where another model can help; a request that is refused for what it says is the user's to change."""
+"""Failures for which another model can help. If the content was refused, the user has to change the request."""
 
 
 LEAST_WINDOW = 1_024
-"""Tokens below which no model's window is; a figure under it is a provider's mistake."""
+"""No model has a smaller window, in tokens; a smaller figure is a provider's mistake."""
 _LESS = 0.9
-"""What is tried of a size that turned out to be too large."""
+"""The share to try of a size that turned out to be too large."""
 _FAR = 0.5
 """A provider that counts more than twice our tokens counts something else."""
 
 
 class TakenWindow(NamedTuple):
-    """What to take for the window after a request was too long."""
+    """The window to assume after a request was too long."""
 
     tokens: int
     named: bool
-    """Whether the provider's own figures say so. Otherwise it is a guess, for one more try."""
+    """Whether it is based on the provider's own figures. Otherwise it is a guess, for one more try."""
 
 
 class ModelFailure(WorkbenchError):
@@ -82,7 +82,7 @@ class ModelFailure(WorkbenchError):
         self.asked = asked
         """The size of the request by the provider's count (context_too_long)."""
         self.tries = 1
-        """How often the request was made before it was given up."""
+        """How often the request was sent before it was given up."""
         super().__init__(category, detail)
 
     def __str__(self) -> str:
@@ -92,14 +92,14 @@ class ModelFailure(WorkbenchError):
 
     @property
     def retryable(self) -> bool:
-        """Whether trying the same request again can help."""
+        """Whether sending the same request again can help."""
         return self.category in RETRYABLE
 
     def window(self, sent: int, window: int) -> TakenWindow:
-        """The window to plan within after `context_too_long`, below the `window` under which `sent` tokens were sent.
+        """The window to plan within after `context_too_long`, below the `window` for which `sent` tokens were sent.
 
-        The provider's figure; in our own tokens, where it counts more of them than we do; and where no figure can be
-        believed less than was sent, which is all that is known then.
+        The provider's figure if it is lower; scaled to our own tokens, if the provider counts more of them than we do.
+        If no figure is believable, less than was sent, because nothing else is known.
         """
         limit, asked = self.limit or 0, self.asked or 0
         if LEAST_WINDOW <= limit < window:

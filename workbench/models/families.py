@@ -1,4 +1,4 @@
-"""Which tokenizer counts for which model, told from the model's name."""
+"""Which tokenizer is used for which model, based on the model's name."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _FACTORS = (
     (re.compile("claude"), 1.14),
     (re.compile("gemini"), 1.23),
 )
-"""What providers report for large tool results, beside our count of them; measured on public transcripts of 2025 and
+"""The ratio of the providers' reports to our counts for large tool results, measured on public transcripts of 2025 and
 2026. Models before Claude 3 have the tokenizer that we count with, and OpenAI's count as ours do."""
 
 _EXTRA_FRAMING = ((re.compile("claude"), 5.0),)
-"""Times our framing: around a call and its result Anthropic's models have about 70 tokens, measured likewise."""
+"""As a multiple of our framing. Anthropic's models have about 70 tokens around a call and its result, also measured."""
 
 STAND_IN = "o200k_base"
-"""Counts for every model whose own tokenizer is not at hand, being the closest to most of them."""
+"""Used for every model whose own tokenizer is not available, because it is the closest to most of them."""
 
 
 def bare_name(model: str) -> str:
@@ -40,7 +40,7 @@ def bare_name(model: str) -> str:
 
 
 def maker_of(model: str) -> str:
-    """The provider whose own models are called so; empty where the name does not tell."""
+    """The provider whose own models have such names; empty if the name does not show it."""
     name = bare_name(model)
     return next((maker for maker, pattern in _BY_MAKER if pattern.match(name)), "")
 
@@ -72,13 +72,13 @@ def tokenizer_for(model: str) -> tuple[str, bool, str]:
 
 @lru_cache(maxsize=1024)
 def tokenizer_factor(model: str) -> float:
-    """What our count of a text is to be multiplied by for a model of this name, as far as its family tells."""
+    """The factor for our count of a text, for a model of this name; 1 if its family is unknown."""
     name = with_dashes(bare_name(model))
     return next((factor for pattern, factor in _FACTORS if pattern.search(name)), 1.0)
 
 
 @lru_cache(maxsize=1024)
 def extra_framing(model: str) -> float:
-    """How much more framing than ours messages have for a model of this name, for each token of it."""
+    """How much framing a model of this name has in addition to ours, per token of ours."""
     name = bare_name(model)
     return next((more for pattern, more in _EXTRA_FRAMING if pattern.search(name)), 0.0)

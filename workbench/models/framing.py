@@ -1,8 +1,8 @@
-"""What messages cost beyond their text: the tokens around messages, calls and tool definitions.
+"""What messages cost in addition to their text: the tokens around messages, calls and tool definitions.
 
-OpenAI documents its rule for messages; how it writes calls, results and tools was found out by others from what it
-reports, and their measurements are in the tests. Other providers say nothing. What is counted here is therefore
-approximate, and the ledger learns the difference from the reports.
+OpenAI documents its rule for messages. How it writes calls, results and tools was derived by others from its reports,
+and their measurements are in the tests. Other providers publish nothing. The counts here are therefore approximate, and
+the ledger learns the difference from the reports.
 """
 
 from __future__ import annotations
@@ -17,42 +17,42 @@ MESSAGE = 4
 """Around each message: three marks and the role."""
 
 NAME = 1
-"""Beside a name's own tokens, where a message has one."""
+"""In addition to a name's own tokens, if a message has one."""
 
 REPLY_PRIMING = 3
-"""Once per request: the reply is begun for the model."""
+"""Once per request: the beginning of the reply."""
 
 CALL = 3
-"""Around each tool call, beside its name and its arguments."""
+"""Around each tool call, in addition to its name and its arguments."""
 
 Style = Literal["openai", "json"]
-"""How a provider is taken to write tool definitions: OpenAI's own notation, or the JSON as it is."""
+"""How we assume that a provider writes tool definitions: OpenAI's own notation, or plain JSON."""
 
 _TOOLS = 9
-"""Once per request that has tools: a system message of their own, and a little more."""
+"""Once per request that has tools: their own system message, and a little more."""
 
 _SHARED_MESSAGE = -4
-"""The tools stand in the system message where there is one."""
+"""If the request has a system message, the tools are written into it."""
 
 _DETAILS = 2
 """From this depth on, the descriptions of properties are left out."""
 
 _ENDING = 64
-"""Characters at the end of a text that decide what a newline behind it costs; far more than are needed."""
+"""How many characters at the end of a text decide what a newline after it costs; far more than are needed."""
 
 
 def tool_style(provider: str) -> Style:
-    """OpenAI's notation for those who serve OpenAI's models, JSON for all others."""
+    """OpenAI's notation for providers that serve OpenAI's models, JSON for all others."""
     return "openai" if provider in ("openai", "azure", "github_copilot", "chatgpt") else "json"
 
 
 def count_name(counter: TokenCounter, name: str) -> int:
-    """What a message's name costs; nothing when there is none."""
+    """The cost of a message's name; 0 if it has none."""
     return counter.count(name).tokens + NAME if name else 0
 
 
 def count_author(counter: TokenCounter, tool: str) -> int:
-    """What the author of a result adds to its message: the tool's name stands where the role would."""
+    """The cost that the author of a result adds to its message: the tool's name replaces the role."""
     return counter.count(tool).tokens - 1 if tool else 0
 
 
@@ -63,10 +63,10 @@ def count_call(counter: TokenCounter, name: str, arguments: str) -> Count:
 
 
 def count_tool(counter: TokenCounter, definition_json: str, style: Style = "openai") -> Count:
-    """One tool definition. Always approximate: no provider says how it writes them for the model."""
+    """One tool definition. Always approximate: no provider documents how it writes them for the model."""
     try:
         function = _function(definition_json) if style == "openai" else None
-        # It begins with the end of what stands before it: tokenizers join that with the comment behind it.
+        # Begin with the end of the previous text: tokenizers join it with the comment that follows.
         text = definition_json if function is None else ";\n\n" + _typescript(function)
     except (ValueError, RecursionError):
         text = definition_json
@@ -74,7 +74,7 @@ def count_tool(counter: TokenCounter, definition_json: str, style: Style = "open
 
 
 def count_tools_frame(counter: TokenCounter, system: str | None, style: Style = "openai") -> int:
-    """What surrounds all tools of a request; `system`: the text of its first system message, if it has one."""
+    """The cost of the text around all tools of a request. `system`: the text of its first system message, if any."""
     if style != "openai":
         return 0
     tokens = _TOOLS + sum(
@@ -87,7 +87,7 @@ def count_tools_frame(counter: TokenCounter, system: str | None, style: Style = 
 
 
 def _function(definition_json: str) -> Mapping[str, Any] | None:
-    """The function inside a definition, with or without its wrapping; None when it is not one."""
+    """The function inside a definition, with or without its wrapping; None if it is not one."""
     definition = json.loads(definition_json)
     if not isinstance(definition, Mapping):
         return None
@@ -96,7 +96,7 @@ def _function(definition_json: str) -> Mapping[str, Any] | None:
 
 
 def _typescript(function: Mapping[str, Any]) -> str:
-    """A function as OpenAI's models see it: a type of TypeScript's, with comments."""
+    """A function as OpenAI's models see it: a TypeScript type with comments."""
     schema = function.get("parameters")
     parameters = schema if isinstance(schema, Mapping) else {}
     lines = [*_comment(function)]
@@ -121,7 +121,7 @@ def _members(schema: Mapping[str, Any], key: str) -> list[tuple[str, Mapping[str
 
 
 def _properties(schema: Mapping[str, Any], depth: int) -> str:
-    """The properties of an object, a line each, and their descriptions."""
+    """The properties of an object, one per line, and their descriptions."""
     required = schema.get("required")
     always = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
     lines: list[str] = []
@@ -133,7 +133,7 @@ def _properties(schema: Mapping[str, Any], depth: int) -> str:
 
 
 def _type_of(schema: Any, depth: int) -> str:
-    """A property's type, with what is nested in it."""
+    """A property's type, including nested types."""
     if not isinstance(schema, Mapping):
         return "any"
     for key, sign in (("anyOf", " | "), ("oneOf", " | "), ("allOf", " & ")):
@@ -152,6 +152,6 @@ def _type_of(schema: Any, depth: int) -> str:
         case str():
             return kind
         case list():
-            # Each kind once: what is nested would otherwise double with every level.
+            # Each type once: otherwise nested types would double with every level.
             return " | ".join(_type_of({**schema, "type": each}, depth) for each in dict.fromkeys(map(str, kind)))
     return str(schema["$ref"]).rsplit("/", 1)[-1] if "$ref" in schema else "any"

@@ -1,4 +1,4 @@
-"""The way to every provider: a request in, typed parts out, failures from a small closed set."""
+"""The access to every provider: takes a request, yields typed parts, and fails in a small closed set of ways."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from workbench.models.openai_server import ask_server
 from workbench.models.reply_parts import Part
 
 _AFTER_FINISH = 5.0
-"""Seconds we wait for the usage once the answer is whole; then it counts as missing."""
+"""Seconds to wait for the usage after the answer is complete; then it counts as missing."""
 _CLOSING = 2.0
-"""Seconds in which connections have to close when the gateway does."""
+"""Seconds that connections have to close when the gateway does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long a provider may be silent, in seconds. Signs of life that say nothing do not count as speech."""
+    """How long a provider may be silent, in seconds. Keep-alive messages without content do not count."""
 
     first: float = 60
     """From the request to the first part of the answer."""
@@ -36,16 +36,16 @@ class Patience:
 
 
 class Gateway:
-    """Talks to one endpoint. All gateways share litellm's thread."""
+    """Sends requests to one endpoint. All gateways share litellm's thread."""
 
     def __init__(self, endpoint: Endpoint | None = None, patience: Patience | None = None, *, absent: str = "") -> None:
-        """`absent`: why the model could not be started; whoever asks it is told so."""
+        """`absent`: why the model could not be started; every request then fails with this reason."""
         self._absent = absent
         self.endpoint = endpoint or Endpoint()
         self.patience = patience or Patience()
-        """For every request that does not bring its own."""
+        """For every request without its own `patience`."""
         self._live: set[asyncio.Task[Any]] = set()
-        """What runs in litellm's thread; touched only there."""
+        """The tasks in litellm's thread; used only there."""
 
     async def warm(self) -> None:
         """Load litellm and make its first call, which takes seconds; best after the first frame is on the screen."""
@@ -54,9 +54,9 @@ class Gateway:
     async def stream(
         self, request: Mapping[str, Any], *, patience: Patience | None = None
     ) -> AsyncGenerator[Part, None]:
-        """Send the request; yield the parts of the answer as they come, `Finished` last.
+        """Send the request; yield the parts of the answer as they arrive, `Finished` last.
 
-        Raises ModelFailure. Closing the generator, or cancelling who reads it, closes the connection.
+        Raises ModelFailure. Closing the generator, or cancelling its reader, closes the connection.
         """
         if self._absent:
             raise ModelFailure("unknown_model", self._absent)
@@ -77,7 +77,7 @@ class Gateway:
             running.cancel()
 
     async def close(self) -> None:
-        """Close every connection of this gateway; whoever still reads is told."""
+        """Close every connection of this gateway. Answers that are still being read fail."""
         await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._close(), engine().loop))
 
     async def _close(self) -> None:
@@ -94,7 +94,7 @@ class _Pump:
     def __init__(
         self, engine: Engine, endpoint: Endpoint, pipe: Pipe, patience: Patience, live: set[asyncio.Task[Any]]
     ) -> None:
-        """`live`: has the task of this request while it runs."""
+        """`live`: contains the task of this request while it runs."""
         self._engine = engine
         self._live = live
         self._endpoint = endpoint
@@ -103,7 +103,7 @@ class _Pump:
         self._reader = ChunkReader()
 
     async def run(self, request: Mapping[str, Any]) -> None:
-        """All of it. Never raises; cancelled from outside it closes the connection and says so."""
+        """Run the whole request. Never raises; if cancelled from outside, it closes the connection and reports it."""
         end: WorkbenchError | None = None
         task = asyncio.current_task()
         assert task is not None
@@ -111,7 +111,7 @@ class _Pump:
         try:
             own = self._own_model(request)
             litellm: Any = None if own else self._engine.litellm()
-            # The clock does not run before: to import litellm takes seconds.
+            # The clock starts only now: importing litellm takes seconds.
             clock = Clock(self._patience.first, self._patience.between)
             try:
                 stream: AnswerStream
@@ -134,12 +134,12 @@ class _Pump:
             self._put([end], last=True)
 
     def _own_model(self, request: Mapping[str, Any]) -> Answering | None:
-        """What answers without litellm; None where litellm is asked."""
+        """The function that answers without litellm; None if litellm is used."""
         own = self._engine.own(request.get("model", ""))
         return partial(ask_server, self._endpoint) if own is None and self._endpoint.plain else own
 
     async def _converse(self, stream: AnswerStream, clock: Clock) -> None:
-        """Hand over the answer, and last the usage, if there is one, and why it ended, by the provider's own word."""
+        """Pass on the answer, then the usage, if any, and the reason why it ended, from the provider's own word."""
         try:
             async for chunk in stream:
                 parts = self._reader.parts(chunk)
@@ -161,7 +161,7 @@ class _Pump:
     def _put(self, things: list[Any], *, last: bool = False) -> None:
         try:
             self._pipe.put(things, last=last)
-        except RuntimeError:  # the caller's loop is closed, and with it whoever would read this
+        except RuntimeError:  # the caller's loop is closed, so nobody reads this any more
             raise asyncio.CancelledError from None
 
 
@@ -169,11 +169,11 @@ _STREAMED: Mapping[str, Any] = {"stream": True, "stream_options": {"include_usag
 
 
 def call_of(request: Mapping[str, Any], endpoint: Endpoint, litellm: Any) -> dict[str, Any]:
-    """The arguments of litellm's call: the request as it is, and how to send it."""
+    """The arguments of litellm's call: the unchanged request, and how to send it."""
     call: dict[str, Any] = {
         **request,
         "model": endpoint.model or request.get("model", ""),
-        "messages": [dict(message) for message in request["messages"]],  # litellm writes into them
+        "messages": [dict(message) for message in request["messages"]],  # litellm changes them
         **_STREAMED,
         "max_retries": 0,
         "num_retries": 0,
@@ -189,7 +189,7 @@ def call_of(request: Mapping[str, Any], endpoint: Endpoint, litellm: Any) -> dic
 
 
 def _fill_in(call: dict[str, Any], litellm: Any) -> None:
-    """For a server of the user's own: OpenAI's dialect for a name that tells no other, and a key where none is set."""
+    """For a server of the user's own: use OpenAI's dialect if the name implies no other, and a dummy key if needed."""
     provider = call.get("custom_llm_provider")
     if provider is None:
         try:
@@ -201,7 +201,7 @@ def _fill_in(call: dict[str, Any], litellm: Any) -> None:
 
 
 def _diagnosed(error: BaseException, endpoint: Endpoint) -> ModelFailure:
-    """What went wrong, also where that cannot be told: whoever waits for the answer hears of its end."""
+    """The failure for an error, even if it cannot be diagnosed: the reader must learn that the answer has ended."""
     try:
         return diagnose(error, endpoint)
     except Exception as mistake:

@@ -1,7 +1,7 @@
-"""What a server may do to us: every answer to a client of ours, litellm's among them, passes here.
+"""Limits on what a server can do to us: every answer to one of our clients, including litellm's, passes here.
 
-A request, and the key in it, stays with the server it was meant for; and an answer has an end, in bytes. Other clients
-of the process are as httpx made them. Imported where httpx is needed anyway: it takes a tenth of a second.
+A request, with its key, stays with the server it was meant for; and an answer has a maximum size. Other clients in the
+process are unchanged httpx clients. Imported only where httpx is needed anyway: it takes a tenth of a second.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from workbench.models.event_stream import EventStream
 from workbench.models.failures import ModelFailure
 
 MOST_BYTES = 64 * 2**20
-"""Of one answer, unpacked. The longest that any model writes takes some forty million, framing included."""
+"""The limit for one answer, unpacked. A model's longest answer takes some forty million bytes, with framing."""
 MOST_OF_ERROR = 64 * 2**10
-"""Bytes of an error that are read; its first sentences say what there is to say."""
+"""Bytes of an error that are read; its first sentences are enough."""
 MOST_REDIRECTS = 5
 _LINE = 32
-"""Bytes that the end of a line counts for, because of the work it makes."""
+"""How many bytes a line ending counts as, because of the work that a line causes."""
 _PIECE = 64 * 2**10
 """Bytes that are unpacked at a time."""
 
 
 class GuardedClient(httpx.AsyncClient):
-    """A client that keeps to the rules."""
+    """A client that enforces the limits."""
 
     async def send(self, request: httpx.Request, **how: Any) -> httpx.Response:
         """Send a request; the answer stays within its limits."""
@@ -38,18 +38,18 @@ class GuardedClient(httpx.AsyncClient):
 
 
 def guard_client(client: httpx.AsyncClient) -> httpx.AsyncClient:
-    """Have a client that another library made keep to the rules; the same client comes back."""
+    """Make a client that another library made enforce the limits; return the same client."""
     if not isinstance(client, GuardedClient):
         client.send = partial(_send_guarded, client)  # type: ignore[method-assign]  # of this one client
     return client
 
 
 def guard_litellm() -> None:
-    """Have the clients that litellm makes from now on keep to the rules.
+    """Make the clients that litellm makes from now on enforce the limits.
 
-    litellm takes no client that serves all providers: `aclient_session` is for OpenAI's dialect alone, and the argument
-    `client` is another class for each provider. So the three places where its completions get their clients hand out
-    guarded ones. They are litellm's own; nothing of httpx or openai changes.
+    litellm accepts no client for all providers: `aclient_session` is for OpenAI's dialect only, and the argument
+    `client` is another class for each provider. So the three places where its completions get their clients return
+    guarded ones. They belong to litellm; nothing in httpx or openai changes.
     """
     handler = import_module("litellm.llms.custom_httpx.http_handler").AsyncHTTPHandler
     openai_like = import_module("litellm.llms.openai.common_utils").BaseOpenAILLM
@@ -104,7 +104,7 @@ async def _send_guarded(
 
 
 async def _answer(client: httpx.AsyncClient, request: httpx.Request, auth: Any) -> httpx.Response:
-    """The beginning of an answer; what is no HTTP, or has no end before its body, is refused by name."""
+    """The beginning of an answer. A response that is not HTTP, or whose headers never end, is a ModelFailure."""
     try:
         return await httpx.AsyncClient.send(client, request, stream=True, auth=auth, follow_redirects=False)
     except httpx.RequestError as error:
@@ -117,7 +117,7 @@ async def _answer(client: httpx.AsyncClient, request: httpx.Request, auth: Any) 
 
 
 def _within(before: httpx.Request, after: httpx.Request) -> httpx.Request:
-    """The request that a redirect asks for, where it stays with the same server."""
+    """The request that a redirect asks for, if it stays with the same server."""
     here, there = _origin(before.url), _origin(after.url)
     if here != there:
         raise ModelFailure("redirected", f"{here} sends the request on to {there}, which is another server.")
@@ -130,7 +130,7 @@ def _origin(url: httpx.URL) -> str:
 
 
 class _Bounded(httpx.AsyncByteStream):
-    """The body of an answer: unpacked by us, up to a limit, and where it is an event stream event by event."""
+    """The body of an answer: unpacked by us, up to a limit; an event stream is passed on event by event."""
 
     def __init__(self, response: httpx.Response) -> None:
         assert isinstance(response.stream, httpx.AsyncByteStream)
@@ -142,7 +142,7 @@ class _Bounded(httpx.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size, most = 0, MOST_OF_ERROR if self._is_error else MOST_BYTES
         async for raw in self._body:
-            size += len(raw) if self._packed else 0  # what unpacks to nothing has an end, too
+            size += len(raw) if self._packed else 0  # data that unpacks to nothing must be limited, too
             for piece in self._unpacked(raw):
                 size += len(piece) + _LINE * (piece.count(b"\n") + piece.count(b"\r"))
                 if size > most and self._is_error:
@@ -154,7 +154,7 @@ class _Bounded(httpx.AsyncByteStream):
                     yield ready
             if self._packed is not None and self._packed.eof:
                 break
-            await asyncio.sleep(0)  # a flood must not keep the clock from running
+            await asyncio.sleep(0)  # a flood of data must not stop the clock
         if self._events:
             yield self._events.end()
 
@@ -174,19 +174,19 @@ class _Bounded(httpx.AsyncByteStream):
 
 
 def _decompressor(response: httpx.Response) -> Any:
-    """Unpacks the body, which httpx does without a limit; None where it is not packed."""
+    """A decompressor for the body, because httpx's has no limit; None if the body is not compressed."""
     packed = [name.strip().lower() for name in response.headers.get("content-encoding", "").split(",")]
     packed = [name for name in packed if name not in ("", "identity")]
     if not packed:
         return None
     if packed not in (["gzip"], ["x-gzip"], ["deflate"]):
         raise ModelFailure("unreadable_answer", f"it is packed as {', '.join(packed)[:80]}, which was not asked for.")
-    del response.headers["content-encoding"]  # or httpx unpacks it again
+    del response.headers["content-encoding"]  # otherwise httpx would unpack it again
     return zlib.decompressobj(zlib.MAX_WBITS | 32)
 
 
 def _has_events(response: httpx.Response) -> bool:
-    """Whether somebody reads this as an event stream: OpenAI's client does so whatever it is called."""
+    """Whether the reader treats this as an event stream: OpenAI's client does so whatever the content type."""
     if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
         return True
     return "x-stainless-lang" in response.request.headers and b'"stream":true' in response.request.content

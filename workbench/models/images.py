@@ -1,4 +1,4 @@
-"""What a picture costs, by its size and the provider's documented rule. Never as base64 text."""
+"""The cost of a picture, by its size and the provider's documented rule. Never counted as base64 text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.models.families import bare_name
 from workbench.models.tokens import Count
 
 UNKNOWN_SIZE = (1024, 1024)
-"""Taken where a picture's size cannot be read: behind a web address, or in a format we do not know."""
+"""Assumed if a picture's size cannot be read: behind a web address, or in a format we do not know."""
 
 _TILES = (
     (re.compile(r"gpt-4o-mini"), 2833, 5667),
@@ -22,10 +22,10 @@ _TILES = (
     (re.compile(r"computer-use"), 65, 129),
     (re.compile(r"gpt-4(o|\.1|\.5|-|$)|chatgpt-4o"), 85, 170),
 )
-"""OpenAI's models that see tiles of 512 pixels: tokens for the picture as such, and for each tile."""
+"""OpenAI's models that see tiles of 512 pixels: tokens for the picture itself, and for each tile."""
 
 _UNDOCUMENTED = (85, 170)
-"""For models of which nobody says what a picture costs: as if they were gpt-4o."""
+"""For models without a documented cost of pictures: the same as gpt-4o."""
 
 _PATCHES = (
     (re.compile(r"(gpt-4\.1|gpt-5)-mini"), 1.62),
@@ -37,14 +37,14 @@ _PATCHES = (
 _MAX_PATCHES = 1536
 
 _MAX_SEGMENTS = 1000
-"""Segments of a JPEG to walk over; a real one has a few dozen."""
+"""Limit on the segments of a JPEG that are read; a real one has a few dozen."""
 
 Read = Callable[[int, int], bytes]
-"""Bytes of a picture: from an offset, so many (fewer at the end)."""
+"""Returns bytes of a picture: takes an offset and a length (fewer bytes at the end)."""
 
 
 def image_tokens(model: str, url: str, detail: str = "auto") -> Count:
-    """What a picture costs; exact where the rule is documented, the size known and the detail chosen."""
+    """The cost of a picture; exact if the rule is documented, the size known and the detail chosen."""
     size = image_size(url)
     width, height = size or UNKNOWN_SIZE
     name = bare_name(model)
@@ -62,26 +62,26 @@ def image_tokens(model: str, url: str, detail: str = "auto") -> Count:
 
 
 def _tiled(base: int, tile: int, size: tuple[int, int] | None, detail: str) -> Count:
-    """A model that sees tiles; with detail `auto` it is not known, but likely, that it looks closely."""
+    """The cost for a model that sees tiles. With detail `auto` it probably, but not certainly, uses high detail."""
     if detail == "low":
         return Count(base, True)
     return Count(base + tile * _tiles(*(size or UNKNOWN_SIZE)), size is not None and detail == "high")
 
 
 def _tiles(width: int, height: int) -> int:
-    """Tiles of 512 pixels, once the picture is inside 2048 by 2048 and its shortest side at most 768."""
+    """The tiles of 512 pixels, after the picture is scaled to fit 2048 by 2048 and its shortest side is at most 768."""
     scale = min(1.0, 2048 / max(width, height))
     scale = min(scale, 768 / min(width, height)) if min(width, height) * scale > 768 else scale
     return ceil(_exactly(width * scale) / 512) * ceil(_exactly(height * scale) / 512)
 
 
 def _exactly(product: float) -> float:
-    """A product without the noise of floating point, which would add a tile or a token."""
+    """A product without floating-point noise, which would add a tile or a token."""
     return round(product, 6)
 
 
 def _patches(width: int, height: int) -> int:
-    """Patches of 32 pixels; a picture with too many is shrunk until whole patches fit."""
+    """The patches of 32 pixels; a picture with too many is shrunk until whole patches fit."""
     if ceil(width / 32) * ceil(height / 32) <= _MAX_PATCHES:
         return ceil(width / 32) * ceil(height / 32)
     shrink = sqrt(_MAX_PATCHES * 32 * 32 / (width * height))
@@ -92,7 +92,7 @@ def _patches(width: int, height: int) -> int:
 
 
 def _anthropic(width: int, height: int) -> int:
-    """A token per 750 pixels, once the long edge is at most 1568; about 1,600 at most."""
+    """A token per 750 pixels, after the long edge is scaled to at most 1568; about 1,600 at most."""
     scale = min(1.0, 1568 / max(width, height))
     return min(1600, max(1, ceil(width * scale * height * scale / 750)))
 
@@ -105,7 +105,7 @@ def _gemini(width: int, height: int) -> int:
 
 
 def image_size(url: str) -> tuple[int, int] | None:
-    """Width and height from the header in a `data:` URL (PNG, JPEG, GIF, WebP); None where there are none."""
+    """Width and height from the header in a `data:` URL (PNG, JPEG, GIF, WebP); None if it has none."""
     read = _reader(url)
     if read is None:
         return None
@@ -118,7 +118,7 @@ def image_size(url: str) -> tuple[int, int] | None:
 
 
 def _reader(url: str) -> Read | None:
-    """A way to read bytes of a `data:` URL, decoding only the part that is asked for."""
+    """A function that reads bytes of a `data:` URL and decodes only the requested part."""
     kind, comma, data = url.partition(",")
     if not comma or not kind.lower().startswith("data:") or not kind.lower().endswith(";base64"):
         return None
@@ -139,7 +139,7 @@ def _reader(url: str) -> Read | None:
 
 
 def _header_size(start: bytes) -> tuple[int, int] | None:
-    """Width and height where they stand at a fixed place: PNG, GIF, WebP."""
+    """Width and height for formats that have them at a fixed position: PNG, GIF, WebP."""
     if start.startswith(b"\x89PNG\r\n\x1a\n") and len(start) >= 24:
         return int.from_bytes(start[16:20], "big"), int.from_bytes(start[20:24], "big")
     if start.startswith((b"GIF87a", b"GIF89a")) and len(start) >= 10:
@@ -166,7 +166,7 @@ def _webp_size(start: bytes) -> tuple[int, int] | None:
 
 
 def _jpeg_size(read: Read) -> tuple[int, int] | None:
-    """Walk over a JPEG's segments, which may hold a large preview, to the one that has the size."""
+    """Skip a JPEG's segments, which may contain a large preview, up to the one that has the size."""
     at = 2
     for _ in range(_MAX_SEGMENTS):
         head = read(at, 9)

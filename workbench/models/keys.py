@@ -1,7 +1,7 @@
-"""Keys of providers: from the environment, else from the system's key store. Never written, never shown.
+"""Keys of providers: from the environment, otherwise from the system's key store. Never written, never shown.
 
 The key store is reached with the package `keyring` (the extra `keys`), under the service `workbench` and the name of
-the environment variable. The user puts a key there with keyring's own command: `keyring set workbench OPENAI_API_KEY`.
+the environment variable. The user stores a key with keyring's own command: `keyring set workbench OPENAI_API_KEY`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from workbench.models.catalogue import LOCAL_PROVIDERS, is_built_in
 SERVICE = "workbench"
 PACKAGE = "keyring"
 SECONDS = 5.0
-"""For the key store to answer. One that asks the user to unlock it, where nobody is, would never come back."""
+"""The time limit for the key store. A store that asks to be unlocked would never return if no user is present."""
 
 Origin = Literal["environment", "key store", "none", "not needed", "other"]
-"""none: also of a provider nobody knows. other: credentials of the provider's own kind, which litellm looks for."""
+"""none: also for an unknown provider. other: the provider's own kind of credentials, which litellm looks for."""
 
 _VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -41,13 +41,13 @@ _VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "meta_llama": ("LLAMA_API_KEY",),
     }
 )
-"""Providers whose variable is not simply PROVIDER_API_KEY, or that are asked for most."""
+"""Providers whose variable is not simply PROVIDER_API_KEY, or that are used most."""
 
 _SAME_AS = MappingProxyType({"text-completion-openai": "openai", "cohere_chat": "cohere", "azure_text": "azure"})
 """The table's names for providers that share a key with another."""
 
 _OTHER_WAYS = ("bedrock", "vertex_ai", "sagemaker", "github_copilot", "chatgpt", "oci", "watsonx", "snowflake")
-"""Providers with credentials of their own kind, which litellm finds by itself; names begin with these."""
+"""Providers with their own kind of credentials, which litellm finds itself; names begin with these."""
 
 _TERMINAL = ("keyrings.alt.", "keyrings.cryptfile.")
 """Key stores that ask for a password on the terminal, which may belong to a screen or to nobody; never used."""
@@ -63,13 +63,13 @@ class Key:
     variable: str = ""
     """The name under which it was found."""
     value: str = field(default="", repr=False)
-    """Only from the key store; what is in the environment litellm finds by itself."""
+    """Only from the key store; litellm finds keys in the environment itself."""
     problem: str = ""
-    """Why the key store could not be asked, in one line; empty where it could, or is not installed."""
+    """Why the key store could not be read, in one line; empty if it could, or is not installed."""
 
     @property
     def described(self) -> str:
-        """Where it comes from, in words; never the key."""
+        """Where the key comes from, in words; never the key."""
         match self.origin:
             case "environment" | "key store":
                 return f"{self.variable}, from the {self.origin}"
@@ -85,7 +85,7 @@ class Key:
 
 
 def variables_of(provider: str) -> tuple[str, ...]:
-    """The environment variables in which a provider's key is looked for; none where it has no such key."""
+    """The environment variables that may have a provider's key; empty if it uses no such key."""
     name = _SAME_AS.get(provider, provider)
     if not name or name in LOCAL_PROVIDERS or name.startswith(_OTHER_WAYS):
         return ()
@@ -99,7 +99,7 @@ def keys_set(environ: Mapping[str, str]) -> list[str]:
 
 
 def find_key(model: str, provider: str, environ: Mapping[str, str] = os.environ, seconds: float = SECONDS) -> Key:
-    """Where the key for a model comes from. Waits for the key store for so many seconds at most, and never raises."""
+    """Where the key for a model comes from. Waits at most `seconds` for the key store, and never raises."""
     if is_built_in(model) or provider in LOCAL_PROVIDERS:
         return Key("not needed")
     variables = variables_of(provider)
@@ -114,12 +114,12 @@ def find_key(model: str, provider: str, environ: Mapping[str, str] = os.environ,
 
 
 def _from_store(variables: tuple[str, ...], seconds: float) -> Key:
-    """Ask the key store in a thread that is left behind if it does not come back."""
+    """Read the key store in a thread, which is abandoned if it does not return in time."""
     asked = background(lambda: _stored(variables))
     wait([asked], seconds)
     if not asked.done():
         return Key("none", variables, problem=f"the key store did not answer within {seconds:g} s")
-    error = asked.exception()  # a backend may do anything at all
+    error = asked.exception()  # a backend may raise anything
     if error is not None:
         return Key("none", variables, problem=f"the key store failed: {type(error).__name__}")
     return asked.result()

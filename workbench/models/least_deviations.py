@@ -1,4 +1,4 @@
-"""Numbers that satisfy many equations as well as possible, and are not led astray by a few odd ones."""
+"""Solves many equations approximately, without being misled by a few outliers."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 ROUNDS = 12
-"""Each round gives less weight to equations that are far off; after so many little changes."""
+"""Each round gives less weight to equations that are far off; after this many, little changes."""
 CLOSE = 1e-4
-"""A difference below this share of the largest right side is as good as none."""
+"""A difference below this share of the largest right side counts as none."""
 TINY = 1e-12
 
 Bounds = Sequence[tuple[float, float]]
 
 
 class Equation(NamedTuple):
-    """What unknowns, each times its share, should add up to."""
+    """The sum that the unknowns, each times its coefficient, should have."""
 
     shares: tuple[float, ...]
     total: float
 
 
 def least_deviations(equations: Sequence[Equation], bounds: Bounds) -> list[float]:
-    """The unknowns for which the equations are off by the least in sum, each within its bounds.
+    """The unknowns that minimise the sum of the equations' absolute errors, each within its bounds.
 
-    Least squares, again and again with other weights. An unknown that leaves its bounds is held at the bound, and the
-    others are found anew.
+    Computed by least squares, repeated with new weights. An unknown that leaves its bounds is fixed at the bound, and
+    the others are computed again.
     """
     held: dict[int, float] = {}
     while True:
@@ -77,7 +77,7 @@ def _normal(
 
 
 def _solved(matrix: list[list[float]], right: list[float]) -> list[float]:
-    """Of a symmetric matrix; an unknown that nothing tells about is 0."""
+    """Solve a system with a symmetric matrix; an unknown that no equation determines is 0."""
     size = len(right)
     lines = [[*line, value] for line, value in zip(matrix, right, strict=True)]
     scales = [line[at] for at, line in enumerate(lines)]

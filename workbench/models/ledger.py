@@ -1,7 +1,7 @@
 """The token account: our count, the provider's report and the difference between them, request by request.
 
-A fold over the log's events: `Ledger.from_events` reads them all, `add` one more, at the same cost however
-many there are.
+A fold over the log's events: `Ledger.from_events` reads them all, and `add` one more, at a cost that does not depend on
+their number.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class LedgerRow:
     turn: int
     model: str
     estimate: int
-    """Our own count of the request, framing included."""
+    """Our own count of the request, including framing."""
     prompt: int
-    """The provider's count, cached tokens included; our own where there was no report."""
+    """The provider's count, including cached tokens; our own if there was no report."""
     reported: bool
-    """False where `prompt` is our own count."""
+    """False if `prompt` is our own count."""
     unattributed: int
-    """What the provider counted and we did not (or, below 0, the reverse): prompt less estimate."""
+    """The tokens that the provider counted and we did not (or, below 0, the reverse): prompt minus estimate."""
     cached: int
     """Part of `prompt`, never added to it."""
     cache_write: int
@@ -42,16 +42,16 @@ class LedgerRow:
     reasoning: int
     """Part of `completion`."""
     cost: float | None
-    """US dollars; None where nobody knows."""
+    """US dollars; None if unknown."""
     cost_source: CostSource
     seconds: float | None
     at: int = 0
-    """When it was answered, in milliseconds since 1970; 0 where nobody knows."""
+    """When it was answered, in milliseconds since 1970; 0 if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class UsageTotals:
-    """Sums over requests. They go on over compactions, because what was spent stays spent."""
+    """Sums over requests. Compactions do not reset them, because what was spent stays spent."""
 
     requests: int = 0
     estimate: int = 0
@@ -64,23 +64,23 @@ class UsageTotals:
     cost: float = 0.0
     """The known part of the cost."""
     uncosted: int = 0
-    """Requests whose cost is unknown, and so missing from `cost`."""
+    """Requests whose cost is unknown, and therefore missing from `cost`."""
     seconds: float = 0.0
     last_at: int = 0
     """When the last of them was answered, in milliseconds since 1970."""
 
     @property
     def tokens(self) -> int:
-        """Everything that went in and came out."""
+        """All input and output tokens."""
         return self.prompt + self.completion
 
     @property
     def known_cost(self) -> float | None:
-        """The known part of the cost; None where there were requests and nobody knows what any of them cost."""
+        """The known part of the cost; None if there were requests and the cost of none of them is known."""
         return None if self.requests and self.uncosted == self.requests else self.cost
 
     def plus(self, row: LedgerRow) -> UsageTotals:
-        """These sums and one request more."""
+        """These sums plus one more request."""
         return UsageTotals(
             requests=self.requests + 1,
             estimate=self.estimate + row.estimate,
@@ -101,8 +101,8 @@ class UsageTotals:
 class _Growth:
     """How the context grows from turn to turn, measured at the last request of each.
 
-    Two turns are compared when nothing was compacted between them and both counts are of one kind: one model,
-    and both reported or both our own.
+    Two turns are compared if nothing was compacted between them and both counts are of the same kind: one model, and
+    both reported or both our own.
     """
 
     tokens: int = 0
@@ -118,7 +118,7 @@ class _Growth:
         return _Growth(tokens, turns, before=self.last, last=row)
 
     def interrupted(self) -> _Growth:
-        """A compaction, or its revert: what follows is not compared with what was before."""
+        """Start again after a compaction or its revert: requests before and after it are not compared."""
         return _Growth(*self._sums())
 
     def mean(self) -> float | None:
@@ -126,7 +126,7 @@ class _Growth:
         return tokens / turns if turns else None
 
     def _sums(self) -> tuple[int, int]:
-        """The sums, the latest turn included."""
+        """The sums, including the latest turn."""
         before, last = self.before, self.last
         if before is None or last is None or (before.model, before.reported) != (last.model, last.reported):
             return self.tokens, self.turns
@@ -134,7 +134,7 @@ class _Growth:
 
 
 class Ledger:
-    """The account of a session, kept up to date event by event."""
+    """The account of a session, updated event by event."""
 
     def __init__(
         self,
@@ -142,15 +142,14 @@ class Ledger:
         estimates: Mapping[int, int] = MappingProxyType({}),
         taught: Callable[[str], Calibration] | None = None,
     ) -> None:
-        """`estimates`: our counts of requests of another agent's, which its log does not have; by their reports.
-        `taught`: what those reports teach about a model.
-        """
+        """`estimates`: our counts of another agent's requests, which its log does not have; by the events of their
+        reports. `taught`: what those reports teach about a model."""
         self.rows: list[LedgerRow] = []
         self.total = UsageTotals()
         self.turns: dict[int, UsageTotals] = {}
         """Sums per turn; a turn without a request has none."""
         self.compactions: dict[int, list[int]] = {}
-        """By turn: the events of the compactions that were made in it or behind it."""
+        """By turn: the events of the compactions that were made during it or after it."""
         self._catalogue = catalogue
         self._estimates = estimates
         self._taught = taught
@@ -158,9 +157,9 @@ class Ledger:
         self._learnt: dict[str, Calibrator] = {}
         self._growth = _Growth()
         self._elsewhere: set[int] = set()
-        """Requests of sub-agents, by their events: they cost, and are no part of the conversation."""
+        """Requests of sub-agents, by their events: they cost tokens, but do not belong to the conversation."""
         self.latest: LedgerRow | None = None
-        """The last request of the conversation itself, whatever was compacted since."""
+        """The last request of the conversation itself, whatever was compacted since then."""
 
     @classmethod
     def from_events(cls, events: Iterable[Event], catalogue: Catalogue) -> Self:
@@ -171,7 +170,7 @@ class Ledger:
         return ledger
 
     def add(self, event: Event) -> LedgerRow | None:
-        """Take in one event; gives the new row where it was a request."""
+        """Add one event; return the new row if it was a request."""
         match event.body:
             case UserMessage():
                 self._turn += 1
@@ -195,7 +194,7 @@ class Ledger:
         return Calibration(model) if learnt is None else learnt.calibration
 
     def calibration_words(self, model: str) -> str:
-        """What the reports have taught, in a sentence; where it is nothing, what there is of reports."""
+        """What the reports have taught, in a sentence; if nothing, which reports exist."""
         learnt = self.calibration(model)
         reports = Counter(row.model for row in self.rows if row.reported)
         if learnt.samples or not reports:
@@ -207,17 +206,17 @@ class Ledger:
 
     @property
     def average_turn(self) -> float | None:
-        """Tokens that went in and came out per turn; None before the first request."""
+        """Input and output tokens per turn; None before the first request."""
         return self.total.tokens / len(self.turns) if self.turns else None
 
     @property
     def last(self) -> LedgerRow | None:
-        """The last request; None where the past was compacted since, or that undone."""
+        """The last request; None if a compaction, or its revert, followed it."""
         return self._growth.last
 
     @property
     def growth(self) -> float | None:
-        """By how many tokens the context grows per turn; None before two turns can be compared."""
+        """By how many tokens the context grows per turn; None until two turns can be compared."""
         return self._growth.mean()
 
     def _add_usage(self, seq: int, at: int, usage: Usage) -> LedgerRow:
@@ -258,14 +257,14 @@ def _reported(count: int) -> str:
 
 
 def _cost(usage: Usage, prompt: int, catalogue: Catalogue) -> tuple[float | None, CostSource]:
-    """What a request cost: as reported, else by the list prices, else unknown.
+    """The cost of a request: as reported, otherwise by the list prices, otherwise unknown.
 
-    Agents write 0 where they know no price, so that is a report of models alone that are free.
+    Agents write 0 if they know no price, so a reported 0 counts only for models that are free.
     """
     info = catalogue.find(usage.model).for_request(prompt)
     if usage.cost or (usage.cost is not None and (info.input_price == 0 or usage.model.endswith(":free"))):
         return usage.cost, "reported"
-    # Cached and written tokens are inside the prompt: what is left is paid in full.
+    # Cached and written tokens are part of the prompt: the rest is paid in full.
     plain = max(0, prompt - usage.cached - usage.cache_write)
     hour = min(usage.cache_hour, usage.cache_write)
     spent_in = info.input_cost(plain, usage.cached, usage.cache_write, hour)

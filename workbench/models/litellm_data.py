@@ -1,4 +1,4 @@
-"""Data files that litellm's wheel carries, found without importing litellm (which takes seconds)."""
+"""Data files in litellm's wheel, found without importing litellm (which takes seconds)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 @lru_cache(maxsize=1)
 def litellm_folder() -> Path | None:
-    """Where litellm is installed; None when it is not."""
+    """Where litellm is installed; None if it is not."""
     try:
         spec = importlib.util.find_spec("litellm")
     except (ImportError, ValueError):
@@ -26,6 +26,6 @@ def model_table() -> Path | None:
 
 
 def tokenizer_folder() -> Path | None:
-    """OpenAI's rank files, named as tiktoken's cache names them, and Anthropic's tokenizer."""
+    """The folder with OpenAI's rank files, named as in tiktoken's cache, and Anthropic's tokenizer."""
     folder = litellm_folder()
     return folder / "litellm_core_utils" / "tokenizers" if folder else None

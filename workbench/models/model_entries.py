@@ -12,7 +12,7 @@ from workbench.config.tables import Table, escaped_name, read_table
 from workbench.models.encoders import TOKENIZERS
 
 PER_MILLION = 1_000_000
-"""Prices stand in the config per million tokens, as price lists give them."""
+"""Prices in the config are per million tokens, as in price lists."""
 
 _Tokens = Annotated[int, Meta(gt=0, description="a number of tokens above 0")]
 _Price = Annotated[float, Meta(ge=0, le=sys.float_info.max, description="dollars per million tokens, 0 or more")]
@@ -21,7 +21,7 @@ _KNOWN = Meta(pattern=rf"\A({'|'.join(TOKENIZERS)})\Z", description=f"one of {',
 
 
 class ModelEntry(Table, frozen=True):
-    """What an entry may say; None where it says nothing."""
+    """The fields of an entry; None if a field is not set."""
 
     window: _Tokens | None = None
     max_output: _Tokens | None = None
@@ -34,15 +34,15 @@ class ModelEntry(Table, frozen=True):
     tokenizer: Annotated[str, _KNOWN] | None = None
     capabilities: _Words | None = None
     knobs: Any = None
-    """Policy knobs for this model alone; the settings check them and policies are loaded with them."""
+    """Policy knobs for this model only; the settings check them and policies are loaded with them."""
     api_base: Annotated[str, Meta(description="an address")] | None = None
-    """Where the model is served; it concerns the gateway, not the catalogue."""
+    """Where the model is served; used by the gateway, not by the catalogue."""
     fallback: Any = None
-    """Whom to ask where this model cannot answer; the settings check it."""
+    """The models to ask if this model cannot answer; the settings check it."""
 
 
 def check_entries(entries: Mapping[str, Any], file: str) -> dict[str, dict[str, Any]]:
-    """What the entries say of their models to the catalogue, with prices in dollars per token."""
+    """The fields of the entries that the catalogue uses, with prices in dollars per token."""
     return {
         name: _known(read_table(ModelEntry, entry, file, f'models."{escaped_name(name)}"'))
         for name, entry in entries.items()

@@ -1,4 +1,4 @@
-"""Names of models that came from elsewhere: which may be part of an address or a request, and other spellings."""
+"""Names of models from other sources: which may be part of an address or a request, and other spellings."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 LONGEST = 256
 _WITH_MEANING = re.compile(r"[?#%\\\s]|(?:\A|/)\.{0,2}(?:/|\Z)")
-"""What an address does not take as a part of a name, and steps from folder to folder."""
+"""Characters that cannot be part of a name in an address, and steps from folder to folder."""
 _DECIMAL = re.compile(r"(?<=\d)\.(?=\d)")
 _DASHED = re.compile(r"(?<=[a-z]-\d)-(?=\d(?![\d]))")
 _SWAPPED = re.compile(r"claude-(\d(?:-\d)?)-([a-z]+)")
 _ENDINGS = re.compile(r"(?:[-@](?:20\d{6}|20\d\d-\d\d-\d\d|latest|default|thinking)|-v\d+(?::\d+)?|:\w+|\[\w+\])+\Z")
-"""Dates, revisions and ways of use that stand behind a name, as gateways and agents write them."""
+"""Dates, revisions and variants after a name, as gateways and agents write them."""
 
 
 def with_dashes(name: str) -> str:
-    """A name whose version has dashes and no points: claude-opus-4.8 is claude-opus-4-8."""
+    """A name with dashes instead of points in its version: claude-opus-4.8 is claude-opus-4-8."""
     return _DECIMAL.sub("-", name)
 
 
@@ -28,5 +28,5 @@ def spellings(name: str) -> Iterator[str]:
 
 
 def is_model_name(name: str) -> bool:
-    """Whether a name is one that a provider may have: no path, no address, nothing that ends a line."""
+    """Whether a provider may have a model of this name: no path, no address, nothing that ends a line."""
     return name.isprintable() and len(name) <= LONGEST and "://" not in name and not _WITH_MEANING.search(name)

@@ -1,4 +1,4 @@
-"""Where models answer, with which key, and how long they are waited for: by the user's settings and what is found."""
+"""Where models answer, with which key, and how long to wait for them: from the settings and from servers found."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from workbench.models.retry import Schedule
 
 
 class ModelRoutes:
-    """The ways to all models, for one run of the program. What has to be looked for is looked for once."""
+    """The endpoints of all models, for one run of the program. Every search is made only once."""
 
     def __init__(self, settings: Settings, catalogue: Catalogue) -> None:
         """Raises WrongCall for a `[servers]` or `[requests]` table that cannot be used."""
@@ -39,7 +39,7 @@ class ModelRoutes:
         return offers(look_around(self.ports))
 
     def offer(self, model: str, api_base: str = "") -> Offer | None:
-        """What a server on this machine says of a model; None for models of others, and where the address is given."""
+        """What a server on this machine reports about a model; None for other models, and if an address is given."""
         kind = kind_of(model)
         if kind is None or self.address(model, api_base):
             return None
@@ -52,12 +52,12 @@ class ModelRoutes:
         return api_base or self._settings.api_base(model)
 
     def endpoint(self, model: str, api_base: str = "") -> Endpoint:
-        """Where the requests to a model go, and with which key, if that comes from the key store."""
+        """Where the requests to a model go, and the key, if it comes from the key store."""
         address = self.address(model, api_base)
         if kind_of(model) is not None:
             return endpoint_of(model, address, self.ports, self.offer(model, address))
         key = self.key(model)
-        # A server of the user's own may need none.
+        # A server of the user's own may need no key.
         missing = key.variables[0] if key.origin == "none" and key.variables and not address else ""
         return Endpoint(address, key.value, lacks_key=missing)
 

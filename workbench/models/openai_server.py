@@ -1,4 +1,4 @@
-"""A server on this machine that speaks OpenAI's dialect to the letter, asked without litellm."""
+"""A server on this machine that speaks OpenAI's dialect exactly, used without litellm."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _END = "[DONE]"
 
 async def ask_server(endpoint: Endpoint, call: Json) -> AsyncGenerator[Json, None]:
     """The chunks of its answer. Closing the generator closes the connection."""
-    httpx = import_module("httpx")  # late: a tenth of a second, for this model only
+    httpx = import_module("httpx")  # imported late: it takes a tenth of a second, for this model only
     client_of = import_module("workbench.models.http_guard").GuardedClient
     headers = {"authorization": f"Bearer {endpoint.api_key or NO_KEY}", "content-type": "application/json"}
     body = json.dumps(
         {**call, "model": endpoint.model or call["model"]}
-    ).encode()  # in ASCII: half a character passes, too
+    ).encode()  # in ASCII, so lone surrogates can be encoded, too
     began = False
     try:
-        # Neither proxies from the environment nor certificates nor a clock: this is loopback, and the caller has one.
+        # No proxies from the environment, no certificates and no timeout: this is loopback, and the caller has a clock.
         async with (
             client_of(trust_env=False, verify=False, timeout=None) as client,
             client.stream("POST", f"{endpoint.api_base}/chat/completions", content=body, headers=headers) as answer,

@@ -1,4 +1,4 @@
-"""For programs that own a terminal: no word of litellm's dependencies on it."""
+"""For programs that own a terminal: keeps the output of litellm's dependencies off it."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ _wishes: set[str] = set()
 
 
 def silence_libraries() -> None:
-    """What litellm's dependencies log and warn about is dropped in this process, once litellm is imported.
+    """Drop the log messages and warnings of litellm's dependencies in this process, once litellm is imported.
 
-    A program says so at its start. Who uses parts of Workbench as a library keeps the logging that is set up there.
+    A program calls this at its start. A user of Workbench as a library keeps their own logging setup.
     """
     _wishes.add("silence")
 
 
 def silence_if_wished() -> None:
-    """Right after litellm is imported, which sets up loggers of its own."""
+    """Called right after litellm is imported, which sets up its own loggers."""
     if not _wishes:
         return
-    import logging  # late: a program that only says its wish does not wait for it
+    import logging  # imported late: a program that only calls `silence_libraries` need not wait for it
     import warnings
 
     for name in _LOGGERS:

@@ -1,4 +1,4 @@
-"""What a model's answer is made of, as it arrives: the typed parts of one stream."""
+"""The typed parts of a model's answer, in the order they arrive in one stream."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Thinking(NamedTuple):
 
 
 class CallFragment(NamedTuple):
-    """A piece of a tool call. Pieces with the same number belong together; the id and the name come with the first."""
+    """A piece of a tool call. Pieces with the same number belong together; the first has the id and the name."""
 
     number: int
     call_id: str
@@ -30,10 +30,10 @@ class CallFragment(NamedTuple):
 
 
 class Reported(NamedTuple):
-    """What the provider says the request cost; comes once, near the end, or not at all."""
+    """The usage that the provider reports; arrives once, near the end, or not at all."""
 
     prompt: int
-    """Cached tokens included."""
+    """Including cached tokens."""
     completion: int
     cached: int = 0
     cache_write: int = 0
@@ -42,7 +42,7 @@ class Reported(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """The answer is complete. A stream that ends without it is a broken one."""
+    """The answer is complete. A stream that ends without this part is broken."""
 
     reason: Reason
 

@@ -1,4 +1,4 @@
-"""The `[requests]` table: how long a provider may be silent, and how often it is asked again."""
+"""The `[requests]` table: how long a provider may be silent, and how often a request is tried again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.models.gateway import Patience
 from workbench.models.retry import Schedule
 
 LOCAL_FIRST = 600.0
-"""Seconds for the embedded model to begin: on a slow machine a full prompt takes minutes to read."""
+"""Seconds for the embedded model to begin: on a slow machine, reading a full prompt takes minutes."""
 
 _LONGEST = 86_400
 _Span = Annotated[float, Meta(ge=0, le=_LONGEST, description=f"seconds from 0 to {_LONGEST}")]
@@ -21,7 +21,7 @@ _Silence = Annotated[float, Meta(ge=1, le=_LONGEST, description=f"seconds from 1
 
 
 class RequestSettings(Table, frozen=True):
-    """The table; what is None is as usual for the model."""
+    """The table; None means the default for the model."""
 
     first_token_seconds: _Silence | None = None
     between_tokens_seconds: _Silence | None = None

@@ -1,4 +1,4 @@
-"""Trying again, where that can help: back-off, the provider's own wait, a budget, and a countdown that can be shown."""
+"""Tries a request again if that can help: back-off, the provider's own wait, a time limit, and a countdown to show."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import Part, Reported
 
 Make = Callable[[], AsyncIterator[Part]]
-"""Starts the same request afresh."""
+"""Starts the same request again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How long and how often."""
+    """How long and how often a request is tried again."""
 
     tries: int = 5
-    """Requests in all, the first included."""
+    """The number of requests, including the first."""
     seconds: float = 180.0
     """From the first request to the start of the last one; a longer wait is not begun."""
     first_wait: float = 1.0
     longest_wait: float = 30.0
     """Doubling stops here. A wait that the provider names is not shortened."""
     jitter: float = 0.25
-    """The share by which our own waits vary, so that many clients do not come back at once."""
+    """The share by which our own waits vary, to keep many clients from returning at once."""
 
     def wait(self, try_number: int, failure: ModelFailure, chance: float) -> float:
         """Seconds to wait after a try failed; `chance` is between 0 and 1."""
         if failure.wait is not None:
             return failure.wait + self.jitter * chance
-        # 2**30 seconds are over any longest wait; a thousand doublings would overflow a float.
+        # 2**30 seconds exceed any longest wait; a thousand doublings would overflow a float.
         plain = min(self.longest_wait, self.first_wait * 2.0 ** min(try_number - 1, 30))
         return plain * (1 + self.jitter * (2 * chance - 1))
 
@@ -47,7 +47,7 @@ class Wait(NamedTuple):
     try_number: int
     """The try that comes after the wait; the first is 1."""
     failure: ModelFailure
-    """Why."""
+    """Why the last try failed."""
 
 
 async def with_retries(
@@ -58,10 +58,10 @@ async def with_retries(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     chance: Callable[[], float] = random.random,
 ) -> AsyncGenerator[Part | Wait, None]:
-    """The parts of the first try that gives any, and before them the waits.
+    """The waits, then the parts of the first try that yields any.
 
-    After the first part a failure is final: what came is the caller's to keep. What a request cost is no part of an
-    answer: Anthropic tells it before the first word.
+    After the first part a failure is final: the caller keeps what arrived. A usage report does not count as such a
+    part: Anthropic sends it before the first word.
     """
     schedule = schedule or Schedule()
     started = clock()
@@ -88,7 +88,7 @@ async def with_retries(
 
 @asynccontextmanager
 async def _closing(parts: AsyncIterator[Part]) -> AsyncIterator[AsyncIterator[Part]]:
-    """Close the stream when we are closed, so that its connection does not wait for the garbage collector."""
+    """Close the stream when we are closed; otherwise its connection would wait for the garbage collector."""
     try:
         yield parts
     finally:

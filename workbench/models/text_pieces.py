@@ -1,12 +1,11 @@
-"""Long texts are encoded in pieces, cut where the tokenizer cuts anyway: the sum is the count of the whole.
+"""Long texts are encoded in pieces, cut where the tokenizer splits anyway: the sum is the count of the whole.
 
-A tokenizer first splits a text by a pattern and never merges across such a split. Wherever the pattern is
-sure to split, whatever stands around, a text may be cut without changing its count: a *place*. Where no place
-is in reach (a megabyte of one letter), the cut is *hard* and the count approximate.
+A tokenizer first splits a text by a pattern and never merges across such a split. If the pattern is certain to split at
+a position, whatever the text around it, the text may be cut there without changing its count: such a position is a
+*place*. If no place is in reach (a megabyte of one letter), the cut is *hard* and the count approximate.
 
-Whether something is a place is seen from the two characters before it and the one behind it, and hard cuts
-are `REACH` apart, counted from the last place. Two rules follow, and the counter's `head` and `tail` rest on
-them:
+The two characters before a position and the one after it decide whether it is a place. Hard cuts are `REACH` apart,
+counted from the last place. Two rules follow, and the counter's `head` and `tail` depend on them:
 
 - the hard cuts of a prefix are those of the text;
 - so are those of a suffix that starts at a cut, or inside a piece that ends at a place.
@@ -20,38 +19,38 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 PIECE = 1024
-"""Characters after which the next place is taken: few enough that a cut of a long text is counted by encoding little of
-it, and enough that the cost of cutting hardly shows."""
+"""A piece ends at the first place after this many characters: few enough to count a cut of a long text by encoding
+little of it, and enough to make the cost of cutting negligible."""
 
 REACH = 6144
-"""How far to look for a place before cutting hard. A multiple of 3, as runs of digits are split in threes."""
+"""How far to search for a place before a hard cut. A multiple of 3, because runs of digits are split in threes."""
 
 _LETTERS = "A-Za-zÀ-ÖØ-öø-ľŁ-ɏЀ-ҁぁ-ゖァ-ヺ㐀-䶿一-鿿가-힣"
 """Letters that stay letters under NFKC, which Claude's tokenizer applies (Ŀ is not here: it becomes L·)."""
 
 _MARKS = r"!-&(-/:-@\[-`{-~。，、；：！？"
-"""Punctuation behind which no letter run goes on. Not the apostrophe: it glues contractions to their word."""
+"""Punctuation that ends a run of letters. Not the apostrophe: it joins contractions to their word."""
 
 PLACE = re.compile(
-    r"(?<=\S)(?=[ \t])"  # a blank starts a new split; the run of blanks goes with what follows
+    r"(?<=\S)(?=[ \t])"  # a blank starts a new split; the run of blanks belongs to the text that follows
     r"|(?<=\S\n)(?=[^\s/])"  # a single newline never joins the next line (o200k: unless that begins with "/")
-    rf"|(?<=[{_LETTERS}])(?=[{_MARKS}0-9])"  # a letter run ends here
+    rf"|(?<=[{_LETTERS}])(?=[{_MARKS}0-9])"  # a run of letters ends here
     r"|(?<=[0-9])(?=[A-Za-z])"
 )
-"""The places. True for the patterns of o200k, cl100k and Claude; a property test holds it for each."""
+"""The places. Valid for the patterns of o200k, cl100k and Claude; a property test checks each."""
 
 NO_LIMIT = 1 << 62
 
 
 class Index(NamedTuple):
-    """Where a text was cut and what its pieces cost: a part of it is found without encoding the rest."""
+    """Where a text was cut and what its pieces cost: a part of it is counted without encoding the rest."""
 
     offsets: array[int]
-    """Characters before each cut; the first is 0, the last the length of what was measured."""
+    """Characters before each cut; the first is 0, the last the length of the measured text."""
     totals: array[int]
     """Tokens before each cut."""
     hard: frozenset[int]
-    """Which of the cuts, by number, are hard."""
+    """The numbers of the hard cuts."""
 
 
 def next_cut(text: str, start: int) -> tuple[int, bool]:
@@ -87,7 +86,7 @@ def measure(text: str, size: Callable[[str], int], enough: int = NO_LIMIT) -> In
             cut, is_hard = next_cut(text, start)
             tokens = size(text[start:cut])
             step = cut - start
-            seen = text[start : start + REACH + 1]  # all that the decision for this cut rests on
+            seen = text[start : start + REACH + 1]  # everything that the decision for this cut depends on
         total += tokens
         offsets.append(cut)
         totals.append(total)

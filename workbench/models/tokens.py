@@ -1,4 +1,4 @@
-"""Token counts: exact where they can be, honest where they cannot, and never counted twice."""
+"""Token counts: exact if possible, marked as approximate if not, and never counted twice."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from workbench.models.text_pieces import NO_LIMIT, Index, measure
 __all__ = ["Count", "CountStore", "TokenCounter", "calibrated", "counter", "counter_for", "tokenizer_for"]
 
 STORED_FROM = 1024
-"""Texts shorter than this cost less to encode than to look up on disk."""
+"""Shorter texts are faster to encode than to look up on disk."""
 
 REMEMBERED = 256 * 1024 * 1024
-"""Characters kept in memory as keys, overhead included. Most texts are held by the log anyway."""
+"""Characters kept in memory as keys, including overhead. The log holds most of these texts anyway."""
 
 _ENTRY = 200
-"""What an entry costs beside its text, in characters."""
+"""The overhead of an entry in addition to its text, in characters."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -40,36 +40,36 @@ _NOTES = {
 
 
 class Count(NamedTuple):
-    """A number of tokens, and whether to believe it to the last digit."""
+    """A number of tokens, and whether it is exact."""
 
     tokens: int
     exact: bool
-    """False where a stand-in tokenizer or a bounded cut made it approximate."""
+    """False if another model's tokenizer or a hard cut made it approximate."""
 
 
 class CountStore(Protocol):
-    """Where counts outlive the process."""
+    """A store that keeps counts after the process ends."""
 
     def load_count(self, tokenizer: str, digest: bytes) -> tuple[int, bool] | None:
-        """The tokens of the text with this digest, and whether no hard cut or broken character blurs them."""
+        """The tokens of the text with this digest, and whether no hard cut or broken character affects them."""
         ...
 
     def save_counts(self, rows: Iterable[tuple[str, bytes, int, bool]]) -> None:
-        """Keep rows of tokenizer, digest, tokens and whether they are unblurred, in one transaction."""
+        """Store rows of tokenizer, digest, tokens and whether they are exact, in one transaction."""
         ...
 
 
 class TokenCounter:
-    """Counts with one tokenizer, and remembers."""
+    """Counts with one tokenizer, and remembers the counts."""
 
     def __init__(self, tokenizer: str, store: CountStore | None, exact: bool, note: str) -> None:
         self.name = tokenizer
         self.exact = exact
-        """Whether this is the model's own tokenizer. Turns False if its file is missing when first needed."""
+        """Whether this is the model's own tokenizer. Becomes False if its file is missing when first needed."""
         self.note = note
         """One sentence for people: whose tokenizer this is."""
         self.framing = 1.0
-        """Times the documented framing of messages: what the provider really writes around them, as far as is known."""
+        """Multiplies the documented framing of messages, to match the provider's actual framing as far as known."""
         self._store = store
         self._encoder: Encoder | None = None
         self._counts: dict[str, Count] = {}
@@ -80,7 +80,7 @@ class TokenCounter:
         self._elder: TokenCounter | None = None
 
     def apart(self) -> TokenCounter:
-        """A counter that remembers for itself: what this one knows it need not count, and adds nothing to it."""
+        """A counter with its own memory: it uses the counts of this one, and adds nothing to them."""
         made = TokenCounter(self.name, None, self.exact, self.note)
         made._elder = self
         return made
@@ -91,11 +91,11 @@ class TokenCounter:
         return known if known is not None else self._count_new(text)
 
     def suppose(self, text: str, tokens: int) -> None:
-        """Take a text for counted: it has at most so many tokens, because its parts have."""
+        """Record an upper limit as the count of a text, known from the counts of its parts."""
         self._counts.setdefault(text, Count(tokens, False))
 
     def known(self, text: str) -> Count | None:
-        """The count if it is in memory; asks neither disk nor tokenizer."""
+        """The count if it is in memory; uses neither disk nor tokenizer."""
         return self._counts.get(text)
 
     def head(self, text: str, max_tokens: int) -> int:
@@ -127,7 +127,7 @@ class TokenCounter:
         start, end = base + index.offsets[at - 1], base + index.offsets[at]
         piece = text[start:end]
         room = max_tokens - (total - index.totals[at])
-        # A start inside a piece that ends hard moves the hard cuts behind it: count up to the next place.
+        # A start inside a piece that ends with a hard cut moves the hard cuts after it: count up to the next place.
         place = next(number for number in range(at, len(index.totals)) if number not in index.hard)
         while room > 0:
             offset = start + self._fit_tail(piece, room)
@@ -145,12 +145,12 @@ class TokenCounter:
     def joined(self, text: str, end: int, middle: str, start: int) -> Count:
         """The count of `text[:end] + middle + text[start:]`.
 
-        Of a text whose pieces are known only what lies next to the two cuts is encoded again.
+        If the pieces of the text are known, only the parts next to the two cuts are encoded again.
         """
         index = self._indexes.get(text)
         if index is None or index.hard:
             return self.count(text[:end] + middle + text[start:])
-        # A place is seen from three characters around it: those must be the same in the new text.
+        # Three characters around a position decide whether it is a place: those must be the same in the new text.
         before = max(bisect_right(index.offsets, end - 4) - 1, 0)
         after = min(bisect_left(index.offsets, start + 4), len(index.offsets) - 1)
         inner = text[index.offsets[before] : end] + middle + text[start : index.offsets[after]]
@@ -180,7 +180,7 @@ class TokenCounter:
             self._store.save_counts(rows)
 
     def _count_new(self, text: str) -> Count:
-        """Count a text that is not in memory: from the store, else by encoding it."""
+        """Count a text that is not in memory: from the store, otherwise by encoding it."""
         known = self._elder.known(text) if self._elder is not None else None
         if known is not None:
             return known
@@ -204,7 +204,7 @@ class TokenCounter:
         return self._remember(text, Count(tokens, whole and self.exact))
 
     def _remember(self, text: str, count: Count) -> Count:
-        """Keep a count in memory; when there are too many, the older half goes."""
+        """Keep a count in memory; if there are too many, drop the older half."""
         self._counts[text] = count
         self._remembered += len(text) + _ENTRY
         if self._remembered > REMEMBERED:
@@ -218,17 +218,17 @@ class TokenCounter:
         return count
 
     def _size(self, piece: str) -> int:
-        """The tokens of a bounded piece, whatever its characters."""
+        """The tokens of a piece of limited length, with any characters."""
         return (self._encoder or self._ready()).size(piece if piece.isascii() else _sound(piece))
 
     def _measure(self, text: str, size: Callable[[str], int], enough: int = NO_LIMIT) -> Index:
-        """Cut and count a text of any length. A rough count is quick and rounds up: one piece."""
+        """Cut and count a text of any length. A rough count is fast and rounds up, so it uses one piece."""
         if isinstance(self._ready(), RoughEncoder):
             return Index(array("Q", [0, len(text)]), array("Q", [0, size(text)]), frozenset())
         return measure(text, size, enough)
 
     def _ready(self) -> Encoder:
-        """The tokenizer, read at the first count. Without its file, counts are rough and say so."""
+        """The tokenizer, loaded at the first count. Without its file, counts are rough and marked as such."""
         if self._encoder is not None:
             return self._encoder
         encoder = load(self.name)
@@ -245,7 +245,7 @@ class TokenCounter:
         tokens = room
         while tokens > 0:
             offset = self._ready().head(sound, tokens)
-            # The start of a text is not always split like the text: what followed may have glued its tokens.
+            # The start of a text is not always split like the whole text: the rest may have joined its tokens.
             over = self._size(piece[:offset]) - room
             if over <= 0:
                 return offset
@@ -253,12 +253,12 @@ class TokenCounter:
         return 0
 
     def _fit_tail(self, piece: str, room: int) -> int:
-        """From which character on a piece fits in `room` tokens."""
+        """The first character from which a piece fits in `room` tokens."""
         sound = _sound(piece)
         tokens = room
         while tokens > 0:
             offset = self._ready().tail(sound, tokens)
-            offset += piece.startswith("\n", offset)  # a newline belongs to the line that is gone
+            offset += piece.startswith("\n", offset)  # a newline belongs to the line before, which is cut off
             over = self._size(piece[offset:]) - room
             if over <= 0:
                 return offset
@@ -280,7 +280,7 @@ class TokenCounter:
 
 
 class CalibratedCounter(TokenCounter):
-    """Another counter's counts, times a factor: what the provider's own tokenizer would say, as far as is known."""
+    """Another counter's counts, times a factor: an estimate of the provider's own tokenizer."""
 
     def __init__(self, plain: TokenCounter, factor: float, note: str = "", framing: float = 1.0) -> None:
         super().__init__(plain.name, None, False, f"{plain.note}; x {factor:.2f}{f', {note}' if note else ''}")
@@ -290,11 +290,11 @@ class CalibratedCounter(TokenCounter):
         self.framing = framing
 
     def count(self, text: str) -> Count:
-        """How many tokens the text has, about."""
+        """How many tokens the text has, approximately."""
         return self._scaled(self.plain.count(text))
 
     def apart(self) -> TokenCounter:
-        """One without the factor."""
+        """A counter with its own memory, without the factor."""
         return self.plain.apart()
 
     def known(self, text: str) -> Count | None:
@@ -315,7 +315,7 @@ class CalibratedCounter(TokenCounter):
         return self._scaled(self.plain.joined(text, end, middle, start))
 
     def spans(self, text: str) -> list[str]:
-        """The tokens of the stand-in: nobody knows the others."""
+        """The tokens of the tokenizer that is used instead: the model's own are unknown."""
         return self.plain.spans(text)
 
     def flush(self) -> None:
@@ -327,7 +327,7 @@ class CalibratedCounter(TokenCounter):
 
 
 def _is_sound(text: str) -> bool:
-    """Whether a text holds whole characters only: no lone halves of a surrogate pair."""
+    """Whether a text has only whole characters: no lone halves of a surrogate pair."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -336,7 +336,7 @@ def _is_sound(text: str) -> bool:
 
 
 def _sound(text: str) -> str:
-    """The text as it can be sent: a lone half of a character becomes the replacement character."""
+    """The text as it can be sent: a lone half of a surrogate pair becomes the replacement character."""
     return text if _is_sound(text) else _SURROGATE.sub("\ufffd", text)
 
 
@@ -348,9 +348,9 @@ def _shared(tokenizer: str, exact: bool, note: str) -> TokenCounter:
 def counter(
     tokenizer: str, store: CountStore | None = None, *, exact: bool | None = None, note: str = ""
 ) -> TokenCounter:
-    """A counter for a tokenizer by name; without a store the same one for all who ask.
+    """A counter for a tokenizer by name; without a store, all callers share one.
 
-    `exact` and `note` say what the tokenizer is to the model (see `tokenizer_for`); by default it is its own.
+    `exact` and `note` describe how the tokenizer relates to the model (see `tokenizer_for`); by default it is its own.
     """
     if tokenizer not in TOKENIZERS:
         raise WrongCall(f"unknown tokenizer {tokenizer!r}: expected one of {', '.join(TOKENIZERS)}")
@@ -362,18 +362,18 @@ def counter(
 
 
 def counter_for(model: str, store: CountStore | None = None) -> TokenCounter:
-    """The counter for a model, told from its name."""
+    """The counter for a model, chosen by its name."""
     tokenizer, exact, note = tokenizer_for(model)
     return counter(tokenizer, store, exact=exact, note=note)
 
 
 def calibrated(plain: TokenCounter, factor: float, note: str = "", framing: float = 1.0) -> TokenCounter:
-    """A counter whose counts are multiplied; the counter itself where there is nothing to do."""
+    """A counter whose counts are multiplied; the plain counter if both factors are 1."""
     bare = plain.plain if isinstance(plain, CalibratedCounter) else plain
     return bare if factor == framing == 1 else CalibratedCounter(bare, factor, note, framing)
 
 
 def estimator_for(model: str) -> TokenCounter:
-    """The counter for a model nobody has reported on yet: with what was measured for its family."""
+    """The counter for a model without reports so far: with the factor that was measured for its family."""
     plain = counter_for(model)
     return plain if plain.exact else calibrated(plain, tokenizer_factor(model), "measured for its family")

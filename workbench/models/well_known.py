@@ -1,4 +1,4 @@
-"""The models that most people mean, told from the catalogue: of each well-known family the newest."""
+"""The models that most people mean, from the catalogue: the newest of each well-known family."""
 
 from __future__ import annotations
 

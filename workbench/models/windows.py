@@ -1,11 +1,11 @@
-"""Context windows by name, for models that no table knows, and whose limit is for input alone."""
+"""Context windows by name, for models that are in no table, and which models have a limit for input only."""
 
 from __future__ import annotations
 
 import re
 
 GUESS = 128_000
-"""The window of a model nobody knows."""
+"""The window of an unknown model."""
 
 _BY_NAME = (
     ("claude", 200_000),
@@ -29,8 +29,8 @@ _BY_NAME = (
     ("mistral", 128_000),
     ("mixtral", 128_000),
 )
-"""What a name contains, and the window that goes with it; the more specific first. From the document of the
-preset `layers`, but for Gemini 1.5 Pro, which is from that of `codex`."""
+"""A part of a name, and the window of such models; the more specific first. From the document of the preset `layers`,
+except for Gemini 1.5 Pro, which is from that of `codex`."""
 
 _LARGEST_OUTPUTS = (
     *(("claude-3-5", 8_192), ("claude-3.5", 8_192), ("claude-3-7", 64_000), ("claude-3.7", 64_000)),
@@ -38,33 +38,33 @@ _LARGEST_OUTPUTS = (
     *(("gemini-1.5", 8_192), ("gemini-2.0-flash", 8_192), ("gemini-2.5", 65_536)),
     *(("llama3.2", 8_192), ("llama-3.2", 8_192)),
 )
-"""What a name contains, and the longest answer that goes with it, as the makers have it; the more specific first. The
+"""A part of a name, and the longest answer of such models, according to their makers; the more specific first. The
 table does not have these models, or no longer, and the documents name them."""
 
 _ON_OLLAMA = ((r"mistral(:.*)?", 32_768), (r"llama3\.2:1b\b.*", 8_192))
-"""The same for the whole names of models as Ollama has them: from the documents of `codex` and `window`."""
+"""The same for the whole names of models in Ollama: from the documents of `codex` and `window`."""
 
 _LONG = (("claude", (1_000_000,)), ("", (200_000, 256_000, 400_000, 1_000_000, 1_050_000, 2_000_000)))
-"""What a name contains, and the windows that such models have where one request was longer than their usual one."""
+"""A part of a name, and the windows that such models can have if a request was longer than their usual window."""
 _COMPACTS_FROM = 0.4
-"""No agent that we know compacts by itself before so much of its window is used."""
+"""No agent that we know compacts by itself before this share of its window is used."""
 
 _SHARED_WINDOWS = (128_000, 400_000, 1_050_000)
 """The whole windows of OpenAI's models from gpt-5 on."""
 
 
 def window_by_name(model: str) -> int | None:
-    """The window of a model's family; None for a family nobody knows."""
+    """The window of a model's family; None for an unknown family."""
     name = model.lower()
     known = ollama_window(name)
     return next((window for part, window in _BY_NAME if part in name), None) if known is None else known
 
 
 def window_seen(model: str, known: int, largest: int, compacted_at: int) -> int:
-    """The window that an agent works with, by what it did; `known`: that of the model, by tables or its name.
+    """The window that an agent works with, derived from its actions; `known`: the model's, by tables or its name.
 
     A request of `largest` tokens was answered, so it fitted. An agent that compacted by itself at far less than the
-    model's window was given a smaller one: the family's usual one, where that fits.
+    model's window was given a smaller one: the family's usual window, if that fits.
     """
     if largest > known:
         long = next(windows for part, windows in _LONG if part in model.lower())
@@ -75,7 +75,7 @@ def window_seen(model: str, known: int, largest: int, compacted_at: int) -> int:
 
 
 def output_by_name(model: str) -> int | None:
-    """The longest answer of a model's family; None for a family nobody knows."""
+    """The longest answer of a model's family; None for an unknown family."""
     name = model.lower()
     return next((tokens for part, tokens in _LARGEST_OUTPUTS if part in name), None)
 
@@ -89,15 +89,15 @@ def ollama_window(model: str) -> int | None:
 
 
 def has_outdated_entry(model: str) -> bool:
-    """Whether the table knows a model only by its first weights, for bare completions."""
+    """Whether the table has a model only with its first weights, for plain completions."""
     return re.fullmatch(r"mistral(:.*)?", model.lower().rpartition("/")[2]) is not None
 
 
 def is_input_only(model: str, window: int, max_output: int | None) -> bool:
-    """Whether a limit is for input alone, so that nothing of it has to be kept for the answer.
+    """Whether a limit is for input only, so no part of it is reserved for the answer.
 
-    So it is for Gemini, and for OpenAI's newer models where the table gives the input's share (272,000 of
-    400,000): input and output then add up to the whole window.
+    This is true for Gemini, and for OpenAI's newer models if the table gives the input's share (272,000 of 400,000):
+    input and output then add up to the whole window.
     """
     name = model.lower()
     if "gemini" in name:

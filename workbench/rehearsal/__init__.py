@@ -1,1 +1,1 @@
-"""The built-in stand-in for a model: no AI, only rules and scripts; the same question always gets the same answer."""
+"""The built-in rehearsal model: no AI, only rules and scripts; the same question always gets the same answer."""

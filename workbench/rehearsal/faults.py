@@ -1,4 +1,4 @@
-"""What can be made to go wrong, by name: in a script's step, or for one request by the header `x-rehearse-fault`."""
+"""The faults that can be simulated: in a script's step, or for one request by the header `x-rehearse-fault`."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ FAULTS = {
 }
 
 IN_THE_MIDDLE = ("cut", "stall", "bad_json", "error")
-"""Faults that come when half of a stream is sent."""
+"""Faults that happen when half of a stream is sent."""
 
 _NUMBERED = {"context": 8192, "slow": 10}
-"""Faults that may carry a number, and what it is without one."""
+"""Faults that may have a number, and its default."""
 
 
 class UnknownFault(ValueError):
-    """The text names no fault; it says what was expected."""
+    """The text names no fault; the message says what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ _WAITING = (429, 503, 529)
 
 
 def refusal(fault: Fault, asked: int) -> Refusal | None:
-    """The error that a fault stands for; None where it concerns the answer or the connection."""
+    """The error for a fault; None if the fault concerns the answer or the connection."""
     match fault.kind:
         case "status":
             return Refusal(fault.number, wait=fault.wait if fault.number in _WAITING else None)

@@ -1,4 +1,4 @@
-"""A call that a client demands, whatever the rules would answer."""
+"""A call that a client requires, whatever the rules would answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from workbench.wire.checked_requests import CheckedRequest, freeform_json, funct
 
 
 def forced(request: CheckedRequest) -> WrittenAnswer | None:
-    """A call that has to be, of the first tool on offer, in the plainest form; None: a provider runs them all."""
+    """The required call, for the first offered tool, in the simplest form; None if a provider runs all the tools."""
     tool = next((each for each in request.tools if function_of(each).get("name")), None)
     if tool is None:
         return None

@@ -1,4 +1,4 @@
-"""The stand-in in this process: the gateway asks it as any other model, without litellm and without a network."""
+"""The rehearsal model in this process: the gateway uses it like any model, without litellm and without network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from workbench.wire.dialects import DEFAULT
 
 
 def rehearse(script: Script | None = None) -> RehearsalModel:
-    """From now on the model `rehearsal` plays this script, in the whole process; without one it has its rules."""
+    """Let the model `rehearsal` play this script from now on, in the whole process. Without one it follows rules."""
     stand_in = RehearsalModel(script)
 
     async def answering(call: Json) -> AsyncGenerator[Json, None]:
@@ -30,7 +30,7 @@ def rehearse(script: Script | None = None) -> RehearsalModel:
 
 
 def _play(stand_in: RehearsalModel, call: Json) -> PlayedAnswer:
-    """What happens to a request; what refuses it does so at once, as over HTTP."""
+    """What happens to a request. An error that refuses it is raised at once, as over HTTP."""
     speaker = DEFAULT.new_speaker()
     try:
         request = speaker.read(call)
@@ -48,7 +48,7 @@ def _play(stand_in: RehearsalModel, call: Json) -> PlayedAnswer:
 
 
 async def _chunks(played: PlayedAnswer) -> AsyncGenerator[Json, None]:
-    """The answer's pieces when they are due, broken off where a fault says so."""
+    """The answer's pieces at their times, broken off where a fault requires it."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     kind = played.fault.kind if played.fault else ""
@@ -60,7 +60,7 @@ async def _chunks(played: PlayedAnswer) -> AsyncGenerator[Json, None]:
     found = list(pieces(played.answer, played.pace))
     middle = len(found) // 2 if kind in IN_THE_MIDDLE else len(found)
     for piece in found[:middle]:
-        # Also where nothing is to be waited for: whoever cancels or watches the clock gets a turn.
+        # Sleep even if there is no wait: it gives cancellation and the clock a chance to run.
         await asyncio.sleep(max(0.0, began + piece.at - loop.time()) if piece.at else 0)
         yield {"choices": [{"delta": delta_json(piece, played.answer)}]}
     if kind == "stall":

@@ -1,6 +1,6 @@
 """Plain requests in English: "read FILE", "list FOLDER", "search for X in Y", "run COMMAND", "write FILE: ..." ...
 
-A message may hold several, which are done at the same time; "then" puts off what follows it until the rest is done.
+A message may contain several, which are done at the same time; "then" delays what follows it until the rest is done.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ class PlainRequest(NamedTuple):
 
 
 LOOKED_AT = 20_000
-"""Characters of a message in which requests are looked for; what lies behind them is pasted material."""
+"""Characters of a message that are searched for requests; the rest is pasted material."""
 
 _VERBS = (
     "read|show|open|view|cat|print|list|ls|search|grep|look|find|run|execute|"
     "write|create|save|edit|change|replace|call|use"
 )
 _TALK = "explain|describe|tell|say|summari[sz]e|report|answer|comment"
-"""What is asked for without a tool: it ends the request before it."""
+"""Requests that need no tool: they end the request before them."""
 _LATER = r"then|after that|afterwards|finally|next"
 _GLUE = (
     rf"and|also|please|now|{_LATER}|(?:can|could|would|will) you|let us|let's|"
@@ -38,19 +38,19 @@ _GLUE = (
 )
 _START = re.compile(rf"\s*(?:(?:{_GLUE}|hi|hello|hey|ok|okay|yes|sure|first)\b[,.!:]?\s+)*", re.IGNORECASE)
 _BREAK = re.compile(
-    # A mark counts only where it stands at a word: the dot in `git add . and list src` belongs to the command.
+    # A mark counts only directly after a word: the dot in `git add . and list src` belongs to the command.
     rf"(?:(?<=\S)[;,.!?]+)?(?P<glue>(?:\s+(?:{_GLUE})\b,?)*)\s+"
     rf"(?=(?:{_VERBS})\s|(?:{_TALK})(?:[\s.,!?]|$))",
     re.IGNORECASE,
 )
 _VERB = re.compile(rf"\b(?:{_VERBS})\b", re.IGNORECASE)
 _TAIL = re.compile(rf"[;,.!?]*(?:\s+(?:{_GLUE})\b,?)*\s*$", re.IGNORECASE)
-"""What leads over to the next request."""
+"""Words that lead to the next request."""
 
 _BULLET = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+", re.MULTILINE)
 _FENCE = re.compile(r"\s*```[^\n]*\n(?P<text>.*?)\n?```[^\S\n]*", re.DOTALL)
 _HELD = re.compile("\0(\\d+)\0")
-"""A quoted stretch put aside, so that nothing inside it looks like a request."""
+"""A placeholder for a quoted part, which keeps its content from looking like a request."""
 
 _FILE = "[^\\s:,;\0]+|\0\\d+\0"
 _WRITE = re.compile(
@@ -61,7 +61,7 @@ _WRITE = re.compile(
 
 
 def rounds(text: str) -> list[list[PlainRequest]]:
-    """What a message asks for, round by round."""
+    """The requests of a message, round by round."""
     held: list[str] = []
 
     def hold(found: re.Match[str]) -> str:
@@ -99,7 +99,7 @@ def _add(found: list[list[PlainRequest]], later: bool, wishes: list[PlainRequest
 
 
 def _content(rest: str) -> tuple[str, str]:
-    """What is to be written, and the text behind it: a fenced block, a quoted line, or all there is."""
+    """The content to write, and the text after it: a fenced block, a quoted line, or the whole rest."""
     fence = _FENCE.match(rest)
     if fence:
         return fence["text"] + "\n", rest[fence.end() :]
@@ -110,7 +110,7 @@ def _content(rest: str) -> tuple[str, str]:
 
 
 def _requests(text: str) -> Iterator[tuple[bool, str]]:
-    """The parts that may be requests, and whether each is to wait for those before it."""
+    """The parts that may be requests, and whether each has to wait for those before it."""
     text = _BULLET.sub("\n", text)
     for line in text.split("\n"):
         if not _VERB.search(line):
@@ -168,7 +168,7 @@ _BETWEEN = re.compile(r"\s*,\s*(?:and\s+)?|\s+and\s+", re.IGNORECASE)
 
 
 def _wishes(part: str) -> list[PlainRequest]:
-    """What one part asks for; nothing where it is only talk. Quoted stretches are still put aside."""
+    """The requests of one part; empty if it contains none. Quoted parts are still placeholders."""
     line = part.strip()
     for match in (_edit, _read, _list, _search, _run, _call):
         found = match(line)
@@ -189,7 +189,7 @@ def _read(line: str) -> list[PlainRequest]:
 
 
 def _is_path(word: str) -> bool:
-    """A single word with a dot or a slash inside, or in quotes."""
+    """Whether this is a single word with a dot or a slash inside, or in quotes."""
     return bool(_HELD.fullmatch(word)) or bool(re.fullmatch(r"[^\s\0]*\w[^\s\0]*", word) and re.search(r"[./\\]", word))
 
 
@@ -249,6 +249,6 @@ def _call(line: str) -> list[PlainRequest]:
 
 
 def _ended(line: str, keep_dot: bool = False) -> str:
-    """Without polite words and marks at the end."""
+    """The line without polite words and marks at the end."""
     kept = _END.sub("", line)
     return line if keep_dot and re.search(r"(?:^|[\s/])\.{1,2}$", line) else kept

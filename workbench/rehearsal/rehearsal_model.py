@@ -1,4 +1,4 @@
-"""The stand-in itself: takes requests one after the other, follows its script, then its rules."""
+"""The rehearsal model itself: takes requests one after the other, follows its script, then its rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.wire.answers import Pace, PacedAnswer, Refusal, WrittenAnswer, Wr
 from workbench.wire.checked_requests import CheckedRequest
 
 REMEMBERED = 8
-"""Messages that the ids of calls are made from: a group with its results is among them, so ids do not come again."""
+"""How many messages the ids of calls are made from: they include a group with its results, so ids do not repeat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +25,16 @@ class PlayedAnswer(PacedAnswer):
 
     fault: Fault | None = None
     refusal: Refusal | None = None
-    """The error to send in place of the answer."""
+    """The error to send instead of the answer."""
 
     @property
     def finishes(self) -> bool:
-        """Whether the answer says why it ends."""
+        """Whether the answer has a finish reason."""
         return not self.fault or self.fault.kind != "no_finish"
 
 
 class RehearsalModel:
-    """Answers requests. Only its place in the script and the last request (for the cache's figures) are remembered."""
+    """Answers requests. It remembers only its position in the script and the last request (for the cache's figures)."""
 
     def __init__(self, script: Script | None = None) -> None:
         self.script = script or Script()
@@ -42,10 +42,10 @@ class RehearsalModel:
         """Steps of the script that are done."""
         self._previous: list[usage.PromptSegment] = []
         self._one_at_a_time = Lock()
-        """litellm asks from threads of its own."""
+        """litellm calls from its own threads."""
 
     def play(self, request: CheckedRequest, fault: Fault | None = None) -> PlayedAnswer:
-        """Answer a request. A fault that is asked for from outside leaves the script where it is."""
+        """Answer a request. A fault requested from outside does not advance the script."""
         with self._one_at_a_time:
             return self._play(request, fault)
 
@@ -77,7 +77,7 @@ class RehearsalModel:
 
 
 def _spoilt(answer: WrittenAnswer, pace: Pace, fault: Fault) -> tuple[WrittenAnswer, Pace]:
-    """The faults that are in the answer itself."""
+    """Apply the faults that are in the answer itself."""
     match fault.kind:
         case "length":
             return WrittenAnswer(answer.text[: len(answer.text) // 2], answer.reasoning, finish="length"), pace
@@ -89,7 +89,7 @@ def _spoilt(answer: WrittenAnswer, pace: Pace, fault: Fault) -> tuple[WrittenAns
 
 
 def _bounded(answer: WrittenAnswer, max_tokens: int | None) -> WrittenAnswer:
-    """An answer that is longer than was asked for ends early, and says so."""
+    """Cut an answer that is longer than requested, with the finish reason `length`."""
     if max_tokens is None or answer.calls or usage.completion_tokens(answer)[0] <= max_tokens:
         return answer
     count = usage.tokenizer()
@@ -99,7 +99,7 @@ def _bounded(answer: WrittenAnswer, max_tokens: int | None) -> WrittenAnswer:
 
 
 def _with_ids(answer: WrittenAnswer, request: CheckedRequest) -> WrittenAnswer:
-    """Every call has an id: its own, or one made from the end of the conversation, which is never twice the same."""
+    """Give every call an id: its own, or one made from the end of the conversation, which is never the same twice."""
     if all(call.call_id for call in answer.calls):
         return answer
     latest = [(each.role, each.text, each.calls, each.call_id) for each in request.messages[-REMEMBERED:]]

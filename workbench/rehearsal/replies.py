@@ -1,4 +1,4 @@
-"""An answer on its way to a client, over HTTP or a websocket; or broken in the way that was asked for."""
+"""Sends an answer to a client, over HTTP or a websocket; or breaks it as a fault requires."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BROKEN = '{"choices": [{"delta": {"content": "bro'
 
 
 def refused(speaker: DialectSpeaker, refusal: Refusal, model: str = "") -> web.Response:
-    """An error in the provider's own form."""
+    """An error in the provider's own format."""
     headers = {} if refusal.wait is None else {"Retry-After": str(refusal.wait)}
     text = to_json(speaker.error(refusal, model))
     return web.Response(text=text, status=refusal.status, headers=headers, content_type=JSON)
@@ -36,7 +36,7 @@ class HttpReply:
     began: float
 
     async def send(self, played: PlayedAnswer) -> web.StreamResponse | None:
-        """What aiohttp is to finish; None where the connection is to break off here."""
+        """Send the answer. Return the response for aiohttp to finish; None if the connection must break off here."""
         kind = played.fault.kind if played.fault else ""
         await _until(self.began + played.pace.delay)
         if played.refusal:
@@ -100,7 +100,7 @@ class SocketReply:
     began: float
 
     async def send(self, played: PlayedAnswer) -> bool:
-        """Whether the connection is to stay."""
+        """Send the answer. Return whether the connection stays open."""
         kind = played.fault.kind if played.fault else ""
         await _until(self.began + played.pace.delay)
         if played.refusal:
@@ -128,7 +128,7 @@ class SocketReply:
         return kind != "cut"
 
     async def _until_closed(self) -> None:
-        """Wait for the client to close it; what he sends until then is not heard."""
+        """Wait for the client to close the connection; frames until then are ignored."""
         while not self.socket.closed:
             await self.socket.receive()
         raise ConnectionResetError("the client closed the websocket")
@@ -149,5 +149,5 @@ async def _until(moment: float) -> None:
 
 
 async def _until_gone() -> None:
-    """Wait for the client to go away, which ends whoever waits."""
+    """Wait until the client disconnects, which cancels this task."""
     await asyncio.Event().wait()

@@ -42,13 +42,13 @@ _FAILED = re.compile(r"\s*(?:(?:error|failed|failure|refused|denied)\s*[:(\]]|\[
 _ONE_LINE = re.compile(
     r"[^\n]{1,200}: (?:no such|not found|not allowed|permission denied|expected)\b[^\n]*", re.IGNORECASE
 )
-"""A result that is nothing but a complaint."""
+"""A result that consists only of an error message."""
 _EXIT = re.compile(r"\bexit(?:ed with)? (?:code|status):? *([1-9]\d*)\b", re.IGNORECASE)
 _MARKER = re.compile(r"\[(?:truncated|result masked|\.\.\. omitted)[^\]\n]*\]")
 
 
 def answer_by_rule(request: CheckedRequest) -> WrittenAnswer:
-    """The answer to a request, from the request alone; where a call is demanded, it is one."""
+    """The answer to a request, from the request alone; if a call is required, the answer is one."""
     demand = demand_in(request.body)
     offered = demand.offered(request)
     answer = _freely(offered)
@@ -71,7 +71,7 @@ def _in_shape(answer: WrittenAnswer, request: CheckedRequest) -> WrittenAnswer:
 
 def _by_wish(request: CheckedRequest) -> WrittenAnswer:
     begun, told = request, ""
-    while HEAD in asked_in(begun):  # a summary that stands for what was done since the wish before it
+    while HEAD in asked_in(begun):  # a summary that replaces what was done since the request before it
         told += f"{asked_in(begun)}\n"
         begun = replace(begun, messages=begun.messages[: -len(turn_of(begun))])
     wishes = rounds(asked_in(begun))
@@ -91,7 +91,7 @@ def _offered(request: CheckedRequest) -> str:
 
 
 def _round(request: CheckedRequest, wishes: Sequence[PlainRequest], who: str) -> WrittenAnswer:
-    """The calls of one round, at the same time; what no tool can do is named."""
+    """The calls of one round, at the same time; requests that no tool can do are named."""
     calls: list[WrittenCall] = []
     doing, lacking = [], []
     for wish in wishes:
@@ -122,13 +122,13 @@ def _short(text: str) -> str:
 
 
 def _after_results(request: CheckedRequest, wishes: Sequence[Sequence[PlainRequest]], told: str) -> WrittenAnswer:
-    """The next round if there is one, else what was seen.
+    """The next round if there is one, otherwise a description of the results.
 
-    Where we are is told from the latest round that was begun: calls before it may have been dropped from the request,
-    or have become lines of a summary.
+    The position is derived from the latest round that was begun: calls before it may have been dropped from the
+    request, or have become lines of a summary.
     """
     done = [call for message in turn_of(request) for call in message.calls]
-    # Its files may only have been spoken of; its commands were run.
+    # Its files may only have been mentioned; its commands were run.
     lines = {line for part in told.split("## Commands\n")[1:] for line in part.partition("\n\n")[0].split("\n")}
     for at in range(len(wishes) - 1, -1, -1):
         calls = [call for wish in wishes[at] if (call := call_for(wish, request))]
@@ -143,7 +143,7 @@ def _after_results(request: CheckedRequest, wishes: Sequence[Sequence[PlainReque
 
 
 def _meaning(call: WrittenCall) -> tuple[str, object]:
-    """A call whatever way its JSON is written."""
+    """A call, independent of how its JSON is written."""
     try:
         return call.tool, json.loads(call.arguments)
     except (ValueError, RecursionError):
@@ -151,7 +151,7 @@ def _meaning(call: WrittenCall) -> tuple[str, object]:
 
 
 def _is_same(done: WrittenCall, planned: WrittenCall) -> bool:
-    """Whether a call is the planned one; clients leave out a namespace and add what they know."""
+    """Whether a call is the planned one; clients omit a namespace and add arguments that they know."""
     (tool, given), (name, wanted) = _meaning(done), _meaning(planned)
     if isinstance(given, dict) and isinstance(wanted, dict):
         given = {key: value for key, value in given.items() if key in wanted}
@@ -169,7 +169,7 @@ def _result(message: CheckedMessage, call: WrittenCall | None) -> str:
     name = f"`{call.tool}`{_target(call)}" if call else "A tool"
     lines = text.split("\n")
     first = next((line for line in lines if line.strip()), "")
-    # In between it may be a file that speaks of such things.
+    # Lines in between may be from a file that contains such words.
     code = _EXIT.search(lines[0]) or _EXIT.search(lines[-1])
     if message.is_error or _FAILED.match(text) or _ONE_LINE.fullmatch(text):
         return f"{name} failed: {_short(first) or 'it gave no reason'}"
@@ -184,7 +184,7 @@ def _result(message: CheckedMessage, call: WrittenCall | None) -> str:
 
 
 def _target(call: WrittenCall) -> str:
-    """What the call was about: its first argument that is text."""
+    """The target of the call: its first argument that is text."""
     found = next(_values(call), "")
     return f" {_short(found)}" if found else ""
 

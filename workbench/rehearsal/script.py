@@ -1,4 +1,4 @@
-"""Scripts: what the stand-in answers, request by request, from a TOML file or JSON lines.
+"""Scripts: the answers of the rehearsal model, request by request, from a TOML file or JSON lines.
 
 # TOML                                     # JSON lines: one step a line
 speed = 400                                {"reply": "Hello."}
@@ -32,19 +32,19 @@ _Text = Annotated[str, Meta(description="text")]
 _Number = Annotated[float, Meta(ge=0, le=sys.float_info.max, description="a number from 0 up")]
 _Whole = Annotated[int, Meta(ge=0, le=10**12, description="a whole number from 0 to a million million")]
 MOST_STEPS = 1_000_000
-"""Of a script, with all that is repeated."""
+"""Limit for a script, including repeated steps."""
 
 
 class _Head(Table, frozen=True):
-    """What holds for all steps."""
+    """The settings for all steps."""
 
     step: Annotated[list[Any], Meta(description="tables as [[step]]")] = table_field(default_factory=list)
     speed: _Number = 0
     chunk: _Whole = 0
     window: _Whole = 0
-    """Longer requests are refused as too long, by the count in o200k; 0 takes any."""
+    """Longer requests are refused as too long, counted in o200k; 0 means no limit."""
     summaries: Annotated[bool, Meta(description="true or false")] = True
-    """A request for a summary is a step as any other; false leaves it to the rules, and takes no step."""
+    """A request for a summary uses a step like any other; false leaves it to the rules and uses no step."""
 
 
 class _Step(Table, frozen=True):
@@ -83,23 +83,23 @@ class ScriptStep:
     answer: WrittenAnswer | None = None
     """None: the rules answer, with this step's pace and fault."""
     pace: Mapping[str, Any] = field(default_factory=dict)
-    """What is different from the script's own pace."""
+    """The values that differ from the script's own pace."""
     usage: Mapping[str, int] | None = None
-    """Figures to report in place of the counted ones."""
+    """Figures to report instead of the counted ones."""
     fault: Fault | None = None
 
     def report(self, counted: Reported) -> Reported:
-        """The counted figures, with those of the step in their place."""
+        """The counted figures, replaced by those of the step."""
         return counted._replace(**self.usage) if self.usage else counted
 
 
 class Script:
-    """Steps in order, one per request; after the last the rules answer."""
+    """Steps in order, one per request; after the last one the rules answer."""
 
     def __init__(
         self, steps: Iterable[ScriptStep | Mapping[str, Any]] = (), *, where: str = "script", **head: Any
     ) -> None:
-        """`where` names it in messages; the rest is what holds for all steps, as in a file."""
+        """`where` names the script in messages; `head` has the settings for all steps, as in a file."""
         said = read_table(_Head, head, where)
         self.summaries = said.summaries
         self.pace = Pace(speed=said.speed, chunk=said.chunk)
@@ -134,7 +134,7 @@ def _lines(text: str, where: str) -> Iterable[ScriptStep]:
 
 
 def _steps(table: Any, where: str) -> list[ScriptStep]:
-    """A step as often as it says."""
+    """A step, repeated as often as it says."""
     step = read_table(_Step, table, where)
     if not table:
         raise WrongCall(f"{where}: expected at least one of {', '.join(_Step.__struct_fields__)}")

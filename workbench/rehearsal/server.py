@@ -1,4 +1,4 @@
-"""The rehearsal model over HTTP on loopback, in its providers' dialects, with faults on request."""
+"""The rehearsal model over HTTP on loopback, in the providers' dialects, with faults on request."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from workbench.wire.speaking import DialectSpeaker, SocketSpeaker, to_json
 LOCAL = ("127.0.0.1", "localhost", "::1")
 MAX_BODY = 64 * 1024 * 1024
 MAX_FIELD = 64 * 1024
-"""Bytes of a request's body, and of its first line or one header."""
+"""Limits in bytes: for a request's body, and for its first line or one header."""
 
 _log = logging.getLogger(__name__)
-# What is not HTTP is the client's mistake: he is told, and nobody else.
+# A message that is not HTTP is the client's mistake: only the client gets the error.
 _log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
 
 Outcome = Literal["complete", "broken", "gone"]
-"""How a request ended: answered (an error is an answer), broken off by us, or given up by the client."""
+"""How a request ended: answered (an error is an answer), broken off by us, or cancelled by the client."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,17 +49,17 @@ class ReceivedRequest:
 
     path: str
     headers: Mapping[str, str]
-    """Found whatever way their names are written."""
+    """Looked up without regard to case."""
     body: dict[str, Any]
     outcome: asyncio.Future[Outcome] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
-    """Await it to know how the request ended."""
+    """Await it to learn how the request ended."""
 
 
 class RehearsalServer:
-    """Serves while its `async with` lasts."""
+    """Serves inside its `async with` block."""
 
     def __init__(self, script: Script | None = None, port: int = 0, *, keep: int | None = None) -> None:
-        """`port` 0 takes a free one; `keep` bounds how many requests are remembered (None: all)."""
+        """`port` 0 takes a free one; `keep` limits how many requests are remembered (None: all)."""
         self.model = RehearsalModel(script)
         self.speakers = {name: dialect.new_speaker() for name, dialect in DIALECTS.items()}
         self.requests: list[ReceivedRequest] = []
@@ -87,7 +87,7 @@ class RehearsalServer:
             app,
             access_log=None,
             logger=_log,
-            handler_cancellation=True,  # a client that goes away ends what is done for him
+            handler_cancellation=True,  # a client that disconnects ends the work for it
             max_line_size=MAX_FIELD,
             max_field_size=MAX_FIELD,
             shutdown_timeout=1,
@@ -111,7 +111,7 @@ class RehearsalServer:
         await self._runner.cleanup()
 
     async def arrival(self, count: int = 1) -> ReceivedRequest:
-        """Wait until so many requests have arrived; the last of them."""
+        """Wait until `count` requests have arrived; return the last of them."""
         async with self._arrived:
             await self._arrived.wait_for(lambda: len(self.requests) >= count)
         return self.requests[count - 1]
@@ -140,17 +140,17 @@ class RehearsalServer:
             response, outcome = refused(speaker, _complaint(error)), "complete"
         except web.HTTPRequestEntityTooLarge:
             response = refused(speaker, Refusal(413))
-        except ConnectionError:  # the client is gone; aiohttp would log this as a mistake of ours
+        except ConnectionError:  # the client is gone; aiohttp would log this as our error
             pass
         finally:
             if received is not None:
                 received.outcome.set_result(outcome)
         if response is None:
-            raise asyncio.CancelledError  # aiohttp sends what was written and closes the connection
+            raise asyncio.CancelledError  # aiohttp sends the data written so far and closes the connection
         return response
 
     async def _talk(self, speaker: SocketSpeaker, incoming: web.Request) -> web.StreamResponse:
-        """Requests over a websocket, one after the other."""
+        """Answer requests over a websocket, one after the other."""
         socket = web.WebSocketResponse(max_msg_size=MAX_BODY)
         if not socket.can_prepare(incoming):
             return await self._unknown(incoming)
@@ -167,7 +167,7 @@ class RehearsalServer:
     async def _frame(
         self, speaker: SocketSpeaker, incoming: web.Request, socket: web.WebSocketResponse, data: str | bytes
     ) -> bool:
-        """Answer one frame; tells whether the connection stays."""
+        """Answer one frame. Return whether the connection stays open."""
         began = asyncio.get_running_loop().time()
         outcome: Outcome = "gone"
         received = None
@@ -195,7 +195,7 @@ class RehearsalServer:
                 received.outcome.set_result(outcome)
 
     def _under_way(self) -> None:
-        """What is still being answered is ended when the server is."""
+        """Register this task to be cancelled when the server ends."""
         task = asyncio.current_task()
         assert task is not None
         self._answering.add(task)
@@ -211,7 +211,7 @@ class RehearsalServer:
             self._arrived.notify_all()
         return received
 
-    # What is no request for an answer
+    # Requests that do not ask for an answer
 
     def _speaker_of(self, incoming: web.Request) -> DialectSpeaker:
         found = (each for each in DIALECTS.values() if each.recognises_client(incoming.path, incoming.headers))
@@ -229,7 +229,7 @@ class RehearsalServer:
 
 @web.middleware
 async def _from_here(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Refuses what a page in a browser sends: it names its own origin, or a host of its own that leads here."""
+    """Refuse requests from web pages in a browser: they name their own origin, or their own host that leads here."""
     origin = request.headers.get("Origin")
     if _host(f"http://{request.host}") in LOCAL and (origin is None or urlsplit(origin).netloc == request.host):
         return await handler(request)
@@ -248,7 +248,7 @@ async def _health(_: web.Request) -> web.Response:
 
 
 async def _head(_: web.Request) -> web.Response:
-    """Whoever only asks whether somebody is there."""
+    """For clients that only check whether the server runs."""
     return web.Response()
 
 

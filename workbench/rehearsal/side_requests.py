@@ -1,4 +1,4 @@
-"""What clients ask beside the conversation: a title for it, or a decision in a shape that they give."""
+"""Requests that clients make outside the conversation: for its title, or for a decision in a given JSON schema."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from workbench.wire.checked_requests import CheckedRequest, Json
 from workbench.wire.values import dict_in, list_in
 
 WORDS = 6
-"""Words of a title."""
+"""The most words of a title."""
 PROMPT = 8_000
-"""Characters of a prompt from which on it is an agent's, and not one for a title."""
+"""A prompt with this many characters or more belongs to an agent, and does not ask for a title."""
 DEEPEST = 12
-"""How far a shape is followed; one that goes on for ever names itself."""
+"""How deep a schema is followed; one that never ends refers to itself."""
 
 _TITLE = re.compile(
     r"\b(?:generate|write|create|return|produce|provide|give|make|output|suggest)\b[^.\n]{0,80}\btitle\b"
@@ -30,9 +30,9 @@ _SESSION = re.compile(
 
 
 def is_title_request(request: CheckedRequest) -> bool:
-    """Whether a title is all that is asked for: then no tools are on offer, or the answer is to have nothing else.
+    """Whether only a title is asked for: then no tools are offered, or the answer must have nothing else.
 
-    An agent's own prompt may speak of titles, too, and comes with its request for a summary.
+    An agent's own prompt may mention titles, too, and is sent with its request for a summary.
     """
     if has_results(request) or (request.tools and not _is_title_alone(request.schema)):
         return False
@@ -59,12 +59,12 @@ def title(request: CheckedRequest) -> str:
 
 
 def shaped(schema: Json, text: str) -> str:
-    """JSON of a given shape, with a text wherever one may stand."""
+    """JSON for a schema, with the text in every place that accepts text."""
     return json.dumps(instance(schema, text), ensure_ascii=False)
 
 
 def instance(schema: object, text: str, root: object = None, depth: int = 0) -> Any:
-    """The plainest value of a JSON schema."""
+    """The simplest value for a JSON schema."""
     root = root or schema
     if not isinstance(schema, Mapping) or depth > DEEPEST:
         return text
@@ -95,7 +95,7 @@ def instance(schema: object, text: str, root: object = None, depth: int = 0) -> 
 
 
 def _other(schema: Json, root: object) -> object:
-    """The schema that this one names, or the first that it offers."""
+    """The schema that this one refers to, or the first of its alternatives."""
     for key in ("anyOf", "oneOf", "allOf"):
         if isinstance(schema.get(key), list) and schema[key]:
             return schema[key][0]

@@ -14,22 +14,22 @@ from workbench.rehearsal.turns import asked_in, has_results, own_words_in, turn_
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 
 ITEMS = 10
-"""Lines of a section: the first of the goals, of all others the newest."""
+"""The most lines of a section: the first goals, and the newest lines of all other sections."""
 
 WIDTH = 200
-"""Characters of a line."""
+"""The most characters of a line."""
 
 READ = 2000
-"""Characters of a line that are looked at; longer ones are data."""
+"""Characters of a line that are read; longer ones are data."""
 
 PRINTED = 4000
-"""Characters that are looked at of what a tool gave: its two ends."""
+"""Characters of a tool's result that are read: from its two ends."""
 
 MOST = 1500
-"""Tokens of a summary where nobody says how many."""
+"""The most tokens of a summary, by default."""
 
 ASKED = 10_000
-"""Characters at both ends of a prompt in which it says how the answer is to look."""
+"""Characters at both ends of a prompt that are searched for the format of the answer."""
 
 HEAD = "Summary by the rehearsal model, extracted by rule, without AI."
 
@@ -55,13 +55,13 @@ _SAID = re.compile(
     r"^\W*(?P<role>user|human|assistant|ai|model|tool|system)\b[^:\n\]>]{0,40}[:\]>]\**\s*", re.IGNORECASE
 )
 _FRAME = re.compile(r"<(summary|state_snapshot)>")
-"""What clients look for in the answer, and name in the prompt."""
+"""Tags that clients expect in the answer, and name in the prompt."""
 _FRAMES = ("earlier_summary", "record")
-"""Where the program's own requests put what is to be summarised; their sentences around it are no part of that."""
+"""Tags around the text to summarise in the program's own requests; their sentences around it do not belong to it."""
 _ENTRY = re.compile(
     r"\[(?<![^\n]\[)\S{1,200} (?P<who>user|assistant|system|developer|call|result)\b[^\]\n]{0,200}\]$", re.MULTILINE
 )
-"""How an entry begins in there: its id and who it is from. A pattern that begins with a sign is found quickly."""
+"""The beginning of an entry in a record: its id and its author. A pattern that begins with a literal is fast."""
 _HEADING = re.compile(r"#{1,6}\s+(\w+)")
 _UNDER = {
     "goals": "Goals",
@@ -73,7 +73,7 @@ _UNDER = {
     "errors": "Errors",
     "open": "Open questions",
 }
-"""Sections by the first word of a heading: summaries that others wrote have headings of their own."""
+"""Sections by the first word of a heading: summaries by other programs have their own headings."""
 _BULLET = re.compile(r"\s*(?:[-*+•] +)+")
 _DECISION = re.compile(
     r"\b(?:decided?|decision|chose|chosen|agreed|we(?:'ll| will) use|let's use|instead of|"
@@ -81,17 +81,17 @@ _DECISION = re.compile(
     re.IGNORECASE,
 )
 _DECIDING = ("deci", "chose", "agreed", " use", "instead of", "must", "never", "always", "prefer")
-"""What every decision has."""
+"""Every decision contains one of these."""
 _ERROR = re.compile(r"\b(?:\w*Error|\w*Exception|errors?|failed|failure|fatal|traceback|denied|not found)\b")
 _SIGNS = ("Error", "Exception", "error", "fail", "fatal", "traceback", "denied", "not found", "$", ">>>", "%")
-"""What every error and every command has, one by one: most of what tools print has none, and that is told quickly."""
+"""Every error and every command contains one of these: most tool output contains none, and that is a quick check."""
 _FILE = re.compile(
     r"(?<![\w/.:-])(?:[\w.-]+/)+[\w.-]*\w|(?<![\w/.:@-])[\w-]+\.(?:[a-z]{1,4}|toml|json|yaml|lock)\b(?![\w(])"
 )
 _PERHAPS_FILE = re.compile(r"/|\.[a-z]")
-"""What every file has."""
+"""Every file name matches this."""
 RECORD = 100_000
-"""Characters of a record that are read, from its two ends: a summary has room for its first and its last things."""
+"""Characters of a record that are read, from its two ends: a summary has room for the first and the last entries."""
 _PROMPT = re.compile(r"^\s*(?:\$|>>>|%)\s+(?P<command>\S.*)$")
 _ROLES = {"developer": "system", "result": "tool"}
 _COMMANDS = ("command", "cmd", "script")
@@ -109,7 +109,7 @@ def _has(text: str, signs: tuple[str, ...]) -> bool:
 def is_summary_request(request: CheckedRequest) -> bool:
     """Whether the system message or the last user message asks for a summary of the conversation.
 
-    With tools on offer the system message is an agent's, which may speak of summaries without asking for one.
+    If tools are offered, the system message belongs to an agent and may mention summaries without asking for one.
     """
     if has_results(request):
         return False
@@ -124,12 +124,12 @@ def asks_for_summary(text: str) -> bool:
 
 
 def summarise(request: CheckedRequest) -> str:
-    """The summary, within the size that was asked for."""
+    """The summary, within the requested size."""
     found: dict[str, dict[str, None]] = {name: {} for name in SECTIONS}
     seen: dict[str, set[str]] = {name: set() for name in SECTIONS}
     for message in _given(request):
         for section, line in _lines(message):
-            if line not in seen[section]:  # the same files come again and again
+            if line not in seen[section]:  # the same files appear again and again
                 seen[section].add(line)
                 line = " ".join(line.split())
                 line = line if len(line) <= WIDTH else line[: WIDTH - 1] + "…"
@@ -142,7 +142,7 @@ def summarise(request: CheckedRequest) -> str:
 
 
 def _given(request: CheckedRequest) -> list[CheckedMessage]:
-    """What is to be summarised: the messages before the prompt, or the text inside it where there are none."""
+    """What to summarise: the messages before the prompt, or the text inside the prompt if there are none."""
     talk = [message for message in request.messages if message.role not in ("system", "developer")]
     turn = [message for message in turn_of(request) if message.role not in ("system", "developer")]
     before = [_as_said(message) for message in (talk[: -len(turn)] if turn else talk)]
@@ -151,7 +151,7 @@ def _given(request: CheckedRequest) -> list[CheckedMessage]:
     found = []
     for message in talk:
         asked = _ASKED.search(message.text)
-        # The prompt's own sentences are no part of the conversation: it begins behind the paragraph that asks.
+        # The prompt's own sentences do not belong to the conversation, which begins after the paragraph that asks.
         rest = message.text[asked.end() :].partition("\n")[2] if asked else message.text
         rest = "\n".join(rest[start:end] for start, end in _framed(rest)) or rest
         found.append(CheckedMessage(message.role, rest, message.calls, message.call_id, message.is_error))
@@ -159,7 +159,7 @@ def _given(request: CheckedRequest) -> list[CheckedMessage]:
 
 
 def _as_said(message: CheckedMessage) -> CheckedMessage:
-    """A message without what a client adds to the user's words."""
+    """A message without the text that a client adds to the user's words."""
     return replace(message, text="\n".join(own_words_in(message))) if message.role == "user" else message
 
 
@@ -177,7 +177,7 @@ def _framed(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _around(text: str) -> str:
-    """A text without what stands in frames."""
+    """A text without its framed parts."""
     parts, at = [], 0
     for start, end in _framed(text):
         parts.append(text[at:start])
@@ -186,7 +186,7 @@ def _around(text: str) -> str:
 
 
 def _most(request: CheckedRequest) -> int:
-    """Tokens the summary may have: what the prompt says, what the request allows, and a bound of our own."""
+    """How many tokens the summary may have: the limits of the prompt, of the request, and our own."""
     bounds = [MOST]
     prompts = [message for message in request.messages if message.role in ("system", "developer")]
     for message in (*prompts, *turn_of(request)[:1]):
@@ -213,7 +213,7 @@ def _lines(message: CheckedMessage) -> Iterator[tuple[str, str]]:
 
 
 def _entries(message: CheckedMessage) -> Iterator[tuple[str, str]]:
-    """Who says what: the entries of a record, or the message itself."""
+    """Authors and their texts: the entries of a record, or the message itself."""
     who, at, text = message.role, 0, ends(message.text, RECORD)
     for entry in _ENTRY.finditer(text):
         yield who, text[at : entry.start()]
@@ -222,7 +222,7 @@ def _entries(message: CheckedMessage) -> Iterator[tuple[str, str]]:
 
 
 def _printed(text: str) -> Iterator[tuple[str, str]]:
-    """What a tool gave: commands and errors, looked for in its two ends."""
+    """The commands and errors in a tool's result, from its two ends."""
     text = ends(text, PRINTED)
     if _has(text, _SIGNS):
         for line in text.split("\n"):
@@ -231,7 +231,7 @@ def _printed(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _spoken(role: str, text: str) -> Iterator[tuple[str, str]]:
-    """What somebody said, or an earlier summary."""
+    """The lines of a message, or of an earlier summary."""
     section = ""
     for line in text.split("\n"):
         if not line:
@@ -283,7 +283,7 @@ def _line(role: str, line: str) -> Iterator[tuple[str, str]]:
 
 
 def _written(found: Mapping[str, list[str]], most: int) -> str:
-    """The sections, shorter and shorter until they fit."""
+    """The sections, shortened until they fit."""
     count = counter("o200k_base")
     text = HEAD
     for items in range(ITEMS, 0, -1):

@@ -1,4 +1,4 @@
-"""From a plain request to a call: which of the tools on offer does it, and what its parameters are called."""
+"""From a plain request to a call: which of the offered tools to use, and the names of its parameters."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ TOOLS: dict[Kind, tuple[str, ...]] = {
     "write": ("write_file", "create_file", "save_file", "write", "create"),
     "edit": ("edit_file", "replace_in_file", "str_replace", "edit", "replace", "search_replace"),
 }
-"""What the tools of the world are called, the likeliest first; large letters, lines and dashes do not count."""
+"""Common names of tools, the likeliest first; case, underscores and dashes do not matter."""
 
 EDITORS = ("str_replace_editor", "str_replace_based_edit_tool", "text_editor")
-"""Tools that do several things, and are told which."""
+"""Tools with several functions, chosen by an argument."""
 _ORDERS = {"read": "view", "list": "view", "write": "create", "edit": "str_replace"}
 _EDITOR_S = {"path": "path", "content": "file_text", "old": "old_str", "new": "new_str"}
 
@@ -51,7 +51,7 @@ PARAMETERS = {
 _KNOWN = {name.replace("_", "") for names in PARAMETERS.values() for name in names}
 _TELLING = ("bash", "shell", "grep", "ripgrep")
 _SHELL = re.compile(r"[|&;<>$*?~`\n]")
-"""What a shell alone understands."""
+"""Characters that only a shell understands."""
 _FOLDER = re.compile(
     r"<cwd>(?P<cwd>[^<\n]+)</cwd>|working directory(?: is)?:?\s+[`\"]?(?P<said>/[^\n`\"<,]+)"
     r"|working in the directory:?\s+[`\"]?(?P<theirs>/[^\n`\"<,]+)",
@@ -60,7 +60,7 @@ _FOLDER = re.compile(
 
 
 def call_for(wish: PlainRequest, request: CheckedRequest) -> WrittenCall | None:
-    """The call that does what was asked for; None where no tool on offer does."""
+    """The call that does what was asked for; None if no offered tool can."""
     if wish.kind == "call":
         return _named(wish, request)
     tool = _offered(request, *TOOLS[wish.kind])
@@ -81,14 +81,14 @@ def call_for(wish: PlainRequest, request: CheckedRequest) -> WrittenCall | None:
 
 
 def _offered(request: CheckedRequest, *names: str) -> Json | None:
-    """The first tool on offer of one of these names; tools of servers carry their server's name in front."""
+    """The first offered tool with one of these names; tools of servers have their server's name as a prefix."""
     offered = {_plain(name_of(tool)): tool for tool in reversed(request.tools)}
     found = next((offered[_plain(name)] for name in names if _plain(name) in offered), None)
     return _behind_prefix(request, names) if found is None else found
 
 
 def _behind_prefix(request: CheckedRequest, names: tuple[str, ...]) -> Json | None:
-    """The first tool on offer whose name ends so, as `P-read_file` does; single words end too many other names."""
+    """The first offered tool whose name ends like this, as `P-read_file` does; single words end too many names."""
     telling = [name for name in names if "_" in name or name in _TELLING]
     for name in telling:
         for tool in request.tools:
@@ -102,7 +102,7 @@ def _plain(name: str) -> str:
 
 
 def _named(wish: PlainRequest, request: CheckedRequest) -> WrittenCall | None:
-    """A tool called by its own name, with arguments in JSON."""
+    """A call of a tool by its own name, with arguments in JSON."""
     try:
         arguments = json.loads(wish.values["arguments"])
     except ValueError:
@@ -117,7 +117,7 @@ def _call(tool: Json, arguments: Mapping[str, Any]) -> WrittenCall:
 
 
 def _by_shell(wish: PlainRequest, request: CheckedRequest) -> WrittenCall | None:
-    """What a tool for commands does, where there is no other."""
+    """The call of a tool for commands, if there is no other tool."""
     tool = _offered(request, *TOOLS["run"])
     if tool is None or wish.kind == "edit":
         return None
@@ -144,7 +144,7 @@ def _command(wish: PlainRequest) -> str:
 
 
 def _patch(wish: PlainRequest) -> str:
-    """A change in the form of `apply_patch`; the old text has to be whole lines there."""
+    """A change in the format of `apply_patch`; there, the old text must be whole lines."""
     path = wish.values["path"]
     if wish.kind == "write":
         lines = [f"*** Add File: {path}", *(f"+{line}" for line in wish.values["content"].rstrip("\n").split("\n"))]
@@ -162,7 +162,7 @@ def _arguments(wish: PlainRequest, tool: Json, request: CheckedRequest) -> str:
     found: dict[str, Any] = {}
     for role, value in wish.values.items():
         name = _parameter(role, properties, required, found)
-        # A folder that is the default anyway is said only where the tool insists on it.
+        # The default folder is passed only if the tool requires it.
         if name is None or (role == "path" and value == "." and name not in required and properties):
             continue
         if role == "path":
@@ -176,7 +176,7 @@ def _arguments(wish: PlainRequest, tool: Json, request: CheckedRequest) -> str:
 
 
 def _parameter(role: str, properties: Mapping[str, Any], required: list[str], taken: Mapping[str, Any]) -> str | None:
-    """What the tool calls this role."""
+    """The tool's name for this role."""
     if not properties:
         return role
     free = {_plain(name): name for name in properties if name not in taken}
@@ -185,7 +185,7 @@ def _parameter(role: str, properties: Mapping[str, Any], required: list[str], ta
 
 
 def _placed(path: str, described: str, request: CheckedRequest) -> str:
-    """A path from the root on, where the tool insists on it and the request says where the client works."""
+    """An absolute path, if the tool requires one and the request says where the client works."""
     if "absolute" not in described.lower() or path.startswith(("/", "~")):
         return path
     for message in request.messages:
@@ -196,7 +196,7 @@ def _placed(path: str, described: str, request: CheckedRequest) -> str:
 
 
 def _fitting(value: str, schema: object, role: str) -> Any:
-    """The value in the type the tool wants: some take a command as a list of words."""
+    """The value in the type that the tool expects: some take a command as a list of words."""
     if not isinstance(schema, Mapping) or str(schema.get("type")).lower() != "array":
         return value
     if role != "command":

@@ -1,4 +1,4 @@
-"""What the user said last, in a request, and what came after it."""
+"""The user's last message in a request, and what came after it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from workbench.wire.own_words import own_texts
 
 
 def own_words_in(message: CheckedMessage) -> list[str]:
-    """What the user said in a message himself; in the middle of the work only what asks for something."""
+    """The user's own words in a message; in the middle of the work, only those that ask for something."""
     return own_texts(message.texts or (message.text,), lambda said: bool(rounds(said)))
 
 
 def turn_of(request: CheckedRequest) -> tuple[CheckedMessage, ...]:
-    """The last message with words of the user's own, and what came after it."""
+    """The last message with the user's own words, and everything after it."""
     for at in range(len(request.messages) - 1, -1, -1):
         message = request.messages[at]
         if message.role == "user" and (own_words_in(message) or not message.text):
@@ -22,10 +22,10 @@ def turn_of(request: CheckedRequest) -> tuple[CheckedMessage, ...]:
 
 
 def asked_in(request: CheckedRequest) -> str:
-    """What the user said last."""
+    """The user's last words."""
     return next((said for message in turn_of(request)[:1] for said in reversed(own_words_in(message))), "")
 
 
 def has_results(request: CheckedRequest) -> bool:
-    """Whether tools have given something since then."""
+    """Whether tools have returned results since then."""
     return any(message.role == "tool" for message in turn_of(request))

@@ -1,5 +1,5 @@
-"""What a request and its answer cost, counted in o200k, of very long messages a sample; and how much of it a provider
-would have had in its cache."""
+"""The size of a request and its answer, counted in o200k (very long messages by a sample); and how much of it a
+provider would have had in its cache."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from workbench.wire.answers import WrittenAnswer
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 
 CACHE_STEP = 128
-"""Providers keep prefixes in steps of so many tokens."""
+"""Providers cache prefixes in steps of this many tokens."""
 
 LONG = 200_000
-"""Characters from which on a message is not counted as a whole: those of a long compaction have many millions."""
+"""From this many characters on, a message is only sampled: those of a long compaction have many millions."""
 SAMPLES, SAMPLE = 25, 2_000
-"""How many stretches are counted of such a one, and their characters."""
+"""How many samples of such a message are counted, and their characters."""
 
 
 class PromptSegment(NamedTuple):
-    """A stretch of the request that is the same in the next one, or is not."""
+    """A part of the request, compared with the next request."""
 
     text: str
     tokens: int
 
 
 def tokenizer() -> TokenCounter:
-    """The stand-in's own tokenizer."""
+    """The rehearsal model's own tokenizer."""
     return counter("o200k_base")
 
 
@@ -111,6 +111,6 @@ def completion_tokens(answer: WrittenAnswer) -> tuple[int, int]:
 
 
 def usage(parts: list[PromptSegment], previous: list[PromptSegment], answer: WrittenAnswer) -> Reported:
-    """What the stand-in reports."""
+    """The usage that the rehearsal model reports."""
     completion, reasoning = completion_tokens(answer)
     return Reported(prompt_tokens(parts), completion, cached_tokens(parts, previous), 0, reasoning)

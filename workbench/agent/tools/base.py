@@ -1,4 +1,4 @@
-"""What a tool is: a name, a schema, and something to run."""
+"""The definition of a tool: a name, a schema, and a function to run."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 Kind = Literal["read", "write", "run"]
-"""What a tool does to the world: looks, changes files, or starts programs."""
+"""The effect of a tool: it reads, changes files, or starts programs."""
 
 Arguments = Mapping[str, Any]
 
 
 class ToolOutcome(NamedTuple):
-    """What a tool gives back to the model."""
+    """The result of a tool, for the model."""
 
     text: str
     is_error: bool = False
@@ -25,13 +25,13 @@ class ToolFailure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What one call is given beside its arguments."""
+    """What one call gets besides its arguments."""
 
     call_id: str = ""
     report: Callable[[str], None] | None = None
-    """Told of a command's output as it comes, for the screen; the outcome repeats it."""
+    """Called with a command's output as it arrives, for the screen; the outcome repeats it."""
     shell: bool = True
-    """False for a command that was allowed by its beginning: it is a program with its words, and started as such."""
+    """False for a command that a prefix pattern allowed: it is started as a program with arguments, without a shell."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,11 @@ class Tool:
     description: str
     """Sent with every request, so it is short."""
     parameters: Mapping[str, Any]
-    """JSON Schema, in the subset that `schema` knows."""
+    """JSON Schema, in the subset that `schema` supports."""
     run: Callable[[Arguments, ToolContext], Awaitable[ToolOutcome]]
     """Gets arguments that passed the schema; may raise ToolFailure or OSError."""
     subject: Callable[[Arguments], str]
-    """What approvals look at: the command, or the real path. May raise ToolFailure where the call cannot work."""
+    """The text that approvals check: the command, or the real path. May raise ToolFailure if the call cannot work."""
 
 
 class ProposedCall(NamedTuple):
@@ -56,28 +56,28 @@ class ProposedCall(NamedTuple):
     tool: str
     kind: Kind
     subject: str
-    """The command, or the path as seen from the project's root with links resolved."""
+    """The command, or the path relative to the project's root with links resolved."""
     problem: str = ""
-    """Why the call cannot work; then nobody needs to be asked."""
+    """Why the call cannot work; then the user need not be asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolLimits:
-    """How far the tools may go."""
+    """Limits on the work of the tools."""
 
     command_seconds: float = 120
-    """For a command that asks for no time of its own."""
+    """For a command whose call sets no timeout."""
     max_command_seconds: int = 600
     search_seconds: float = 10
-    """Also for listing and for finding a place in a huge file."""
+    """Also for listing files and for finding a line in a huge file."""
     output_bytes: int = 128 * 1024
-    """Kept of a command's output or a file: for a command, half from the beginning and half from the end."""
+    """How much of a command's output or of a file is kept; for a command, half from each end."""
     max_matches: int = 100
     max_entries: int = 1000
 
 
 def parameters(required: tuple[str, ...], **properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema of an object with just these properties."""
+    """The schema of an object with only these properties."""
     return {
         "type": "object",
         "properties": properties,

@@ -1,4 +1,4 @@
-"""`run_command`: a command line in the user's shell, or a program that needs none."""
+"""`run_command`: a command line in the user's shell, or a program that needs no shell."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from workbench.agent.tools.reading_commands import reading_name
 from workbench.config.variables import without_keys
 
 _SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh", "fish"})
-"""Shells that take `-c COMMAND`."""
+"""Shells that accept `-c COMMAND`."""
 
 
 def command_tool(places: Places, limits: ToolLimits, pass_env: Sequence[str] = ()) -> Tool:
-    """The tool for one project. `pass_env`: variables that commands may see though they are named like keys."""
+    """The tool for one project. `pass_env`: variables that commands may see although their names look like keys."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         seconds = arguments.get("timeout", min(limits.command_seconds, limits.max_command_seconds))
@@ -54,7 +54,7 @@ def _subject(arguments: Arguments) -> str:
 
 
 def user_shell() -> str:
-    """The user's own shell, where it is one that can be used like any other."""
+    """The user's own shell, if it is one of `_SHELLS`; otherwise /bin/sh."""
     shell = os.environ.get("SHELL", "")
     return shell if os.path.basename(shell) in _SHELLS and os.access(shell, os.X_OK) else "/bin/sh"
 

@@ -1,4 +1,4 @@
-"""`edit_file`: one text in a file replaced by another."""
+"""`edit_file`: replaces one text in a file by another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from workbench.config.writing import replace_file
 
 MAX_BYTES = 16 * 1024 * 1024
 _COMPARED_LINES = 10_000
-"""Lines looked at for one that is alike; comparing costs about 20 µs each."""
+"""How many lines are searched for a similar one; each comparison takes about 20 µs."""
 
 
 def edit_tool(places: Places) -> Tool:
@@ -49,7 +49,7 @@ def _edit(path: Path, name: str, arguments: Arguments) -> str:
         check_writable(path, name)
         data = read_to_end(file, MAX_BYTES)
     refuse_binary(data, name, size)
-    # What is not UTF-8 passes through unchanged.
+    # Bytes that are not UTF-8 stay unchanged.
     text = data.decode(errors="surrogateescape")
     old, new = arguments["old_text"], arguments["new_text"]
     if old == new:
@@ -84,7 +84,7 @@ def _places(text: str, old: str) -> list[int]:
 
 
 def _nearest(text: str, old: str) -> str:
-    """Where the file has something alike: the same but for white space, or a line like the first one."""
+    """Where the file has something similar: the same text except for white space, or a line like the first one."""
     lines = [line.strip() for line in text.split("\n")]
     wanted = [line.strip() for line in old.strip().split("\n")]
     for at in range(len(lines) - len(wanted) + 1):

@@ -1,4 +1,4 @@
-"""What the user says about variables that hold keys."""
+"""The user's settings for variables that hold keys."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ class ToolSettings(Table, frozen=True):
     """The `[tools]` table."""
 
     pass_env: VariableNames = ()
-    """Variables named like keys that commands may see."""
+    """Variables with names like keys that commands may see."""

@@ -1,4 +1,4 @@
-"""What every tool checks before it reads or writes a file."""
+"""Checks that every tool makes before it reads or writes a file."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from workbench.agent.tools.base import ToolFailure
 from workbench.config.foreign_files import NotRegularFile, open_regular_file
 
 SNIFF_BYTES = 8192
-"""A NUL among so many first bytes means that a file is not text; git decides the same way."""
+"""A NUL in this many first bytes means that a file is not text; git uses the same rule."""
 
 
 def open_for_tool(path: Path, name: str) -> BinaryIO:
-    """Open a file for reading; raises ToolFailure where there is no such file or it is something else."""
+    """Open a file for reading. Raises ToolFailure if it does not exist or is not a regular file."""
     try:
         return open_regular_file(path)
     except FileNotFoundError:
@@ -26,7 +26,7 @@ def open_for_tool(path: Path, name: str) -> BinaryIO:
 
 
 def _similar(path: Path) -> str:
-    """Names beside a missing file that differ in case or ending alone."""
+    """Names in the folder of a missing file that differ only in case or ending."""
     with suppress(OSError):
         near = [each for each in os.listdir(path.parent) if each.lower().split(".")[0] == path.stem.lower()]
         if near:

@@ -1,4 +1,4 @@
-"""Patterns for paths: `*` and `?` within a name, `**` across folders. Matching takes no more than linear tries."""
+"""Patterns for paths: `*` and `?` within a name, `**` across folders. Matching needs at most linearly many tries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST_ALTERNATIVES = 64
 
 
 def matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
-    """Whether the parts of a path match the parts of a pattern; a `**` at the end stands for at least one name."""
+    """Whether the parts of a path match the parts of a pattern. A `**` at the end matches at least one name."""
     parts = [*pattern, "*"] if pattern and pattern[-1] == "**" else list(pattern)
     reached = _past_stars(parts, {0})
     for name in path:
@@ -27,7 +27,7 @@ def matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
 
 
 def _past_stars(parts: Sequence[str], reached: set[int]) -> set[int]:
-    """The places reached, also when a `**` stands for nothing."""
+    """The positions reached, including those where a `**` matches nothing."""
     found = set()
     for at in reached:
         found.add(at)
@@ -38,7 +38,7 @@ def _past_stars(parts: Sequence[str], reached: set[int]) -> set[int]:
 
 
 class Glob:
-    """A pattern as a model writes it: `*.py` is for names anywhere, `src/**/*.py` for paths; `{a,b}` is either."""
+    """A pattern as a model writes it: `*.py` matches names anywhere, `src/**/*.py` matches paths; `{a,b}` is either."""
 
     def __init__(self, text: str) -> None:
         self._patterns = [_parts(each) for each in _expanded(text)]
@@ -55,7 +55,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _expanded(text: str) -> list[str]:
-    """The alternatives of `{a,b}`; where they would be too many, the braces stand for themselves."""
+    """The alternatives of `{a,b}`. If there would be too many, the braces are taken literally."""
     found, count = [text], 1
     for group in re.findall(r"\{[^{}]*,[^{}]*\}", text):
         options = group[1:-1].split(",")

@@ -1,6 +1,6 @@
-"""How commands that only read are started, so that no file of the project makes them run a program.
+"""How commands that only read are started: no file of the project can make them run a program.
 
-The program comes from outside the project, and gets few of our variables. Git also gets settings that win over those of
+The program must be outside the project, and gets few of our variables. Git also gets settings that override those of
 the repository: no monitor, no hook, no pager, no filter of the repository's own, nothing in submodules, no network, and
 no folder that only looks like a repository.
 """
@@ -21,10 +21,10 @@ GIT_SETTINGS = (
     *("-c", "core.hooksPath=/dev/null"),
     *("-c", "core.fsmonitor=false"),
 )
-"""Options with which git does not run what a repository names; filters need more, see `_filters_off`."""
+"""Options that stop git from running programs that a repository names; filters need more, see `_filters_off`."""
 GIT_VARIABLES = {
     "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_NO_LAZY_FETCH": "1",  # what a partial clone lacks is not fetched: that can run anything
+    "GIT_NO_LAZY_FETCH": "1",  # objects missing in a partial clone are not fetched: a fetch can run anything
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_TERMINAL_PROMPT": "0",
 }
@@ -32,7 +32,7 @@ KEPT_VARIABLES = (
     *("PATH", "HOME", "XDG_CONFIG_HOME", "TMPDIR", "TMP", "TEMP", "USER", "LOGNAME", "SYSTEMROOT"),
     *("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_CEILING_DIRECTORIES", "GIT_EXEC_PATH"),
 )
-"""What git gets of our variables. Those of a git that runs us (a hook, an alias) would lead to another repository."""
+"""Our variables that git gets. Those of a git that runs us (a hook, an alias) would point to another repository."""
 
 _FOR_PEOPLE = ("LANG", "LANGUAGE", "LC_*", "TZ", "TERM", "COLUMNS", "GIT_CONFIG_COUNT", "GIT_CONFIG_[KV]*_*")
 _READING_SETTINGS = (
@@ -42,11 +42,11 @@ _READING_SETTINGS = (
     *("-c", "status.submoduleSummary=false"),  # starts git in submodules
 )
 _MOST_SETTINGS = 4 * 1024 * 1024
-"""Bytes of a repository's settings."""
+"""The most bytes of a repository's settings."""
 
 
 def path_outside(roots: Iterable[Path], environ: Mapping[str, str] = os.environ) -> str:
-    """PATH without folders that are relative or lie in one of the roots: a model may write the programs there."""
+    """PATH without folders that are relative or inside one of the roots, where a model may write programs."""
     inside = tuple(roots)
     found = [each for each in environ.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(each)]
     kept = [each for each in found if not any(Path(os.path.realpath(each)).is_relative_to(root) for root in inside)]
@@ -56,9 +56,9 @@ def path_outside(roots: Iterable[Path], environ: Mapping[str, str] = os.environ)
 async def guarded_start(
     words: Sequence[str], roots: Sequence[Path], seconds: float
 ) -> tuple[list[str], dict[str, str]]:
-    """The words and the environment with which to start a command that only reads, in the first of the roots.
+    """The arguments and the environment to start a command that only reads, in the first of the roots.
 
-    Raises ToolFailure where the repository's settings cannot be made harmless.
+    Raises ToolFailure if the repository's settings cannot be made harmless.
     """
     env = {**chosen((*KEPT_VARIABLES, *_FOR_PEOPLE)), "PATH": path_outside(roots)}
     if words[0] != "git":
@@ -71,7 +71,7 @@ async def guarded_start(
 
 
 async def _filters_off(listing: Sequence[str], env: Mapping[str, str], root: Path, seconds: float) -> list[str]:
-    """Options that switch off the filters of the repository's own settings; those of the user's stay."""
+    """Options that switch off the filters of the repository's own settings; the user's filters stay."""
     output, errors = Output(_MOST_SETTINGS, 0), Output(4096, 0)
     ended = await run_process(listing, cwd=root, seconds=seconds, output=output.add, errors=errors.add, env=env)
     if ended.status != 0 or not output.is_whole:

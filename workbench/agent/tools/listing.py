@@ -1,4 +1,4 @@
-"""`list_files`: what lies in a folder."""
+"""`list_files`: lists the content of a folder."""
 
 from __future__ import annotations
 

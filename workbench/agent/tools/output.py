@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Output:
-    """Keeps the first and the last bytes of what it is given."""
+    """Keeps the first and the last bytes of its input."""
 
     def __init__(self, first: int, last: int) -> None:
         self._first = first
@@ -12,10 +12,10 @@ class Output:
         self._head = bytearray()
         self._tail = bytearray()
         self.total = 0
-        """Bytes given so far."""
+        """Bytes added so far."""
 
     def add(self, data: bytes) -> None:
-        """Take in more."""
+        """Add more output."""
         self.total += len(data)
         room = self._first - len(self._head)
         if room > 0:
@@ -24,7 +24,7 @@ class Output:
         if not self._last:
             return
         self._tail += data[-self._last :]
-        if len(self._tail) > 2 * self._last:  # not each time: moving bytes costs
+        if len(self._tail) > 2 * self._last:  # not each time: moving bytes is slow
             del self._tail[: -self._last]
 
     @property
@@ -39,11 +39,11 @@ class Output:
 
     @property
     def data(self) -> bytes:
-        """What is kept, without a marker; everything, when it is whole."""
+        """The bytes that are kept, without a marker; all bytes if nothing was left out."""
         return bytes(self._head + self._ending())
 
     def text(self) -> str:
-        """The whole, or beginning and end around a line that says how much is missing."""
+        """The whole output, or its beginning and end around a line that says how much is missing."""
         if self.is_whole:
             return self.data.decode(errors="replace")
         head, tail = whole_end(bytes(self._head)), _whole_start(self._ending())
@@ -57,7 +57,7 @@ class Output:
 
 
 def whole_end(data: bytes) -> bytes:
-    """Without the bytes of a character that the cut splits."""
+    """The data without the first bytes of a character that the cut splits."""
     for back in range(1, min(4, len(data) + 1)):
         byte = data[-back]
         if byte < 0x80:
@@ -69,7 +69,7 @@ def whole_end(data: bytes) -> bytes:
 
 
 def _whole_start(data: bytes) -> bytes:
-    """Without the last bytes of a character that began before the cut."""
+    """The data without the last bytes of a character that began before the cut."""
     skip = 0
     while skip < min(3, len(data)) and 0x80 <= data[skip] < 0xC0:
         skip += 1

@@ -1,8 +1,8 @@
-"""`peek_head`, `peek_tail` and `peek_grep`: what was cut, masked, dropped or summarised, read again from the log.
+"""`peek_head`, `peek_tail` and `peek_grep`: read texts again from the log that were cut, masked, dropped or summarised.
 
-Markers and summaries name the ids. What the user excluded stays out of reach: that was a decision, and no matter of
-room. A session that goes on from another reaches into that one's log as well, and so on back: its summary names ids
-of there.
+Markers and summaries name the ids. Events that the user excluded cannot be read: the user decided that, it was not done
+to make room. A session that continues another one can also read that one's log, and so on back, because its summary
+names ids from it.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from workbench.log.store import Store
 from workbench.models.tokens import counter
 
 TOKENS = 2_000
-"""How much is shown when nothing is asked for."""
+"""How much is shown by default."""
 MOST = 8_000
 SPOKEN = (UserMessage, AssistantMessage, SystemMessage, ToolCall, ToolResult)
-"""What was said and done, and so what can be read again; reasoning was never sent."""
+"""The kinds of events that can be read again; reasoning was never sent."""
 
 _RANGE = re.compile(r"(\d+)(?:\s*(?:-|–|to)\s*(\d+))?")
 _START = "import sys; sys.path.append(sys.argv[1]); from workbench.agent.tools.peek_worker import main; main()"
 
 Events = Callable[[], Sequence[Event]]
-"""The session's events as they are now."""
+"""Returns the session's present events."""
 Earlier = Callable[[str], Sequence[Event]]
-"""The events of another session by its whole id; raises WorkbenchError where it cannot be read."""
+"""Returns the events of another session by its full id. Raises WorkbenchError if it cannot be read."""
 
 
 class PeekedEvent(NamedTuple):
@@ -62,7 +62,7 @@ class PeekedEvent(NamedTuple):
 
 
 class Span(NamedTuple):
-    """What an id means: some events of a log."""
+    """The meaning of an id: some events of a log."""
 
     log: Sequence[Event]
     first: int
@@ -70,7 +70,7 @@ class Span(NamedTuple):
 
 
 def stored(session: str) -> Sequence[Event]:
-    """The events of a session of the user's store."""
+    """The events of a session in the user's store."""
     with Store.open() as store:
         if store.info(session).id != session:  # a title, or the beginning of another id
             raise NotFound(f"there is no session '{session}'")
@@ -79,7 +79,7 @@ def stored(session: str) -> Sequence[Event]:
 
 
 def peek_tools(events: Events, limits: ToolLimits | None = None, earlier: Earlier = stored) -> tuple[Tool, ...]:
-    """The three tools over one session's log, and over those that it goes on from."""
+    """The three tools for one session's log, and for the logs of the sessions that it continues."""
     limits = limits or ToolLimits()
     wanted = {
         "type": "integer",
@@ -124,10 +124,10 @@ def _room(arguments: Arguments) -> int:
 
 
 def entries(events: Sequence[Event], ref: str, earlier: Earlier = stored) -> list[PeekedEvent]:
-    """What an id, a sequence number, a range of them, a compaction's or a session's id stands for; raises ToolFailure.
+    """The events for an id, a number, a range of numbers, or the id of a compaction or session; raises ToolFailure.
 
-    The session's own events come first, then those of the session it goes on from, and so on back; `SESSION:3-41`
-    are events of an earlier one by their numbers.
+    The session's own events come first, then those of the session that it continues, and so on back. `SESSION:3-41`
+    means events of an earlier session by their numbers.
     """
     name = ref.strip().removeprefix("[").removesuffix("]").strip().removeprefix("id ").strip()
     log, first, last = _span(events, name, earlier)
@@ -141,7 +141,7 @@ def entries(events: Sequence[Event], ref: str, earlier: Earlier = stored) -> lis
 
 
 def _span(log: Sequence[Event], name: str, earlier: Earlier, seen: frozenset[str] = frozenset()) -> Span:
-    """What a name means in a log, or in one that it goes on from; `seen` are the sessions already looked at."""
+    """Find a name in a log, or in one that it continues. `seen` has the sessions that were already searched."""
     event = next((event for event in log if event.id == name), None)
     if event is not None:
         carried = _carried(event)
@@ -165,7 +165,7 @@ def _span(log: Sequence[Event], name: str, earlier: Earlier, seen: frozenset[str
 
 
 def _carried(event: Event) -> str:
-    """The session for all of which a summary stands that a log begins with; empty for any other event."""
+    """The id of the session that this summary at the beginning of a log covers; empty for any other event."""
     return str(event.body.meta.get(CONTINUED_FROM, "")) if isinstance(event.body, Compaction) else ""
 
 
@@ -185,7 +185,7 @@ def _by_numbers(log: Sequence[Event], name: str) -> Span:
 
 
 def _origin(log: Sequence[Event]) -> str:
-    """The session that a log goes on from; empty where it begins by itself."""
+    """The session that a log continues; empty if it continues none."""
     found = ""
     for event in log:
         if isinstance(event.body, Setting) and event.body.key == CONTINUED_FROM:
@@ -194,7 +194,7 @@ def _origin(log: Sequence[Event]) -> str:
 
 
 def excluded(events: Sequence[Event]) -> frozenset[int]:
-    """What the user excluded, the other half of a call and its result included."""
+    """The events that the user excluded, including the other half of a call and its result."""
     overrides = in_effect([event for event in events if type(event.body) in CONTROL]).overrides
     if not overrides:
         return frozenset()
@@ -239,7 +239,7 @@ def _head(found: Sequence[PeekedEvent], room: int) -> str:
     shown: list[str] = []
     for piece in _pieces(found):
         end = count.head(piece, room)
-        shown += [piece[:end]] if end else []  # nothing of an item is not one that is shown
+        shown += [piece[:end]] if end else []  # an item of which nothing is shown does not count
         if end < len(piece):
             break
         room -= count.count(piece).tokens
@@ -259,7 +259,7 @@ def _tail(found: Sequence[PeekedEvent], room: int) -> str:
 
 
 def _with_note(text: str, found: Sequence[PeekedEvent], what: str, shown: int) -> str:
-    """The text, with a last line that says how much of what it is, unless it is all."""
+    """The text with a last line that says how much is shown, unless everything is."""
     whole = sum(len(entry.text) for entry in found)
     if len(found) == 1:
         note = f"[{what}: {len(text):,} of {whole:,} characters]" if len(text) < whole else ""
@@ -276,7 +276,7 @@ async def _grep(found: Sequence[PeekedEvent], pattern: str, limits: ToolLimits) 
     ended = await run_process(
         [sys.executable, "-I", "-S", "-c", _START, str(root)],
         cwd=root,
-        # The worker keeps the time by itself, except inside one match; it needs a moment to start and to end.
+        # The worker watches the time itself, except inside one match; it needs a moment to start and to end.
         seconds=limits.search_seconds + 1,
         output=output.add,
         errors=errors.add,

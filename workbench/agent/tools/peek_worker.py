@@ -1,7 +1,7 @@
-"""The process behind `peek_grep`: reads texts and a pattern as JSON, prints what matches. Standard library alone.
+"""The process behind `peek_grep`: reads texts and a pattern as JSON, prints the matches.
 
-It stands apart for the same reason as the search in files: a bad pattern can take for ever, and only a process can be
-ended.
+It is a separate process for the same reason as the search in files: a bad pattern can take forever, and only a process
+can be ended. It uses only the standard library.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from workbench.agent.tools.search_worker import BAD_PATTERN, Matcher, clipped, m
 
 
 def main() -> None:
-    """Serve one search."""
+    """Run one search."""
     wanted = json.load(sys.stdin)
     sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]  # not in TextIO
     try:
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def grep(texts: Iterable[tuple[str, str]], matcher: Matcher, limit: int, deadline: float, out: TextIO) -> None:
-    """Print matching lines under the heading of their text, as they are found, so that an early end loses nothing."""
+    """Print matching lines under the heading of their text, each when it is found: an early end loses nothing."""
     found = 0
     for heading, text in texts:
         begun = False

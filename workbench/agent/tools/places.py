@@ -1,4 +1,4 @@
-"""Where tools may go: the project and what was allowed beside it, with every link followed before the check."""
+"""Where tools may go: the project and other allowed folders. All links are resolved before the check."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _MOST_ROUNDS = 40
 
 
 class Places:
-    """The project's root, and further folders that were allowed."""
+    """The project's root, and further folders that are allowed."""
 
     def __init__(self, root: Path, extra_roots: Iterable[Path] = ()) -> None:
         self.root = Path(os.path.realpath(root))
         self.roots = (self.root, *(Path(os.path.realpath(extra)) for extra in extra_roots))
 
     def find(self, text: str) -> Path:
-        """The real place of a path that a model wrote; raises ToolFailure when it lies outside."""
+        """The real path for a path that a model wrote. Raises ToolFailure if it is outside the allowed folders."""
         try:
             path = Path(_real(os.path.join(self.root, os.path.expanduser(text) if text[:2] in ("~", "~/") else text)))
         except (OSError, ValueError):
@@ -32,7 +32,7 @@ class Places:
         return path
 
     def find_writable(self, text: str) -> Path:
-        """The same for a file to write. A repository's own folder is closed, whatever its name: git may run it."""
+        """Like `find`, for a file to write. A repository's own folder, whatever its name, is closed: git may run it."""
         path = self.find(text)
         root = next(root for root in self.roots if path.is_relative_to(root))
         parts = path.relative_to(root).parts
@@ -44,17 +44,17 @@ class Places:
         return path
 
     def name(self, path: Path) -> str:
-        """A place as the model and approvals call it: from the project's root, or whole where it lies elsewhere."""
+        """The path's name for the model and for approvals: relative to the project's root, or absolute outside it."""
         return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else path.as_posix()
 
 
 def _is_named_git(name: str) -> bool:
-    """Whether a name is `.git` for some file system: not all tell letters by their case, or see marks without width."""
+    """Whether a name means `.git` on some file system: some ignore case, and some ignore characters without width."""
     return "".join(letter for letter in name if category(letter) != "Cf").casefold() == ".git"
 
 
 def _is_repository(folder: Path, new: str) -> bool:
-    """Whether git takes a folder for a repository's own, once it also holds a file or folder named `new`."""
+    """Whether git would accept a folder as a repository's own, if it also had a file or folder named `new`."""
 
     def has(name: str) -> bool:
         return new.casefold() == name.casefold() or os.path.lexists(folder / name)
@@ -63,10 +63,10 @@ def _is_repository(folder: Path, new: str) -> bool:
 
 
 def _real(path: str) -> str:
-    """A path with all links followed.
+    """Resolve all links of a path.
 
-    `os.path.realpath` stops at a link that points to itself and takes the rest by its letters, so that what
-    follows may still hold links; hence again until nothing changes.
+    `os.path.realpath` stops at a link that points to itself and keeps the rest of the path literally. The rest may
+    still have links, so it is called again until nothing changes.
     """
     for _ in range(_MOST_ROUNDS):
         real = os.path.realpath(path)

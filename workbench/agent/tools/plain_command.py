@@ -1,7 +1,7 @@
-"""Commands that need no shell: a program and its words, which `shlex` and a shell read in the same way.
+"""Commands that need no shell: a program and its arguments, which `shlex` and a shell read in the same way.
 
-Approvals may allow these by their beginning, and then they are started as they are. Anything that a shell would expand,
-redirect or take as more than one command is not among them.
+Approvals may allow these by a prefix; then they are started without a shell. A command that a shell would expand,
+redirect or split into several commands is not one of them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import re
 import shlex
 
 BLANK = " \t\n"
-"""What a shell skips at either end of a command."""
+"""Characters that a shell skips at both ends of a command."""
 
 _LONGEST = 100_000
-"""Characters; systems take little more, and to read them takes time."""
+"""In characters. Systems accept little more, and parsing takes time."""
 _WORD = r"""(?![=~])(?:
     [\w./:=@%+,^-]
     | (?<![\s:=])~      # elsewhere a shell may put a home folder in its place
@@ -29,11 +29,11 @@ _OF_SHELLS = re.compile(
     r"|logout|mapfile|popd|pushd|read|readarray|readonly|return|select|set|shift|shopt|source|suspend|then|times?|trap"
     r"|type|typeset|ulimit|umask|unalias|unset|until|wait|while"
 )
-"""First words that a shell does not look for among the programs."""
+"""First words that a shell does not look up as programs."""
 
 
 def plain_words(command: str) -> tuple[str, ...] | None:
-    """The program and its words; None for a command that needs a shell."""
+    """The program and its arguments; None for a command that needs a shell."""
     text = command.strip(BLANK)
     if len(text) > _LONGEST or "\0" in text or not _PLAIN.fullmatch(text) or _ASSIGNMENT.match(text):
         return None

@@ -1,7 +1,7 @@
-"""A program in a process group of its own, within a time; nothing of it outlives the call.
+"""Run a program in its own process group, with a time limit; none of its processes outlives the call.
 
-Python's own asyncio subprocesses are not used: a call cancelled while they start leaves children behind, and in some
-versions their `wait` does not return while a grandchild holds the pipe.
+Python's own asyncio subprocesses are not used: a call that is cancelled while they start leaves children behind, and in
+some versions their `wait` does not return while a grandchild holds the pipe.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from workbench.config.ending import at_quit, finished_before_quit
 from workbench.config.variables import without_keys
 
 GRACE = 2.0
-"""Seconds between asking a group to end (SIGTERM) and ending it (SIGKILL)."""
+"""Seconds between asking a group to end (SIGTERM) and killing it (SIGKILL)."""
 _DRAIN = 0.5
-"""Seconds for the rest of the output, when a process that left the group still holds the pipe."""
+"""Seconds to wait for the rest of the output, if a process that left the group still holds the pipe."""
 _POLL = 0.02
 
 
 class Ended(NamedTuple):
-    """How a program came to its end."""
+    """How a program ended."""
 
     status: int
     """The exit status; negative: the signal that ended it."""
     timed_out: bool
     left_behind: bool
-    """Whether other processes of the group still ran when the program itself was done. They were ended."""
+    """Whether other processes of the group were still running when the program ended. They were ended."""
 
 
 Sink = Callable[[bytes], None]
@@ -50,10 +50,10 @@ async def run_process(
     stdin: bytes = b"",
     env: Mapping[str, str] | None = None,
 ) -> Ended:
-    """Run a program to its end, its time limit or cancellation; then its whole group is gone.
+    """Run a program until it ends, its time is up or the call is cancelled; then its whole group is gone.
 
-    `output` is given what it writes as it comes; standard error too, unless `errors` takes that. `env`: ours
-    without keys, if not given. Raises OSError or ValueError when the program cannot be started.
+    `output` is called with the output as it arrives, including standard error unless `errors` is given. `env`: by
+    default our own environment without keys. Raises OSError or ValueError if the program cannot be started.
     """
     with ExitStack() as stack:
         pipes = [await _Pipe.open(output, stack)]
@@ -92,7 +92,7 @@ async def _to_the_end(process: subprocess.Popen[bytes], pipes: Sequence[_Pipe], 
 
 
 async def _end_group(process: subprocess.Popen[bytes]) -> bool:
-    """End what is left of a group: politely, then for good. Whether there was anything left."""
+    """End the remaining processes of a group: SIGTERM first, then SIGKILL. Return whether there were any."""
     if not _signal(process.pid, signal.SIGTERM):
         return False
     clock = asyncio.get_running_loop().time
@@ -100,29 +100,29 @@ async def _end_group(process: subprocess.Popen[bytes]) -> bool:
     try:
         while clock() < deadline and _signal(process.pid, 0) and _is_alive(process.pid):
             await asyncio.sleep(_POLL)
-    finally:  # also when cancelled a second time
+    finally:  # also if cancelled a second time
         _signal(process.pid, signal.SIGKILL)
     return True
 
 
 def _signal(group: int, number: int) -> bool:
-    """Send a signal to a group; whether there is such a group."""
+    """Send a signal to a group. Return whether the group exists."""
     try:
         os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):  # the latter from macOS, for a group of dead processes
+    except (ProcessLookupError, PermissionError):  # macOS raises the latter for a group of dead processes
         return False
     return True
 
 
 def _is_alive(group: int) -> bool:
-    """Whether a group has more than dead processes in it, which linger where nobody collects orphans (containers)."""
+    """Whether a group has live processes. Dead ones stay where nothing collects orphans (in containers)."""
     try:
         found = os.listdir("/proc")
     except FileNotFoundError:
-        return True  # not Linux; who collects orphans is sure there
+        return True  # not Linux: something always collects orphans
     for name in filter(str.isdigit, found):
         with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-            # pid (name) state parent group ...; the name may hold brackets and blanks
+            # pid (name) state parent group ...; the name may contain brackets and blanks
             state, _, owner = file.read().rpartition(b") ")[2].split()[:3]
             if int(owner) == group and state not in (b"Z", b"X"):
                 return True
@@ -130,7 +130,7 @@ def _is_alive(group: int) -> bool:
 
 
 class _Pipe(asyncio.Protocol):
-    """The reading end of a pipe in the loop, and the writing end for the child."""
+    """The reading end of a pipe in the event loop, and the writing end for the child."""
 
     def __init__(self, sink: Sink, writing: int) -> None:
         self._sink = sink
@@ -150,7 +150,7 @@ class _Pipe(asyncio.Protocol):
         return pipe
 
     def release(self) -> None:
-        """Close the writing end, once: as long as we hold it, the output has no end."""
+        """Close the writing end, once: while we hold it, the output does not end."""
         if not self._released:
             self._released = True
             os.close(self.writing)

@@ -1,4 +1,4 @@
-"""`read_file`: the lines of a text file."""
+"""`read_file`: reads lines of a text file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from workbench.config.foreign_files import size_of
 _LINES = 2000
 _BLOCK = 1 << 20
 _CLOCK_LINES = 4096
-"""How many lines pass between two looks at the clock."""
+"""How many lines are read between two checks of the time."""
 
 
 class FileLines(NamedTuple):
@@ -25,11 +25,11 @@ class FileLines(NamedTuple):
     data: bytes
     first: int
     last: int
-    """The last line that is there, counted from 1; `first - 1` when there is none."""
+    """The number of the last line read, counted from 1; `first - 1` if there is none."""
     total: int | None
-    """Lines of the whole file; None where counting them would take too long."""
+    """Lines of the whole file; None if counting them would take too long."""
     cut: int
-    """Bytes missing at the end of the last line, which was longer than all room; 0 when it is whole."""
+    """Bytes missing at the end of the last line, if that line alone was too long for the limit; otherwise 0."""
 
 
 def read_tool(places: Places, limits: ToolLimits) -> Tool:
@@ -56,7 +56,7 @@ def read_tool(places: Places, limits: ToolLimits) -> Tool:
 
 
 def read_lines(path: Path, name: str, limits: ToolLimits, first: int = 1, most: int = _LINES) -> str:
-    """Some lines of a text file, with a last one for what is not shown; raises ToolFailure."""
+    """Some lines of a text file, with a last line that says what is not shown. Raises ToolFailure."""
     with open_for_tool(path, name) as file:
         refuse_binary(file.read(SNIFF_BYTES), name, size_of(file))
         file.seek(0)
@@ -72,7 +72,7 @@ def read_lines(path: Path, name: str, limits: ToolLimits, first: int = 1, most: 
 
 
 def _note(piece: FileLines, text: str) -> str:
-    """A last line for what is not shown; nothing when the whole file is."""
+    """A last line that says what is not shown; empty if the whole file is shown."""
     gap = "" if text.endswith("\n") else "\n"
     if piece.cut:
         return f"{gap}[line {piece.last} is cut: {piece.cut} bytes of it are missing; next: offset={piece.last + 1}]"
@@ -85,7 +85,7 @@ def _note(piece: FileLines, text: str) -> str:
 
 
 def _piece(file: BinaryIO, first: int, most: int, room: int, deadline: float) -> FileLines:
-    """Read from one line on, as many as asked for and as fit; then count the rest while there is time."""
+    """Read from one line on, as many lines as asked for and as fit; then count the rest while there is time."""
     number, used = 0, 0
     kept: list[bytes] = []
     while number < first - 1:
@@ -112,7 +112,7 @@ def _piece(file: BinaryIO, first: int, most: int, room: int, deadline: float) ->
 
 
 def _skip_line(file: BinaryIO, deadline: float) -> bool:
-    """Pass over one line, however long; whether there was one."""
+    """Skip one line of any length. Return whether there was one."""
     line = file.readline(_BLOCK)
     if line and not line.endswith(b"\n"):
         _rest_of_line(file, deadline)
@@ -120,7 +120,7 @@ def _skip_line(file: BinaryIO, deadline: float) -> bool:
 
 
 def _rest_of_line(file: BinaryIO, deadline: float) -> int:
-    """Pass over the rest of a line; its bytes, as far as time allowed."""
+    """Skip the rest of a line. Return its bytes, as far as time allowed."""
     passed = 0
     while time.monotonic() < deadline:
         line = file.readline(_BLOCK)
@@ -131,7 +131,7 @@ def _rest_of_line(file: BinaryIO, deadline: float) -> int:
 
 
 def _count(file: BinaryIO, deadline: float) -> int | None:
-    """How many lines are left; None when there is no time to count them."""
+    """How many lines are left; None if there is no time to count them."""
     lines, last = 0, b"\n"
     while block := file.read(_BLOCK):
         if time.monotonic() > deadline:

@@ -1,6 +1,6 @@
-"""Commands that only read: whatever the files of a project say, they run no other program and change nothing.
+"""Commands that only read: whatever a project's files contain, they run no other program and change nothing.
 
-Only these are offered as patterns with `*`. Of git's they are a few sub-commands with the options listed here; another
+Only these are offered as patterns with `*`. For git they are a few sub-commands with the options listed here; another
 option may start a pager, a viewer for `--help`, a converter for a diff, or git in a submodule.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 _PROGRAMS = frozenset(
     "basename df dirname echo id ls md5sum pwd readlink realpath sha256sum stat test uname".split()  # noqa: SIM905
 )
-"""With any options at all, these run no program and show the content of no file."""
+"""With any options, these run no program and show the content of no file."""
 
 _MODES = r"(?:=?(?:no|normal|all))"
 _GIT_OPTIONS = {

@@ -42,8 +42,8 @@ class Toolbox:
     ) -> None:
         """`switched_off`: names, or patterns of names, of tools that are not offered and do not run.
 
-        `more`: tools from elsewhere, of servers or over the log. One with a name that is taken is an error.
-        `pass_env`: variables of the environment that commands may see though they are named like keys.
+        `more`: additional tools, of MCP servers or for the log. A name that is already used is an error. `pass_env`:
+        environment variables that commands may see although their names look like keys.
         """
         self.places = Places(root, extra_roots)
         limits = limits or ToolLimits()
@@ -69,7 +69,7 @@ class Toolbox:
         return tuple(name for name in self._tools if name not in self._switched_off)
 
     def definitions(self) -> list[dict[str, Any]]:
-        """The definitions in OpenAI's form, as they are sent."""
+        """The definitions in OpenAI's format, as they are sent."""
         return [
             {
                 "type": "function",
@@ -83,11 +83,11 @@ class Toolbox:
         ]
 
     def kind(self, name: str) -> Kind:
-        """What a tool does to the world. A name that is no tool does nothing to it: `run` says so."""
+        """The kind of a tool. An unknown name is "read", because it has no effect: `run` reports the error."""
         return self._tools[name].kind if name in self._tools else "read"
 
     def call(self, name: str, arguments: str) -> ProposedCall:
-        """A call as approvals see it; its `problem` says why it cannot work, where it cannot."""
+        """A call as approvals see it. If it cannot work, its `problem` says why."""
         try:
             tool, values = self._checked(name, arguments)
             return ProposedCall(name, tool.kind, tool.subject(values))
@@ -97,7 +97,7 @@ class Toolbox:
             return ProposedCall(name, self.kind(name), "", _last_resort(name, error))
 
     async def run(self, name: str, arguments: str, context: ToolContext | None = None) -> ToolOutcome:
-        """Run a tool. Whatever goes wrong is an outcome for the model; only cancellation is raised."""
+        """Run a tool. Every error becomes an outcome for the model; only cancellation is raised."""
         try:
             tool, values = self._checked(name, arguments)
             outcome = await tool.run(values, context or ToolContext())
@@ -107,7 +107,7 @@ class Toolbox:
             outcome = ToolOutcome(f"{name}: {error.strerror or error}", is_error=True)
         except Exception as error:
             outcome = ToolOutcome(_last_resort(name, error), is_error=True)
-        # Names of files need not be text; what goes into the log must be.
+        # File names need not be valid text, but the log needs valid text.
         return outcome._replace(text=outcome.text.encode(errors="replace").decode())
 
     def _checked(self, name: str, arguments: str) -> tuple[Tool, Arguments]:

@@ -1,4 +1,4 @@
-"""Arguments against their schema: the subset of JSON Schema that the tools use, with errors a model can act on."""
+"""Checks arguments against the subset of JSON Schema that the tools use, with errors that a model can act on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WORDS = {
 
 
 def read_arguments(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call as the model wrote them, checked; raises ToolFailure that names each wrong one."""
+    """Parse and check the arguments of a call as the model wrote them. Raises ToolFailure that names each wrong one."""
     try:
         value = json.loads(text) if text.strip() else {}
     except RecursionError:
@@ -32,7 +32,7 @@ def read_arguments(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ToolFailure(f"arguments: expected a JSON object, got {shown_value(value)}")
     required, properties = schema.get("required", ()), schema.get("properties", {})
-    # Some models write null for what they leave out, also where null has no meaning of its own.
+    # Some models write null for arguments that they leave out, even where null has no meaning.
     value = {
         key: each
         for key, each in value.items()
@@ -45,7 +45,7 @@ def read_arguments(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check(value: Any, schema: Mapping[str, Any], where: str = "") -> list[str]:
-    """What is wrong with a value, a line for each problem; empty when nothing is."""
+    """The problems with a value, one line each; empty if there are none."""
     at = where or "arguments"
     kinds = schema.get("type", ())
     allowed = (kinds,) if isinstance(kinds, str) else tuple(kinds)
@@ -117,4 +117,4 @@ def _is(value: Any, kind: str) -> bool:
             return isinstance(value, dict)
         case "null":
             return value is None
-    return True  # a type we do not know is the server's to check (MCP)
+    return True  # a type that we do not know is for the MCP server to check

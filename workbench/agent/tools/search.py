@@ -1,6 +1,6 @@
-"""`search_text`: the lines that match a pattern.
+"""`search_text`: finds the lines that match a pattern.
 
-The search runs in a process of its own: Python's regular expressions can take for ever on a bad pattern, hold the
+The search runs in its own process: Python's regular expressions can take forever on a bad pattern, hold the
 interpreter's lock meanwhile, and cannot be stopped in a thread.
 """
 
@@ -52,7 +52,7 @@ def search_tool(places: Places, limits: ToolLimits) -> Tool:
 
 @cache
 def _folders() -> tuple[str, ...]:
-    """Where the worker finds Workbench and what reads `.gitignore` files; they need not lie in the same place."""
+    """The folders of Workbench and pathspec (which reads `.gitignore` files), for the worker; they may differ."""
     found = (find_spec(package) for package in ("workbench", "pathspec"))
     return tuple(dict.fromkeys(str(Path(spec.origin).parent.parent) for spec in found if spec and spec.origin))
 
@@ -71,12 +71,12 @@ async def _search(base: Path, places: Places, arguments: Arguments, limits: Tool
         "seconds": limits.search_seconds,
     }
     found, errors = Output(limits.output_bytes, 0), Output(4096, 0)
-    # Isolated and without site packages: it starts fast, and nothing in the project can take a module's place.
+    # Isolated and without site packages: it starts fast, and no file of the project can replace a module.
     argv = [sys.executable, "-I", "-S", "-c", _START, *_folders()]
     ended = await run_process(
         argv,
         cwd=places.root,
-        # The worker keeps the time by itself, except inside one match; it needs a moment to start and to end.
+        # The worker watches the time itself, except inside one match; it needs a moment to start and to end.
         seconds=limits.search_seconds + 1,
         output=found.add,
         errors=errors.add,

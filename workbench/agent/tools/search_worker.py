@@ -1,6 +1,7 @@
-"""The process behind `search_text`: reads what is wanted as JSON, prints what it finds.
+"""The process behind `search_text`: reads the request as JSON and prints the matches.
 
-The standard library and pathspec alone: it has to start fast."""
+Uses only the standard library and pathspec, because it has to start fast.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from workbench.agent.tools.walk import OutOfTime, walk
 from workbench.config.foreign_files import TooLargeFile, read_regular_file
 
 BAD_PATTERN = 3
-"""Exit status for a pattern that is none."""
+"""The exit status for an invalid pattern."""
 MAX_FILE_BYTES = 16 * 1024 * 1024
 MAX_LINE = 400
 """Characters shown of a line, around the match."""
@@ -27,7 +28,7 @@ Matcher = Callable[[str], tuple[int, int] | None]
 
 
 def main() -> None:
-    """Serve one search."""
+    """Run one search."""
     wanted = json.load(sys.stdin)
     sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]  # not in TextIO
     try:
@@ -39,7 +40,7 @@ def main() -> None:
 
 
 def make_matcher(pattern: str, literal: bool, ignore_case: bool) -> Matcher:
-    """What finds a match in a line."""
+    """A function that finds a match in a line."""
     compiled = re.compile(re.escape(pattern) if literal else pattern, re.IGNORECASE if ignore_case else 0)
 
     def find(line: str) -> tuple[int, int] | None:
@@ -50,7 +51,7 @@ def make_matcher(pattern: str, literal: bool, ignore_case: bool) -> Matcher:
 
 
 class Search:
-    """One search as it goes on."""
+    """One running search."""
 
     def __init__(self, wanted: Mapping[str, Any], matcher: Matcher, out: TextIO) -> None:
         self._wanted = wanted
@@ -61,7 +62,7 @@ class Search:
         self._deadline = time.monotonic() + wanted["seconds"]
 
     def run(self) -> None:
-        """Look at every file; print as matches are found, so that an early end loses nothing."""
+        """Search every file. Matches are printed when they are found, so an early end loses nothing."""
         note = ""
         try:
             for path, name in self._files():
@@ -85,7 +86,7 @@ class Search:
         glob = Glob(self._wanted["glob"]) if self._wanted["glob"] else None
         prefix = "" if name == "." else name.rstrip("/") + "/"
         for entry in walk(base, self._wanted["root"], 64, self._deadline):
-            # A link may lead out of the project; what it points to inside is found in its own place.
+            # Links are skipped: one may lead out of the project, and a target inside the project is found anyway.
             if entry.is_file and (glob is None or glob(entry.path) or glob(prefix + entry.path)):
                 yield os.path.join(base, entry.path), prefix + entry.path
 
@@ -96,7 +97,7 @@ class Search:
             self._too_large += 1
             return
         except OSError:
-            return  # not ours to read, or gone meanwhile
+            return  # no permission, or deleted meanwhile
         if b"\0" in data[:SNIFF_BYTES]:
             return
         lines = data.decode(errors="replace").split("\n")
@@ -128,7 +129,7 @@ class Search:
                 return
 
     def _trail(self, lines: list[str], at: int, around: int) -> int:
-        """Write the lines after a match up to the next one; the number of the first line not yet written."""
+        """Write the lines after a match up to the next one. Return the number of the first line not yet written."""
         number = at + 1
         while number < min(at + 1 + around, len(lines)) and self._matcher(lines[number]) is None:
             self._out.write(f"{number + 1}- {clipped(lines[number], (0, 0))}\n")
@@ -137,7 +138,7 @@ class Search:
 
 
 def clipped(line: str, span: tuple[int, int]) -> str:
-    """A line with no more than MAX_LINE characters of it, around a match."""
+    """At most MAX_LINE characters of a line, around a match."""
     if len(line) <= MAX_LINE:
         return line
     start = min(max(span[0] - MAX_LINE // 4, 0), len(line) - MAX_LINE)

@@ -1,4 +1,4 @@
-"""A walk through a folder: in order, within a depth and a time, past what nobody means. Links are never followed."""
+"""Walks through a folder: in order, limited in depth and time, without ignored entries. Never follows links."""
 
 from __future__ import annotations
 
@@ -13,29 +13,30 @@ Above = tuple[RulesAbove, ...]
 
 
 class FoundPath(NamedTuple):
-    """Something found in a folder."""
+    """An entry of a folder."""
 
     path: str
-    """As seen from where the walk began, with `/` between its names."""
+    """Relative to the start of the walk, with `/` between its names."""
     is_folder: bool
     is_file: bool
-    """A file of its own, which a link or a pipe is not."""
+    """Whether it is a regular file; a link or a pipe is not."""
 
 
 class OutOfTime(Exception):
-    """The walk took longer than it may."""
+    """The walk took longer than allowed."""
 
 
 def walk(start: str, root: str, depth: int, deadline: float) -> Iterator[FoundPath]:
-    """Everything below `start`, a folder's own entries before those of its folders.
+    """Everything below `start`; the entries of a folder come before those of its sub-folders.
 
-    `root` is where `.gitignore` files begin to count. `deadline` is by the monotonic clock; then OutOfTime is raised.
+    `.gitignore` files count from `root` downwards. `deadline` is a time of the monotonic clock; after it, OutOfTime is
+    raised.
     """
     yield from _walk(start, "", _rules_above(start, root), depth, deadline)
 
 
 def _rules_above(start: str, root: str) -> Above:
-    """The rules of the folders from the root down to, but without, the start."""
+    """The rules of the folders from the root down to the start, without the start's own."""
     below = os.path.relpath(start, root)
     if below == os.curdir or below.startswith(os.pardir):
         return ()
@@ -53,7 +54,7 @@ def _with_own(folder: str, above: Above) -> Above:
 
 
 def _seen_below(above: Above, name: str) -> Above:
-    """The same rules, as they are seen from a folder inside."""
+    """The same rules, as seen from a sub-folder."""
     return tuple(RulesAbove(f"{way}{name}/", rules) for way, rules in above)
 
 
@@ -64,7 +65,7 @@ def _walk(folder: str, prefix: str, above: Above, depth: int, deadline: float) -
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda entry: entry.name)
     except OSError:
-        return  # not ours to read, or gone meanwhile
+        return  # no permission, or deleted meanwhile
     for entry in entries:
         if time.monotonic() > deadline:
             raise OutOfTime

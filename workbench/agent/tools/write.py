@@ -1,4 +1,4 @@
-"""`write_file`: a whole file."""
+"""`write_file`: writes a whole file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write_tool(places: Places) -> Tool:
 
 
 def encoded(text: str, argument: str) -> bytes:
-    """A text as it goes to disk; bytes that were read from there and are not UTF-8 pass unchanged."""
+    """The bytes of a text for the disk. Bytes that were read from disk and are not UTF-8 stay unchanged."""
     try:
         return text.encode(errors="surrogateescape")
     except UnicodeEncodeError:
@@ -39,7 +39,7 @@ def encoded(text: str, argument: str) -> bytes:
 
 
 def check_writable(path: Path, name: str) -> bool:
-    """Whether a file is there already; raises ToolFailure where it must not be replaced."""
+    """Whether a file exists already. Raises ToolFailure if it must not be replaced."""
     try:
         mode = os.stat(path).st_mode
     except FileNotFoundError:

@@ -1,1 +1,1 @@
-"""Models on the user's own machine: the embedded one, run by us, and the servers that somebody else started."""
+"""Models on the user's own machine: the embedded one, which we run, and servers that others started."""

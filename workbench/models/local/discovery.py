@@ -1,4 +1,4 @@
-"""Model servers that run on this machine already, and what they offer. Nothing but loopback is ever asked."""
+"""Model servers that already run on this machine, and the models they offer. Only loopback addresses are used."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ Kind = Literal["ollama", "llama.cpp", "lm_studio", "vllm"]
 HOST = "127.0.0.1"
 
 PORTS: Mapping[Kind, int] = MappingProxyType({"ollama": 11434, "llama.cpp": 8080, "lm_studio": 1234, "vllm": 8000})
-"""Where each listens unless told otherwise."""
+"""The default port of each."""
 
 TIMEOUT = 0.3
-"""Seconds for one request. On loopback a server that is there answers in a few milliseconds."""
+"""Seconds for one request. On loopback a running server answers in a few milliseconds."""
 
 _NUM_CTX = re.compile(r"^\s*num_ctx\s+(\d{1,9})\b", re.MULTILINE)
 
@@ -34,9 +34,9 @@ class FoundModel:
     """A model that a server offers."""
 
     name: str
-    """As the server calls it."""
+    """The server's name for it."""
     window: int | None
-    """In tokens, as the server reports it; None where it does not say."""
+    """In tokens, as the server reports it; None if it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +50,23 @@ class LocalServer:
 
 Json = Mapping[str, Any]
 Ask = Callable[..., Awaitable[Json]]
-"""`await ask(path, body)`: the JSON object at a path; an empty one when there is none. With a body it is a POST."""
+"""`await ask(path, body)`: the JSON object at a path; an empty one if there is none. With a body it is a POST."""
 
 
 async def discover(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) -> tuple[LocalServer, ...]:
-    """The servers that answer, all asked at once; empty as well where httpx, which comes with litellm, is missing."""
+    """The servers that answer, all asked at once. Also empty if httpx, which comes with litellm, is missing."""
     try:
-        guard = await in_background(import_module, "workbench.models.http_guard")  # a tenth of a second for httpx
+        guard = await in_background(import_module, "workbench.models.http_guard")  # httpx takes a tenth of a second
     except ImportError:
         return ()
-    # Neither proxies from the environment nor certificates: this is loopback.
+    # No proxies from the environment and no certificates: this is loopback.
     async with guard.GuardedClient(trust_env=False, verify=False, timeout=timeout) as client:
         found = await asyncio.gather(*(_look(client, kind, port, timeout) for kind, port in ports.items()))
     return tuple(server for server in found if server is not None)
 
 
 async def _look(client: httpx.AsyncClient, kind: Kind, port: int, timeout: float) -> LocalServer | None:
-    """The server of this kind at this port; None when there is none, or another program."""
+    """The server of this kind at this port; None if there is none, or another program."""
     url = f"http://{HOST}:{port}"
 
     async def ask(path: str, body: Json | None = None) -> Json:
@@ -77,10 +77,10 @@ async def _look(client: httpx.AsyncClient, kind: Kind, port: int, timeout: float
 
 
 async def _ask(client: httpx.AsyncClient, url: str, body: Json | None, timeout: float) -> Json:
-    """One request. Whoever else listens there may answer anything at all, so all that goes wrong is a plain no."""
+    """Make one request. Another program may listen there and answer anything, so every error gives an empty object."""
     http = import_module("httpx")
     try:
-        async with asyncio.timeout(timeout):  # httpx's own clock starts anew with every byte
+        async with asyncio.timeout(timeout):  # httpx's own timeout starts again with every byte
             answer = await (client.get(url) if body is None else client.post(url, json=body))
         found = answer.json() if answer.status_code == http.codes.OK else None
     except (TimeoutError, ModelFailure, http.HTTPError, http.InvalidURL, ValueError, RecursionError):
@@ -89,7 +89,7 @@ async def _ask(client: httpx.AsyncClient, url: str, body: Json | None, timeout: 
 
 
 async def _ollama(ask: Ask) -> tuple[FoundModel, ...] | None:
-    """Ollama names its models in one list, and says of each one by one how it is set up."""
+    """Ollama lists its models in one request, and the setup of each needs its own request."""
     tags, running = await asyncio.gather(ask("/api/tags"), ask("/api/ps"))
     if "models" not in tags:
         return None
@@ -102,7 +102,7 @@ async def _ollama(ask: Ask) -> tuple[FoundModel, ...] | None:
 
 
 def _ollama_window(show: Json, loaded: Json) -> int | None:
-    """The window that is in force, which is often far below what the model was trained for; that one comes last."""
+    """The window in use, often far below the one that the model was trained for; the trained one comes last."""
     parameters = show.get("parameters")
     set_up = _NUM_CTX.search(parameters) if isinstance(parameters, str) else None
     trained = _inner(show, "model_info")
@@ -115,7 +115,7 @@ def _ollama_window(show: Json, loaded: Json) -> int | None:
 
 
 async def _llama_cpp(ask: Ask) -> tuple[FoundModel, ...] | None:
-    """llama.cpp serves one model as a rule; its properties say what one slot holds."""
+    """llama.cpp usually serves one model; its properties give the window of one slot."""
     listed, props = await asyncio.gather(ask("/v1/models"), ask("/props"))
     entries = _named(listed.get("data"), "id")
     slot = _inner(props, "default_generation_settings")
@@ -128,7 +128,7 @@ async def _llama_cpp(ask: Ask) -> tuple[FoundModel, ...] | None:
 
 
 async def _lm_studio(ask: Ask) -> tuple[FoundModel, ...] | None:
-    """LM Studio tells the window of a model that is loaded, and the largest one of those that are not."""
+    """LM Studio gives the actual window of a loaded model, and the largest possible window of the others."""
     listed = await ask("/api/v0/models")
     if "data" not in listed:
         return None
@@ -140,7 +140,7 @@ async def _lm_studio(ask: Ask) -> tuple[FoundModel, ...] | None:
 
 
 async def _vllm(ask: Ask) -> tuple[FoundModel, ...] | None:
-    """vLLM lists its models in OpenAI's way, with the window beside each."""
+    """vLLM lists its models in OpenAI's format, and adds the window to each."""
     entries = _named((await ask("/v1/models")).get("data"), "id")
     if not any(entry.get("owned_by") == "vllm" or "max_model_len" in entry for _, entry in entries):
         return None
@@ -156,7 +156,7 @@ _DIALECTS: dict[Kind, Callable[[Ask], Awaitable[tuple[FoundModel, ...] | None]]]
 
 
 def _named(value: Any, key: str) -> list[tuple[str, Json]]:
-    """The objects of a list that have a name, with their names; none where it is no list."""
+    """The objects of a list that have a name, with their names; empty if it is not a list."""
     entries = value if isinstance(value, list) else []
     return [
         (name, entry)
@@ -166,11 +166,11 @@ def _named(value: Any, key: str) -> list[tuple[str, Json]]:
 
 
 def _inner(entry: Json, key: str) -> Json:
-    """The object inside an object; an empty one where there is none."""
+    """The object inside an object; an empty one if there is none."""
     value = entry.get(key)
     return value if isinstance(value, dict) else {}
 
 
 def _whole(value: Any) -> int | None:
-    """A number of tokens; None for anything else, 0 included."""
+    """A number of tokens; None for anything else, including 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -1,4 +1,4 @@
-"""The embedded model `local`: a process of its own, started on demand, shared by all who ask, gone with the program."""
+"""The embedded model `local`: its own process, started on demand, shared by all callers, ended with the program."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from workbench.models.local.serve import ALIAS, ANSWER_SHARE, HOST
 from workbench.models.local.weights import find_weights, require_engine
 
 PROVIDER = "openai"
-"""The dialect that the server speaks, by litellm's name."""
+"""The dialect of the server, by litellm's name."""
 
 SMALLEST = 256
-"""A window below this holds no conversation."""
+"""A smaller window cannot hold a conversation."""
 
 _KEPT = 16_384
-"""Bytes of the process's errors to keep, for the reason when it fails."""
+"""Bytes of the process's errors that are kept, to explain a failure."""
 
 _GRACE = 2.0
 """Seconds that the process has to end by itself."""
@@ -45,21 +45,21 @@ class _Running(NamedTuple):
 
 
 class LocalModel:
-    """A small model that runs in a process of its own. Belongs to the event loop it was first started on."""
+    """A small model that runs in its own process. It belongs to the event loop it was first started on."""
 
     def __init__(self, path: str | Path | None = None, ctx: int = 4096, deadline: float = 60.0) -> None:
         if ctx < SMALLEST:
             raise WrongCall(f"the window of the model `local` is {ctx}: expected at least {SMALLEST} tokens")
         self.path = path
         self.window = ctx
-        """In tokens; after the start what the server truly gives, which a model may limit."""
+        """In tokens; after the start, the window that the server really provides, which the model may limit."""
         self.deadline = deadline
-        """Seconds the server has to come up. A large file on a slow disk takes its time."""
+        """Seconds the server has to start. Loading a large file from a slow disk takes long."""
         self._launch: asyncio.Task[_Running] | None = None
 
     @property
     def info(self) -> ModelInfo:
-        """What the catalogue says of it: no tools, no price, and a window that we set ourselves."""
+        """The catalogue's entry for it: no tools, no price, and a window that we set ourselves."""
         tokenizer, exact, note = tokenizer_for(ALIAS)
         return ModelInfo(
             name=ALIAS,
@@ -86,12 +86,12 @@ class LocalModel:
         return running.process.pid if running else None
 
     async def start(self) -> Endpoint:
-        """Where the model answers; started by the first who asks, and again if it has ended meanwhile."""
+        """Return the model's endpoint. The first call starts it; later calls start it again if it has ended."""
         launch = self._launch
         if launch is None or (launch.done() and self._running() is None):
             launch = self._launch = asyncio.create_task(self._start())
         try:
-            # Shielded: one starter that gives up must not take the model from the others.
+            # Shielded: a caller that gives up must not stop the start for the others.
             return (await asyncio.shield(launch)).endpoint
         except asyncio.CancelledError:
             task = asyncio.current_task()
@@ -100,7 +100,7 @@ class LocalModel:
             raise
 
     async def stop(self) -> None:
-        """End the process. A start that is under way is given up."""
+        """End the process. A start in progress is cancelled."""
         launch, self._launch = self._launch, None
         if launch is None:
             return
@@ -158,10 +158,10 @@ class LocalModel:
 
 
 async def _introduce(process: Process, key: str) -> bytes:
-    """Hand over the key and wait for the line that says where the server listens; empty when the process ended."""
+    """Send the key and wait for the line that says where the server listens; empty if the process ended."""
     assert process.stdin is not None
     assert process.stdout is not None
-    with suppress(ConnectionError):  # a process that ended at once says why on its own
+    with suppress(ConnectionError):  # a process that ended at once reports the reason itself
         process.stdin.write(key.encode() + b"\n")
         await process.stdin.drain()
     return await process.stdout.readline()
@@ -176,14 +176,14 @@ async def _keep_errors(process: Process, said: bytearray) -> None:
 
 
 def _reason(said: bytearray) -> str:
-    """The engine's first complaint, which explains the others; else the last line."""
+    """The engine's first error, which explains the others; otherwise the last line."""
     lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
     complaints = [line.partition(" E ")[2] for line in lines if " E " in line]
     return next(iter(complaints or lines[-1:]), "it ended without a word")
 
 
 async def _end(process: Process, reader: asyncio.Task[None]) -> None:
-    """Close the pipe, which ends the process; kill it if it does not."""
+    """Close the pipe, which ends the process; kill it if it does not end."""
     if process.stdin is not None:
         process.stdin.close()
     try:

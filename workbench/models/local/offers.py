@@ -1,5 +1,4 @@
-"""Models of servers on this machine under names of our own: `ollama/NAME`, `llamacpp/NAME`, `lmstudio/NAME`,
-`vllm/NAME`."""
+"""Our own names for models of local servers: `ollama/NAME`, `llamacpp/NAME`, `lmstudio/NAME`, `vllm/NAME`."""
 
 from __future__ import annotations
 
@@ -20,12 +19,12 @@ from workbench.models.local.discovery import HOST, PORTS, TIMEOUT, FoundModel, K
 PREFIXES: Mapping[str, Kind] = MappingProxyType(
     {"ollama": "ollama", "llamacpp": "llama.cpp", "lmstudio": "lm_studio", "vllm": "vllm"}
 )
-"""What stands before a model's name here."""
+"""The prefixes of our names."""
 
 _ALSO: Mapping[str, Kind] = MappingProxyType(
     {"ollama_chat": "ollama", "llama.cpp": "llama.cpp", "lm_studio": "lm_studio", "hosted_vllm": "vllm"}
 )
-"""The names that litellm and the servers themselves have for the same."""
+"""The names that litellm and the servers themselves use for the same."""
 
 _LITELLMS = MappingProxyType(
     {
@@ -35,31 +34,31 @@ _LITELLMS = MappingProxyType(
         "hosted_vllm": "HOSTED_VLLM_API_BASE",
     }
 )
-"""Prefixes that litellm knows as well, and where it looks for the server's address."""
+"""Prefixes that litellm knows as well, and the variables in which it looks for the server's address."""
 
 _DIALECT = "openai"
-"""What all four speak, under `/v1`, by litellm's name."""
+"""The dialect of all four, under `/v1`, by litellm's name."""
 
 PATIENT = 5.0
-"""Seconds for one request to a server that the user named. Where nobody listens the answer comes at once."""
+"""Seconds for one request to a server that the user named. If no program listens, the answer comes at once."""
 
 
 class Offer(NamedTuple):
     """A model that a server on this machine offers."""
 
     name: str
-    """As it is named here, with its prefix."""
+    """Our name for it, with its prefix."""
     model: FoundModel
     server: LocalServer
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where it answers; with a key that is none, so that none of the user's goes there."""
+        """Where it answers; with a dummy key, to keep the user's keys from being sent to it."""
         return _endpoint(f"{self.server.url}/v1", self.model.name)
 
 
 def kind_of(model: str) -> Kind | None:
-    """The server that a model's name speaks of; None for all other names."""
+    """The kind of server that a model's name refers to; None for all other names."""
     prefix, slash, name = model.partition("/")
     return (PREFIXES.get(prefix) or _ALSO.get(prefix)) if slash and name else None
 
@@ -67,8 +66,8 @@ def kind_of(model: str) -> Kind | None:
 def endpoint_of(
     model: str, api_base: str, ports: Mapping[Kind, int], offer: Offer | None, environ: Mapping[str, str] = os.environ
 ) -> Endpoint:
-    """Where a model of one of these servers answers: at an address that was given, where it was found, or where its
-    server would be, so that asking says what is wrong."""
+    """Where a model of one of these servers answers: at a given address, where it was found, or at its server's default
+    address, where a request will fail with a clear error."""
     prefix, _, name = model.partition("/")
     if prefix in _LITELLMS and (api_base or environ.get(_LITELLMS[prefix])):
         return Endpoint(api_base)
@@ -92,7 +91,7 @@ def offers(servers: Iterable[LocalServer]) -> list[Offer]:
 
 
 def pick(model: str, servers: Iterable[LocalServer]) -> Offer | None:
-    """The offer that a name means: as the server calls it, without Ollama's `:latest`, or a file without its folder."""
+    """The offer that a name means: the server's name, without Ollama's `:latest`, or a file without its folder."""
     kind, name = kind_of(model), model.partition("/")[2]
     here = [offer for offer in offers(servers) if offer.server.kind == kind]
     for names in (_exact, _short):
@@ -116,11 +115,11 @@ _Ports = defstruct("_Ports", [(prefix, _Port, PORTS[kind]) for prefix, kind in P
 
 
 def check_ports(table: Mapping[str, Any], file: str = "config.toml") -> dict[Kind, int]:
-    """The `[servers]` table on top of the usual ports. Raises WrongCall for anything that is no port."""
+    """The `[servers]` table on top of the usual ports. Raises WrongCall for anything that is not a port."""
     ports = read_table(_Ports, table, file, "servers")
     return {kind: getattr(ports, prefix) for prefix, kind in PREFIXES.items()}
 
 
 def look_around(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) -> tuple[LocalServer, ...]:
-    """The servers that answer, for callers that have no event loop, or one that they must not block others with."""
+    """The servers that answer, for callers without an event loop, or with one that they must not block."""
     return background(lambda: asyncio.run(discover(ports, timeout))).result()

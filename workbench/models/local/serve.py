@@ -22,19 +22,19 @@ from workbench.models.local.weights import ENGINE
 
 HOST = "127.0.0.1"
 ALIAS = "local"
-"""The model's name on the wire, in place of the path of its file."""
+"""The model's name in requests, instead of the path of its file."""
 
 ANSWER_SHARE = 4
-"""An answer takes at most the window divided by this, unless the request says otherwise; a small model that falls
-into a loop would go on until the window is full."""
+"""An answer takes at most the window divided by this, unless the request says otherwise; a small model that falls into
+a loop would continue until the window is full."""
 
 _LOOK = 0.02
-"""Seconds between two looks at whether the server is ready."""
+"""Seconds between two checks whether the server is ready."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalServerOptions:
-    """What the command line asks for."""
+    """The options of the command line."""
 
     model: str
     ctx: int
@@ -48,13 +48,13 @@ def main(
     """Serve until standard input closes.
 
     `leave` ends the process at once by default: the engine's own teardown would wait for a running answer. Raises
-    SystemExit when there is no server to tear down.
+    SystemExit if there is no server to tear down.
     """
     options = _options(argv)
     over = threading.Event()
     parent = FileIO(stdin, closefd=False)
     key = parent.readline().decode().strip()
-    # What native code may print must not come between us and the parent: only `say` leads there from here on.
+    # Output of native code must not reach the parent: from here on, only `say` writes to it.
     say = os.dup(stdout)
     os.dup2(2, stdout)
     threading.Thread(target=_watch, args=(parent, over), daemon=True).start()
@@ -62,7 +62,7 @@ def main(
         server = load(options, key)
     except (ImportError, RuntimeError) as error:
         print(error, file=sys.stderr, flush=True)
-        # The engine logs in a thread of its own, and its reasons are out only when it has come to its end.
+        # The engine logs in its own thread, and its messages are complete only after it has ended.
         sys.exit(1)
     port = int(server.listening_address.rsplit(":", 1)[1])
     if wait_until_healthy(port, over):
@@ -82,14 +82,14 @@ def _options(argv: Sequence[str] | None) -> LocalServerOptions:
 
 
 def half_of_the_processors() -> int:
-    """Threads that compete for a processor wait for each other at every layer: with all of them in use the model is
-    several times slower as soon as anything else runs, be it our own screen."""
+    """Half of the processors. Threads that compete for a processor wait for each other at every layer: if all are in
+    use, the model is several times slower as soon as anything else runs, even our own screen."""
     usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
     return max(1, usable // 2)
 
 
 def load(options: LocalServerOptions, key: str) -> Any:
-    """Load the model and listen. Holds the interpreter's lock all the while, so nothing else runs meanwhile."""
+    """Load the model and listen. Holds the interpreter's lock all the time, so nothing else runs meanwhile."""
     return import_module(ENGINE).Server(parameters(options, key))
 
 
@@ -99,17 +99,17 @@ def parameters(options: LocalServerOptions, key: str) -> Any:
     chosen.model.path = options.model
     chosen.model_alias = {ALIAS}
     chosen.n_ctx = options.ctx
-    chosen.n_parallel = 1  # each slot has a window, and memory, of its own
+    chosen.n_parallel = 1  # each slot has its own window and memory
     chosen.n_predict = options.ctx // ANSWER_SHARE
     chosen.hostnames = [HOST]
     chosen.port = options.port
     chosen.api_keys = [key]
-    chosen.cors_origins = f"http://{HOST}"  # no page in a browser has business here
-    chosen.verbosity = 1  # errors alone, so that a failed start has a reason
+    chosen.cors_origins = f"http://{HOST}"  # no web page needs access
+    chosen.verbosity = 1  # only errors, which explain a failed start
     chosen.offline = True
     chosen.ui = False
-    chosen.endpoint_slots = False  # it shows the prompts
-    chosen.cache_ram_mib = 0  # the slot's own cache does; this one takes gigabytes
+    chosen.endpoint_slots = False  # it would show the prompts
+    chosen.cache_ram_mib = 0  # the slot's own cache is enough; this one takes gigabytes
     chosen.warmup = False
     chosen.fit_params = False
     for threads in (chosen.cpuparams, chosen.cpuparams_batch):
@@ -119,7 +119,7 @@ def parameters(options: LocalServerOptions, key: str) -> Any:
 
 
 def wait_until_healthy(port: int, over: threading.Event) -> bool:
-    """Wait for the server to answer; False when the parent ended first. The parent keeps the deadline."""
+    """Wait until the server answers; False if the parent ended first. The parent watches the time limit."""
     while not over.is_set():
         try:
             status, _ = _get(port, "/health", "")
@@ -132,7 +132,7 @@ def wait_until_healthy(port: int, over: threading.Event) -> bool:
 
 
 def window_of(port: int, key: str) -> int:
-    """The window that the server truly gives: never more than the model was trained for."""
+    """The window that the server really provides: never more than the model was trained for."""
     _, body = _get(port, "/props", key)
     return int(json.loads(body)["default_generation_settings"]["n_ctx"])
 
@@ -153,7 +153,7 @@ def _watch(parent: FileIO, over: threading.Event) -> None:
         while parent.read(4096):
             pass
     except OSError:
-        pass  # a broken pipe is a closed one
+        pass  # a broken pipe counts as closed
     over.set()
 
 

