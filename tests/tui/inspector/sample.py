@@ -89,7 +89,7 @@ def plan_of(rows: Sequence[Item], **changes: Any) -> ContextPlan:
         "verdict": Verdict("fits", "6,120 tokens + 1,000 margin + 2,000 reserve = 9,120 of 10,000"),
         "budget": BUDGET,
         "totals": Totals(6_120, 6_000, 120, 12_500),
-        "rows": cast(PlanItems, rows if isinstance(rows, CountedRows) else SampleRows(rows)),
+        "items": cast(PlanItems, rows if isinstance(rows, CountedRows) else SampleRows(rows)),
     }
     return ContextPlan(**{**given, **changes})
 
