@@ -239,7 +239,7 @@ def test_results_too_small_to_gain_anything_are_not_masked() -> None:
 
 def shape(made: Any) -> tuple[list[str], list[str]]:
     """What became of history, and of the turn."""
-    said = [row for row in made.rows if row.seq is not None]
+    said = [row for row in made.items if row.seq is not None]
     return states(row for row in said if row.slot == "history"), states(row for row in said if row.slot == "turn")
 
 

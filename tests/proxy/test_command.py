@@ -56,7 +56,7 @@ def test_json_says_where_and_how(tmp_path: Path) -> None:
         assert process.stdout is not None
         told = json.loads(process.stdout.readline())
     assert told["address"].startswith("http://127.0.0.1:")
-    assert told["dialects"] == ["chat", "responses", "anthropic", "gemini"]
+    assert told["dialects"] == ["chat", "responses", "anthropic", "gemini", "ollama"]
     assert told["to"]["openai"] == "http://127.0.0.1:9/v1"
 
 

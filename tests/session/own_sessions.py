@@ -110,7 +110,7 @@ async def act(on: Watcher, action: tuple[str, Any], folder: Path) -> None:
         case "undo" | "redo" as which, _:
             on.model.revert(which)
         case ("pin" | "unpin" | "mask" | "unmask" | "exclude" | "include") as override, share:
-            rows = [row.seq for row in on.shown.plan.rows if row.seq is not None and row.unit >= 0]
+            rows = [row.seq for row in on.shown.plan.items if row.seq is not None and row.unit >= 0]
             if rows:
                 seq = rows[min(int(share * len(rows)), len(rows) - 1)]
                 on.model.decide(override, seq, seq)

@@ -127,7 +127,7 @@ async def test_opening_a_session_adds_nothing_to_its_log(
     for name in (said, bare.id, imported.id):
         before = [*services.store.export_events(name)]
         async with opened(services, name) as on:
-            assert on.shown.plan.rows
+            assert on.shown.plan.items
         async with opened(services, name, model="gpt-4o", policy="layers") as on:
             assert on.status.model == "gpt-4o"
         assert [*services.store.export_events(name)] == before

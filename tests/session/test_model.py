@@ -28,7 +28,7 @@ def log_of(services: Services, at: int = 0) -> list[object]:
 async def test_a_new_session_shows_what_would_be_sent(services: Services, project: Path) -> None:
     (project / "AGENTS.md").write_text("Be brief.")
     async with opened(services) as on:
-        slots = [row.slot for row in on.shown.plan.rows]
+        slots = [row.slot for row in on.shown.plan.items]
         assert {"system", "instructions", "tools"} <= set(slots)
         assert on.said == []
         assert on.status.model == "rehearsal"
@@ -52,7 +52,7 @@ async def test_a_decision_is_undone_and_redone_exactly(services: Services, monke
     async with opened(services) as on:
         on.model.send("go")
         await on.settled()
-        before = on.shown.plan.rows
+        before = on.shown.plan.items
         ai = on.transcript[len(on.transcript) - 1]
         for act, state in (
             (partial(on.model.decide, "exclude", ai.seq, ai.seq), "excluded"),
@@ -61,7 +61,7 @@ async def test_a_decision_is_undone_and_redone_exactly(services: Services, monke
             act()
             await on.settled()
             assert on.transcript.entry_state(ai).state == state
-        assert on.shown.plan.rows == before
+        assert on.shown.plan.items == before
         on.model.revert("redo")
         await on.settled()
         assert on.transcript.entry_state(ai).state == "excluded"
@@ -151,7 +151,7 @@ async def test_the_context_is_seen_as_it_was(services: Services, monkeypatch: py
         await on.settled()
         assert on.shown.at == 1
         assert on.shown.fixed
-        sent = [row.text for row in on.shown.plan.rows if row.slot in ("history", "turn") and row.in_request]
+        sent = [row.text for row in on.shown.plan.items if row.slot in ("history", "turn") and row.in_request]
         assert sent == ["one", "A", "two"]
         assert [row.text for row in on.shown.before.rows.in_request()][-1] == "one"
         on.model.travel(0)

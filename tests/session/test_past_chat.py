@@ -33,8 +33,8 @@ def check(on: Watcher) -> None:
     for entry in said:
         standing = on.transcript.entry_state(entry)
         seq = entry.call.result_seq if entry.call and entry.call.result_seq else entry.seq
-        at = row_of(shown.plan.rows, seq)
-        row = None if at is None or shown.plan.rows[at].seq != seq else shown.plan.rows[at]
+        at = row_of(shown.plan.items, seq)
+        row = None if at is None or shown.plan.items[at].seq != seq else shown.plan.items[at]
         assert (standing is None) == (row is None)
         if standing is not None and row is not None:
             assert (standing.state, standing.tokens) == (row.state, row.tokens)

@@ -31,7 +31,7 @@ async def test_what_is_said_is_answered_named_and_on_the_disk(
         assert on.title == "Hello there"
         assert on.live is None
         assert on.activity.kind == "idle"
-        assert on.shown.plan.rows[-2].text == "Hello yourself."
+        assert on.shown.plan.items[-2].text == "Hello yourself."
     assert script.requests[0]["messages"][-1] == {"role": "user", "content": "Hello\nthere"}
     [info] = services.store.list()
     assert info.title == "Hello there"

@@ -150,5 +150,5 @@ async def test_one_of_another_agents_says_before_which_request_it_came_and_what_
     async with panel(services, (120, 40), ref) as (pilot, main):
         main.post_message(Run("compactions", ""))
         await rest(pilot)
-        await seen(pilot, "before request 5", "cannot be told here")
+        await seen(pilot, "before request 5", "cannot be shown here")
         assert " lost, " not in shown(pilot.app)

@@ -139,7 +139,9 @@ async def test_a_compaction_looked_at_later_has_the_audit_it_was_made_with() -> 
 
 async def test_of_an_encrypted_summary_nobody_says_what_it_lost() -> None:
     log = number([*work(4), Compaction(1, 6, "[the summary is encrypted]", meta={"made_by": "Codex", "sealed": True})])
-    with pytest.raises(Refused, match="encrypted: the model can read it, but what it kept and lost cannot be told"):
+    with pytest.raises(
+        Refused, match="encrypted: the model can read it, but what it kept and lost cannot be shown here"
+    ):
         audit_again(compactor().setup, log, read_record(log).entries[0])
 
 

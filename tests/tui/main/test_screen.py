@@ -32,7 +32,7 @@ async def test_a_conversation_on_the_screen(services: Services, monkeypatch: pyt
         assert picture.count(f"{screen.model.state.status.tokens:,} of") == 1, "how full it is, is said once"
         assert "last answer 850" in usage
         assert "do it" in header
-        assert [row.text for row in screen.inspector.shown.plan.rows if row.kind == "message"][-1] == "It is [/] done."  # type: ignore[union-attr]  # settled
+        assert [row.text for row in screen.inspector.shown.plan.items if row.kind == "message"][-1] == "It is [/] done."  # type: ignore[union-attr]  # settled
         await pilot.press("h", "i")
         await settle(pilot)
         assert screen.model.state.draft_cost.tokens == 1

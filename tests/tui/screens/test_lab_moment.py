@@ -61,7 +61,7 @@ def test_only_items_that_are_treated_differently_are_listed() -> None:
     )
 
     class Other:
-        rows = (plan.items[0], changed, *list(plan.items)[2:-1])
+        items = (plan.items[0], changed, *list(plan.items)[2:-1])
 
     found = differences(plan, Other())  # type: ignore[arg-type]  # only the rows count
     assert [pair.item.id for pair in found] == [changed.id, plan.items[-1].id]
