@@ -19,7 +19,7 @@ from support.provider import Answer, Drop, Pause, Provider, Raw, piece, refusal,
 from workbench.models.endpoints import Endpoint
 from workbench.models.failures import ModelFailure
 from workbench.models.gateway import Gateway, Patience
-from workbench.models.quiet import silence_libraries
+from workbench.config.quiet import silence_libraries
 
 silence_libraries()
 REQUEST = {{"model": "m", "messages": [{{"role": "user", "content": "hi"}}]}}

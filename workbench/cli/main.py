@@ -16,9 +16,9 @@ from workbench.cli import own_commands as own
 from workbench.cli.arguments import Parser
 from workbench.config.ending import ending_by_signals
 from workbench.config.errors import WorkbenchError
+from workbench.config.quiet import silence_libraries
 from workbench.config.text import printable
 from workbench.config.variables import clear_start_block
-from workbench.models.quiet import silence_libraries
 
 
 class _Version(argparse.Action):

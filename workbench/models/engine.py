@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from workbench.config.errors import WorkbenchError
+from workbench.config.quiet import silence_if_wished
 from workbench.models.answer_streams import Answering
-from workbench.models.quiet import silence_if_wished
 
 _PACE = 0.004
 """Seconds between two wake-ups of the caller's loop; a single item is passed on at once."""

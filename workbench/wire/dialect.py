@@ -92,6 +92,8 @@ class Dialect(ABC):
     has_websockets: ClassVar[bool] = False
     remembers_answers: ClassVar[bool] = False
     """Whether a request may name an earlier answer instead of repeating the conversation so far."""
+    no_text: ClassVar[str | None] = None
+    """The content of a message that has only calls."""
     needs_key: ClassVar[bool] = True
     """Whether the provider requires a key."""
     answer_keys: ClassVar[tuple[str, ...]]

@@ -63,6 +63,7 @@ class OllamaDialect(Dialect):
     ends: ClassVar[Mapping[str, str]] = {"/api/chat": ""}
     places = ("", "messages")
     pairs_by_tool = True
+    no_text = ""
     needs_key = False
     answer_keys = ("done",)
     stream_sign = '"done":'

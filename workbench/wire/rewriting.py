@@ -157,7 +157,8 @@ class _Rewriting:
             if mark is not None:
                 move_back(self._dialect, self._sections, place, mark)
         for section, at, key, _ in partly:
-            self._sections[section][at] = _tidied(self._sections[section][at], key)
+            no_text = DIALECTS[self._dialect].no_text
+            self._sections[section][at] = _tidied(self._sections[section][at], key, no_text)
 
     # Which text replaces an item
 
@@ -197,11 +198,11 @@ class _Rewriting:
         raise Refused(f"{item.path}: has no text that could be changed")
 
 
-def _tidied(entry: dict[str, Any], key: str) -> dict[str, Any]:
-    """An entry without the items removed under a key. An empty content stays as None; other keys are removed."""
+def _tidied(entry: dict[str, Any], key: str, no_text: str | None) -> dict[str, Any]:
+    """An entry without the items removed under a key. An empty content stays as `no_text`; other keys are removed."""
     left = [each for each in list_in(entry, key) if each is not GONE]
     if left or key == "content":
-        return {**entry, key: left or None}
+        return {**entry, key: left or no_text}
     return {name: value for name, value in entry.items() if name != key}
 
 
