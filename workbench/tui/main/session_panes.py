@@ -76,9 +76,13 @@ class SessionPanes(Observing, PaneScreen):
     def on_mount(self) -> None:
         """Open the session after the first frame."""
         self.model.listen(self._hear)
-        self.call_after_refresh(self.model.start, self._ref)
+        self.call_after_refresh(self._start)
         if self._note:
             self.show_notice(self._note)
+
+    def _start(self) -> None:
+        """Return nothing: Textual would wait for the call, and hear no key until the session is open."""
+        self.model.start(self._ref)
 
     def watch_fatal(self, error: WorkbenchError | None) -> None:
         """End the program if nothing could be opened."""
