@@ -19,13 +19,13 @@ from hostile.tally import Tally, check_one_line
 from support.provider import Answer, Provider
 from workbench.config.errors import WorkbenchError
 from workbench.log.events import DialectName, Request
+from workbench.proxy.resending import key_for
 from workbench.proxy.routes import route_of
 from workbench.proxy.sessions import CameBack, ProxySessions, SentRequest
 from workbench.sources.options import Options
 from workbench.sources.replaying import ReplayWish, prepare, replay
 from workbench.sources.services import Services
 from workbench.sources.source import Source
-from workbench.wire.dialects import DIALECTS
 
 KEY = "sk-hostile-0123456789abcdef"
 VARIABLES = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY")
@@ -148,7 +148,9 @@ async def _sent_again(
         [made] = [answer async for answer in replay(services, job)]
         assert made.problem
         return
-    has_key = kind == 2 and DIALECTS[dialect].needs_key
+    key = key_for(dialect, name, needed=False)  # Ollama may have none
+    has_key = kind == 2 and bool(key)
+    how = "with your key" if has_key else "without your key" if key else "without a key"
     other = Provider(Answer(body=b"{}", content_type="application/json"))
     async with other:
         onward = Answer(status=chance.choice((301, 302, 303, 307, 308)), headers={"Location": f"{other.url}/x"})
@@ -156,7 +158,7 @@ async def _sent_again(
         async with Provider(answer) as provider:
             address = provider.url.removesuffix("/v1")
             job = prepare(services, Options(), source, ReplayWish(to=address, send_key=kind == 2))
-            assert f" at {address}, with{'' if has_key else 'out'} your key" in job.question
+            assert f" at {address}, {how}" in job.question
             assert f"to {name} at" in job.question, "the question names another model"
             [_] = [each async for each in replay(services, job)]
             [request] = provider.requests
