@@ -56,7 +56,8 @@ Ask = Callable[..., Awaitable[Json]]
 async def discover(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) -> tuple[LocalServer, ...]:
     """The servers that answer, all asked at once. Also empty if httpx, which comes with litellm, is missing."""
     try:
-        guard = await in_background(import_module, "workbench.models.http_guard")  # httpx takes a tenth of a second
+        await in_background(import_module, "httpx")  # takes a tenth of a second
+        guard = import_module("workbench.models.http_guard")
     except ImportError:
         return ()
     # No proxies from the environment and no certificates: this is loopback.
