@@ -13,6 +13,7 @@ from support.agents import agent, bodies, said
 from support.requirements import requirement
 from support.talk import words
 from support.validity import problems
+from support.waiting import GIVE_UP
 from workbench.agent.hooks import Hooks
 from workbench.agent.loop import Agent
 from workbench.agent.steps import Planned, Step, Summarising
@@ -266,7 +267,7 @@ async def test_a_cancel_leaves_nothing_behind(session: Session, project: Path) -
         made = agent(session, project, gateway, model="unheard-of", **FULL)
         before = made.plan.totals, len(session)
         task = asyncio.create_task(settled(made))
-        request = await asyncio.wait_for(server.arrival(), 60)
+        request = await asyncio.wait_for(server.arrival(), GIVE_UP)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -282,7 +283,7 @@ async def test_a_turn_does_not_wait_for_one_that_is_made_in_the_background(sessi
         gateway = Gateway(Endpoint(f"{server.url}/v1", "key", "openai"))
         made = agent(session, project, gateway, model="unheard-of", **FULL)
         background = asyncio.create_task(settled(made))
-        await asyncio.wait_for(server.arrival(), 60)
+        await asyncio.wait_for(server.arrival(), GIVE_UP)
         async with aclosing(made.turn("say hello")) as turn:
             steps = [step async for step in turn]
         assert bodies(steps, AssistantMessage)

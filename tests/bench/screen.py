@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 
 from bench.children import environment
 from bench.harness import Row, Scale, absolute, beside, rounds, wall
-from support.terminal import DEADLINE, WORKBENCH, Terminal
+from support.terminal import WORKBENCH, Terminal
+from support.waiting import GIVE_UP
 
 WORD = "hello"
 ONE_WORD = f"""
@@ -46,7 +47,7 @@ def run(scale: Scale) -> Iterator[Row]:
         found = rounds(works, scale.slow_repeats, warm_up=not tiny)
         yield beside("first frame of the screen", found, "ours", "word", "a Textual app with one word", at_most=1.5)
         if Path("/proc/self/stat").exists():
-            share = idle(places, scale.idle, 0.0 if tiny else DEADLINE)
+            share = idle(places, scale.idle, 0.0 if tiny else GIVE_UP)
             yield absolute("processor's time of an idle second", share, below=0.01)
 
 

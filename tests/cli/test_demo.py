@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
-from support.terminal import DEADLINE, Terminal
+from support.terminal import Terminal
+from support.waiting import WaitLimit
 from tui.play import full_screen, main_screen, program, settle, shown, told, until
 from workbench.config.paths import data_dir
 from workbench.log.events import UserMessage
@@ -78,8 +78,8 @@ def test_it_opens_from_within_and_quitting_it_comes_back(talk: Path) -> None:
     terminal.rest()
     before = len(terminal.seen)
     terminal.press("\x11")
-    end = time.monotonic() + DEADLINE
-    while b"The fixture opens" not in terminal.seen[before:] and time.monotonic() < end:
+    limit = WaitLimit()
+    while b"The fixture opens" not in terminal.seen[before:] and not limit.is_over:
         terminal.watch(0.1)
     terminal.rest()
     assert terminal.process.poll() is None, "the program goes on"

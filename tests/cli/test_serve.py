@@ -15,7 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from support.terminal import DEADLINE
+from support.waiting import GIVE_UP, patiently
 from workbench.cli import serve
 from workbench.cli.main import main
 
@@ -41,14 +41,14 @@ class Served:
         assert self.process.stdout is not None
         self.said = self.process.stdout.readline()
         found = re.search(r"http://\S+", self.said)
-        assert found is not None, self.process.communicate(timeout=DEADLINE)
+        assert found is not None, self.process.communicate(timeout=GIVE_UP)
         self.address = found[0]
         self.root = self.address.partition("?")[0]
 
     def end(self) -> tuple[int, str]:
         """As ctrl+c does; the exit code, and what was complained about."""
         self.process.send_signal(signal.SIGINT)
-        complaints = self.process.communicate(timeout=DEADLINE)[1]
+        complaints = self.process.communicate(timeout=GIVE_UP)[1]
         return self.process.returncode, complaints
 
 
@@ -63,7 +63,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 
 
 async def test_a_page_with_no_other_host_and_a_socket_with_the_screen(served: Served) -> None:
-    async with asyncio.timeout(DEADLINE), aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
+    async with patiently(), aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
         async with client.get(served.address) as answer:
             assert answer.status == 200
             page = await answer.text()
@@ -88,7 +88,7 @@ async def test_a_page_with_no_other_host_and_a_socket_with_the_screen(served: Se
 
 
 async def test_ctrl_c_says_goodbye_to_the_pages_and_nothing_to_the_terminal(served: Served) -> None:
-    async with asyncio.timeout(DEADLINE), aiohttp.ClientSession() as client:
+    async with patiently(), aiohttp.ClientSession() as client:
         address = f"{served.root}ws?width=100&height=30&{urlsplit(served.address).query}"
         async with client.ws_connect(address) as drawn, client.ws_connect(address) as starting:
             assert (await drawn.receive()).type == aiohttp.WSMsgType.BINARY
@@ -110,7 +110,7 @@ async def page() -> AsyncIterator[WebPage]:
 async def test_nobody_else_gets_in(page: WebPage) -> None:
     root, _, token = page.address.partition("?")
     own, evil = {"Origin": root.rstrip("/")}, {"Origin": "http://evil.example"}
-    async with asyncio.timeout(DEADLINE), aiohttp.ClientSession() as client:
+    async with patiently(), aiohttp.ClientSession() as client:
         for path, headers, status in (
             ("", {}, 403),
             ("?token=guessed", {}, 403),
@@ -129,7 +129,7 @@ async def test_nobody_else_gets_in(page: WebPage) -> None:
 
 
 async def test_the_page_can_be_held_by_no_other_and_fetches_from_nowhere_else(page: WebPage) -> None:
-    async with asyncio.timeout(DEADLINE), aiohttp.ClientSession() as client, client.get(page.address) as answer:
+    async with patiently(), aiohttp.ClientSession() as client, client.get(page.address) as answer:
         allowed = answer.headers["Content-Security-Policy"]
         text = await answer.text()
         assert answer.headers["X-Frame-Options"] == "DENY"
@@ -169,7 +169,7 @@ def test_only_loopback_goes_without_a_warning() -> None:
     served = Served("--host", "0.0.0.0")
     port = urlsplit(served.address).port
     token = urlsplit(served.address).query
-    assert urlopen(f"http://127.0.0.1:{port}/?{token}", timeout=DEADLINE).status == 200
+    assert urlopen(f"http://127.0.0.1:{port}/?{token}", timeout=GIVE_UP).status == 200
     code, complaints = served.end()
     assert code == 0
     assert complaints.startswith("workbench: 0.0.0.0 is no loopback address")

@@ -10,7 +10,7 @@ from subprocess import DEVNULL, PIPE, Popen
 
 import pytest
 
-from support.terminal import DEADLINE
+from support.waiting import GIVE_UP, patiently
 
 pytest.importorskip("textual_serve")
 
@@ -56,7 +56,7 @@ async def drawn(opened: aiohttp.ClientWebSocketResponse) -> str:
 
 async def gone(pid: int) -> None:
     """Wait until there is no such process, not even one that waits to be reaped."""
-    async with asyncio.timeout(DEADLINE):
+    async with patiently():
         while True:
             try:
                 os.kill(pid, 0)
@@ -68,15 +68,15 @@ async def gone(pid: int) -> None:
 @pytest.mark.parametrize(
     ("then", "grace"),
     [
-        (UNTIL_TOLD, DEADLINE),
-        (UNTIL_TOLD + "draw('y' * 1_000_000)", DEADLINE),  # more than a pipe holds, for nobody
+        (UNTIL_TOLD, GIVE_UP),
+        (UNTIL_TOLD + "draw('y' * 1_000_000)", GIVE_UP),  # more than a pipe holds, for nobody
         ("time.sleep(1000)", 0.01),
     ],
     ids=["told", "draws on", "killed"],
 )
 async def test_a_tab_that_is_closed_ends_its_process(then: str, grace: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(web_session, "GRACE", grace)
-    async with asyncio.timeout(DEADLINE), open_page(*screen(then)) as page, aiohttp.ClientSession() as client:
+    async with patiently(), open_page(*screen(then)) as page, aiohttp.ClientSession() as client:
         opened = await visit(client, page)
         pid = int((await drawn(opened)).split()[1])
         await opened.close()
@@ -85,7 +85,7 @@ async def test_a_tab_that_is_closed_ends_its_process(then: str, grace: float, mo
 
 async def test_what_is_typed_and_the_size_reach_the_screen() -> None:
     echo = """while b'"quit"' not in (data := os.read(0, 65536)): draw(repr(data))"""
-    async with asyncio.timeout(DEADLINE), open_page(*screen(echo)) as page, aiohttp.ClientSession() as client:
+    async with patiently(), open_page(*screen(echo)) as page, aiohttp.ClientSession() as client:
         opened = await visit(client, page)
         await drawn(opened)
         await opened.send_json(["stdin", "ü"])
@@ -97,7 +97,7 @@ async def test_what_is_typed_and_the_size_reach_the_screen() -> None:
 
 async def test_two_tabs_are_two_processes_and_one_goes_without_the_other() -> None:
     command = screen(UNTIL_TOLD)
-    async with asyncio.timeout(DEADLINE), open_page(*command) as page, aiohttp.ClientSession() as client:
+    async with patiently(), open_page(*command) as page, aiohttp.ClientSession() as client:
         tabs = [await visit(client, page) for _ in range(2)]
         first, second = [int((await drawn(each)).split()[1]) for each in tabs]
         assert first != second
@@ -114,7 +114,7 @@ async def test_a_page_that_is_loaded_again_finds_its_session_free(tmp_path: Path
     holds = f"draw('taken' if os.path.exists({held}) else 'free'); open({held}, 'w').close()"
     lets_go = f"time.sleep(0.2); os.remove({held})"
     command = screen(f"{holds}\n{UNTIL_TOLD}\n{lets_go}")
-    async with asyncio.timeout(DEADLINE), open_page(*command) as page, aiohttp.ClientSession() as client:
+    async with patiently(), open_page(*command) as page, aiohttp.ClientSession() as client:
         for _ in range(3):
             opened = await visit(client, page)
             assert [(await drawn(opened))[:7], await drawn(opened)] == ["process", "free"]
@@ -135,7 +135,7 @@ async def test_a_screen_that_fails_tells_the_page_why(
     code: str, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with (
-        asyncio.timeout(DEADLINE),
+        patiently(),
         open_page(sys.executable, "-c", code) as page,
         aiohttp.ClientSession() as client,
     ):
@@ -158,7 +158,7 @@ def test_a_screen_ends_with_its_server_however_that_ended(tmp_path: Path) -> Non
         assert shown.stdout.readline() == web_session.GREETING
         shown.stdin.close()
         shown.stdout.read()
-        assert shown.wait(DEADLINE) is not None
+        assert shown.wait(GIVE_UP) is not None
 
 
 def test_a_screen_that_does_not_listen_is_ended_all_the_same() -> None:
@@ -170,4 +170,4 @@ def test_a_screen_that_does_not_listen_is_ended_all_the_same() -> None:
         assert shown.poll() is None
         assert shown.stdin is not None
         shown.stdin.close()
-        assert shown.wait(DEADLINE) == 1
+        assert shown.wait(GIVE_UP) == 1

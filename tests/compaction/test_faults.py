@@ -16,10 +16,11 @@ from pathlib import Path
 
 import pytest
 
-from support.drafts import DEADLINE, WINDOW, compactor, drafted, says, setup, work
+from support.drafts import WINDOW, compactor, drafted, says, setup, work
 from support.provider import Answer, Drop, Pause, Provider, refusal, text
 from support.requirements import requirement
 from support.talk import words
+from support.waiting import GIVE_UP
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.values import SummaryDraft
 from workbench.log.events import AssistantMessage, UserMessage
@@ -152,11 +153,11 @@ async def test_a_cancel_leaves_nothing_behind(session: Session, silent: Provider
     making = asyncio.create_task(
         made.draft(events, preview, progress=lambda step: began.set() if step.characters else None)
     )
-    await asyncio.wait_for(began.wait(), DEADLINE)
+    await asyncio.wait_for(began.wait(), GIVE_UP)
     making.cancel()
     with pytest.raises(asyncio.CancelledError):
         await making
-    await asyncio.wait_for(silent.gone.wait(), DEADLINE)
+    await asyncio.wait_for(silent.gone.wait(), GIVE_UP)
     assert session.events() == events
     assert made.setup.plan(session.events()) == plan
     session.append(UserMessage("go on"))
@@ -176,7 +177,7 @@ async def test_a_process_that_is_killed_leaves_the_log_as_it_was(tmp_path: Path,
     arguments = ["-m", "workbench", "compact", "killed", "--yes", "--window", str(WINDOW)]
     process = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=asyncio.subprocess.DEVNULL)
     arrived, ended = asyncio.ensure_future(silent.arrived.wait()), asyncio.ensure_future(process.wait())
-    await asyncio.wait({arrived, ended}, timeout=DEADLINE, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({arrived, ended}, timeout=GIVE_UP, return_when=asyncio.FIRST_COMPLETED)
     assert arrived.done()
     assert not ended.done()
     os.kill(process.pid, signal.SIGKILL)

@@ -9,6 +9,7 @@ import threading
 
 import pytest
 
+from support.waiting import GIVE_UP
 from workbench.config.background import background, in_background
 
 
@@ -58,5 +59,5 @@ async def main():
         print("left")
 asyncio.run(main())
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=GIVE_UP, check=True)
     assert (done.stdout, done.stderr) == ("left\n", "")

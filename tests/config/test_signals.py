@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.terminal import WORKBENCH
+from support.waiting import GIVE_UP
 from workbench.config.signals import run_until_signal
 
 PROGRAM = """
@@ -42,14 +43,14 @@ def start(*arguments: str) -> subprocess.Popen[str]:
 def test_a_signal_cancels_the_work(number: signal.Signals) -> None:
     program = start()
     program.send_signal(number)
-    assert program.communicate(timeout=60)[0] == "cleaned up\n"
+    assert program.communicate(timeout=GIVE_UP)[0] == "cleaned up\n"
     assert program.returncode == 128 + number
 
 
 def test_a_signal_that_is_ignored_stays_ignored() -> None:
     program = start("ignore")
     program.send_signal(signal.SIGHUP)
-    assert program.communicate("go\n", timeout=60)[0] == "cleaned up\n"
+    assert program.communicate("go\n", timeout=GIVE_UP)[0] == "cleaned up\n"
     assert program.returncode == 0
 
 
@@ -60,7 +61,7 @@ def test_what_is_done_comes_back_in_any_thread() -> None:
     found: list[str] = [run_until_signal(work())]
     thread = threading.Thread(target=lambda: found.append(run_until_signal(work())))
     thread.start()
-    thread.join(60)
+    thread.join(GIVE_UP)
     assert found == ["done", "done"]
 
 
@@ -88,7 +89,7 @@ with ending_by_signals():
 
 
 def test_what_must_be_whole_is_finished_before_the_program_quits() -> None:
-    ended = subprocess.run([sys.executable, "-c", QUITTING], stdout=subprocess.PIPE, timeout=60, check=False)
+    ended = subprocess.run([sys.executable, "-c", QUITTING], stdout=subprocess.PIPE, timeout=GIVE_UP, check=False)
     assert (ended.stdout, ended.returncode) == (b"begun inside cleared up", 128 + signal.SIGQUIT)
 
 
@@ -122,7 +123,7 @@ def test_every_command_ends_by_every_signal(tmp_path: Path, talk: Path, name: st
     else:
         assert program.stdout.readline()
     program.send_signal(number)
-    said = program.communicate(timeout=120)[1]
+    said = program.communicate(timeout=GIVE_UP)[1]
     served = name in ("rehearse", "proxy", "watch") and number != signal.SIGQUIT
     assert program.returncode == 128 + number or (served and program.returncode == 0)
     assert b"Traceback" not in said

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from live.test_finder import SESSIONS, put
+from support.waiting import WaitLimit
 from workbench.live.finder import AgentSession, AgentSessionFinder
 from workbench.live.processes import AgentProcess, agent_of, running_agents, running_paths, with_process_folders
 
@@ -55,9 +55,9 @@ def running(program: Path, folder: Path) -> Iterator[None]:
 
 def test_a_process_is_found_with_its_folder(tmp_path: Path) -> None:
     with running(tmp_path / "bin" / "codex", tmp_path):
-        end = time.monotonic() + 30
+        limit = WaitLimit()
         while not (here := [each for each in running_agents() if each.folder == os.path.realpath(tmp_path)]):
-            assert time.monotonic() < end
+            assert not limit.is_over
         assert [each.agent for each in here] == ["Codex"]
     assert not [each for each in running_agents() if each.folder == os.path.realpath(tmp_path)]
 

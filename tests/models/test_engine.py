@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.waiting import GIVE_UP
 from workbench.models.engine import Engine, Pipe, engine
 from workbench.models.gateway import Gateway
 
@@ -31,7 +32,7 @@ async def test_all_things_arrive_in_order_however_fast_they_come(batches: list[l
     asyncio.run_coroutine_threadsafe(fill(), engine().loop)
     found: list[int | None] = []
     while not found or found[-1] is not None:
-        found += await asyncio.wait_for(pipe.take(), 60)
+        found += await asyncio.wait_for(pipe.take(), GIVE_UP)
     assert found == [*(thing for batch in batches for thing in batch), None]
 
 
@@ -84,6 +85,6 @@ async def step():
 asyncio.run_coroutine_threadsafe(step(), engine().loop)
 begun.wait()
 """
-    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=GIVE_UP, check=True)
     assert ended.stdout == "finished\n"
     assert ended.stderr == ""

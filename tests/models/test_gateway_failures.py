@@ -10,6 +10,7 @@ from functools import partial
 import pytest
 
 from support.provider import Answer, Drop, Pause, Provider, Raw, Step, piece, refusal, text
+from support.waiting import GIVE_UP
 from workbench.models.endpoints import Endpoint
 from workbench.models.failures import Category, ModelFailure
 from workbench.models.gateway import Gateway, Patience
@@ -169,7 +170,7 @@ HEARTBEATS = {
 async def test_silence_before_the_first_token_ends(heartbeat: bytes) -> None:
     async with Provider(Answer([Pause(asyncio.Event(), heartbeat)])) as provider:
         parts, failure = await failing(Endpoint(provider.url, KEY), Patience(first=0.3, between=60))
-        await asyncio.wait_for(provider.gone.wait(), 60)
+        await asyncio.wait_for(provider.gone.wait(), GIVE_UP)
     assert (parts, failure.category) == ([], "timeout")
     assert "no answer began within 0.3 seconds" in failure.detail
 
@@ -184,7 +185,7 @@ async def test_silence_before_the_headers_ends() -> None:
 async def test_silence_in_mid_stream_ends_and_keeps_what_came(heartbeat: bytes) -> None:
     async with Provider(Answer([*text("so"), Pause(asyncio.Event(), heartbeat)])) as provider:
         parts, failure = await failing(Endpoint(provider.url, KEY), Patience(first=60, between=1))
-        await asyncio.wait_for(provider.gone.wait(), 60)
+        await asyncio.wait_for(provider.gone.wait(), GIVE_UP)
     assert (parts, failure.category) == ([Text("so")], "timeout")
     assert "nothing more came within 1 seconds" in failure.detail
 
@@ -210,7 +211,7 @@ async def test_a_mistake_in_the_diagnosis_ends_the_request_too(
         raise mistake
 
     monkeypatch.setattr("workbench.models.gateway.diagnose", wrong)
-    failure = await asyncio.wait_for(failure_of(refusal(500, "Oops")), 60)
+    failure = await asyncio.wait_for(failure_of(refusal(500, "Oops")), GIVE_UP)
     assert failure.category == "bad_request"
     assert type(mistake).__name__ in failure.detail
 
@@ -223,5 +224,5 @@ async def test_whatever_is_thrown_inside_the_request_ends_it(monkeypatch: pytest
         raise Panic("no")
 
     monkeypatch.setattr("workbench.models.gateway.ChunkReader.parts", panics)
-    failure = await asyncio.wait_for(failure_of(Answer(text("so"))), 60)
+    failure = await asyncio.wait_for(failure_of(Answer(text("so"))), GIVE_UP)
     assert "no" in failure.detail

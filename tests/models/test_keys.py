@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.waiting import GIVE_UP
 from workbench.models.catalogue import Catalogue
 from workbench.models.keys import Key, find_key, variables_of
 
@@ -98,7 +99,7 @@ def test_a_store_that_never_answers_is_left_behind(installed: Path) -> None:
             while thread.is_alive() and not hasattr(sys.modules.get("keyring"), "gate"):
                 thread.join(0.01)
             sys.modules["keyring"].gate.set()
-            thread.join(60)
+            thread.join(GIVE_UP)
 
 
 def test_a_store_that_would_ask_on_the_terminal_is_not_asked(installed: Path) -> None:

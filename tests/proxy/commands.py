@@ -14,6 +14,8 @@ from pathlib import Path
 
 import psutil
 
+from support.waiting import GIVE_UP
+
 ASK = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hello there"}]}).encode()
 
 
@@ -32,7 +34,7 @@ def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
 
 def asked(address: str) -> str:
     request = urllib.request.Request(f"{address}/v1/chat/completions", ASK, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=120) as came:
+    with urllib.request.urlopen(request, timeout=GIVE_UP) as came:
         return str(json.load(came)["choices"][0]["message"]["content"])
 
 

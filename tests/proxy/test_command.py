@@ -18,6 +18,7 @@ from aiohttp import web
 
 from proxy.commands import asked, started
 from proxy.test_websockets import serving
+from support.waiting import GIVE_UP
 from workbench.cli.main import main
 from workbench.config.errors import WrongCall
 from workbench.log.store import Store
@@ -32,7 +33,7 @@ def test_the_address_is_the_first_line_and_a_signal_ends_it(tmp_path: Path, endi
         address = process.stdout.readline().strip()
         assert "rehearsal" in asked(address)
         process.send_signal(ending)
-        _, errors = process.communicate(timeout=600)
+        _, errors = process.communicate(timeout=GIVE_UP)
         assert (process.returncode, errors) == (0, "")
     with Store.open(tmp_path / "data" / "workbench.db") as store:
         assert [info.title for info in store.list()] == ["hello there"]
@@ -45,7 +46,7 @@ def test_whoever_has_read_the_address_can_end_it_cleanly(tmp_path: Path, ending:
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(ending)
-        _, errors = process.communicate(timeout=600)
+        _, errors = process.communicate(timeout=GIVE_UP)
     assert (process.returncode, errors) == (0, "")
     assert not [*(tmp_path / "data").glob("proxy-*"), *(tmp_path / "data" / "proxies").iterdir()]
 
@@ -74,7 +75,7 @@ sys.exit(3)
 @pytest.mark.long
 def test_a_command_is_started_with_the_right_settings_and_ends_it(tmp_path: Path) -> None:
     with started(tmp_path, "--to", "rehearsal", "--", sys.executable, "-c", CLIENT) as process:
-        out, errors = process.communicate(timeout=600)
+        out, errors = process.communicate(timeout=GIVE_UP)
     assert process.returncode == 3
     assert errors == ""
     assert out.splitlines()[0].startswith("http://127.0.0.1:")
@@ -86,7 +87,7 @@ def test_a_command_is_started_with_the_right_settings_and_ends_it(tmp_path: Path
 @pytest.mark.long
 def test_a_command_that_is_not_there_is_named(tmp_path: Path) -> None:
     with started(tmp_path, "--to", "rehearsal", "--", "no-such-agent") as process:
-        _, errors = process.communicate(timeout=600)
+        _, errors = process.communicate(timeout=GIVE_UP)
     assert process.returncode == 2
     assert errors == "workbench: no-such-agent: cannot be started: No such file or directory\n"
 
@@ -112,7 +113,7 @@ def test_where_nothing_can_be_stored_the_agent_works_all_the_same(tmp_path: Path
         assert process.stdout is not None
         assert asked(process.stdout.readline().strip())
         process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=600)
+        _, errors = process.communicate(timeout=GIVE_UP)
     assert process.returncode == 0
     assert "not recorded" in errors
 
@@ -120,7 +121,7 @@ def test_where_nothing_can_be_stored_the_agent_works_all_the_same(tmp_path: Path
 @pytest.mark.long
 def test_a_command_that_asks_nothing_is_told_so_and_why(tmp_path: Path) -> None:
     with started(tmp_path, "--to", "rehearsal", "--", "true") as process:
-        _, errors = process.communicate(timeout=600)
+        _, errors = process.communicate(timeout=GIVE_UP)
     assert process.returncode == 0
     assert errors.startswith("workbench proxy: no request of true passed here, and nothing was recorded: it may")
 
@@ -133,7 +134,7 @@ def test_on_a_terminal_each_request_is_a_line_without_its_query(tmp_path: Path) 
     with subprocess.Popen(command, env=own, stdout=its) as process, os.fdopen(ours) as screen:
         os.close(its)
         address = screen.readline().strip()
-        urllib.request.urlopen(f"{address}/v1/models?key=secret", timeout=120).read()
+        urllib.request.urlopen(f"{address}/v1/models?key=secret", timeout=GIVE_UP).read()
         line = next(line for line in screen if "/v1/models" in line and "GET" in line)
         process.terminate()
     assert re.fullmatch(r"\d\d:\d\d:\d\d openai: GET /v1/models: 200, \d+\.\d s\n", line)
@@ -173,7 +174,7 @@ async def test_a_password_in_an_address_is_used_and_shown_nowhere(
             first = await asyncio.to_thread(process.stdout.readline)
             said = await asyncio.to_thread(asked, json.loads(first)["address"])
             process.send_signal(signal.SIGTERM)
-            out, errors = await asyncio.to_thread(process.communicate, timeout=600)
+            out, errors = await asyncio.to_thread(process.communicate, timeout=GIVE_UP)
     assert said == "hi"
     assert seen == ["Basic " + base64.b64encode(b"me:pass@word").decode()]
     assert "pass" not in first + out + errors

@@ -15,6 +15,7 @@ import pytest
 from hostile.tally import call
 from proxy.test_server import ASK, WHOLE, proxy
 from support.provider import Answer, Provider
+from support.waiting import GIVE_UP
 from workbench.config.paths import data_dir
 from workbench.proxy import door
 from workbench.proxy.control import FOLDER, running_proxies
@@ -25,7 +26,7 @@ FINE = Answer(body=WHOLE, content_type="application/json")
 
 async def _ended(reader: asyncio.StreamReader) -> bool:
     try:
-        return await asyncio.wait_for(reader.read(), 120) == b""
+        return await asyncio.wait_for(reader.read(), GIVE_UP) == b""
     except ConnectionError:
         return True
 
@@ -54,7 +55,7 @@ async def test_a_connection_without_the_token_is_ended_in_time(
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(said)
         with suppress(ConnectionError):
-            assert b"200" not in await asyncio.wait_for(reader.read(), 120)
+            assert b"200" not in await asyncio.wait_for(reader.read(), GIVE_UP)
         writer.close()
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from proxy.test_gate import Held, of, proxy
 from proxy.test_websockets import ASKED, CALL, DONE, GOT, HEAD, Socket, answer, serving
+from support.waiting import GIVE_UP
 from workbench.config.errors import WrongCall
 from workbench.log.events import AssistantMessage, Hold, Request, RequestAnswer, Usage
 from workbench.proxy import holding
@@ -147,7 +148,7 @@ async def test_what_comes_behind_it_waits_too_and_the_time_limit_lets_all_go(tmp
         await done(socket)
         assert await socket.receive_bytes() == b"behind"
         await socket.close()
-        await asyncio.wait_for(provider.closed.wait(), 120)
+        await asyncio.wait_for(provider.closed.wait(), GIVE_UP)
         assert provider.frames == [json.dumps(WHOLE), '{"type": "other"}']
         assert [hold.end for hold in of(Hold, await running.events())] == ["expired"]
 
@@ -160,7 +161,7 @@ async def test_a_client_that_closes_is_not_held_any_more(tmp_path: Path) -> None
         await socket.close()
         while running.gate.held:
             await asyncio.sleep(0)
-        await asyncio.wait_for(provider.closed.wait(), 120)
+        await asyncio.wait_for(provider.closed.wait(), GIVE_UP)
         events = await running.events()
     assert not provider.frames
     assert [hold.end for hold in of(Hold, events)] == ["gone"]

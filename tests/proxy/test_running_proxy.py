@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from proxy.commands import asked, started
+from support.waiting import GIVE_UP
 from workbench.cli.main import main
 from workbench.log.store import Store
 
@@ -55,18 +56,18 @@ def test_what_a_breakpoint_holds_is_listed_and_let_go_by_other_commands(
         body["messages"][0]["content"] = "hello, say nothing but otherwise"
         (tmp_path / "body.json").write_text(json.dumps(body))
         said("release", one["id"].partition("-")[2], "--body", str(tmp_path / "body.json"))
-        assert coming.result(timeout=120)
+        assert coming.result(timeout=GIVE_UP)
         while not (status := json.loads(said("status", "--json")))[0]["tokens"]:
             assert process.poll() is None
         assert (len(status), status[0]["held"], status[0]["recorded_by"]) == (1, False, "proxy")
         assert "text:hello, every" in said("break", "every")
         coming = pool.submit(asked, address)
         said("release", held()["id"], "--answer", "by hand")
-        assert coming.result(timeout=120) == "by hand"
+        assert coming.result(timeout=GIVE_UP) == "by hand"
         assert json.loads(said("break", "--clear", "--json"))["proxies"][0]["rules"] == []
         assert "rehearsal" in asked(address)
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=600)
+        process.communicate(timeout=GIVE_UP)
     assert not [*(tmp_path / "data" / "proxies").iterdir()]
     with Store.open(tmp_path / "data" / "workbench.db") as store:
         (first, *_) = sorted(store.list(), key=lambda info: info.created)
@@ -97,7 +98,7 @@ urllib.request.urlopen(urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/
 def test_a_policy_on_the_way_says_what_it_does_and_did(tmp_path: Path) -> None:
     knobs = ("--policy", "layers", "--set", "masking.keep_first=0", "--set", "masking.keep_last=2")
     with started(tmp_path, "--to", "rehearsal", *knobs, "--", sys.executable, "-c", MANY_RESULTS) as process:
-        out, errors = process.communicate(timeout=600)
+        out, errors = process.communicate(timeout=GIVE_UP)
     assert out.splitlines()[1] == (
         "policy layers masking.keep_first=0 masking.keep_last=2: masks results of tools but for the last 2 of the turn "
         "and cuts results over 8,000 tokens, as soon as that frees 4,000 tokens at once"

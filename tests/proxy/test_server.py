@@ -22,6 +22,7 @@ from aiohttp import web
 
 from support.provider import Answer, Drop, Pause, Provider, Raw
 from support.recorder_thread import in_thread
+from support.waiting import GIVE_UP
 from workbench.log.events import AssistantMessage, Failure, Request, RequestAnswer
 from workbench.log.store import Store
 from workbench.proxy.recorder import Recorder
@@ -166,7 +167,7 @@ async def test_a_client_that_goes_away_ends_the_request(tmp_path: Path) -> None:
         came = await running.client.post(running.url, json={**ASK, "stream": True})
         await came.content.readuntil(b"\n\n")
         came.close()
-        await asyncio.wait_for(provider.gone.wait(), 120)
+        await asyncio.wait_for(provider.gone.wait(), GIVE_UP)
         bodies = await running.bodies()
         assert [body.problem for body in bodies if isinstance(body, RequestAnswer)] == ["the client went away"]
         assert [body.finish for body in bodies if isinstance(body, AssistantMessage)] == ["cancelled"]
@@ -202,7 +203,7 @@ async def test_a_provider_that_hangs_hangs_and_holds_up_nobody_else(tmp_path: Pa
         proxy(tmp_path, provider.url) as running,
     ):
         stuck = asyncio.create_task(running.client.post(running.url, json=ASK))
-        await asyncio.wait_for(provider.arrived.wait(), 120)
+        await asyncio.wait_for(provider.arrived.wait(), GIVE_UP)
         async with running.client.post(running.url, json=ASK) as came:
             assert await came.read() == WHOLE
         assert not stuck.done()

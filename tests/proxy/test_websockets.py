@@ -14,6 +14,7 @@ import pytest
 from aiohttp import WSMsgType, web
 
 from proxy.test_server import proxy
+from support.waiting import GIVE_UP
 from workbench.log.events import AssistantMessage, Request, RequestAnswer, ToolResult, UserMessage
 from workbench.proxy.frame_texts import response_in
 from workbench.sources.source import number_events
@@ -85,7 +86,7 @@ async def test_what_is_sent_as_a_difference_is_recorded_whole(tmp_path: Path) ->
                     pass
             await socket.send_bytes(b"\x00\xff")
             assert await socket.receive_bytes() == b"\x00\xff"
-        await asyncio.wait_for(provider.closed.wait(), 120)
+        await asyncio.wait_for(provider.closed.wait(), GIVE_UP)
         bodies = await running.bodies()
     assert [json.loads(frame) for frame in provider.frames] == frames
     assert provider.headers["Authorization"] == "Bearer k"
@@ -147,7 +148,7 @@ async def test_a_client_that_closes_in_the_middle_leaves_what_came(tmp_path: Pat
         async with running.client.ws_connect(running.address + "/v1/responses") as socket:
             await socket.send_str(json.dumps({**HEAD, "input": [ASKED]}))
             await socket.receive_str()
-        await asyncio.wait_for(provider.closed.wait(), 120)
+        await asyncio.wait_for(provider.closed.wait(), GIVE_UP)
         bodies = await running.bodies()
     assert [each.problem for each in bodies if isinstance(each, RequestAnswer)] == ["the connection was closed"]
     assert [each.finish for each in bodies if isinstance(each, AssistantMessage)] == ["broken"]

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
+from support.waiting import GIVE_UP
 from workbench.rehearsal.server import RehearsalServer
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
@@ -50,7 +51,7 @@ async def ask(client: httpx.AsyncClient, dialect: str, stream: bool = False, **m
 
 
 def client_of(server: RehearsalServer) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=server.url, timeout=120, trust_env=False)
+    return httpx.AsyncClient(base_url=server.url, timeout=GIVE_UP, trust_env=False)
 
 
 def data_of(text: str) -> list[dict[str, Any]]:
@@ -68,5 +69,5 @@ async def server() -> AsyncIterator[RehearsalServer]:
 @pytest.fixture
 async def client(server: RehearsalServer) -> AsyncIterator[httpx.AsyncClient]:
     """A plain HTTP client for it."""
-    async with httpx.AsyncClient(base_url=server.url, timeout=120, trust_env=False) as client:
+    async with httpx.AsyncClient(base_url=server.url, timeout=GIVE_UP, trust_env=False) as client:
         yield client

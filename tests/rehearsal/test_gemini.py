@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
+from support.waiting import GIVE_UP
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 from workbench.wire.dialects import from_stream, read_answer
@@ -27,7 +28,7 @@ def said(*texts: str, **more: Any) -> dict[str, Any]:
 
 
 def client_of(server: RehearsalServer) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=server.url, timeout=120, trust_env=False)
+    return httpx.AsyncClient(base_url=server.url, timeout=GIVE_UP, trust_env=False)
 
 
 async def test_a_whole_answer_is_one_candidate() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from support.waiting import GIVE_UP
 from workbench.models.failures import ModelFailure
 from workbench.models.gateway import Gateway, Patience
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
@@ -104,7 +105,7 @@ async def test_closing_the_gateway_ends_an_answer_that_stalls() -> None:
     await anext(stream)
     await gateway.close()
     with pytest.raises(ModelFailure, match="the connection was closed"):
-        await asyncio.wait_for(_rest(stream), 60)
+        await asyncio.wait_for(_rest(stream), GIVE_UP)
 
 
 async def test_a_request_that_no_provider_would_take_is_refused() -> None:

@@ -11,6 +11,7 @@ import httpx
 import openai
 import pytest
 
+from support.waiting import GIVE_UP
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.server import RehearsalServer
 from workbench.wire.dialects import from_stream, read_answer
@@ -183,7 +184,7 @@ async def answered(socket: aiohttp.ClientWebSocketResponse, **frame: Any) -> lis
     await socket.send_json({"type": "response.create", "model": "m", **frame})
     events: list[dict[str, Any]] = []
     while not events or events[-1]["type"] not in ("response.completed", "error"):
-        events.append(await socket.receive_json(timeout=120))
+        events.append(await socket.receive_json(timeout=GIVE_UP))
     return events
 
 
@@ -239,10 +240,10 @@ async def test_faults_break_a_websocket_as_they_break_a_stream(
             await socket.send_json({"type": "response.create", "model": "m", "input": "hi"})
             received = await server.arrival()
             if outcome == "complete":
-                while last not in await socket.receive_str(timeout=120):
+                while last not in await socket.receive_str(timeout=GIVE_UP):
                     pass
             elif outcome == "broken":
-                while (await socket.receive(timeout=120)).type == aiohttp.WSMsgType.TEXT:
+                while (await socket.receive(timeout=GIVE_UP)).type == aiohttp.WSMsgType.TEXT:
                     pass
     assert await received.outcome == outcome
 
@@ -256,5 +257,5 @@ async def test_leaving_ends_an_open_websocket(fault: str) -> None:
             if fault:
                 await socket.send_json({"type": "response.create", "model": "m", "input": "hi"})
                 received = await server.arrival()
-        assert (await socket.receive(timeout=120)).type != aiohttp.WSMsgType.TEXT
+        assert (await socket.receive(timeout=GIVE_UP)).type != aiohttp.WSMsgType.TEXT
     assert not fault or received.outcome.result() == "gone"

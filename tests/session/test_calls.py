@@ -7,7 +7,8 @@ from functools import partial
 
 import pytest
 
-from tui.play import DEADLINE, opened
+from support.waiting import GIVE_UP
+from tui.play import opened
 from workbench.config.errors import Refused
 from workbench.session.worker import SessionWorker
 from workbench.sources.services import Services
@@ -44,9 +45,9 @@ async def test_to_stop_waiting_cancels_the_work(services: Services) -> None:
 
     async with opened(services) as on:
         waiting = asyncio.ensure_future(on.model.call_session(lambda session: partial(wait, session)))
-        await asyncio.wait_for(begun.wait(), DEADLINE)
+        await asyncio.wait_for(begun.wait(), GIVE_UP)
         waiting.cancel()
-        await asyncio.wait_for(ended.wait(), DEADLINE)
+        await asyncio.wait_for(ended.wait(), GIVE_UP)
         await on.settled()
 
 

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 
 from live.test_finder import SESSIONS, put
 from live.test_reports import REPORTS
-from tui.play import DEADLINE, Watcher, opened, until
+from support.waiting import GIVE_UP
+from tui.play import Watcher, opened, until
 from workbench.config.errors import WorkbenchError
 from workbench.live.processes import AgentProcess
 from workbench.live.stamps import FileStamp
@@ -347,7 +348,7 @@ async def test_a_file_is_shown_and_followed_on_where_something_else_cannot_be_op
     def planned(services: Services, options: Options, source: Source, *more: Any) -> OpenSession:
         if source.is_file:
             return make(services, options, source, *more)
-        assert gate.wait(DEADLINE)
+        assert gate.wait(GIVE_UP)
         raise WorkbenchError("it cannot be planned")
 
     monkeypatch.setattr(opening, "LONG", 40)

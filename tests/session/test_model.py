@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tui.play import DEADLINE, Script, answer, opened, until
+from support.waiting import GIVE_UP
+from tui.play import Script, answer, opened, until
 from workbench.log.errors import NotFound
 from workbench.log.events import Setting, UserMessage
 from workbench.session.calls import SessionThread
@@ -243,6 +244,6 @@ def test_what_still_waits_in_the_session_s_thread_is_cancelled_when_it_ends() ->
             cleaned_up.set()
 
     asyncio.run_coroutine_threadsafe(wait(), thread.loop)
-    assert waits.wait(DEADLINE)
+    assert waits.wait(GIVE_UP)
     thread.stop()
-    assert cleaned_up.wait(DEADLINE)
+    assert cleaned_up.wait(GIVE_UP)

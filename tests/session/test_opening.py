@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tui.play import DEADLINE, Script, Watcher, answer, opened, until
+from support.waiting import GIVE_UP, patiently
+from tui.play import Script, Watcher, answer, opened, until
 from workbench.config.errors import WorkbenchError
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
@@ -28,7 +29,7 @@ async def test_what_is_asked_before_anything_is_open_is_answered_once_it_is(serv
     try:
         name = model.ask(lambda opened: opened.name)
         model.start("")
-        async with asyncio.timeout(DEADLINE):
+        async with patiently():
             assert await name == "new session"
     finally:
         await model.close()
@@ -41,7 +42,7 @@ async def test_what_is_said_while_a_session_opens_is_said_in_it(
     gate, first = threading.Event(), opening.first
 
     def slowly(*arguments: Any) -> OpenSession:
-        assert gate.wait(DEADLINE)
+        assert gate.wait(GIVE_UP)
         return first(*arguments)
 
     monkeypatch.setattr(opening, "first", slowly)
@@ -61,7 +62,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     gate, make = threading.Event(), opening._opened
 
     def slowly(*arguments: Any) -> OpenSession:
-        assert gate.wait(DEADLINE)
+        assert gate.wait(GIVE_UP)
         return make(*arguments)
 
     monkeypatch.setattr(opening, "LONG", 40)

@@ -18,8 +18,6 @@ from workbench.models.retry import Schedule
 
 MODEL = "scripted"
 WINDOW = 20_000
-DEADLINE = 60
-"""Seconds after which a test that waits gives up."""
 
 
 def work(turns: int, lines: int = 40, first: int = 1) -> list[Body]:

@@ -10,8 +10,7 @@ from queue import SimpleQueue
 
 import psutil
 
-DEADLINE = 180
-"""Seconds after which a reader is taken for lost."""
+from support.waiting import GIVE_UP
 
 
 class HeldFile:
@@ -51,7 +50,7 @@ class HeldFile:
 
     def next_reader(self) -> psutil.Process:
         """The process that reads it next, once it does."""
-        port = self._ports.get(timeout=DEADLINE)
+        port = self._ports.get(timeout=GIVE_UP)
         for each in psutil.net_connections("tcp4"):
             if each.laddr and each.laddr.port == port and each.pid:
                 return psutil.Process(each.pid)

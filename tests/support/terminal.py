@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-DEADLINE = 180
-"""Seconds after which a screen that shows nothing is taken for dead."""
+from support.waiting import GIVE_UP, WaitLimit
+
 WORKBENCH = (sys.executable, "-m", "workbench")
 
 
@@ -58,9 +58,9 @@ class Terminal:
 
     def wait_for(self, text: str) -> None:
         """Read until a text appears."""
-        end = time.monotonic() + DEADLINE
+        limit = WaitLimit()
         while text.encode() not in self.seen:
-            assert time.monotonic() < end, f"{text!r} did not appear in {self.seen[-2000:]!r}"
+            assert not limit.is_over, f"{text!r} did not appear in {self.seen[-2000:]!r}"
             assert self._read(), f"the program ended without {text!r}: {self.seen[-2000:]!r}"
 
     def watch(self, seconds: float) -> None:
@@ -82,17 +82,17 @@ class Terminal:
 
     def end(self) -> int:
         """Read to the end; the result is the exit code."""
-        end = time.monotonic() + DEADLINE
+        limit = WaitLimit()
         while self._read():
-            if time.monotonic() > end:
+            if limit.is_over:
                 self.process.kill()
         os.close(self.ours)
-        return self.process.wait(DEADLINE)
+        return self.process.wait(GIVE_UP)
 
     def vanish(self) -> int:
         """Close the terminal before the program; the result is its exit code."""
         os.close(self.ours)
-        return self.process.wait(DEADLINE)
+        return self.process.wait(GIVE_UP)
 
     def _read(self) -> bool:
         """Take in what there is, waiting a moment for it; whether more may come."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import fields
@@ -15,6 +14,7 @@ from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from support.waiting import GIVE_UP, WaitLimit, patiently
 from workbench.models.endpoints import Endpoint
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text
@@ -36,8 +36,6 @@ ASKING = (connection, compactors)
 SMALL = (90, 30)
 ONE_PANE = (99, 40)
 """Screens with one pane at a time, which are drawn faster."""
-DEADLINE = 180
-"""Seconds after which what was waited for is taken for lost."""
 
 Said = Part | ModelFailure | threading.Event
 """A part of the answer, how it breaks off, or a gate that the test opens."""
@@ -66,7 +64,7 @@ class Script:
         self.requests.append(body)
         for said in self.answers.pop(0) if self.answers else answer("nothing more to say"):
             if isinstance(said, threading.Event):
-                await asyncio.to_thread(said.wait, DEADLINE)
+                await asyncio.to_thread(said.wait, GIVE_UP)
             elif isinstance(said, ModelFailure):
                 raise said
             else:
@@ -113,7 +111,7 @@ class Watcher:
 
     async def settled(self) -> None:
         """Wait until nothing goes on."""
-        async with asyncio.timeout(DEADLINE):
+        async with patiently():
             await self.model.settled()
 
     @property
@@ -141,9 +139,9 @@ async def opened(services: Services, ref: str = "", **options: Any) -> AsyncIter
 
 async def until(true: Callable[[], bool]) -> None:
     """Wait for something; the screen's loop goes on meanwhile."""
-    end = time.monotonic() + DEADLINE
+    limit = WaitLimit()
     while not true():
-        assert time.monotonic() < end, "what was waited for did not come"
+        assert not limit.is_over, "what was waited for did not come"
         await asyncio.sleep(0.005)
 
 
@@ -162,7 +160,7 @@ async def settle(pilot: Pilot[Any]) -> None:
     await until(lambda: any(isinstance(screen, MainScreen) for screen in pilot.app.screen_stack))
     screen = main_screen(pilot.app)
     await pilot.pause()
-    async with asyncio.timeout(DEADLINE):
+    async with patiently():
         await screen.model.settled()
     await pilot.pause()
     if not screen.model.is_settled:  # what was drawn had something to say

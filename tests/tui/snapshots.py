@@ -28,8 +28,9 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, TextArea
 
+from support.waiting import WaitLimit
 from tui.contrast import faint_texts
-from tui.play import DEADLINE, shown
+from tui.play import shown
 from workbench.config import text
 from workbench.log import ids, rows
 from workbench.tui.chat.window import Window
@@ -134,12 +135,12 @@ def _scrolls(widget: Widget) -> bool:
 
 async def still(pilot: Pilot[Any], at_rest: Callable[[], bool]) -> None:
     """Wait until nobody has anything left to do, and everything is drawn."""
-    end, calm = time.monotonic() + DEADLINE, 0
+    limit, calm = WaitLimit(), 0
     while calm < CALM:
         await pilot.pause(0)
         busy = "what the test waits for" if not at_rest() else next(at_work(pilot.app), "")
         calm = 0 if busy else calm + 1
-        assert time.monotonic() < end, f"this did not come to an end: {busy}"
+        assert not limit.is_over, f"this did not come to an end: {busy}"
         await asyncio.sleep(0.002 if busy else 0)
 
 

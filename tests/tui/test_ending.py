@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from support.terminal import DEADLINE, WORKBENCH, Terminal
+from support.terminal import WORKBENCH, Terminal
+from support.waiting import GIVE_UP, WaitLimit
 from workbench.log.events import ToolCall, ToolResult, UserMessage
 from workbench.sources.services import Services
 
@@ -38,18 +39,18 @@ def at_work(folder: Path, command: Sequence[str] = WORKBENCH) -> tuple[Terminal,
     terminal.press("run echo $$ > started; exec sleep 9999\r")
     terminal.wait_for("a key answers")
     terminal.press("y")
-    started, end = folder / "started", time.monotonic() + DEADLINE
+    started, limit = folder / "started", WaitLimit()
     while not (started.exists() and started.read_text()):
-        assert time.monotonic() < end, terminal.seen[-2000:]
+        assert not limit.is_over, terminal.seen[-2000:]
         terminal.watch(0.05)
     return terminal, int(started.read_text())
 
 
 def check(child: int, results: bool = True) -> None:
     """The command is gone, and the session says how far it came; `results`: and that it was ended."""
-    end = time.monotonic() + DEADLINE
+    limit = WaitLimit()
     while is_there(child):
-        assert time.monotonic() < end, "the command goes on"
+        assert not limit.is_over, "the command goes on"
         time.sleep(0.02)
     with Services() as services:
         [session] = services.store.list()
@@ -80,7 +81,7 @@ def test_a_signal_leaves_the_terminal_whole(tmp_path: Path, number: signal.Signa
     terminal.wait_for("no model configured")
     assert not settings_of(terminal) & termios.ECHO
     terminal.process.send_signal(number)
-    assert terminal.process.wait(DEADLINE) == 128 + number
+    assert terminal.process.wait(GIVE_UP) == 128 + number
     assert settings_of(terminal) & termios.ECHO
     assert settings_of(terminal) & termios.ICANON
     terminal.end()
@@ -107,8 +108,8 @@ sys.exit(main([]))
 
 def asked_until_it_ends(process: subprocess.Popen[bytes]) -> int:
     """Python misses a signal that comes just before a wait begins, until the next one; a user presses the key again."""
-    end = time.monotonic() + DEADLINE
-    while process.poll() is None and time.monotonic() < end:
+    limit = WaitLimit()
+    while process.poll() is None and not limit.is_over:
         process.send_signal(signal.SIGQUIT)
         with suppress(subprocess.TimeoutExpired):
             process.wait(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import json
 import subprocess
@@ -14,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from support.terminal import DEADLINE, Terminal
+from support.terminal import Terminal
+from support.waiting import GIVE_UP, patiently
 from tui.play import until
 from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
@@ -68,7 +68,7 @@ async def main():
 
 asyncio.run(main())
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=DEADLINE, check=False)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=GIVE_UP, check=False)
     assert done.stdout.splitlines() == ["[]", "fits"], done.stderr
 
 
@@ -76,7 +76,7 @@ async def test_what_is_typed_before_the_panes_are_there_is_not_lost() -> None:
     gate = threading.Event()
 
     def load(stack: ExitStack) -> Callable[[], MainScreen]:
-        gate.wait(DEADLINE)
+        gate.wait(GIVE_UP)
         services = stack.enter_context(Services())
         return lambda: WorkbenchScreen(services, Options())
 
@@ -89,7 +89,7 @@ async def test_what_is_typed_before_the_panes_are_there_is_not_lost() -> None:
             await until(lambda: [each.text for each in app.screen.query(Composer)] == ["hi"])
             main = app.screen
             assert isinstance(main, MainScreen)
-            async with asyncio.timeout(DEADLINE):
+            async with patiently():
                 await main.model.settled()
 
 

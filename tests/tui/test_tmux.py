@@ -16,10 +16,9 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux here")
+from support.waiting import GIVE_UP, WaitLimit
 
-DEADLINE = 60
-"""Seconds; the first answer waits for litellm, which takes its time on a busy machine."""
+pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="there is no tmux here")
 
 
 class Tmux:
@@ -40,7 +39,7 @@ class Tmux:
     def run(self, *arguments: str) -> str:
         """A command of tmux."""
         command = ["tmux", "-S", self._socket, "-f", "/dev/null", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=DEADLINE).stdout
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=GIVE_UP).stdout
 
     def type(self, text: str) -> None:
         """As a person types."""
@@ -57,18 +56,18 @@ class Tmux:
 
     def wait_for(self, text: str) -> None:
         """Look until it is there."""
-        end = time.monotonic() + DEADLINE
+        limit = WaitLimit()
         while text not in (seen := self.screen):
             assert "ended with 1" not in seen, seen
-            assert time.monotonic() < end, f"{text!r} did not appear in\n{seen}"
+            assert not limit.is_over, f"{text!r} did not appear in\n{seen}"
             time.sleep(0.05)
 
     def wait_until_gone(self, text: str) -> None:
         """Look until it is not there any more, several times in a row: what is drawn anew may be gone for a moment."""
-        end, gone = time.monotonic() + DEADLINE, 0
+        limit, gone = WaitLimit(), 0
         while gone < 5:
             gone = 0 if text in (seen := self.screen) else gone + 1
-            assert time.monotonic() < end, f"{text!r} is still in\n{seen}"
+            assert not limit.is_over, f"{text!r} is still in\n{seen}"
             time.sleep(0.05)
 
     def end(self) -> None:
@@ -136,9 +135,9 @@ def test_a_compaction_by_hand_survives_it_too(tmux: Tmux) -> None:
     tmux.press("y")
     tmux.wait_for("compacted: ")
     tmux.press("Escape")
-    end = time.monotonic() + DEADLINE
+    limit = WaitLimit()
     while figures(tmux) in ("", before):
-        assert time.monotonic() < end, tmux.screen
+        assert not limit.is_over, tmux.screen
         time.sleep(0.05)
     after = figures(tmux)
     tmux.press("C-q")

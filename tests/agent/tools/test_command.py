@@ -5,19 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
+from support.waiting import GIVE_UP, WaitLimit
 from workbench.agent.tools import process
 from workbench.agent.tools.base import ToolContext, ToolLimits, ToolOutcome
 from workbench.agent.tools.command import user_shell
 from workbench.agent.tools.registry import Toolbox
 
 Use = Callable[..., Awaitable[ToolOutcome]]
-DEADLINE = 60.0
 
 
 def is_running(pid: int) -> bool:
@@ -32,9 +31,9 @@ def is_running(pid: int) -> bool:
 
 async def until(what: Callable[[], bool]) -> bool:
     """Wait for something, for a limited time."""
-    deadline = time.monotonic() + DEADLINE
+    limit = WaitLimit()
     while not what():
-        if time.monotonic() > deadline:
+        if limit.is_over:
             return False
         await asyncio.sleep(0.01)
     return True
@@ -69,7 +68,7 @@ async def test_output_is_told_as_it_comes(root: Path) -> None:
     running = asyncio.create_task(
         Toolbox(root).run("run_command", json.dumps({"command": command}), ToolContext(report=report))
     )
-    await asyncio.wait_for(seen.wait(), DEADLINE)
+    await asyncio.wait_for(seen.wait(), GIVE_UP)
     assert "".join(told) == "first"
     (root / "go").touch()
     assert (await running).text == "firsté\n[exit status 0]"
@@ -135,7 +134,7 @@ async def test_what_is_left_in_the_background_is_ended(root: Path, use: Use) -> 
 
 async def test_one_that_left_the_group_and_holds_the_pipe_does_not_hold_us(root: Path, use: Use) -> None:
     command = "setsid sh -c 'echo $$ > pids; exec sleep 1000' & while [ ! -s pids ]; do sleep 0.02; done; echo done"
-    outcome = await asyncio.wait_for(use("run_command", command=command), DEADLINE)
+    outcome = await asyncio.wait_for(use("run_command", command=command), GIVE_UP)
     assert outcome.text.startswith("done\n[exit status 0")
     (pid,) = written(root / "pids", 1)
     os.kill(pid, 9)

@@ -15,6 +15,7 @@ import pytest
 
 from support.held_files import held_file
 from support.talk import words
+from support.waiting import GIVE_UP
 from workbench.lab.running import workers as running
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.processes import ProcessDied, ProcessWorkers
@@ -114,7 +115,7 @@ def test_ctrl_c_ends_all_processes_without_a_word(sources: list[Path], cluster: 
         os.killpg(process.pid, signal.SIGINT)
         _, said = process.communicate()
     assert (process.returncode, said) == (130, "")
-    assert psutil.wait_procs(started, timeout=120)[1] == []
+    assert psutil.wait_procs(started, timeout=GIVE_UP)[1] == []
 
 
 # Sources that come again

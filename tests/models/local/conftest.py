@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import AsyncIterator, Callable
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from support.waiting import WaitLimit
 from workbench.models.local.embedded import LocalModel
 from workbench.models.local.weights import packaged_weights
 
@@ -57,9 +57,9 @@ def is_running(pid: int) -> bool:
 
 
 async def _ended(pid: int) -> None:
-    deadline = time.monotonic() + 60
+    limit = WaitLimit()
     while is_running(pid):
-        assert time.monotonic() < deadline, f"the process {pid} is still there"
+        assert not limit.is_over, f"the process {pid} is still there"
         await asyncio.sleep(0.01)
 
 

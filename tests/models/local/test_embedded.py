@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
+from support.waiting import GIVE_UP, patiently
 from workbench.config.errors import WrongCall
 from workbench.models.endpoints import Endpoint
 from workbench.models.local.embedded import LocalFailure, LocalModel
@@ -36,7 +37,7 @@ asyncio.run(main())
 
 def client(endpoint: Endpoint) -> httpx.AsyncClient:
     headers = {"Authorization": f"Bearer {endpoint.api_key}"}
-    return httpx.AsyncClient(base_url=endpoint.api_base, headers=headers, timeout=60, trust_env=False)
+    return httpx.AsyncClient(base_url=endpoint.api_base, headers=headers, timeout=GIVE_UP, trust_env=False)
 
 
 def question(text: str, **more: Any) -> dict[str, Any]:
@@ -142,7 +143,7 @@ async def test_a_process_that_died_is_started_again(model: LocalModel, ended: En
     assert pid
     os.kill(pid, signal.SIGTERM)
     await ended(pid)
-    async with asyncio.timeout(60):
+    async with patiently():
         while model.pid:  # asyncio learns of it in a thread of its own
             await asyncio.sleep(0.01)
     after = await model.start()
@@ -153,7 +154,7 @@ async def test_a_process_that_died_is_started_again(model: LocalModel, ended: En
 async def test_it_ends_with_a_parent_that_is_killed(gguf: Path, ended: Ended) -> None:
     parent = await asyncio.create_subprocess_exec(sys.executable, "-c", PARENT, stdout=asyncio.subprocess.PIPE)
     assert parent.stdout is not None
-    pid = int(await asyncio.wait_for(parent.stdout.readline(), 120))
+    pid = int(await asyncio.wait_for(parent.stdout.readline(), GIVE_UP))
     os.kill(pid, 0)
     parent.kill()
     await parent.wait()

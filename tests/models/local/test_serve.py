@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from support.waiting import GIVE_UP
 from workbench.models.local import serve
 
 KEY = "a key for this test"
 
 
 def status(port: int, path: str, headers: dict[str, str]) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=GIVE_UP)
     try:
         connection.request("GET", path, headers=headers)
         return connection.getresponse().status
@@ -43,7 +44,7 @@ def test_it_says_where_it_listens_asks_for_the_key_and_ends_with_its_input(gguf:
     assert status(ready["port"], "/props", {"Authorization": f"Bearer {KEY}"}) == 200
     assert codes == []
     os.close(parent)
-    thread.join(timeout=60)
+    thread.join(timeout=GIVE_UP)
     os.close(stdin)
     os.close(stdout)
     assert codes == [0]
@@ -64,7 +65,7 @@ def test_a_file_that_cannot_be_loaded_ends_it_with_1_and_no_line(cut_gguf: Path)
 
 def test_a_parent_that_is_gone_before_the_model_is_loaded_ends_it_too(gguf: Path) -> None:
     command = [sys.executable, "-P", "-m", "workbench.models.local.serve", "--model", str(gguf), "--ctx", "512"]
-    done = subprocess.run(command, input=KEY.encode() + b"\n", capture_output=True, timeout=120)
+    done = subprocess.run(command, input=KEY.encode() + b"\n", capture_output=True, timeout=GIVE_UP)
     assert done.returncode == 0, done.stderr
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from textual.pilot import Pilot
 
 from support.drafts import work
-from tui.play import DEADLINE, ONE_PANE, program, settle, until
+from support.waiting import GIVE_UP
+from tui.play import ONE_PANE, program, settle, until
 from workbench.log.events import Body, Setting, Usage, UserMessage
 from workbench.sources.services import Services
 from workbench.tui.main.screen import MainScreen
@@ -57,7 +58,7 @@ async def panel(
     """The program on such a session, or another one, with the compaction panel alone on the main screen."""
     made = {"window": WINDOW, "reserve": 2_000, **options}
     async with program(services, size, stored(services) if ref is None else ref, **made) as (pilot, screen):
-        pilot.app.NOTIFICATION_TIMEOUT = DEADLINE  # type: ignore[misc]  # of this app alone
+        pilot.app.NOTIFICATION_TIMEOUT = GIVE_UP  # type: ignore[misc]  # of this app alone
         await alone(pilot, "f4")
         yield pilot, screen
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.waiting import GIVE_UP
 from tui.inspector.host import BODIES, SUMMARISED, Host, Model, decisions, go_to, host, lines_of, press, settle
 from workbench.config.errors import WrongCall
 from workbench.context.compare import Effect
@@ -188,7 +189,7 @@ async def test_while_it_is_worked_out_the_rows_can_be_walked() -> None:
 
     class Slow(Handing):
         def what_if(self, decisions: Sequence[OverrideWish]) -> ContextPlan:
-            assert go.wait(60)
+            assert go.wait(GIVE_UP)
             return super().what_if(decisions)
 
     model = Model()

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from support.requirements import requirement
+from support.waiting import GIVE_UP
 from tui.inspector.host import (
     BODIES,
     CATALOGUE,
@@ -53,7 +54,7 @@ def test_the_command_sends_the_same_body_and_holds_no_key(tmp_path: Path) -> Non
         "OPENAI_API_KEY": "sk-secret",
         "OPENAI_BASE_URL": "http://127.0.0.1:1/v1",
     }
-    subprocess.run(["sh", "-c", command], env=env, check=True, timeout=60)
+    subprocess.run(["sh", "-c", command], env=env, check=True, timeout=GIVE_UP)
     assert json.loads(out.read_text("utf-8")) == render_request(plan)
     assert Path(f"{out}.args").read_text("utf-8").split("\n")[:2] == [
         "http://127.0.0.1:1/v1/chat/completions",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from typing import Any
 
 from textual.pilot import Pilot
 from textual.widgets import Static
 
-from tui.play import DEADLINE, shown, until
+from support.waiting import WaitLimit, patiently
+from tui.play import shown, until
 from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.screens.lab_moment import LabMomentScreen
@@ -39,7 +39,7 @@ async def listed(pilot: Pilot[Any]) -> Finder[Any]:
     await until(lambda: isinstance(pilot.app.screen, Finder) and pilot.app.screen.is_mounted)
     finder = pilot.app.screen
     assert isinstance(finder, Finder)
-    async with asyncio.timeout(DEADLINE):
+    async with patiently():
         await finder.settled()
     await pilot.pause()
     return finder
@@ -55,9 +55,9 @@ async def narrowed(pilot: Pilot[Any], text: str) -> Finder[Any]:
 
 async def seen(pilot: Pilot[Any], *texts: str) -> None:
     """Wait until all of these are on the screen."""
-    end = time.monotonic() + DEADLINE
+    limit = WaitLimit()
     while any(text not in (now := shown(pilot.app) + _held(pilot)) for text in texts):
-        assert time.monotonic() < end, f"not all of {texts} came:\n{now}"
+        assert not limit.is_over, f"not all of {texts} came:\n{now}"
         await asyncio.sleep(0.03)  # between two looks: to draw the whole screen takes a while
 
 
