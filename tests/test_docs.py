@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from support.reference import PLACES, bindings, blocks, made
+from support.reference import PLACES, bindings, blocks, made, manual
 from support.requirements import documents_page, requirement, rows
 from workbench.cli.main import main, make_parser
+from workbench.config.distribution import DISTRIBUTION
 from workbench.context.load import DEFAULT, PRESETS, RECORDED, describe_policy, load_policy
 from workbench.rehearsal.faults import FAULTS
 from workbench.traces.formats import NAMES
@@ -41,6 +42,10 @@ def table(page: str, heading: str) -> list[list[str]]:
 @pytest.mark.parametrize("page", ["agents-decisions.md", "commands.md", "keys.md", "policies.md"])
 def test_what_is_made_from_the_code_is_up_to_date(page: str) -> None:
     assert blocks(page) == made()[page], "run `uv run python tests/support/reference.py` and look at what changed"
+
+
+def test_the_man_page_is_up_to_date() -> None:
+    assert text_of("docs/workbench.1") == manual(), "run `uv run python tests/support/reference.py`"
 
 
 def test_every_key_has_its_place_on_the_page() -> None:
@@ -147,7 +152,7 @@ def test_the_readme_is_short_and_has_the_two_commands_that_ci_runs() -> None:
 
 def test_the_newest_entry_of_the_changelog_is_this_version(capsys: pytest.CaptureFixture[str]) -> None:
     newest = re.findall(r"^## \[(.*?)\] - \d{4}-\d\d-\d\d$", text_of("CHANGELOG.md"), re.M)[0]
-    assert newest == tomllib.loads(text_of("pyproject.toml"))["project"]["version"] == version("workbench")
+    assert newest == tomllib.loads(text_of("pyproject.toml"))["project"]["version"] == version(DISTRIBUTION)
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out == f"workbench {newest}\n"

@@ -291,7 +291,7 @@ def test_without_the_extra_one_is_told_how_to_get_it(
     real = importlib.util.find_spec
     monkeypatch.setattr("workbench.lab.tuning.search.find_spec", lambda name: None if name == "optuna" else real(name))
     assert tune("not-there.json") == 2
-    assert "pip install 'workbench[tune]'" in capsys.readouterr().err
+    assert "pip install 'context-workbench[tune]'" in capsys.readouterr().err
 
 
 @pytest.mark.long

@@ -18,6 +18,7 @@ from textual.dom import DOMNode
 
 import workbench.tui
 from workbench.cli.main import make_parser
+from workbench.cli.manual import manual_page
 from workbench.context.knobs import knob_table
 from workbench.context.load import PRESETS, load_policy
 from workbench.traces.agent_cuts import AGENT_CUTS
@@ -251,6 +252,11 @@ def _cuts() -> str:
     return "\n" + _table(("agent", "what it writes", "where", "shown as", "shown by"), rows.values()) + "\n"
 
 
+def manual() -> str:
+    """The man page, which is made as a whole."""
+    return manual_page(make_parser())
+
+
 def update() -> None:
     """Write every made part anew."""
     for page, parts in made().items():
@@ -259,6 +265,7 @@ def update() -> None:
         for name, part in blocks(page).items():
             text = text.replace(f"begin: {name} -->\n{part}", f"begin: {name} -->\n{parts[name]}")
         path.write_text(text, encoding="utf-8")
+    (DOCS / "workbench.1").write_text(manual(), encoding="utf-8")
 
 
 if __name__ == "__main__":

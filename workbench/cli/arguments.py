@@ -3,16 +3,49 @@
 from __future__ import annotations
 
 import argparse
-from typing import NoReturn
+import difflib
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, NoReturn
 
 from workbench.config.errors import WrongCall
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports a mistake in one line."""
+    """Reports a mistake in one line, and suggests what may have been meant."""
 
     def error(self, message: str) -> NoReturn:
         raise WrongCall(f"{self.prog}: {message} (see {self.prog} --help)")
+
+    def parse_args(  # type: ignore[override]  # argparse has overloads for namespaces of other classes
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """Read the arguments. The command that got an unknown one complains, because it knows its own options."""
+        options, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            parser: Parser = getattr(options, "parser", self)
+            wrong = next((each for each in unknown if each.startswith("-")), "").partition("=")[0]
+            if wrong:
+                known = [option for option in parser._option_string_actions if option.startswith("--")]
+                parser.error(f"there is no option {wrong}{suggestion(wrong, known)}")
+            parser.error(f"too many arguments: {' '.join(unknown)}")
+        return options
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Say which command may have been meant, instead of listing all of them."""
+        if not isinstance(action, argparse._SubParsersAction) or value in action.choices:
+            super()._check_value(action, value)
+            return
+        hint = suggestion(value, action.choices)
+        if not hint and os.path.exists(value):
+            hint = f"; to look at a file: {self.prog.partition(' ')[0]} open {value}"
+        raise argparse.ArgumentError(None, f"there is no command {value!r}{hint}")
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """The end of a sentence that names what may have been meant; empty if nothing is near."""
+    near = difflib.get_close_matches(word, list(known), n=2)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 Commands = argparse._SubParsersAction  # argparse has no public name for it
@@ -31,7 +64,7 @@ def count(text: str) -> int:
 def add_command(commands: Commands[Parser], name: str, run: str, text: str) -> Parser:
     """Add a command and the function that runs it."""
     parser = commands.add_parser(name, help=text, description=text)
-    parser.set_defaults(run=f"workbench.{run}")
+    parser.set_defaults(run=f"workbench.{run}", parser=parser)
     return parser
 
 

@@ -14,6 +14,8 @@ from typing import NoReturn
 from workbench.cli import agent_commands as agents
 from workbench.cli import own_commands as own
 from workbench.cli.arguments import Parser
+from workbench.cli.help import MainParser, add_help
+from workbench.config.distribution import installed_version
 from workbench.config.ending import ending_by_signals
 from workbench.config.errors import WorkbenchError
 from workbench.config.quiet import silence_libraries
@@ -25,9 +27,7 @@ class _Version(argparse.Action):
     """Prints the version of the installed package. Finding it is slow, so only this option does it."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
-        from importlib.metadata import version
-
-        print(f"workbench {version('workbench')}")
+        print(f"workbench {installed_version()}")
         parser.exit()
 
 
@@ -94,8 +94,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def make_parser() -> Parser:
     """All commands and their options."""
-    parser = Parser(prog="workbench", description="See what the model sees.")
-    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    parser = MainParser(prog="workbench", description="See what the model sees.")
+    parser.add_argument("--version", "-V", action=_Version, nargs=0, help="print the version")
     parser.set_defaults(run="workbench.cli.screen:run", source=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     own.add_open(commands)
@@ -118,4 +118,5 @@ def make_parser() -> Parser:
     own.add_info(commands)
     own.add_sessions(commands)
     agents.add_agents(commands)
+    add_help(commands, parser)
     return parser

@@ -6,9 +6,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+from workbench.config.distribution import extra_command
 from workbench.config.errors import WrongCall
 
-EXTRA = "pip install 'workbench[cluster]'"
+EXTRA = extra_command("cluster")
 
 
 def import_extra(module: str, what: str) -> Any:

@@ -17,6 +17,7 @@ from threading import Lock
 from types import FrameType
 
 from workbench.config.background import background
+from workbench.config.distribution import installed_version
 from workbench.config.paths import data_dir
 from workbench.config.text import fit, printable, printable_lines
 from workbench.config.writing import replace_file
@@ -79,10 +80,9 @@ def _place(error: BaseException) -> str:
 
 def _write(error: BaseException, top: FrameType | None) -> Path | None:
     import platform  # late: both would be imported before the first frame, and are rarely needed
-    from importlib.metadata import version
 
     now = datetime.now()
-    head = f"workbench {version('workbench')}, Python {platform.python_version()}, {platform.platform()}\n{now}\n\n"
+    head = f"workbench {installed_version()}, Python {platform.python_version()}, {platform.platform()}\n{now}\n\n"
     lines = traceback.format_exception(error)
     if top is not None:
         lines += ["on top of\n", *traceback.StackSummary.extract(traceback.walk_stack(top), limit=DEEP).format()]

@@ -22,6 +22,7 @@ from typing import NamedTuple, Self
 import msgspec
 
 import workbench
+from workbench.config.distribution import installed_version
 from workbench.config.errors import WorkbenchError
 from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import TooLargeFile, is_regular_file, open_regular_file, size_of
@@ -221,7 +222,7 @@ class KeptRuns:
         files = sorted(Path(workbench.__file__).parent.rglob("*.py"))
         code = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
         own = (settings.model, repr(settings.models))
-        return sha256(repr((version("workbench"), version("litellm"), own, code)).encode()).hexdigest()
+        return sha256(repr((installed_version(), version("litellm"), own, code)).encode()).hexdigest()
 
 
 def _opened(path: Path) -> sqlite3.Connection:

