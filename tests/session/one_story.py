@@ -55,6 +55,7 @@ async def compact_and_undo(on: Watcher, ref: str, capsys: pytest.CaptureFixture[
         preview = await on.model.preview_compaction(True)
     except CompactionRefused:
         assert pane.nothing
+        await on.settled()  # the panel may still show that something is selected
         return False
     assert offered(on) == (len(preview.selected.items), preview.source_tokens)
     assert pane.tokens == preview.tokens_before
@@ -69,6 +70,7 @@ async def compact_and_undo(on: Watcher, ref: str, capsys: pytest.CaptureFixture[
         with pytest.raises(Refused, match=re.escape(written["refused"])):
             await on.model.compact_as_previewed(again, True)
         assert await on.ask(sent) == before
+        await on.settled()
         return False
     assert (written["tokens_before"], written["source_tokens"]) == (preview.tokens_before, preview.source_tokens)
     made = await on.model.compact_as_previewed(again, True)
