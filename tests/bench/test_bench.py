@@ -38,6 +38,7 @@ failure."""
     "lookup, normalising and truncating have targets in milliseconds, a session one in memory",
     decided="benchmarks measure them, mostly as ratios: milliseconds depend on the machine",
 )
+@pytest.mark.wide  # CI runs them all in their quick form
 @pytest.mark.parametrize("name", sorted(suite.BENCHMARKS.keys() - LONG))
 def test_a_benchmark_gives_rows_with_positive_figures(name: str) -> None:
     rows = list(suite.BENCHMARKS[name](TINY))

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import signal
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from support.calls import Call, Outcome
 from support.talk import words
 from workbench.rehearsal.script import Script, ScriptStep
 from workbench.rehearsal.server import RehearsalServer
 
-pytestmark = [pytest.mark.long, pytest.mark.asyncio]
+pytestmark = [pytest.mark.long, pytest.mark.asyncio, pytest.mark.xdist_group("litellm")]
 
 
 EACH = 5
 """Compactions of a talk, each with one request."""
 ALL = f"summaries: {2 * EACH} by openai/rehearsal"
+
+
+RunLab = Callable[..., Awaitable[Outcome]]
 
 
 class Ended(NamedTuple):
@@ -44,19 +50,30 @@ def talks(tmp_path: Path) -> list[Path]:
     return paths
 
 
-async def begun(server: RehearsalServer, folder: Path, *sources: object, said: str = "") -> asyncio.subprocess.Process:
+def prepared(server: RehearsalServer, folder: Path, *sources: object) -> list[str]:
+    """The arguments of a call that asks this server."""
     (folder / "config").mkdir(exist_ok=True)
     model = f'[models."openai/rehearsal"]\napi_base = "{server.url}/v1"\nwindow = 6000\n'
     (folder / "config" / "config.toml").write_text(f"{model}input_price = 1\noutput_price = 1\n[requests]\ntries = 1\n")
-    call = ["-m", "workbench", "lab", *sources, "--policy", "window", "--model", "openai/rehearsal", "--jobs", "1"]
+    call = ["lab", *sources, "--policy", "window", "--model", "openai/rehearsal", "--jobs", "1", "--summarise"]
+    return [str(each) for each in call]
+
+
+async def begun(server: RehearsalServer, folder: Path, *sources: object) -> asyncio.subprocess.Process:
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, *map(str, call), "--summarise", stdin=pipe, stdout=pipe, stderr=pipe
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "workbench", *prepared(server, folder, *sources), stdout=pipe, stderr=pipe
     )
-    assert process.stdin is not None
-    process.stdin.write(said.encode())
-    process.stdin.close()
-    return process
+
+
+@pytest.fixture
+def run_lab(call: Call, tmp_path: Path) -> RunLab:
+    """Run it in this process, where litellm is imported once."""
+
+    async def run(server: RehearsalServer, *sources: object) -> Outcome:
+        return await asyncio.to_thread(call, *prepared(server, tmp_path, *sources))
+
+    return run
 
 
 async def ended(process: asyncio.subprocess.Process) -> Ended:
@@ -69,34 +86,37 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "any")
 
 
-async def test_summaries_are_kept_and_nobody_is_asked_twice(talks: list[Path], tmp_path: Path) -> None:
+async def test_summaries_are_kept_and_nobody_is_asked_twice(
+    talks: list[Path], run_lab: RunLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with RehearsalServer() as server:
-        refused = await ended(await begun(server, tmp_path, *talks))
+        refused = await run_lab(server, *talks)
         assert refused.code == 3
         assert " by openai/rehearsal may cost about $" in refused.err
         assert len(server.requests) == 0
-        first = await ended(await begun(server, tmp_path, "-", "--yes", said="\n".join(map(str, talks))))
+        monkeypatch.setattr(sys, "stdin", io.StringIO("\n".join(map(str, talks))))
+        first = await run_lab(server, "-", "--yes")
         assert (first.code, first.out.splitlines()[-1]) == (0, ALL)
         asked = len(server.requests)
         assert asked == 2 * EACH
-        assert (await ended(await begun(server, tmp_path, *talks))).out == first.out
+        assert (await run_lab(server, *talks)).out == first.out
         assert len(server.requests) == asked
 
 
-async def test_a_model_that_fails_is_named_and_asked_again_the_next_time(talks: list[Path], tmp_path: Path) -> None:
+async def test_a_model_that_fails_is_named_and_asked_again_the_next_time(talks: list[Path], run_lab: RunLab) -> None:
     async with RehearsalServer(Script([{"fault": "status 401"}, {"fault": "status 500"}])) as server:
-        failed = await ended(await begun(server, tmp_path, *talks, "--yes"))
+        failed = await run_lab(server, *talks, "--yes")
         assert failed.code == 0
         assert len(server.requests) == 2, "once for each replay, not for every summary"
         below = failed.out[failed.out.index("summaries: ") :]
         assert " by the digest\n" in below
         assert "model: authentication: " in below
         assert "model: overloaded: " in below
-        again = await ended(await begun(server, tmp_path, *talks, "--yes"))
+        again = await run_lab(server, *talks, "--yes")
         assert again.out.splitlines()[-1] == ALL
 
 
-async def test_ctrl_c_keeps_what_was_summarised(talks: list[Path], tmp_path: Path) -> None:
+async def test_ctrl_c_keeps_what_was_summarised(talks: list[Path], tmp_path: Path, run_lab: RunLab) -> None:
     async with RehearsalServer(Script([*[ScriptStep()] * EACH, {"fault": "mute"}])) as server:
         process = await begun(server, tmp_path, *talks, "--yes")
         arrived, over = asyncio.create_task(server.arrival(EACH + 1)), asyncio.create_task(process.wait())
@@ -106,6 +126,6 @@ async def test_ctrl_c_keeps_what_was_summarised(talks: list[Path], tmp_path: Pat
         stopped = await ended(process)
         assert (stopped.code, stopped.out) == (130, "")
         assert "what the model has summarised is kept" in stopped.err
-        again = await ended(await begun(server, tmp_path, *talks, "--yes"))
+        again = await run_lab(server, *talks, "--yes")
         assert again.out.splitlines()[-1] == ALL
         assert len(server.requests) == EACH + 1 + EACH, "only those of the other session"

@@ -105,8 +105,15 @@ READING = ("import", "plan", "lab")
 """They wait for the end of their input."""
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
-@pytest.mark.parametrize("name", COMMANDS)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+PAIRS = [
+    pytest.param(name, number, marks=[pytest.mark.wide] if (at + place) % len(SIGNALS) else [])
+    for at, name in enumerate(COMMANDS)
+    for place, number in enumerate(SIGNALS)
+]
+
+
+@pytest.mark.parametrize(("name", "number"), PAIRS)
 def test_every_command_ends_by_every_signal(tmp_path: Path, talk: Path, name: str, number: signal.Signals) -> None:
     def heard() -> None:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from session.one_story import story
-from support.recordings import readable_files
+from support.recordings import file_cases
 from tui.recorded.long_run import as_file, as_session, run
 from workbench.sources.services import Services
 
@@ -26,7 +26,7 @@ async def test_pane_preview_action_json_and_undo_agree(
     assert await story(services, ref, capsys, **({"policy": policy} if policy else {}))
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in readable_files()])
+@pytest.mark.parametrize("path", file_cases())
 async def test_they_agree_on_real_files(services: Services, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     several = len(services.sources(str(path))) > 1
     await story(services, f"{path}#1" if several else str(path), capsys)

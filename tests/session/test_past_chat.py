@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.recordings import readable_files
+from support.recordings import file_cases
 from tui.play import Watcher, until
 from tui.recorded.long_run import as_session, run
 from workbench.sources.services import Services
@@ -71,7 +71,7 @@ async def test_the_chat_is_of_the_request_that_is_looked_at(services: Services) 
         await on.model.close()
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in readable_files(".jsonl")])
+@pytest.mark.parametrize("path", file_cases(".jsonl"))
 async def test_the_same_with_real_files(services: Services, path: Path) -> None:
     if len(services.sources(str(path))) > 1:
         pytest.skip("holds several conversations")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from session.moments import check_moment, figures, travel
 from session.one_story import sent
-from support.recordings import readable_files
+from support.recordings import file_cases
 from tui.play import Watcher, opened
 from tui.recorded.long_run import as_file, as_session, run
 from workbench.sources.services import Services
@@ -63,7 +63,7 @@ async def test_recorded_and_what_if(
         await check_moments(on, [int(share * (count - 1))], ref, capsys, *more)
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.name) for path in readable_files()])
+@pytest.mark.parametrize("path", file_cases())
 async def test_real_files(services: Services, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ref = f"{path}#1" if len(services.sources(str(path))) > 1 else str(path)
     async with opened(services, ref) as on:

@@ -13,7 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 FOLDER = Path(os.environ.get("WORKBENCH_TRACES") or Path(__file__).parents[3] / "shared" / "traces")
+LARGE = 700_000
+"""Bytes. A test that goes through such a file takes ten seconds and more."""
 NOT_READ_YET: set[str] = set()
 """Folders with transcripts that no reader knows, or not all of them."""
 
@@ -29,6 +33,14 @@ def readable_files(*suffixes: str) -> list[Path]:
     found = (file for folder in readable_folders() for file in folder.rglob("*") if file.is_file())
     told = (file for file in found if not file.name.endswith((".md", ".meta.json")))
     return sorted(file for file in told if not suffixes or file.suffix in suffixes)
+
+
+def file_cases(*suffixes: str) -> list[Any]:
+    """The same as cases of a test. The few large files are tried only where all cases run."""
+    return [
+        pytest.param(file, id=file.name, marks=[pytest.mark.wide] if file.stat().st_size > LARGE else [])
+        for file in readable_files(*suffixes)
+    ]
 
 
 def recorded(client: str) -> Iterator[tuple[Path, list[dict[str, Any]]]]:

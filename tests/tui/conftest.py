@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
@@ -14,11 +14,30 @@ from textual import events
 from textual import markup as textual_markup
 from textual.app import App
 from textual.content import Content
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
 
 from workbench.models.keys import Key
 from workbench.models.model_routes import ModelRoutes
 from workbench.session.fault_reports import FaultReports
 from workbench.tui.textual_patches import MENDED, text_as_it_is
+
+PARSED: dict[Hashable, list[RuleSet]] = {}
+"""The rules of all styles that any app of this process has used."""
+
+
+@pytest.fixture(autouse=True)
+def styles_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every app reads the same styles. To parse them for each takes a fifth of the time of its start."""
+    parse = Stylesheet._parse_rules
+
+    def parse_rules(sheet: Stylesheet, css: str, *where: Any, **more: Any) -> list[RuleSet]:
+        key = (frozenset(sheet._variables.items()), css, *where, *more.items())
+        if key not in PARSED:
+            PARSED[key] = parse(sheet, css, *where, **more)
+        return PARSED[key]
+
+    monkeypatch.setattr(Stylesheet, "_parse_rules", parse_rules)
 
 
 @pytest.fixture(autouse=True)
