@@ -17,7 +17,7 @@ from workbench.agent.hooks import Hooks
 from workbench.agent.loop import Agent
 from workbench.agent.steps import Planned, Step, Summarising
 from workbench.compaction.record import read_record
-from workbench.compaction.undo import undo
+from workbench.compaction.undo import undo_change
 from workbench.compaction.values import CompactionDecision
 from workbench.config.errors import Refused
 from workbench.context.render import render_messages
@@ -85,7 +85,7 @@ async def test_undoing_it_gives_the_plan_from_before(session: Session, project: 
     made = agent(session, project, gateway, **FULL)
     before = render_messages(made.plan), made.plan.totals
     assert bodies(await settled(made), Compaction)
-    made.append(undo(session.events())[0].revert)
+    made.append(undo_change(session.events())[0].revert)
     assert (render_messages(made.plan), made.plan.totals) == before
 
 

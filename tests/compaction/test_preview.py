@@ -12,7 +12,7 @@ from support.drafts import appended, compactor, drafted, setup, work
 from support.logs import number
 from support.talk import ROOMY, planned, preset, summary_of, words
 from workbench.compaction.cache import cache_effect, paid_back
-from workbench.compaction.preview import can_recall, event_of, loss_words, source_of
+from workbench.compaction.preview import can_recall, event_of, loss_words, summary_source
 from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.compaction.summary_sizes import UNCAPPED, summary_cap
 from workbench.compaction.values import Audit, CompactionRefused, Fact
@@ -114,7 +114,7 @@ async def test_the_draft_is_as_large_as_the_plan_will_be() -> None:
 
 def test_the_blocks_keep_to_their_units_in_order() -> None:
     selected = compactor().preview(number(work(5)), "manual", digest=True).selected
-    blocks = source_of(selected, CompactionPolicy()).blocks
+    blocks = summary_source(selected, CompactionPolicy()).blocks
     units = [block.unit for block in blocks]
     assert units == sorted(units)
     assert min(units) >= 0

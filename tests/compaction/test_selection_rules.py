@@ -15,7 +15,7 @@ from support.requirements import requirement
 from support.talk import COUNTER, iterations, planned, preset
 from support.validity import problems
 from workbench.compaction.candidates import candidates_in
-from workbench.compaction.selection import select
+from workbench.compaction.selection import select_range
 from workbench.compaction.values import CompactionRefused
 from workbench.context.budget import Limits
 from workbench.context.plan import ContextPlan
@@ -49,7 +49,7 @@ class Case:
         self.before = self._planned(self.events)
         self.candidates = candidates_in(self.before, self.events)
         knobs = self.policy.compaction
-        self.selected = select(self.before, self.events, knobs, limits, COUNTER, overflow=overflow)
+        self.selected = select_range(self.before, self.events, knobs, limits, COUNTER, overflow=overflow)
         self.made = self._add(self.events, event_of(self.selected, self.policy))
         self.after = self._planned(self.made)
 

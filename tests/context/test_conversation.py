@@ -27,7 +27,7 @@ def built(meter: Meter, ground: Preconditions, events: list[Event]) -> tuple[Con
 
 def ground_of(effective: InEffect, of: Conversation) -> Preconditions:
     """What stands, for the events of a conversation."""
-    found = fold.coverage(effective, of.cells, of.units, of.latest)
+    found = fold.compaction_coverage(effective, of.cells, of.units, of.latest)
     return Preconditions(effective.overrides, found.cover, found.kept)
 
 

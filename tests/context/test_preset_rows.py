@@ -34,7 +34,7 @@ from workbench.compaction.preview import previous_text
 from workbench.compaction.summary_sizes import summary_cap
 from workbench.compaction.values import CompactionRefused
 from workbench.config.settings import Settings
-from workbench.context.budget import Limits, guidance, model_limits
+from workbench.context.budget import Limits, slot_guidance, model_limits
 from workbench.context.setup import PlanOptions, set_up
 from workbench.log.events import AssistantMessage, Body, Compaction, Usage, UserMessage
 from workbench.models.catalogue import Catalogue
@@ -316,8 +316,8 @@ def test_the_room_that_a_request_has_beside_its_answer(name: str, window: int, t
 @requirement("window", "budget", "the system prompt has about 500 tokens")
 @requirement("window", "budget", "memory has about 500 tokens")
 def test_window_advises_500_tokens_each_or_a_sixteenth() -> None:
-    assert guidance(preset("window").budget, 100_000) == (("system", 500), ("memory", 500))
-    assert guidance(preset("window").budget, 4_000) == (("system", 250), ("memory", 250))
+    assert slot_guidance(preset("window").budget, 100_000) == (("system", 500), ("memory", 500))
+    assert slot_guidance(preset("window").budget, 4_000) == (("system", 250), ("memory", 250))
 
 
 # Results and history

@@ -35,7 +35,7 @@ from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
 from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession
-from workbench.sources.savings import savings
+from workbench.sources.savings import session_savings
 from workbench.sources.services import Services
 from workbench.sources.source import as_source
 from workbench.wire.requests import RequestBodies
@@ -208,7 +208,7 @@ async def test_what_was_asked_and_what_was_sent_are_both_in_the_log(tmp_path: Pa
     assert [body.instead_of for _, body in logged] == [0, 0, logged[1][0], 0, logged[3][0]]
     said = [text_of(event.body.content) for event in events if isinstance(event.body, ToolResult)]
     assert said == results("anthropic", bodies[2]), "the conversation is the agent's, whole"
-    found = savings(RecordedSession(services, Options(), as_source("s", events)).listed)
+    found = session_savings(RecordedSession(services, Options(), as_source("s", events)).listed)
     assert found is not None
     assert (found.changed, found.batches, found.cache_lost) == (2, 1, 200)
     assert found.not_sent > 1_000
@@ -240,7 +240,7 @@ async def test_what_is_undone_is_a_batch_that_costs_cache_too(tmp_path: Path, se
         [True, False],
         [False, True, False],
     ]
-    found = savings(RecordedSession(services, Options(), as_source("s", events)).listed)
+    found = session_savings(RecordedSession(services, Options(), as_source("s", events)).listed)
     assert found is not None
     assert (found.changed, found.batches, found.cache_lost) == (2, 2, 200 + 10)
 

@@ -52,7 +52,7 @@ async def say(services: Services, text: str) -> str:
 
 def first(services: Services) -> OpenSession:
     """What the program starts with in the folder that is worked in."""
-    made = opening.first(services, Options(), "")
+    made = opening.open_first_session(services, Options(), "")
     assert made.session is not None
     made.session.close()
     return made

@@ -38,13 +38,13 @@ async def test_what_is_said_while_a_session_opens_is_said_in_it(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Script(answer("here")).play(monkeypatch)
-    gate, first = threading.Event(), opening.first
+    gate, first = threading.Event(), opening.open_first_session
 
     def slowly(*arguments: Any) -> OpenSession:
         assert gate.wait(DEADLINE)
         return first(*arguments)
 
-    monkeypatch.setattr(opening, "first", slowly)
+    monkeypatch.setattr(opening, "open_first_session", slowly)
     watcher = Watcher(services)
     watcher.model.send("anybody there?")
     gate.set()

@@ -15,7 +15,7 @@ from support.claude_sessions import SESSION, agent_lines, as_lines, write_sessio
 from support.deciding import sized
 from support.talk import preset
 from workbench.compaction.record import read_record
-from workbench.compaction.triggers import measured
+from workbench.compaction.triggers import measure_size
 from workbench.config.errors import WrongCall
 from workbench.context.agent_window import as_the_agent_used_it
 from workbench.log.events import AssistantMessage, Compaction, Request, Usage, UserMessage
@@ -107,7 +107,7 @@ def test_the_window_that_a_compaction_shows_does_not_depend_on_sub_agents() -> N
 
 def test_the_compaction_pane_measures_the_session_and_not_its_sub_agents() -> None:
     log = number_events([*TURN, *THEIRS])
-    assert measured(sized(9, 1_000), log, read_record(log), preset("confirm").compaction).tokens == 150_000
+    assert measure_size(sized(9, 1_000), log, read_record(log), preset("confirm").compaction).tokens == 150_000
     figures = LogFigures()
     figures.catch_up(log)
     assert figures.events()[-1].body == TURN[-1]

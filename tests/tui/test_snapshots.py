@@ -17,7 +17,7 @@ from tui.snapshots import check_look
 from workbench.models.reply_parts import Text
 from workbench.session import opening
 from workbench.sources.services import Services
-from workbench.tui.demo import recording
+from workbench.tui.demo import recording_lines
 from workbench.tui.messages import Send
 from workbench.tui.widgets.help import Help
 from workbench.tui.widgets.report import Report
@@ -36,7 +36,7 @@ PANES = ("F2 Chat", "F3 Context", "F4 Compaction", "F5 One pane", "─ Context "
 def demo(services: Services, patch: pytest.MonkeyPatch) -> App[Any]:
     """The recording as a session of the user's. Its slots stay as recorded: a path of today would be seen."""
     patch.setattr(opening, "fill_slots", lambda opened: None)
-    with services.store.import_events(recording(), "demo") as session:
+    with services.store.import_events(recording_lines(), "demo") as session:
         return full_screen(services, session.id)
 
 

@@ -45,7 +45,7 @@ from workbench.tui.textual_patches import (
     RestingTextArea,
     SteadyApp,
     SteadyPalette,
-    mend,
+    patch_textual,
     move_thumb,
     render_cleaned,
     set_line_count,
@@ -182,7 +182,7 @@ async def test_a_list_that_gets_shorter_is_scrolled_to_where_it_has_lines() -> N
 async def test_plain_textual_draws_a_screen_behind_another_blank_and_ours_as_it_is(
     is_plain: bool,
 ) -> None:
-    mend()
+    patch_textual()
     async with App[None]().run_test() as pilot:
         lower, upper = ModalScreen[None](), ModalScreen[None]()
         await pilot.app.push_screen(lower)
@@ -364,7 +364,7 @@ async def test_a_worker_that_is_cancelled_does_not_cancel_a_screen_that_closes()
 
 @pytest.mark.parametrize("is_plain", [False, True])
 async def test_a_timer_that_is_due_already_goes_off(monkeypatch: pytest.MonkeyPatch, is_plain: bool) -> None:
-    mend()
+    patch_textual()
     set_timer = Plain.set_timer if is_plain else MessagePump.set_timer
     app: App[None] = App()
     went_off = asyncio.Event()
@@ -398,7 +398,7 @@ async def test_a_click_outside_the_screen_closes_the_palette(palette: type[Comma
             faults.append(error)
 
     app = Steady()
-    mend()
+    patch_textual()
     async with app.run_test(size=(8, 4)) as pilot:
         await app.push_screen(palette())
         await pilot.pause()

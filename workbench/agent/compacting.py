@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from workbench.agent.hooks import Hooks
 from workbench.compaction.compactor import Compactor
-from workbench.compaction.progress import Progress, ReportProgress, silent
+from workbench.compaction.progress import Progress, ReportProgress, ignore_progress
 from workbench.compaction.record import CATEGORY, read_record
-from workbench.compaction.summariser import watched
+from workbench.compaction.summariser import run_with_progress
 from workbench.compaction.triggers import decide_compaction
 from workbench.compaction.values import (
     CompactionDecision,
@@ -111,7 +111,7 @@ class Compacting:
         *,
         digest: bool = False,
         planner: Planner | None = None,
-        tell: ReportProgress = silent,
+        tell: ReportProgress = ignore_progress,
     ) -> PlannedCompaction:
         """Compute what a compaction would do now. Raises CompactionRefused if there is nothing to compact.
 
@@ -123,11 +123,11 @@ class Compacting:
         def work(tell: ReportProgress) -> CompactionPreview:
             return compactor.preview(log, trigger, why, digest=digest, planner=now, progress=tell)
 
-        made = await watched(work, tell)
+        made = await run_with_progress(work, tell)
         return PlannedCompaction(compactor, log, made)
 
     async def draft(
-        self, planned: PlannedCompaction, *, digest: bool = False, tell: ReportProgress = silent
+        self, planned: PlannedCompaction, *, digest: bool = False, tell: ReportProgress = ignore_progress
     ) -> tuple[list[Failure], SummaryDraft]:
         """Return the failures of the hooks before the summary, and the summary; raises CompactionRefused."""
         noted = await self._before(planned.preview)

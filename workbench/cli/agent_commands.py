@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.arguments import Commands, Parser, add_budget, add_command, add_json, add_plan_options, count
+from workbench.cli.arguments import Commands, Parser, add_budget, add_command, add_json, add_plan_options, count_argument
 
 
 def add_watch(commands: Commands[Parser]) -> None:
@@ -72,7 +72,7 @@ def add_tune(commands: Commands[Parser]) -> None:
     _add_corpus(parser)
     goal = "what is to be small: arithmetic over the figures of `lab --json` (cost + 50*misses)"
     parser.add_argument("--objective", metavar="EXPRESSION", help=goal)
-    parser.add_argument("--budget", metavar="N", type=count, default=60, help="policies to try, presets included (60)")
+    parser.add_argument("--budget", metavar="N", type=count_argument, default=60, help="policies to try, presets included (60)")
     knob = "search this knob, as in masking.keep_last=0..10 or truncation.strategy=head,both; any number of times"
     parser.add_argument("--knob", metavar="KNOB=RANGE", action="append", help=knob)
     held = "about this share of the sessions is not used in the search, but to measure the result (0.3)"
@@ -92,7 +92,7 @@ def _add_corpus(parser: Parser) -> None:
         "agents: the sessions of all agents here; sessions: all of Workbench's own; -: a list on standard input"
     )
     parser.add_argument("sources", metavar="SOURCE", nargs="+", help=what)
-    parser.add_argument("--jobs", metavar="N", type=count, default=0, help="processes; one per core by default")
+    parser.add_argument("--jobs", metavar="N", type=count_argument, default=0, help="processes; one per core by default")
     cluster = (
         "the address of a Dask scheduler, whose workers do it; local: Dask on this machine; none: processes without "
         "Dask; by default local where there is much to do and Dask is installed"
@@ -179,7 +179,7 @@ def add_agents(commands: Commands[Parser]) -> None:
     where.add_argument("--here", action="store_true", help="those of this folder alone")
     where.add_argument("--folder", metavar="DIR", help="those of this folder alone")
     parser.add_argument("--running", action="store_true", help="those alone that are running")
-    parser.add_argument("--limit", type=count, metavar="N", default=30, help="at most so many (30)")
+    parser.add_argument("--limit", type=count_argument, metavar="N", default=30, help="at most so many (30)")
     add_json(parser)
     text = "a line for each agent that runs, for status bars and scripts; nothing where none does"
     parser = add_command(commands, "status", "cli.status:run", text)

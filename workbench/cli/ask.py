@@ -31,7 +31,7 @@ LONGEST = 16 * 1024 * 1024
 """Characters of a message on standard input; more than any model takes."""
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_ask(arguments: argparse.Namespace) -> int:
     """Run one turn and print the answer as it streams in."""
     message = _typed() if arguments.message == "-" else arguments.message
     if not message.strip():

@@ -11,7 +11,7 @@ from workbench.cli.options import options_of
 from workbench.config.errors import WrongCall
 from workbench.config.text import percent, print_json, printable, table
 from workbench.context.load import describe_policy, load_policy, preset_names, user_policies
-from workbench.context.setup import corrected
+from workbench.context.setup import corrected_info
 from workbench.models.catalogue import ModelInfo, prices
 from workbench.models.local.offers import look_around, offers
 from workbench.sources.services import Services
@@ -90,7 +90,7 @@ def run_models(options: argparse.Namespace) -> int:
     with Services() as services:
         words = " ".join(options.query).lower().split()
         here = [
-            corrected(services.catalogue.find(each.name), None, each.model.window)
+            corrected_info(services.catalogue.find(each.name), None, each.model.window)
             for each in services.routes.all_offers()
         ]
         known = [services.catalogue.find(name) for name in services.catalogue.names()]
@@ -137,7 +137,7 @@ def run_model(options: argparse.Namespace) -> int:
     """Print everything known about one model, and where it comes from."""
     with Services() as services:
         offer = services.routes.offer(options.name)
-        info = corrected(services.catalogue.find(options.name), None, offer.model.window if offer else None)
+        info = corrected_info(services.catalogue.find(options.name), None, offer.model.window if offer else None)
         close = services.catalogue.close_matches(options.name) if info.window_source == "guess" else []
         address = offer.server.url if offer else services.routes.address(options.name)
         key = services.routes.key(options.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.cli.arguments import Commands, Parser, add_command, add_json, add_plan_options, count
+from workbench.cli.arguments import Commands, Parser, add_command, add_json, add_plan_options, count_argument
 
 OVERRIDES = ("pin", "unpin", "mask", "unmask", "exclude", "include")
 """The same as `OverrideAction`. Importing it would take longer than all the rest of the parser."""
@@ -140,7 +140,7 @@ def add_snapshots(commands: Commands[Parser]) -> None:
     parser = add_command(commands, "snapshots", "cli.snapshots:run_list", text)
     parser.add_argument("session", metavar="SESSION")
     keep = "first remove all but the newest N of the repository, whichever session they belong to"
-    parser.add_argument("--keep", type=count, metavar="N", help=keep)
+    parser.add_argument("--keep", type=count_argument, metavar="N", help=keep)
     add_json(parser)
     text = "bring such a state back, after showing what would change and asking; it can be undone"
     parser = add_command(commands, "restore", "cli.snapshots:run_restore", text)
@@ -190,7 +190,7 @@ def add_info(commands: Commands[Parser]) -> None:
 def add_sessions(commands: Commands[Parser]) -> None:
     """`sessions`."""
     parser = add_command(commands, "sessions", "cli.sessions:run_list", "the sessions, the last changed first")
-    parser.add_argument("--limit", type=count, metavar="N", help="at most so many")
+    parser.add_argument("--limit", type=count_argument, metavar="N", help="at most so many")
     parser.add_argument("--query", help="a part of the title")
     parser.add_argument("--here", action="store_true", help="those of this folder alone")
     add_json(parser)
@@ -207,7 +207,7 @@ def add_sessions(commands: Commands[Parser]) -> None:
     search = add_command(more, "search", "cli.sessions:run_search", "find events by their words")
     search.add_argument("words", metavar="WORDS", nargs="+")
     search.add_argument("--session", metavar="SESSION", help="in this session alone")
-    search.add_argument("--limit", type=count, metavar="N", default=50, help="at most so many (50)")
+    search.add_argument("--limit", type=count_argument, metavar="N", default=50, help="at most so many (50)")
     add_json(search)
     text = "get what can be read out of a damaged store into a new one, and keep a copy of the damaged file"
     recover = add_command(more, "recover", "cli.recover:run", text)

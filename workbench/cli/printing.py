@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
 from workbench.compaction.progress import Progress
-from workbench.compaction.record import details
+from workbench.compaction.record import read_details
 from workbench.config.text import escaped_json, print_json, printable, printable_lines
 from workbench.context.stages.verdict import short_answer
 from workbench.log.codec import encode_event
@@ -102,7 +102,7 @@ class StepPrinter:
 
 def _compacted(made: Compaction) -> str:
     """The notice of an automatic compaction."""
-    noted = details(made.meta)
+    noted = read_details(made.meta)
     figures = ""
     if noted.tokens_before is not None and noted.tokens_after is not None:
         figures = f", {noted.tokens_before:,} to {noted.tokens_after:,} tokens"

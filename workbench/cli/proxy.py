@@ -42,7 +42,7 @@ KEPT = 10
 """Requests that a rehearsal model behind the proxy keeps."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run_proxy(options: argparse.Namespace) -> int:
     """Serve until Ctrl+C, or until the given command ends."""
     if not 0 <= options.port <= 65535:
         raise WrongCall(f"--port: expected a number from 0 to 65535, got {options.port}")

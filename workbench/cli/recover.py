@@ -23,7 +23,7 @@ _PREFIX = ".recovering-"
 """The prefix of the folder in which the new store is made."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run_recover(options: argparse.Namespace) -> int:
     """Recover, and print what was recovered and what was lost."""
     damaged = Path(options.file) if options.file else data_dir() / FILE_NAME
     finish_replacement(damaged)

@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.agent import snapshots
 from workbench.agent.snapshots import Difference, Restored
-from workbench.cli.asking import confirm
+from workbench.cli.asking import require_confirmation
 from workbench.config.errors import WrongCall
 from workbench.config.text import print_json, printable, table, when
 from workbench.log.errors import ReadOnly
@@ -30,7 +30,7 @@ def _taken(events: Iterable[Event]) -> list[Taken]:
     return [(event, event.body) for event in events if isinstance(event.body, Snapshot)]
 
 
-def run_list(options: argparse.Namespace) -> int:
+def run_snapshot_list(options: argparse.Namespace) -> int:
     """List the snapshots of a session, and which of them git still has; with `--keep`, remove old ones first."""
     with Services() as services, services.store.session(options.session, write=False) as session:
         found = _taken(session.events())
@@ -95,7 +95,7 @@ def run_restore(options: argparse.Namespace) -> int:
             return 0
         if not options.yes:
             declined = "nothing was restored"
-            confirm("Restore?", declined=declined, unasked=f"{declined}: confirm with --yes")
+            require_confirmation("Restore?", declined=declined, unasked=f"{declined}: confirm with --yes")
         if not session.writable:  # the snapshot to go back to has to be in the log before any file changes
             raise ReadOnly(session.why_read_only)
         done, back = asyncio.run(_restore(session, snapshot, options.remove_created))

@@ -47,7 +47,7 @@ from workbench.lab.tuning.tune_corpus import (
 from workbench.sources.services import Services
 
 
-def run(options: argparse.Namespace) -> int:
+def run_tune(options: argparse.Namespace) -> int:
     """Search, print the result, and write it."""
     require_optuna()
     objective = parse_objective(DEFAULT_OBJECTIVE if options.objective is None else options.objective)

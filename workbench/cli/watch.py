@@ -41,7 +41,7 @@ RECENT = 20
 """How many sessions of a folder are searched for one that passes through the proxy."""
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_watch(arguments: argparse.Namespace) -> int:
     """Open the full screen, or print lines of JSON."""
     options = replace(options_of(arguments), follow=True)
     with Services() as services:
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
             return _print_changes(services, options, ref)
     from workbench.tui import start  # late: importing the screen is slow
 
-    return start.run(ref, options, note=note)
+    return start.show_full_screen(ref, options, note=note)
 
 
 def find_source(services: Services, wanted: str) -> tuple[str, str]:
@@ -124,7 +124,7 @@ def _print_changes(services: Services, options: Options, ref: str) -> int:
 def _described(opened: OpenSession) -> dict[str, Any]:
     if opened.session is not None:
         opened.session.close()  # a reader must not block the session's writer
-    recorded, status = opened.recorded, figures.status(opened, opened.plan)
+    recorded, status = opened.recorded, figures.status_figures(opened, opened.plan)
     newest = recorded.newest if recorded is not None else None
     if recorded is None or newest is None:
         tokens, known, mark = status.tokens, None, None

@@ -47,9 +47,9 @@ class Held:
         """`paths`: all paths of the source; they decide whether a shortened path is unambiguous."""
         found = fact_words.split_words(summary)
         self._plain = _plain(summary)
-        self._names = fact_words.parts_of(found)
+        self._names = fact_words.word_parts(found)
         self._keys = {key_of(kind, text) for word in found for kind, text in fact_words.facts_in_word(word)}
-        self._keys |= {key_of("number", number) for number in fact_phrases.numbers(summary)}
+        self._keys |= {key_of("number", number) for number in fact_phrases.numbers_with_units(summary)}
         self._commits = {text for kind, text in self._keys if kind == "commit"}
         self._commit_lengths = {len(text) for text in self._commits}
         self._commit_starts = {text[:end] for text in self._commits for end in range(1, len(text))}
@@ -65,7 +65,7 @@ class Held:
     @cached_property
     def _tails(self) -> Counter[str]:
         """How many paths of the source have this end."""
-        return Counter(tail for path in {*self._all_paths} for tail in fact_words.tails(path))
+        return Counter(tail for path in {*self._all_paths} for tail in fact_words.path_tails(path))
 
     def has(self, fact: Fact) -> bool:
         """Whether a fact was kept."""
@@ -74,7 +74,7 @@ class Held:
             return True
         match fact.kind:
             case "path":
-                return any(tail in self._paths and self._tails[tail] <= 1 for tail in fact_words.tails(key[1]))
+                return any(tail in self._paths and self._tails[tail] <= 1 for tail in fact_words.path_tails(key[1]))
             case "identifier" | "error":
                 return key[1] in self._names
             case "commit":
@@ -93,7 +93,7 @@ class Held:
         return bool(wanted) and any(len(wanted & line) >= ENOUGH * len(wanted) for line in self._lines)
 
 
-def audit(
+def audit_summary(
     selected: SelectedRange,
     summary: str,
     *,

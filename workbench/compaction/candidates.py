@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from workbench.compaction.progress import ReportProgress, silent, with_progress
+from workbench.compaction.progress import ReportProgress, ignore_progress, with_progress
 from workbench.context.cells import is_answer
 from workbench.context.control import CONTROL, NO_DECISION, InEffect, in_effect
 from workbench.context.items import Item
@@ -92,7 +92,7 @@ class Candidates:
         return [unit for unit in self.units[:end] if unit.number not in self.barred]
 
 
-def candidates_in(plan: ContextPlan, events: Iterable[Event], report: ReportProgress = silent) -> Candidates:
+def candidates_in(plan: ContextPlan, events: Iterable[Event], report: ReportProgress = ignore_progress) -> Candidates:
     """The units of a plan, with what the log's own events say about them."""
     units = _units(with_progress(plan.items.without_reasons(), len(plan.items), "selecting", report))
     stands = in_effect([event for event in events if type(event.body) in CONTROL])

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.compaction.candidates import Candidates, ItemUnit, candidates_in
-from workbench.compaction.progress import ReportProgress, silent
+from workbench.compaction.progress import ReportProgress, ignore_progress
 from workbench.compaction.strategies import Retained, StrategyChoice, StrategyInputs, choose_units
 from workbench.compaction.summary_sizes import fixed_tokens, summaries_can_shrink, take_too_much
 from workbench.compaction.values import CompactionRefused, SelectedRange, Trigger
@@ -27,7 +27,7 @@ ENOUGH = 0.5
 """If a conversation no longer fits, a choice that frees less than this share of the request is not enough."""
 
 
-def select(
+def select_range(
     plan: ContextPlan,
     events: Sequence[Event],
     policy: CompactionPolicy,
@@ -36,7 +36,7 @@ def select(
     *,
     overflow: bool = False,
     by_hand: bool = False,
-    report: ReportProgress = silent,
+    report: ReportProgress = ignore_progress,
 ) -> SelectedRange:
     """What a compaction would replace now. Raises `CompactionRefused` if that is nothing new.
 
@@ -64,11 +64,11 @@ def select(
 
 
 def select_for(
-    setup: Setup, plan: ContextPlan, events: Sequence[Event], trigger: Trigger, report: ReportProgress = silent
+    setup: Setup, plan: ContextPlan, events: Sequence[Event], trigger: Trigger, report: ReportProgress = ignore_progress
 ) -> SelectedRange:
     """The selection for a trigger. Previews and compactions both use it, so that they agree."""
     policy, overflow, by_hand = setup.loaded.policy.compaction, trigger == "overflow", trigger == "manual"
-    return select(plan, events, policy, setup.limits, setup.counter, overflow=overflow, by_hand=by_hand, report=report)
+    return select_range(plan, events, policy, setup.limits, setup.counter, overflow=overflow, by_hand=by_hand, report=report)
 
 
 def _is_nothing(choice: StrategyChoice) -> bool:

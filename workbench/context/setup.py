@@ -149,9 +149,9 @@ def set_up(
     model.
     """
     name = options.model or model or settings.model
-    listed = corrected(catalogue.find(name), None, reported)
+    listed = corrected_info(catalogue.find(name), None, reported)
     events = events if isinstance(events, Sequence) else tuple(events)
-    info = corrected(catalogue.find(name), learnt_window(events, name), reported)
+    info = corrected_info(catalogue.find(name), learnt_window(events, name), reported)
     if info.window_source in ("catalogue", "fallback", "guess"):
         info = as_the_agent_used_it(info, events)
     if not name:
@@ -222,7 +222,7 @@ def can_be_window(tokens: int, plan: ContextPlan, events: Iterable[Event]) -> bo
     return all((usage.prompt or 0) <= tokens for usage in usages)
 
 
-def corrected(info: ModelInfo, learnt: LearntWindow | None, reported: int | None) -> ModelInfo:
+def corrected_info(info: ModelInfo, learnt: LearntWindow | None, reported: int | None) -> ModelInfo:
     """The window from the session's provider or user wins over the user's entry, that over a server's report, and all
     over the tables."""
     if learnt is not None and learnt.source in ("provider", "option"):

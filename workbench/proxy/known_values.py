@@ -13,7 +13,7 @@ import msgspec
 
 from workbench.proxy.unpacking import memory_of
 from workbench.traces.building import content_hash
-from workbench.traces.request_thread import name_of
+from workbench.traces.request_thread import message_name
 from workbench.wire.parts import Unmarked, unmarked
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ class KnownMessage(NamedTuple):
         """Compute the facts about a message."""
         found = unmarked(message)
         known = content_hash(found.value)
-        return cls(found, known, name_of(found.value, known))
+        return cls(found, known, message_name(found.value, known))
 
 
 class ByIdentity(Generic[T]):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from workbench.compaction.actions import call_arguments
-from workbench.compaction.source import ends
+from workbench.compaction.source import both_ends
 from workbench.models.tokens import counter
 from workbench.rehearsal.turns import asked_in, has_results, own_words_in, turn_of
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
@@ -214,7 +214,7 @@ def _lines(message: CheckedMessage) -> Iterator[tuple[str, str]]:
 
 def _entries(message: CheckedMessage) -> Iterator[tuple[str, str]]:
     """Authors and their texts: the entries of a record, or the message itself."""
-    who, at, text = message.role, 0, ends(message.text, RECORD)
+    who, at, text = message.role, 0, both_ends(message.text, RECORD)
     for entry in _ENTRY.finditer(text):
         yield who, text[at : entry.start()]
         who, at = _ROLES.get(entry["who"], entry["who"]), entry.end()
@@ -223,7 +223,7 @@ def _entries(message: CheckedMessage) -> Iterator[tuple[str, str]]:
 
 def _printed(text: str) -> Iterator[tuple[str, str]]:
     """The commands and errors in a tool's result, from its two ends."""
-    text = ends(text, PRINTED)
+    text = both_ends(text, PRINTED)
     if _has(text, _SIGNS):
         for line in text.split("\n"):
             if _has(line, _SIGNS):

@@ -17,7 +17,7 @@ from workbench.agent.compacting import PlannedCompaction
 from workbench.agent.loop import Agent, Steps
 from workbench.agent.steps import Appended, Step, Summarising
 from workbench.compaction.progress import Progress
-from workbench.compaction.record import CATEGORY, CompactionEntry, details
+from workbench.compaction.record import CATEGORY, CompactionEntry, read_details
 from workbench.compaction.values import CompactionDecision
 from workbench.config.background import background
 from workbench.config.errors import Refused, WorkbenchError
@@ -25,7 +25,7 @@ from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event, Failure
 from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
-from workbench.session.questions import compact as question
+from workbench.session.questions import compaction_question as question
 from workbench.session.turns import Turns
 from workbench.views.compaction_values import (
     CompactionOutcome,
@@ -35,7 +35,7 @@ from workbench.views.compaction_values import (
     RunningCompaction,
     progress_text,
 )
-from workbench.views.compaction_view import FEW, CompactionInputs, LogFigures, audit_again, view
+from workbench.views.compaction_view import FEW, CompactionInputs, LogFigures, audit_again, compaction_panel_view
 from workbench.views.values import Activity
 
 PAUSE = 0.25
@@ -124,7 +124,7 @@ class SessionCompactions:
     async def _look_at_now(self, opened: OpenSession) -> None:
         self._stale = False
         inputs = self._inputs(opened)
-        made = await asyncio.wrap_future(background(partial(view, inputs)))
+        made = await asyncio.wrap_future(background(partial(compaction_panel_view, inputs)))
         if opened is self._opened:
             self._view, self._view_of = made, inputs.length_and_setup
             self._put()
@@ -324,7 +324,7 @@ class SessionCompactions:
 
     def outcome(self, opened: OpenSession, event: Event) -> CompactionOutcome:
         assert isinstance(event.body, Compaction)
-        noted, limits = details(event.body.meta), opened.plan.limits
+        noted, limits = read_details(event.body.meta), opened.plan.limits
         after = opened.plan.size if noted.tokens_after is None else noted.tokens_after
         kept = noted.facts_kept or 0
         return CompactionOutcome(

@@ -25,7 +25,7 @@ from workbench.config.tables import read_table
 from workbench.session.going_on import GoingOn, go_on_here
 from workbench.session.open_session import OpenSession
 from workbench.session.opening import note_model, note_policy
-from workbench.session.tools import toolbox
+from workbench.session.tools import session_toolbox
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.sources.source import as_source
@@ -44,7 +44,7 @@ class TurnPreconditions(NamedTuple):
     """Environment variables that commands may see."""
 
 
-def preconditions(services: Services, options: Options) -> TurnPreconditions:
+def read_preconditions(services: Services, options: Options) -> TurnPreconditions:
     """Read options and settings. Raises WrongCall for a wrong one, also in `[servers]` and `[requests]`.
 
     The routes read those two tables.
@@ -102,7 +102,7 @@ class TurnConnection:
     def check(self) -> TurnPreconditions:
         """Read options and settings, once. Raises WorkbenchError."""
         if self._preconditions is None:
-            self._preconditions = preconditions(self._services, self._options)
+            self._preconditions = read_preconditions(self._services, self._options)
         return self._preconditions
 
     async def agent(self, opened: OpenSession, *, to_ask: bool = True) -> Agent:
@@ -148,7 +148,7 @@ class TurnConnection:
         """The tools of a session, including those of MCP servers."""
         opened.served = self._served
         self._offered = (opened, opened.off)
-        return toolbox(opened, self.check().pass_env, without=self._options.without)
+        return session_toolbox(opened, self.check().pass_env, without=self._options.without)
 
     def forget_approvals(self) -> None:
         """Read the saved approvals again before the next turn."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from workbench.compaction.continuation import SessionSummary, figures_of_session, first_events, summarise_session
 from workbench.compaction.preview import RequestFigures
-from workbench.compaction.progress import ReportProgress, silent
+from workbench.compaction.progress import ReportProgress, ignore_progress
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.config.folders import work_folder
@@ -60,13 +60,13 @@ def previous_session(services: Services, now: str) -> str:
     raise Refused("there is no earlier session to continue from")
 
 
-async def summarised(
+async def summarise_earlier_session(
     services: Services,
     options: Options,
     earlier: EarlierSession,
     *,
     digest: bool = False,
-    progress: ReportProgress = silent,
+    progress: ReportProgress = ignore_progress,
 ) -> SessionSummary:
     """Summarise a whole session, with the model or as a digest. Raises CompactionRefused for an empty session."""
     async with compactor_for(services, options, earlier.setup, digest=digest) as compactor:
@@ -144,7 +144,7 @@ class Continuing:
         tell = partial(self._compactions.progress, draft=True)
         earlier, options = offer.earlier, offer.options
         try:
-            made = await summarised(self._services, options, earlier, digest=digest, progress=tell)
+            made = await summarise_earlier_session(self._services, options, earlier, digest=digest, progress=tell)
             return ContinuationDraft(earlier, made)
         finally:
             self._compactions.rest()
@@ -157,7 +157,7 @@ class Continuing:
 
         def make() -> OpenSession:
             bodies = first_bodies(_kept(services, draft.earlier), text, unchanged)
-            return opening.begun(services, general, services.store.create(bodies, folder=work_folder()))
+            return opening.open_new_session(services, general, services.store.create(bodies, folder=work_folder()))
 
         await self._exchange(make)
 

@@ -26,7 +26,7 @@ from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
 from workbench.session.time_travel import TimeTravel
 from workbench.session.turns import Turns
-from workbench.session.welcome import listed_agents, listed_sessions, welcome_of
+from workbench.session.welcome import listed_agents, folder_sessions, welcome_of
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.views.context_view import ContextView
@@ -103,7 +103,7 @@ class CurrentSession:
         """Open the first session or file. If that fails, the program ends, because it has nothing to show."""
         self._updates.put(activity=Activity("loading", "reading…"))
         try:
-            await self._open(lambda: opening.first(self._services, self._options, ref, self._glance))
+            await self._open(lambda: opening.open_first_session(self._services, self._options, ref, self._glance))
         except WorkbenchError as error:
             self._updates.put(fatal=error)
         finally:
@@ -230,7 +230,7 @@ class CurrentSession:
 
     async def _look_for_sessions(self, opened: OpenSession) -> None:
         """Fill the lists of the welcome: this folder's sessions at once, then those of other agents (slower)."""
-        own = await in_background(listed_sessions, self._services, opened)
+        own = await in_background(folder_sessions, self._services, opened)
         self._lists = WelcomeLists(own)
         self.publish()
         agents = await in_background(listed_agents, self._services)
@@ -336,7 +336,7 @@ class CurrentSession:
             branch=here.branch,
             welcome=welcome_of(opened, self._lists, self._services.settings.model),
             transcript=opened.transcript(self.travel.view(opened) or shown),
-            status=figures.status(opened, shown.plan),
+            status=figures.status_figures(opened, shown.plan),
             read_only=opened.why_read_only,
             refusal="" if opened.session is None else opened.why_read_only,
         )

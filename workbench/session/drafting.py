@@ -9,7 +9,7 @@ from typing import NamedTuple
 from workbench.agent.compacting import CHANGED, Compacting, PlannedCompaction, failure_of
 from workbench.agent.hooks import Hooks
 from workbench.compaction.compactor import Compactor
-from workbench.compaction.progress import Progress, silent
+from workbench.compaction.progress import Progress, ignore_progress
 from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, SummaryDraft
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
@@ -55,7 +55,7 @@ class SummaryDrafts:
             nobody = Compactor(opened.setup, None, catalogue=self._services.catalogue, nobody=OF_A_FILE)
             compacting = Compacting(nobody, Hooks())
         is_alone = not self._compactions.busy  # else the progress of the running one stays on the screen
-        tell = partial(self._compactions.progress, draft=True) if is_alone else silent
+        tell = partial(self._compactions.progress, draft=True) if is_alone else ignore_progress
         try:
             tell(Progress("selecting"))
             planned = await compacting.plan(opened.events, digest=digest, planner=planner, tell=tell)

@@ -22,7 +22,7 @@ Rows = list[tuple[str, str]]
 """A report: names and values."""
 
 
-def status(opened: OpenSession, plan: ContextPlan) -> Status:
+def status_figures(opened: OpenSession, plan: ContextPlan) -> Status:
     """The values of the status line."""
     setup, ledger = opened.setup, opened.ledger
     last = ledger.latest

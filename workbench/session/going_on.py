@@ -13,7 +13,7 @@ from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.log.events import Compaction, Event
 from workbench.session.open_session import OpenSession
-from workbench.session.opening import Replanned, note_model, replan, wanted_slots
+from workbench.session.opening import Replanned, note_model, replan_session, wanted_slots
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.wire.talk import is_sealed
@@ -67,7 +67,7 @@ def what_changes(services: Services, options: Options, opened: OpenSession) -> G
 
 def _as_ours(services: Services, options: Options, opened: OpenSession) -> Replanned:
     model = "" if opened.setup.model else services.default_model
-    return replan(services, options, opened, model, policy_here(services, opened), as_ours=True)
+    return replan_session(services, options, opened, model, policy_here(services, opened), as_ours=True)
 
 
 def _compared(opened: OpenSession, change: Replanned) -> GoingOn:

@@ -23,7 +23,7 @@ from workbench.log.events import Body, Event, Setting, SlotContent
 from workbench.log.session import Session
 from workbench.models.ledger import Ledger
 from workbench.session.open_session import OpenSession
-from workbench.session.tools import toolbox, tools_off
+from workbench.session.tools import session_toolbox, tools_off
 from workbench.sources.options import Options
 from workbench.sources.planned_under import PlannedUnder, planned_under
 from workbench.sources.recorded import RecordedSession, make_setup, policy_for
@@ -53,7 +53,7 @@ LONG = 3_000
 """A session with so many events takes long to plan, so its end is shown early."""
 
 
-def first(services: Services, options: Options, ref: str, glance: Glance | None = None) -> OpenSession:
+def open_first_session(services: Services, options: Options, ref: str, glance: Glance | None = None) -> OpenSession:
     """Open what the program starts with: `ref`, else this folder's last session, else a new one."""
     if not ref:
         services.store.drop_unused()
@@ -124,7 +124,7 @@ def new_session(services: Services, options: Options, title: str = "", *, fill: 
     """
     session = services.store.create(title=title, folder=work_folder(), unused=True)
     try:
-        made = begun(services, options, session, fill=fill)
+        made = open_new_session(services, options, session, fill=fill)
     except BaseException:
         session.close()
         services.store.delete(session.id)
@@ -133,7 +133,7 @@ def new_session(services: Services, options: Options, title: str = "", *, fill: 
     return made
 
 
-def begun(services: Services, options: Options, session: Session, *, fill: bool = True) -> OpenSession:
+def open_new_session(services: Services, options: Options, session: Session, *, fill: bool = True) -> OpenSession:
     """Open a session that was just created, and log its model and, with `fill`, its slots."""
     made = open_session(services, options, session)
     note_model(made)
@@ -157,7 +157,7 @@ def stored_copy(services: Services, title: str, model: str, events: Sequence[Eve
     return services.store.create_from(events, *more)
 
 
-def fork(services: Services, options: Options, opened: OpenSession, at: int | None) -> OpenSession:
+def open_fork(services: Services, options: Options, opened: OpenSession, at: int | None) -> OpenSession:
     """A copy of a session, up to the event `at`; None: with all events."""
     if opened.session is None:
         return session_of(services, opened, at)
@@ -202,7 +202,7 @@ def fill_slots(opened: OpenSession) -> None:
 
 def wanted_slots(opened: OpenSession, setup: Setup, planner: Planner) -> list[SlotContent]:
     """The slots to append to a session's log so that its plan has the current contents of the fixed slots."""
-    tools = toolbox(opened)
+    tools = session_toolbox(opened)
     definitions = tools.definitions() if setup.calls_tools else []
     contents, _ = slots.wanted(tools.places.root, setup.loaded.policy.instructions, definitions)
     return slots.changes(planner.slots, contents)
@@ -223,7 +223,7 @@ class Replanned(NamedTuple):
     """What another agent recorded, with the chosen model for the next request; None: the session is ours now."""
 
 
-def replan(
+def replan_session(
     services: Services,
     options: Options,
     opened: OpenSession,

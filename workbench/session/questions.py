@@ -17,7 +17,7 @@ MOST_DETAIL = 20_000
 """Characters of a file or a command that a question shows."""
 
 
-def approval(number: int, asked: approvals.ApprovalQuestion, arguments: str) -> UserQuestion:
+def approval_question(number: int, asked: approvals.ApprovalQuestion, arguments: str) -> UserQuestion:
     """Ask whether the model may make this call. The default is to deny it once."""
     call = asked.call
     choices = (
@@ -28,7 +28,7 @@ def approval(number: int, asked: approvals.ApprovalQuestion, arguments: str) -> 
     )
     verb = {"run": "run a command", "write": "change a file"}.get(call.kind, "use a tool")
     title = f"{call.tool}: may the model {verb}?"
-    about = detail(call.subject, arguments)
+    about = call_detail(call.subject, arguments)
     if len(about) > MOST_DETAIL:
         about = f"[only the first {MOST_DETAIL:,} of {len(about):,} characters are shown]\n{about[:MOST_DETAIL]}"
     return UserQuestion(number, "approval", title, about, choices, "no")
@@ -68,7 +68,7 @@ def typed_answer(question: UserQuestion, text: str) -> str | None:
     return None
 
 
-def approved(asked: approvals.ApprovalQuestion, answer: str) -> approvals.ApprovalAnswer:
+def approval_answer(asked: approvals.ApprovalQuestion, answer: str) -> approvals.ApprovalAnswer:
     """The user's answer in the form that the agent expects."""
     match answer:
         case "once":
@@ -82,7 +82,7 @@ def approved(asked: approvals.ApprovalQuestion, answer: str) -> approvals.Approv
     return approvals.ApprovalAnswer("no")
 
 
-def detail(subject: str, arguments: str) -> str:
+def call_detail(subject: str, arguments: str) -> str:
     """What a call would do: the command, or the file with the lines that are added and removed."""
     try:
         values = json.loads(arguments)
@@ -119,7 +119,7 @@ def make_session(number: int, name: str, changes: str, message: str) -> UserQues
     return UserQuestion(number, "import", f"Make a session of {name}?", detail, choices, "no", message)
 
 
-def compact(number: int, decision: CompactionDecision) -> UserQuestion:
+def compaction_question(number: int, decision: CompactionDecision) -> UserQuestion:
     """Ask whether to compact now. The default is no: the conversation continues, and the question comes again after
     the next reply. A request that is too long cannot be sent; then the question comes again with the next message."""
     again = "at the next message" if decision.urgent else "after the next reply"

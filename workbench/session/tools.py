@@ -30,7 +30,7 @@ def tools_off(events: Iterable[Event]) -> tuple[str, ...]:
     return tuple(str(each) for each in found) if isinstance(found, list | tuple) else ()
 
 
-def toolbox(
+def session_toolbox(
     opened: OpenSession, pass_env: Sequence[str] = (), *, without: Sequence[str] = (), every: bool = False
 ) -> Toolbox:
     """The tools that the model may call in a session, except `without`; `every`: also those switched off in it."""

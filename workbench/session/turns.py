@@ -290,8 +290,8 @@ class Turns:
         self._updates.put(live=self._live.live(), activity=Activity("waiting"))
         arguments = call.arguments if call else ""
         try:
-            answer = await self.questions.ask_user(lambda number: questions.approval(number, asked, arguments))
+            answer = await self.questions.ask_user(lambda number: questions.approval_question(number, asked, arguments))
         finally:
             self._live.asking = ""
             self._updates.put(live=self._live.live(), activity=Activity("tools", self._live.doing))
-        return questions.approved(asked, answer)
+        return questions.approval_answer(asked, answer)

@@ -49,7 +49,7 @@ def _model(opened: OpenSession, configured: str) -> tuple[str, str]:
     return f"{model}: ready", ""
 
 
-def listed_sessions(services: Services, opened: OpenSession) -> tuple[WelcomeSession, ...]:
+def folder_sessions(services: Services, opened: OpenSession) -> tuple[WelcomeSession, ...]:
     """The sessions of this folder, the last changed first, without the open one."""
     here = work_folder().path
     now = opened.session.id if opened.session is not None else ""

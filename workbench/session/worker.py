@@ -19,7 +19,7 @@ from workbench.session.open_session import OpenSession
 from workbench.session.saying import MessagePlace
 from workbench.session.time_travel import place_after
 from workbench.session.tools import ToolSwitches
-from workbench.session.undoing import Which, revert
+from workbench.session.undoing import Which, revert_change
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 
@@ -97,7 +97,7 @@ class SessionWorker:
 
     async def _go_on_in_a_fork(self, at: int | None) -> None:
         opened, options = self._current.get(), self._options.for_any_session
-        await self._current.exchange(lambda: opening.fork(self._services, options, opened, at))
+        await self._current.exchange(lambda: opening.open_fork(self._services, options, opened, at))
 
     # Deciding
 
@@ -130,7 +130,7 @@ class SessionWorker:
 
     async def revert(self, which: Which, seq: int | None = None) -> None:
         """Undo or redo the last change, or the one of an event; see `Which`."""
-        said = revert(self._current.writable(), which, seq)
+        said = revert_change(self._current.writable(), which, seq)
         self._current.come_home()
         self._current.publish()
         self._updates.tell(Notice(said))
@@ -161,7 +161,7 @@ class SessionWorker:
         async with self.turns.free:
             await self.compactions.finished()
             opened = self._current.get()
-            asked = partial(opening.replan, self._services, self._options, opened, model, policy, knob)
+            asked = partial(opening.replan_session, self._services, self._options, opened, model, policy, knob)
             change = await asyncio.wrap_future(background(asked))
             opened.catch_up()
             change.planner.extend(opened.events[change.length :])

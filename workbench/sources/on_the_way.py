@@ -58,7 +58,7 @@ class Foresight(NamedTuple):
         return f"{self.words}.\n{str(self.preview)[:1].upper()}{str(self.preview)[1:]}." if self.preview else self.words
 
 
-def foresee(services: Services, events: Sequence[Event], policy: WayPolicy | None, now: WayPolicy | None) -> Foresight:
+def foresee_policy(services: Services, events: Sequence[Event], policy: WayPolicy | None, now: WayPolicy | None) -> Foresight:
     """What a policy would change; `policy` None: what sending all unchanged would, after `now`. Raises WrongCall."""
     settings = services.settings
     own = read_table(ProxySettings, settings.proxy, str(settings.file), "proxy")

@@ -51,7 +51,7 @@ class ReplayAnswer(NamedTuple):
         return difflib.SequenceMatcher(None, first, second, autojunk=False).ratio()
 
 
-def answer_of(
+def priced_answer(
     catalogue: Catalogue, model: str, said: Sequence[Body], used: Usage | None, took: float | None
 ) -> ReplayAnswer:
     """An answer with its tokens and its cost."""
@@ -93,7 +93,7 @@ def recorded_answer(
         said = next((read_answer(asked.dialect, body)[0] for body in bodies.messages([came.body])), [])
     if not said:
         said = _reply_behind(events, request)
-    return answer_of(catalogue, asked.model, said, used, took) if said or used else None
+    return priced_answer(catalogue, asked.model, said, used, took) if said or used else None
 
 
 def _answers(body: Body, request: int) -> bool:
@@ -116,7 +116,7 @@ def marked_lines(answer: ReplayAnswer, recorded: ReplayAnswer | None, sign: str 
     return [f"{' ' if at in same else sign} {line}" for at, line in enumerate(answer.lines)]
 
 
-def difference(answer: ReplayAnswer, recorded: ReplayAnswer | None) -> list[str]:
+def answer_difference(answer: ReplayAnswer, recorded: ReplayAnswer | None) -> list[str]:
     """The lines to remove from the recorded answer and to add to it to get this one.
 
     `difflib.ndiff` also searches for similar lines, which takes minutes if there are hundreds of them.

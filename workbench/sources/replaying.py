@@ -15,7 +15,7 @@ from workbench.config.background import in_background
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.tables import read_table, shown_value
 from workbench.config.text import whole_number
-from workbench.context.stages.mask import marker
+from workbench.context.stages.mask import mask_marker
 from workbench.log.events import (
     DialectName,
     Event,
@@ -28,7 +28,7 @@ from workbench.proxy.body_plans import BodyPlan, plan_body
 from workbench.sources.log_places import LogPlaces
 from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession, make_setup
-from workbench.sources.replay_answers import ReplayAnswer, answer_of, priced_row, recorded_answer
+from workbench.sources.replay_answers import ReplayAnswer, priced_answer, priced_row, recorded_answer
 from workbench.sources.requests import TALK, sent_in_place
 from workbench.sources.services import Services
 from workbench.sources.source import Source
@@ -144,7 +144,7 @@ def find_request(services: Services, options: Options, source: Source, number: i
     return RecordedRequest(recorded, place, request, body, model)
 
 
-def prepare(services: Services, options: Options, source: Source, wish: ReplayWish) -> ReplayJob:
+def prepare_replay(services: Services, options: Options, source: Source, wish: ReplayWish) -> ReplayJob:
     """Find the request, change it, and estimate its cost. Raises WorkbenchError."""
     if not 1 <= wish.times <= MOST:
         raise WrongCall(f"-n: expected a number from 1 to {MOST}, got {wish.times}")
@@ -236,7 +236,7 @@ def _by_hand(planned: BodyPlan, events: Sequence[Event], wish: ReplayWish) -> Re
         what, _, text = each.partition("=")
         for path in _paths(what, seqs):
             size = len(sizes[path].text) // 4 if path in sizes else 0
-            mask[path] = text or marker(size, path, "tool_result" if _is_result(sizes, path) else "message")
+            mask[path] = text or mask_marker(size, path, "tool_result" if _is_result(sizes, path) else "message")
     by_path = wish.changes
     return replace(by_path, exclude=by_path.exclude | exclude, mask={**by_path.mask, **mask})
 
@@ -268,7 +268,7 @@ def _paths(what: str, seqs: Mapping[int, tuple[str, ...]]) -> Iterable[str]:
     return found
 
 
-async def replay(services: Services, job: ReplayJob) -> AsyncIterator[ReplayAnswer]:
+async def send_replay(services: Services, job: ReplayJob) -> AsyncIterator[ReplayAnswer]:
     """Send the request, and yield each answer. One is sent after the other, so later ones can use the cache."""
     # late: aiohttp takes a fifth of a second
     from workbench.proxy.resending import ResentRequest, key_for, resend
@@ -286,6 +286,6 @@ async def replay(services: Services, job: ReplayJob) -> AsyncIterator[ReplayAnsw
         for _ in range(job.times):
             came = await resend(sent, upstreams, key, settings.largest)
             said, used = read_answer(job.dialect, came.body)
-            made = answer_of(services.catalogue, job.model, said, used, (came.took or 0) / 1000)
+            made = priced_answer(services.catalogue, job.model, said, used, (came.took or 0) / 1000)
             problem = came.problem or ("" if said else "nothing was answered")
             yield made._replace(problem=problem, cost=0.0 if job.is_free else made.cost)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import SystemMessage
-from workbench.traces.building import Builder, Recording, beginning
+from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import FINISH, AnthropicReader
 from workbench.wire.values import as_json, dict_in, list_in, number_in, text_in
@@ -30,7 +30,7 @@ _RAN = (
 
 def recognises(document: Document) -> bool:
     """Whether it is an object whose messages have Amp's ids, and one of its other marks."""
-    first = beginning(document, 1)
+    first = first_objects(document, 1)
     if document.lines or len(first) != 1:
         return False
     messages = [each for each in list_in(first[0], "messages") if isinstance(each, dict)]
@@ -40,7 +40,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The thread as one conversation."""
-    thread = beginning(document, 1)[0] if beginning(document, 1) else {}
+    thread = first_objects(document, 1)[0] if first_objects(document, 1) else {}
     builder = Builder(NAME, document.broken)
     builder.when(thread.get("created"))
     builder.says_title(text_in(thread, "title"))

@@ -33,7 +33,7 @@ from workbench.log.events import (
     text_of,
 )
 from workbench.traces.finding_cuts import IN_MESSAGES, cut_in
-from workbench.traces.reading import Document, Located, elements
+from workbench.traces.reading import Document, Located, list_elements
 from workbench.wire.context_edits import ProviderClearing, ProviderEdits
 from workbench.wire.talk import Talk
 from workbench.wire.values import cleaned
@@ -50,10 +50,10 @@ LEFT_OUT = "left out"
 _SORTED = msgspec.json.Encoder(order="deterministic")
 
 
-def entries(document: Document, text: str) -> list[Located]:
+def log_entries(document: Document, text: str) -> list[Located]:
     """The entries of a log that is JSON lines, or one list of the same."""
     if not document.lines and isinstance(document.values[0].value, list):
-        return elements(text)
+        return list_elements(text)
     return document.values
 
 
@@ -63,12 +63,12 @@ def read_entries(
     """One conversation from all entries of a log; `reader` gives the function that reads an entry into a builder."""
     builder = Builder(name, document.broken)
     read_entry = reader(builder)
-    for _, value in entries(document, text):
+    for _, value in log_entries(document, text):
         read_entry(value)
     return [builder.finish()]
 
 
-def beginning(document: Document, count: int = 40) -> list[dict[str, Any]]:
+def first_objects(document: Document, count: int = 40) -> list[dict[str, Any]]:
     """The objects among a document's first entries, to recognise its format."""
     first = document.values[0].value
     values = [value for _, value in document.values[:count]]
@@ -114,7 +114,7 @@ def by_session(located: list[Located], session_of: Callable[[Any], str]) -> list
     return found
 
 
-def milliseconds(value: Any) -> int:
+def epoch_milliseconds(value: Any) -> int:
     """A time from a transcript: RFC 3339, or seconds, milliseconds or more since 1970; 0 if it is none."""
     if isinstance(value, str):
         try:
@@ -195,7 +195,7 @@ class Builder(Talk):
 
     def when(self, value: Any) -> None:
         """Set the time of what comes next; a value that is no time leaves it unchanged."""
-        self._at = milliseconds(value) or self._at
+        self._at = epoch_milliseconds(value) or self._at
 
     def add(self, *bodies: Body) -> None:
         """Append events; if their agent had cut one before it sent it, the cut is recorded."""

@@ -16,7 +16,7 @@ import json
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, SlotContent, UserMessage
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.talk import cost_in
@@ -31,7 +31,7 @@ _READ = ("messages", "system_prompt", "sessionId", "version", "agent", "updated_
 
 def recognises(document: Document) -> bool:
     """Whether messages have Cline's information on the model, or it is what the window shows."""
-    first = beginning(document)
+    first = first_objects(document)
     if len(first) == 1 and _is_session(first[0]):
         return True
     return _is_history(first) or _is_window(first)
@@ -53,7 +53,7 @@ def _is_window(first: list[dict[str, Any]]) -> bool:
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
     builder = Builder(NAME, document.broken)
-    values = [value for _, value in entries(document, text)]
+    values = [value for _, value in log_entries(document, text)]
     if values and _is_session(values[0]):
         system = text_in(values[0], "system_prompt")
         if system:

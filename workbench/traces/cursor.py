@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.log.events import Reasoning
-from workbench.traces.building import Builder, Recording, beginning, read_entries
+from workbench.traces.building import Builder, Recording, first_objects, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.values import as_json, content_of, dict_in, list_in, number_in, text_in
@@ -29,7 +29,7 @@ _OUTSIDE = frozenset(("uuid", "parent_tool_use_id", "tools", "sessionId"))
 
 def recognises(document: Document) -> bool:
     """Whether the lines are a transcript's, or some are of a kind that only Cursor prints."""
-    first = beginning(document)
+    first = first_objects(document)
     return bool(first) and (all(map(_is_transcript, first)) or any(map(_is_printed, first)))
 
 

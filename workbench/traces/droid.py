@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, UserMessage
-from workbench.traces.building import Builder, Recording, beginning, read_entries
+from workbench.traces.building import Builder, Recording, first_objects, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.values import as_json, content_of, dict_in, text_in
@@ -28,7 +28,7 @@ _SUMMARIES = ("summaryText", "summary", "systemSummary")
 
 def recognises(document: Document) -> bool:
     """Whether it begins a session of Droid, or lines near the beginning are of the kinds that it prints."""
-    first = beginning(document)
+    first = first_objects(document)
     return any(_begins(value) for value in first[:3]) or any(map(_is_printed, first))
 
 

@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, UserMessage, text_of
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.traces.tables import Tables, TableSession, object_in
 from workbench.wire.values import as_json, content_from, content_of, dict_in, list_in, part_of, text_in
@@ -31,7 +31,7 @@ _SHOWN = ("toolConfirmationRequest", "actionRequired", "systemNotification", "co
 
 def recognises(document: Document) -> bool:
     """Whether it is an export, or messages with a time and goose's contents."""
-    first = beginning(document)
+    first = first_objects(document)
     if not document.lines and len(first) == 1 and _messages_of(first[0]):
         return any(map(_is_message, _messages_of(first[0])))
     return any(map(_is_message, first))
@@ -53,7 +53,7 @@ def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
     builder = Builder(NAME, document.broken)
     reader = _Reader(builder)
-    for _, value in entries(document, text):
+    for _, value in log_entries(document, text):
         if isinstance(value, dict) and "role" not in value:
             builder.says_title(text_in(value, "name") or text_in(value, "description"))
             builder.says_model(text_in(dict_in(value, "model_config"), "model_name"))

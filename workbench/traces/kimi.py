@@ -30,7 +30,7 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.kimi_requests import KimiMessage, KimiRequests, content_sent, part_sent, reply_sent, result_sent
 from workbench.traces.reading import Document
 from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, part_of, text_in
@@ -54,14 +54,14 @@ def recognises(document: Document) -> bool:
     """Whether a line near the beginning is one of Kimi's."""
     return any(
         text_in(value, "type") in _MARKS or (text_in(value, "type") == "metadata" and "protocol_version" in value)
-        for value in beginning(document)
+        for value in first_objects(document)
     )
 
 
 def read(document: Document, text: str) -> list[Recording]:
     """The agent's conversation."""
     reader = _Reader(Builder(NAME, document.broken))
-    for _, value in entries(document, text):
+    for _, value in log_entries(document, text):
         reader.line(value)
     return [reader.finish()]
 

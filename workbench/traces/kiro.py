@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from workbench.log.events import AssistantMessage, UserMessage
-from workbench.traces.building import Builder, Recording, beginning
+from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.reading import Document
 from workbench.traces.tables import Tables, TableSession
 from workbench.wire.values import as_json, dict_in, list_in, text_in
@@ -30,7 +30,7 @@ _VALUES = {"conversations_v2": "updated_at", "conversations": "key"}
 
 def recognises(document: Document) -> bool:
     """Whether the first value is a conversation with turns of a user and an assistant."""
-    return any(_is_conversation(value) for value in beginning(document, 1))
+    return any(_is_conversation(value) for value in first_objects(document, 1))
 
 
 def _is_conversation(value: dict[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.models.reply_parts import Reported
-from workbench.traces.building import Recording, beginning, entries, milliseconds
+from workbench.traces.building import Recording, first_objects, log_entries, epoch_milliseconds
 from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls, no_messages
 from workbench.traces.reading import Document
 from workbench.wire.values import as_json, dict_in, list_in, number_in, parsed, text_in
@@ -36,7 +36,7 @@ _CALL_BLOCKS = ("tool_use", "tool_call", "input_json_delta", "function_call")
 
 def recognises(document: Document) -> bool:
     """Whether it has runs."""
-    return any(_is_run(value) for value in _runs(beginning(document)))
+    return any(_is_run(value) for value in _runs(first_objects(document)))
 
 
 def _runs(values: list[Any]) -> list[Any]:
@@ -49,7 +49,7 @@ def _is_run(value: Any) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The conversations that the calls make."""
-    runs = _runs([value for _, value in entries(document, text)])
+    runs = _runs([value for _, value in log_entries(document, text)])
     calls = [_call(run) for run in runs if text_in(run, "run_type") == "llm"]
     tools = [_tool_run(run) for run in runs if text_in(run, "run_type") == "tool"]
     made = conversations_of_calls(calls, tools, NAME)
@@ -84,7 +84,7 @@ def _call(run: dict[str, Any]) -> LlmCall:
         messages,
         output,
         model,
-        milliseconds(run.get("start_time")),
+        epoch_milliseconds(run.get("start_time")),
         _tokens(run, outputs, output),
         text_in(inputs, "system"),
         tuple(tools),
@@ -165,5 +165,5 @@ def _tool_run(run: dict[str, Any]) -> ToolRun:
     content = message.get("content") if call else given
     asked = dict_in(run, "inputs").get("input", run.get("inputs"))
     group = text_in(run, "trace_id") or text_in(run, "session_id")
-    at, failed = milliseconds(run.get("start_time")), bool(run.get("error"))
+    at, failed = epoch_milliseconds(run.get("start_time")), bool(run.get("error"))
     return ToolRun(call, text_in(run, "name"), parsed(asked), content, at, failed, group)

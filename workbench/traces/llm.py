@@ -26,7 +26,7 @@ from workbench.log.events import (
     SystemMessage,
     UserMessage,
 )
-from workbench.traces.building import Builder, Recording, milliseconds
+from workbench.traces.building import Builder, Recording, epoch_milliseconds
 from workbench.traces.tables import Tables, TableSession, object_in
 from workbench.wire.values import (
     as_json,
@@ -100,7 +100,7 @@ def last_requests(tables: Tables) -> list[LastRequest]:
             for row in tables.rows(query):
                 session, model = str(row["session"]), text_in(row, "resolved_model") or text_in(row, "model")
                 tokens = {key: count for key, count in _reported(row).items() if key in LastRequest._fields}
-                made = LastRequest(session, text_in(row, "title"), model, milliseconds(row["last"]), **tokens)
+                made = LastRequest(session, text_in(row, "title"), model, epoch_milliseconds(row["last"]), **tokens)
                 found.setdefault(session, made)
     return sorted(found.values(), key=lambda each: each.id)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from workbench.log.events import AssistantMessage, SystemMessage, UserMessage
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import usage_in
 from workbench.wire.values import as_json, content_of, dict_in, list_in, text_in
@@ -34,7 +34,7 @@ _PROGRAM = ("session.", "span.", "user.", "workflow_run.", "agent.thinking")
 
 def recognises(document: Document) -> bool:
     """Whether events near the beginning are those of a session."""
-    first = beginning(document)
+    first = first_objects(document)
     events = list_in(first[0], "data")[:40] if len(first) == 1 and "data" in first[0] else first
     return any(text_in(value, "type") in _MARKS and "data" not in value for value in events)
 
@@ -43,7 +43,7 @@ def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
     builder = Builder(NAME, document.broken)
     reader = _Reader(builder)
-    values = [value for _, value in entries(document, text)]
+    values = [value for _, value in log_entries(document, text)]
     if len(values) == 1 and list_in(values[0], "data"):
         values = list_in(values[0], "data")
     for value in values:

@@ -26,7 +26,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces.building import Builder, Recording
-from workbench.traces.reading import Document, Located, bad_file, elements
+from workbench.traces.reading import Document, Located, bad_file, list_elements
 from workbench.wire.chat import ChatReader, Malformed, usage_in
 from workbench.wire.values import dict_in, text_in
 
@@ -48,7 +48,7 @@ def _is_message(value: Any) -> bool:
     return isinstance(value, dict) and "role" in value and not _SAYING.isdisjoint(value)
 
 
-def conversations(document: Document, text: str, agent: str = "") -> list[Recording]:
+def openai_conversations(document: Document, text: str, agent: str = "") -> list[Recording]:
     """The conversations of a file; more than one only if its lines are `{"messages": ...}` objects.
 
     `agent`: the agent that wrote the messages, if known.
@@ -59,11 +59,11 @@ def conversations(document: Document, text: str, agent: str = "") -> list[Record
             return [_from_object(document.name, each, None) for each in document.values]
         return [_messages(document.name, document.values)]
     if isinstance(first.value, list):
-        return [_messages(document.name, elements(text))]
+        return [_messages(document.name, list_elements(text))]
     if isinstance(first.value, dict) and "messages" in first.value:
         if not isinstance(first.value["messages"], list):
             raise bad_file(document.name, first.line, 'a list under "messages"', first.value["messages"])
-        return [_from_object(document.name, first, elements(text, "messages"), agent)]
+        return [_from_object(document.name, first, list_elements(text, "messages"), agent)]
     if isinstance(first.value, dict) and "role" in first.value:
         return [_messages(document.name, [first])]
     raise bad_file(document.name, first.line, SHAPE)

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, Request, UserMessage
-from workbench.traces.building import Builder, Recording, known_cost, milliseconds
+from workbench.traces.building import Builder, Recording, known_cost, epoch_milliseconds
 from workbench.traces.cut_words import OLD_RESULT
 from workbench.traces.reading import Document
 from workbench.traces.tables import Tables, TableSession, object_in
@@ -137,7 +137,7 @@ class _Reader:
         """The time when a result was cleared, and its event."""
 
     def message(self, message: _Message) -> None:
-        created = milliseconds(dict_in(message.info, "time").get("created"))
+        created = epoch_milliseconds(dict_in(message.info, "time").get("created"))
         self.clear(created)
         self.builder.when(created)
         self.starts[message.id] = self.builder.last
@@ -246,7 +246,7 @@ class _Reader:
                 attached = [_file(each) for each in list_in(state, "attachments")]
                 self.builder.result(call, content_from([part_of(text_in(state, "output")), *attached]))
                 if time.get("compacted"):
-                    self._cleared.append((milliseconds(time["compacted"]), self.builder.last))
+                    self._cleared.append((epoch_milliseconds(time["compacted"]), self.builder.last))
             case "error" if noted.get("interrupted") is True and isinstance(noted.get("output"), str):
                 self.builder.result(call, text_in(noted, "output"))
             case "error":

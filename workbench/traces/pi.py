@@ -26,7 +26,7 @@ from typing import Any
 
 from workbench.config.errors import WrongCall
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, ToolCall, UserMessage, text_of
-from workbench.traces.building import Builder, Recording, beginning, by_session, entries
+from workbench.traces.building import Builder, Recording, first_objects, by_session, log_entries
 from workbench.traces.parents import path_to_last, report_gaps
 from workbench.traces.reading import Document, Located
 from workbench.wire.talk import cost_in
@@ -42,7 +42,7 @@ _FINISH = {"length": "length", "toolUse": "tool_calls", "aborted": "cancelled", 
 
 def recognises(document: Document) -> bool:
     """Whether it begins as a session, or a line near the beginning has a message in pi's own format."""
-    first = beginning(document)
+    first = first_objects(document)
     if first and first[0].get("type") == "session" and "cwd" in first[0]:
         return True
     messages = [dict_in(value, "message") for value in first if value.get("type") == "message"]
@@ -51,7 +51,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """Each session as a conversation; a file has mostly one."""
-    sessions = by_session(entries(document, text), _begins)
+    sessions = by_session(log_entries(document, text), _begins)
     return [_session(located, () if number else document.broken) for number, located in enumerate(sessions)]
 
 

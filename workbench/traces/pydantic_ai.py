@@ -18,7 +18,7 @@ from typing import Any
 
 from workbench.log.codec import clean
 from workbench.log.events import AssistantMessage, Content, Part, Reasoning, SlotContent, SystemMessage, UserMessage
-from workbench.traces.building import Builder, Recording, beginning, entries, known_cost
+from workbench.traces.building import Builder, Recording, first_objects, log_entries, known_cost
 from workbench.traces.reading import Document
 from workbench.wire.values import content_from, dict_in, list_in, number_in, part_of, text_in
 
@@ -30,7 +30,7 @@ _AGAIN = "\n\nFix the errors and try again."
 
 def recognises(document: Document) -> bool:
     """Whether the first values are messages in this format."""
-    first = beginning(document)
+    first = first_objects(document)
     return bool(first) and all(_is_message(value) for value in first) and any(value["parts"] for value in first)
 
 
@@ -47,7 +47,7 @@ def read(document: Document, text: str) -> list[Recording]:
     """The messages as one conversation."""
     builder = Builder(NAME, document.broken)
     instructions, replies = "", 0
-    for _, value in entries(document, text):
+    for _, value in log_entries(document, text):
         if not isinstance(value, dict) or value.get("kind") not in ("request", "response"):
             builder.unknown("message", value)
             continue

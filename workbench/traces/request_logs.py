@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 from workbench.log.events import DialectName
 from workbench.traces import bedrock
-from workbench.traces.building import Recording, milliseconds
+from workbench.traces.building import Recording, epoch_milliseconds
 from workbench.traces.exchanges import conversations_of
 from workbench.traces.reading import Document, Located
 from workbench.traces.request_thread import Exchange
@@ -111,7 +111,7 @@ def exchange_of(value: Any) -> Exchange | None:
 
 
 def _time(*places: dict[str, Any]) -> int:
-    return next(filter(None, (milliseconds(place.get(key)) for place in places for key in _TIMES)), 0)
+    return next(filter(None, (epoch_milliseconds(place.get(key)) for place in places for key in _TIMES)), 0)
 
 
 def _converse(value: dict[str, Any], body: dict[str, Any], address: str) -> Exchange:

@@ -70,7 +70,7 @@ class Exchange:
         """The names of the messages after the system prompt; how a text is written makes no difference."""
         if self.known_names:
             return list(self.known_names[self.head :])
-        return list(map(name_of, self.talk, self.hashes[self.head :]))
+        return list(map(message_name, self.talk, self.hashes[self.head :]))
 
     @property
     def prompt(self) -> Any:
@@ -88,7 +88,7 @@ def common_start(one: Sequence[object], other: Sequence[object]) -> int:
     return next(compress(count(), map(ne, one, other)), min(len(one), len(other)))
 
 
-def plain(message: Any) -> Any:
+def comparable_message(message: Any) -> Any:
     """A message for comparison: a text that is its only part is the text, and a bare text is the user's message."""
     match message:
         case str():
@@ -98,9 +98,9 @@ def plain(message: Any) -> Any:
     return message
 
 
-def name_of(message: Any, known: str) -> str:
+def message_name(message: Any, known: str) -> str:
     """The name of a message, for comparison; `known`: its hash."""
-    same = plain(message)
+    same = comparable_message(message)
     return known if same is message else content_hash(same)
 
 

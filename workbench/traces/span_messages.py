@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.models.reply_parts import Reported
-from workbench.traces.span_attributes import attributes_of, numbered
+from workbench.traces.span_attributes import attributes_of, numbered_objects
 from workbench.wire.values import as_json, dict_in, list_in, number_in, parsed, text_in
 
 _EVENTS = {
@@ -24,12 +24,12 @@ def messages_in(span: dict[str, Any], attributes: dict[str, Any]) -> tuple[list[
         asked, answered = _listed(values, "gen_ai.input.messages"), _listed(values, "gen_ai.output.messages")
         if asked or answered:
             return _from_parts(asked), _from_parts(answered)
-    asked = [_openinference(each) for each in numbered(attributes, "llm.input_messages")]
-    answered = [_openinference(each) for each in numbered(attributes, "llm.output_messages")]
+    asked = [_openinference(each) for each in numbered_objects(attributes, "llm.input_messages")]
+    answered = [_openinference(each) for each in numbered_objects(attributes, "llm.output_messages")]
     if asked or answered:
         return asked, answered
-    asked = [_traceloop(each) for each in numbered(attributes, "gen_ai.prompt")]
-    answered = [{**_traceloop(each), "role": "assistant"} for each in numbered(attributes, "gen_ai.completion")]
+    asked = [_traceloop(each) for each in numbered_objects(attributes, "gen_ai.prompt")]
+    answered = [{**_traceloop(each), "role": "assistant"} for each in numbered_objects(attributes, "gen_ai.completion")]
     if asked or answered:
         return asked, answered
     if "ai.prompt.messages" in attributes:
@@ -116,11 +116,11 @@ def _call(part: Any) -> dict[str, Any]:
 
 
 def _openinference(value: dict[str, Any]) -> dict[str, Any]:
-    parts = [_part(each) for each in numbered(value, "message.contents")]
+    parts = [_part(each) for each in numbered_objects(value, "message.contents")]
     message: dict[str, Any] = {"role": text_in(value, "message.role") or "user"}
     message["content"] = value.get("message.content") if value.get("message.content") is not None else parts or None
     calls = []
-    for each in numbered(value, "message.tool_calls"):
+    for each in numbered_objects(value, "message.tool_calls"):
         arguments = each.get("tool_call.function.arguments")
         function = {"name": text_in(each, "tool_call.function.name"), "arguments": as_json(arguments or "{}")}
         calls.append({"id": text_in(each, "tool_call.id"), "type": "function", "function": function})
@@ -144,7 +144,7 @@ def _traceloop(value: dict[str, Any]) -> dict[str, Any]:
             "type": "function",
             "function": {"name": text_in(each, "name"), "arguments": as_json(each.get("arguments") or "{}")},
         }
-        for each in numbered(value, "tool_calls")
+        for each in numbered_objects(value, "tool_calls")
     ]
     message |= {"tool_calls": calls} if calls else {}
     message |= {"tool_call_id": value["tool_call_id"]} if "tool_call_id" in value else {}
@@ -206,8 +206,8 @@ def tools_in(attributes: dict[str, Any]) -> tuple[Any, ...]:
     """The definitions of tools."""
     found = parsed(attributes.get("gen_ai.tool.definitions"))
     listed = found if isinstance(found, list) else []
-    listed = listed or [_schema(each) for each in numbered(attributes, "llm.tools")]
-    listed = listed or [_function(each) for each in numbered(attributes, "llm.request.functions")]
+    listed = listed or [_schema(each) for each in numbered_objects(attributes, "llm.tools")]
+    listed = listed or [_function(each) for each in numbered_objects(attributes, "llm.request.functions")]
     return tuple(_definition(each) for each in listed if isinstance(each, dict))
 
 

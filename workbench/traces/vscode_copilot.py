@@ -18,7 +18,7 @@ import copy
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, SystemMessage, UserMessage
-from workbench.traces.building import Builder, Recording, beginning
+from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.reading import Document
 from workbench.wire.values import as_json, dict_in, list_in, number_in, text_in
 
@@ -30,7 +30,7 @@ _READ = ("requests", "sessionId", "version", "customTitle", "creationDate")
 
 def recognises(document: Document) -> bool:
     """Whether it is a session with requests that have VS Code's ids and parts."""
-    first = beginning(document, 1)
+    first = first_objects(document, 1)
     return any(_is_session(_initial(value)) for value in first)
 
 
@@ -47,7 +47,7 @@ def _is_session(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
-    first = beginning(document, 1)
+    first = first_objects(document, 1)
     session = _initial(first[0]) if first else {}
     if first and first[0].get("kind") == 0:
         session = copy.deepcopy(session)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, UserMessage
-from workbench.traces.building import Builder, Recording, beginning, read_entries
+from workbench.traces.building import Builder, Recording, first_objects, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.values import as_json, dict_in, text_in
 
@@ -33,7 +33,7 @@ _FAILED = ("error", "canceled", "cancelled", "interrupted")
 
 def recognises(document: Document) -> bool:
     """Whether the lines are steps: each with a status and an object under the name of its type."""
-    first = beginning(document)
+    first = first_objects(document)
     steps = [value for value in first if _is_step(value)]
     return bool(steps) and len(steps) * 2 > len(first) and any(map(_is_said, steps))
 

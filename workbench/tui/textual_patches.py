@@ -464,7 +464,7 @@ MENDED: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
 }
 
 
-def mend() -> None:
+def patch_textual() -> None:
     """Put these in the place of Textual's own, for all widgets: most that fail are Textual's."""
     for (owner, name), ours in MENDED.items():
         setattr(owner, name, ours)

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
 from workbench.config.text import percent
-from workbench.context.control import CONTROL, compaction_range, reverted
+from workbench.context.control import CONTROL, compaction_range, reverted_events
 from workbench.context.items import State, state_words
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
@@ -230,7 +230,7 @@ class LogQueries:
         later = [event for event in islice(self._events, seq, self._length) if type(event.body) in CONTROL]
         if any(isinstance(event.body, Override) and event.body.first <= seq <= event.body.last for event in later):
             return ""
-        undone = reverted(later)
+        undone = reverted_events(later)
         covering = [
             event.seq
             for event in later

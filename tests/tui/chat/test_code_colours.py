@@ -10,7 +10,7 @@ import pytest
 from tui.chat.host import Host, said, settle
 from tui.play import until
 from workbench.tui.chat import code_colours
-from workbench.tui.chat.code_colours import AT_ONCE, LONG, SHORT, CodeColours, coloured, in_a_process
+from workbench.tui.chat.code_colours import AT_ONCE, LONG, SHORT, CodeColours, coloured_code, in_a_process
 
 PYTHON = "def f(x):\n    return x\n"
 LONGER = PYTHON * (SHORT // len(PYTHON) + 1)
@@ -35,15 +35,15 @@ def test_long_lines_and_huge_texts_are_left_alone(text: str) -> None:
 
 
 def test_a_text_that_is_coloured_at_once_stops_when_its_time_is_over() -> None:
-    whole = coloured(PYTHON * 50, "python", seconds=60)
-    begun = coloured(PYTHON * 50, "python", seconds=-1)
+    whole = coloured_code(PYTHON * 50, "python", seconds=60)
+    begun = coloured_code(PYTHON * 50, "python", seconds=-1)
     assert begun.plain == whole.plain
     assert len(begun.spans) < 4 < len(whole.spans)
     assert AT_ONCE(PYTHON, "no-such-language").plain == PYTHON
 
 
 def test_the_process_finds_what_the_program_finds() -> None:
-    spans = [(span.start, span.end, str(span.style)) for span in coloured(PYTHON, "python").spans]
+    spans = [(span.start, span.end, str(span.style)) for span in coloured_code(PYTHON, "python").spans]
     assert in_a_process(PYTHON, "python") == spans
 
 

@@ -13,7 +13,7 @@ from tui.chat.host import Host, ListTranscript, said, screen_of, settle
 from tui.play import SMALL, Said, Script, answer, program, shown, until
 from workbench.models.reply_parts import Finished, Text, Thinking
 from workbench.sources.services import Services
-from workbench.tui.chat.blocks import CLOSED, draw
+from workbench.tui.chat.blocks import CLOSED, draw_entry
 from workbench.tui.chat.live import LiveLines
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.messages import Send
@@ -123,5 +123,5 @@ def test_what_is_unfolded_while_it_comes_in_reads_as_it_does_afterwards(pieces: 
         live.update_live(Live("1", text, "answer"), (), is_open=True)
     coming = [live[line].plain for line in range(len(live))]
     [entry] = said(("reasoning", text))
-    *lines, _facts = draw(entry, None, width, CLOSED._replace(is_open=True)).lines
+    *lines, _facts = draw_entry(entry, None, width, CLOSED._replace(is_open=True)).lines
     assert coming[1 : len(lines)] == [line.plain for line in lines[1:]]

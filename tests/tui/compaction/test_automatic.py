@@ -17,7 +17,7 @@ from tui.play import answer, opened, until
 from workbench.log.events import Compaction, Failure, Setting, Usage
 from workbench.models.reply_parts import Text
 from workbench.session.questions import make_session
-from workbench.session.reports import tokens
+from workbench.session.reports import token_figures
 from workbench.sources.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -144,7 +144,7 @@ async def test_what_is_left_for_the_answer_is_the_same_wherever_it_is_told(
         left = on.shown.plan.max_output
         assert left is not None
         assert (on.status.max_output, on.shown.plan.budget.reserve) == (left, left)
-        told = dict(await on.ask(partial(tokens, view=on.compaction)))
+        told = dict(await on.ask(partial(token_figures, view=on.compaction)))
         assert told["window"] == f"5,000 (option), {left:,} of 1,250 kept for the answer"
         assert left < made.requests[0]["max_tokens"], "the answer itself takes room in the next request"
 

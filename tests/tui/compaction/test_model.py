@@ -15,7 +15,7 @@ from support.requirements import requirement
 from tui.compaction.long_talk import SUMMARY, WINDOW
 from tui.compaction.watching import Scripted, bodies, drafted, on_talk, view
 from tui.play import answer, opened, until
-from workbench.compaction.preview import WorthwhileSummary, worthwhile
+from workbench.compaction.preview import WorthwhileSummary, worthwhile_summary
 from workbench.config.errors import Refused
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
@@ -43,7 +43,7 @@ async def test_what_could_be_compacted_is_tried_once_for_a_log(
 
     def counted(setup: Setup, plan: ContextPlan, *arguments: Any) -> WorthwhileSummary:
         tried.append(plan.size)
-        return worthwhile(setup, plan, *arguments)
+        return worthwhile_summary(setup, plan, *arguments)
 
     monkeypatch.setattr("workbench.views.compaction_view.worthwhile", counted)
 

@@ -15,7 +15,7 @@ from workbench.config.errors import WrongCall
 from workbench.context.compare import Effect
 from workbench.context.plan import ContextPlan
 from workbench.log.events import AssistantMessage, Body
-from workbench.tui.inspector.foot_lines import hidden, question
+from workbench.tui.inspector.foot_lines import hidden_line, question_line
 from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides
 from workbench.views.context_view import OverrideWish, SessionQueries
 
@@ -67,20 +67,20 @@ def test_the_keys_that_answer_are_never_left_out(
     width: int, seq: int, freed: int, changed: int | None, rewritten: int, fits: bool, size: int
 ) -> None:
     choice = ProposedOverrides((OverrideWish("exclude", seq, seq),), 1, "exclude")
-    line = question(OverridePreview(choice, Effect(freed, changed, rewritten), fits, False, size), width)
+    line = question_line(OverridePreview(choice, Effect(freed, changed, rewritten), fits, False, size), width)
     assert line.cell_length <= width
     assert "Enter" in line.plain
     assert "Esc" in line.plain
 
 
 def test_what_is_hidden_is_counted_in_the_right_number() -> None:
-    told = hidden({"snapshot": 1, "error": 2, "usage": 3, "thinking": 2}, False, 120)
+    told = hidden_line({"snapshot": 1, "error": 2, "usage": 3, "thinking": 2}, False, 120)
     assert told.plain.startswith("8 hidden: 3 usage, 2 errors, 2 thinking, 1 snapshot · ")
 
 
 def test_beside_the_chat_it_says_what_is_freed_and_rewritten_as_well() -> None:
     choice = ProposedOverrides((OverrideWish("exclude", 95, 95),), 1, "exclude")
-    line = question(OverridePreview(choice, Effect(1_619, 2_860, 422), True, False, 3_282), 64)
+    line = question_line(OverridePreview(choice, Effect(1_619, 2_860, 422), True, False, 3_282), 64)
     assert line.plain == "exclude event 95? · frees 1,619 · invalidates 422 · Enter Esc"
 
 

@@ -9,7 +9,7 @@ from tui.inspector.sample import item
 from workbench.config.errors import WrongCall
 from workbench.context.items import Edit, Item
 from workbench.log.events import Override, OverrideAction, ToolResult, UserMessage
-from workbench.tui.inspector.overrides import MOST_RUNS, OverridePreview, Verb, choose, preview, why_not
+from workbench.tui.inspector.overrides import MOST_RUNS, OverridePreview, Verb, propose_overrides, preview_overrides, why_not
 from workbench.views.context_view import OverrideWish
 
 
@@ -20,14 +20,14 @@ def rows(model: Model, *seqs: int) -> list[Item]:
 def choice(model: Model, verb: Verb, *seqs: int) -> tuple[tuple[OverrideWish, ...], str]:
     queries = model.shown().queries
     assert queries is not None
-    made = choose(verb, rows(model, *seqs), queries)
+    made = propose_overrides(verb, rows(model, *seqs), queries)
     return made.decisions, made.verb
 
 
 def previewed(model: Model, verb: Verb, *seqs: int) -> OverridePreview:
     shown = model.shown()
     assert shown.queries is not None
-    return preview(shown.plan, choose(verb, rows(model, *seqs), shown.queries), shown.queries)
+    return preview_overrides(shown.plan, propose_overrides(verb, rows(model, *seqs), shown.queries), shown.queries)
 
 
 @pytest.mark.parametrize(
@@ -81,14 +81,14 @@ def test_what_has_no_effect_says_why(verb: Verb, row: Item, reason: str) -> None
     queries = Model().shown().queries
     assert queries is not None
     with pytest.raises(WrongCall, match=reason):
-        choose(verb, [row], queries)
+        propose_overrides(verb, [row], queries)
 
 
 def test_nothing_chosen_is_told() -> None:
     queries = Model().shown().queries
     assert queries is not None
     with pytest.raises(WrongCall, match="there is no row here"):
-        choose("pin", [], queries)
+        propose_overrides("pin", [], queries)
 
 
 def test_too_many_pieces_are_refused() -> None:

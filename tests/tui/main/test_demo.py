@@ -56,7 +56,7 @@ async def test_answers_policies_and_sessions_of_the_demo_are_not_kept(
         call("run_command", '{"command": "false"}', 2),
         answer("Done."),
     ).play(monkeypatch)
-    with demo.folders() as ref, Services() as services:
+    with demo.demo_folders() as ref, Services() as services:
         copy = config_dir()
         async with program(services, SMALL, ref) as (pilot, screen):
             assert screen.services.settings.theme == "paper", "what the user has set holds"
@@ -82,7 +82,7 @@ async def test_answers_policies_and_sessions_of_the_demo_are_not_kept(
 
 
 def test_a_user_without_folders_has_none_afterwards() -> None:
-    with demo.folders(), Services():
+    with demo.demo_folders(), Services():
         assert list(config_dir().iterdir()) == []
     assert not config_dir().exists()
     assert not data_dir().exists()

@@ -19,7 +19,7 @@ from workbench.tui.chat.composer import Composer
 from workbench.tui.commands.keys import over_the_panes
 from workbench.tui.messages import Send
 from workbench.tui.widgets.filter_field import FilterField
-from workbench.tui.widgets.finder import Finder, bindings_of
+from workbench.tui.widgets.finder import Finder, bindings_of_class
 from workbench.tui.widgets.help import Help
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -33,7 +33,7 @@ def test_every_binding_has_an_id_and_a_description_and_no_screen_has_a_key_twice
     for kind in kinds:
         own = list(Binding.make_bindings(kind.BINDINGS))
         assert len({each.key for each in own}) == len(own)
-        assert {each.key for each in bindings_of(kind)} >= {"enter", "escape", "up", "down"}
+        assert {each.key for each in bindings_of_class(kind)} >= {"enter", "escape", "up", "down"}
         assert kind.NAME
 
 

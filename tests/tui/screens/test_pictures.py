@@ -19,7 +19,7 @@ from workbench.models.local.offers import offers
 from workbench.models.model_routes import ModelRoutes
 from workbench.session import opening
 from workbench.sources.services import Services
-from workbench.tui.demo import recording
+from workbench.tui.demo import recording_lines
 from workbench.tui.messages import Run
 from workbench.tui.screens.lab import LabScreen
 
@@ -46,7 +46,7 @@ env = {OVEN_TOKEN = "secret"}
 
 def recorded(services: Services) -> str:
     """The demo's session in the store: a file would show its path."""
-    with services.store.import_events(recording(), "demo") as session:
+    with services.store.import_events(recording_lines(), "demo") as session:
         return session.id
 
 

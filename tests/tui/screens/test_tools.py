@@ -12,7 +12,7 @@ from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.agent.approvals import FILE_NAME, load_saved
 from workbench.log.events import Setting
 from workbench.session.open_session import OpenSession
-from workbench.session.tools import OFF, toolbox, tools_off
+from workbench.session.tools import OFF, session_toolbox, tools_off
 from workbench.sources.services import Services
 from workbench.sources.source import number_events
 from workbench.tui.messages import Send
@@ -39,7 +39,7 @@ server.run()
 
 def offered(opened: OpenSession) -> tuple[str, ...]:
     """The tools that the model may call."""
-    return toolbox(opened).names
+    return session_toolbox(opened).names
 
 
 async def test_a_tool_is_switched_off_for_this_session_and_stays_off_when_it_is_opened_again(

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from workbench.compaction.compactor import DIGEST
 from workbench.compaction.facts import Mentions
-from workbench.compaction.record import details
+from workbench.compaction.record import read_details
 from workbench.config.errors import Refused
 from workbench.config.garbage import collector_paused
 from workbench.context.load import RECORDED
@@ -282,7 +282,7 @@ class _Replay:
         assert isinstance(event.body, Compaction)
         meta = event.body.meta
         sizes = [meta.get(name) if isinstance(meta.get(name), int) else 0 for name in ("tokens_before", "tokens_after")]
-        made_by = details(meta).made_by or ""
+        made_by = read_details(meta).made_by or ""
         self._compactions.append(LabCompaction(number, sizes[0] or 0, sizes[1] or 0, 0, 0.0, made_by))
 
     def _compacted(self, step: PlanStep, number: int, *, turn_over: bool) -> PlanStep:

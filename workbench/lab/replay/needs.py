@@ -98,7 +98,7 @@ class Needs:
             text = _ENDING.sub(" ", _plain(argument_values(body.arguments[:LONGEST])))
         else:
             text = _ENDING.sub(" ", _plain(text_of(body.content)))
-            for quote in fact_phrases.quotes(fact_phrases.prose(text)):
+            for quote in fact_phrases.quoted_texts(fact_phrases.without_fenced_code(text)):
                 if " " in quote:
                     yield self._quote(quote)
         for word in sorted(fact_words.odd_words(text)):
@@ -172,7 +172,7 @@ class Needs:
                 keys.update((kind, part) for part in _parts(key[1], "/"))
             elif kind == "commit":
                 keys.update((kind, key[1][:length]) for length in _SHORT_COMMITS)
-        names = fact_words.parts_of(word_pieces(word))
+        names = fact_words.word_parts(word_pieces(word))
         dotted = (part for name in names if name.count(".") > 1 for part in _parts(name, "."))
         for part in (*names, *dotted, *map(str.casefold, find_ids(word))):
             keys.update((("identifier", part), ("error", part)))

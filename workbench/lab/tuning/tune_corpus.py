@@ -133,7 +133,7 @@ def split_sessions(sessions: Sequence[TuneSession], share: float) -> TuneParts:
     )
 
 
-def short_name(ref: str) -> str:
+def short_policy_name(ref: str) -> str:
     """The name of a policy; only the name of the file for a path, which would differ on another machine."""
     return printable(re.split(r"[/\\]", ref)[-1].removesuffix(".toml"))
 
@@ -162,7 +162,7 @@ def tune_result(
     preset = best_tried([each for each in tried if each.is_preset])
     others = dict.fromkeys([LabPolicy(base), preset.policy, LabPolicy(RECORDED)])
     compared = [Comparison("this policy", chosen.figures, held_out)]
-    compared += [Comparison(short_name(each.ref), *_both(each, parts)) for each in others if each != chosen.policy]
+    compared += [Comparison(short_policy_name(each.ref), *_both(each, parts)) for each in others if each != chosen.policy]
     extends, knobs = _self_contained(chosen.policy, fixed)
     return TuneResult(tuple(tried), chosen, parts, tuple(compared), extends, knobs)
 

@@ -48,7 +48,7 @@ class CodeColours:
         if not language or len(text) > LONG or longest > LONG_LINE:
             return Content(text)
         if len(text) <= SHORT and longest <= SHORT_LINE:
-            return coloured(text, language)
+            return coloured_code(text, language)
         known = self._known.get((text, language))
         if known is None:
             known = self.learn(text, language, [])
@@ -67,7 +67,7 @@ AT_ONCE = CodeColours().of
 """Highlights short code, and leaves longer code plain."""
 
 
-def coloured(text: str, language: str, seconds: float = AT_MOST) -> Content:
+def coloured_code(text: str, language: str, seconds: float = AT_MOST) -> Content:
     """The text in colours; after `seconds`, the rest stays plain."""
     from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]  # late: needed where there is code
     from pygments.util import ClassNotFound  # type: ignore[import-untyped]
@@ -107,7 +107,7 @@ def in_a_process(text: str, language: str) -> Spans:
         return []
 
 
-def serve() -> None:
+def serve_colours() -> None:
     """Run as the process."""
     text, language = json.load(sys.stdin)
-    json.dump([(span.start, span.end, str(span.style)) for span in coloured(text, language, SECONDS).spans], sys.stdout)
+    json.dump([(span.start, span.end, str(span.style)) for span in coloured_code(text, language, SECONDS).spans], sys.stdout)

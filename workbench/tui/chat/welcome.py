@@ -17,7 +17,7 @@ from workbench.config.text import age, printable
 from workbench.session.observable import ObservableSession
 from workbench.tui.messages import Run
 from workbench.tui.observing import Observing, observed
-from workbench.tui.widgets.columns import Column, line
+from workbench.tui.widgets.columns import Column, row_line
 from workbench.views.values import Welcome, WelcomeSession
 
 WIDEST = 110
@@ -125,7 +125,7 @@ def _list(name: str, columns: Sequence[Column], found: Sequence[WelcomeSession],
     for at, each in enumerate(found):
         yield WelcomeLine(
             ROWS + 2 * at,
-            Content.assemble(" ", line(columns, _cells(each), width - 1)),
+            Content.assemble(" ", row_line(columns, _cells(each), width - 1)),
             ("open", each.ref),
         )
 

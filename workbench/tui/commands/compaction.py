@@ -8,7 +8,7 @@ from workbench.config.text import percent, whole_number
 from workbench.tui.compaction.descriptions import ABOUT_MODES, status_rows
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.progress import ProgressDialog
-from workbench.tui.compaction.undoing import undo
+from workbench.tui.compaction.undoing import undo_or_redo
 from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.tui.widgets.command import Commands, read_only_session
 from workbench.tui.widgets.host import Host
@@ -33,13 +33,13 @@ def _seen(host: Host) -> CompactionView:
     letters=("c",),
     slashes=("compact", "preview"),
 )
-async def compact(host: Host, argument: str) -> None:
+async def open_compaction_preview(host: Host, argument: str) -> None:
     """Open the preview. Changes nothing by itself."""
     await _by_hand(host, digest=False)
 
 
 @COMMANDS.add("digest", "compact without a model", "the same, by a digest of the text")
-async def digest(host: Host, argument: str) -> None:
+async def open_digest_preview(host: Host, argument: str) -> None:
     """Open the preview of a digest, which needs no model."""
     await _by_hand(host, digest=True)
 
@@ -82,7 +82,7 @@ def _show(host: Host, outcome: CompactionOutcome, *, quietly: bool = False) -> N
 
 
 @COMMANDS.add("stop-compacting", "stop compacting", "stop the running compaction; nothing changes")
-def stop(host: Host, argument: str) -> None:
+def stop_running_compaction(host: Host, argument: str) -> None:
     """Stop the compaction; a running turn continues."""
     host.model.stop_compacting()
 
@@ -90,9 +90,9 @@ def stop(host: Host, argument: str) -> None:
 @COMMANDS.add(
     "peel", "undo the newest compaction", "undo it, whatever overrides came after it", why_not=read_only_session
 )
-async def peel(host: Host, argument: str) -> None:
+async def undo_last_compaction(host: Host, argument: str) -> None:
     """Undo the last compaction, after asking, because it may be an old one."""
-    await undo(host, "peel")
+    await undo_or_redo(host, "peel")
 
 
 @COMMANDS.add(
@@ -100,7 +100,7 @@ async def peel(host: Host, argument: str) -> None:
 )
 async def undo_all(host: Host, argument: str) -> None:
     """Undo all compactions. Each can be redone."""
-    await undo(host, "all")
+    await undo_or_redo(host, "all")
 
 
 @COMMANDS.add(
@@ -109,7 +109,7 @@ async def undo_all(host: Host, argument: str) -> None:
     "the compactions of this session as a tree, with their summaries and what they lost",
     argument="[SEQ]",
 )
-def history(host: Host, argument: str) -> None:
+def open_compaction_history(host: Host, argument: str) -> None:
     """Open the history at the compaction of an event, or at the newest."""
     if argument and not argument.isdecimal():
         raise WrongCall(f"{argument}: expected the number of an event")
@@ -121,7 +121,7 @@ def history(host: Host, argument: str) -> None:
     "status of compaction",
     "triggers with their figures, the history, and the counters",
 )
-def status(host: Host, argument: str) -> None:
+def show_compaction_status(host: Host, argument: str) -> None:
     """Show the full status."""
     host.push(Report("compaction", status_rows(_seen(host))))
 
@@ -133,7 +133,7 @@ def status(host: Host, argument: str) -> None:
     argument="[MODE]",
     arguments=lambda: MODES,
 )
-async def mode(host: Host, argument: str) -> None:
+async def set_compaction_mode(host: Host, argument: str) -> None:
     """Set the mode of this session, by name or from a list."""
     now = _seen(host).mode
     if not argument:

@@ -39,11 +39,11 @@ RANGE = "SEQ[-SEQ]"
     "used and window, the latest and the average turn, the threshold and the next compaction, and the cost",
     keys=("ctrl+t",),
 )
-async def tokens(host: Host, argument: str) -> None:
+async def show_token_account(host: Host, argument: str) -> None:
     """Show the account of the session."""
     from workbench.session import reports  # late: it imports what a turn needs
 
-    rows = await host.from_session(partial(reports.tokens, view=host.model.state.compaction))
+    rows = await host.from_session(partial(reports.token_figures, view=host.model.state.compaction))
     host.push(Report("tokens", rows))
 
 
@@ -52,11 +52,11 @@ async def tokens(host: Host, argument: str) -> None:
     "instructions",
     "the loaded AGENTS.md and preferences with their tokens, and what was cut",
 )
-async def instructions(host: Host, argument: str) -> None:
+async def show_instructions(host: Host, argument: str) -> None:
     """Show the contents of the instructions and memory slots."""
-    from workbench.tui.screens.instructions import InstructionsScreen, loaded
+    from workbench.tui.screens.instructions import InstructionsScreen, loaded_instructions
 
-    host.push(InstructionsScreen(host, await host.from_session(loaded)))
+    host.push(InstructionsScreen(host, await host.from_session(loaded_instructions)))
 
 
 @COMMANDS.add(
@@ -66,7 +66,7 @@ async def instructions(host: Host, argument: str) -> None:
     letters=("w",),
     argument="[N]",
 )
-def request(host: Host, argument: str) -> None:
+def show_request(host: Host, argument: str) -> None:
     """Show the request; the inspector does it from the plan it shows."""
     if argument:
         host.go_to_request(argument)
@@ -80,7 +80,7 @@ def request(host: Host, argument: str) -> None:
     "send the recorded request in view again, unchanged or changed, and compare the answers",
     argument="[WORDS]",
 )
-async def replay(host: Host, argument: str) -> None:
+async def replay_shown_request(host: Host, argument: str) -> None:
     """Replay the request, with options as on the command line: `-n 3 --exclude messages.7`."""
     from workbench.tui.screens.replay import replay_request
 
@@ -107,12 +107,12 @@ async def go_to(host: Host, argument: str) -> None:
     "request by request: our count, the provider's, the difference, and the cost",
     letters=("a",),
 )
-def ledger(host: Host, argument: str) -> None:
+def show_ledger(host: Host, argument: str) -> None:
     """Show the ledger; the inspector does it."""
     host.show_ledger()
 
 
-def policy_names() -> Iterable[str]:
+def policy_choices() -> Iterable[str]:
     """The presets, the user's own policies, and the word that switches a proxy's policy off."""
     return [*preset_names(), *(str(path) for path in user_policies()), OFF, DEFAULT]
 
@@ -124,9 +124,9 @@ def policy_names() -> Iterable[str]:
     "what it would do to this session",
     letters=("P",),
     argument="[NAME|FILE|off|default [KNOB=VALUE]]",
-    arguments=policy_names,
+    arguments=policy_choices,
 )
-async def policy(host: Host, argument: str) -> None:
+async def set_session_policy(host: Host, argument: str) -> None:
     """Set the policy, by name and perhaps with knobs, or from a list."""
     words = argument.split()
     knobs = tuple(takewhile(lambda word: "=" in word, reversed(words)))
@@ -213,10 +213,10 @@ async def _undone_on_the_way(host: Host) -> bool:
     keys=("f9",),
     why_not=not_undoable,
 )
-async def undo(host: Host, argument: str) -> None:
+async def undo_last_change(host: Host, argument: str) -> None:
     """Undo the last decision or compaction, by appending an event."""
     if not await _undone_on_the_way(host):
-        await undoing.undo(host, "undo")
+        await undoing.undo_or_redo(host, "undo")
 
 
 @COMMANDS.add(
@@ -236,7 +236,7 @@ async def undo_here(host: Host, argument: str) -> None:
         which = "peel"
     elif host.active_pane == "context" and await host.from_session(has_override):
         which = "override"
-    await undoing.undo(host, which)
+    await undoing.undo_or_redo(host, which)
 
 
 def has_override(opened: OpenSession) -> bool:
@@ -247,19 +247,19 @@ def has_override(opened: OpenSession) -> bool:
 @COMMANDS.add(
     "redo", "redo", "redo what was undone last", keys=("shift+f9",), letters=("U",), why_not=read_only_session
 )
-async def redo(host: Host, argument: str) -> None:
+async def redo_last_change(host: Host, argument: str) -> None:
     """Redo what was undone last."""
-    await undoing.undo(host, "redo")
+    await undoing.undo_or_redo(host, "redo")
 
 
 async def choose_policy(host: Host) -> None:
     """Choose another policy from a list, or look at its knobs first."""
     from workbench.tui.screens.on_the_way import passing_session
     from workbench.tui.screens.policies import PoliciesScreen
-    from workbench.tui.screens.what_if import snapshot
+    from workbench.tui.screens.what_if import session_snapshot
 
     passing = await passing_session(host)
-    picked = await host.ask(PoliciesScreen(host, await host.from_session(snapshot), passing))
+    picked = await host.ask(PoliciesScreen(host, await host.from_session(session_snapshot), passing))
     if picked is not None and picked.edit:
         await edit_policy(host, picked.ref)
     elif picked is not None:
@@ -269,9 +269,9 @@ async def choose_policy(host: Host) -> None:
 async def edit_policy(host: Host, ref: str) -> None:
     """Open the policy editor; its result applies to this session."""
     from workbench.tui.screens.policy_editor import PolicyEditor
-    from workbench.tui.screens.what_if import snapshot
+    from workbench.tui.screens.what_if import session_snapshot
 
-    asked = await host.from_session(snapshot)
+    asked = await host.from_session(session_snapshot)
     wanted = await host.ask(PolicyEditor(host, asked, ref or asked.policy))
     if wanted is not None:
         await use_policy(host, wanted.policy, wanted.knobs, asked.policy)
@@ -283,7 +283,7 @@ async def edit_policy(host: Host, ref: str) -> None:
     "every knob of the policy: what it means, where its value came from; change it here, or save a policy of your own",
     argument="[NAME|FILE]",
 )
-async def knobs(host: Host, argument: str) -> None:
+async def open_knobs(host: Host, argument: str) -> None:
     """Open the knobs of the current policy, or of another."""
     await edit_policy(host, argument)
 
@@ -294,12 +294,12 @@ async def knobs(host: Host, argument: str) -> None:
     "this session under every policy, request by request: tokens, cost, and what would have been missed; turn knobs, "
     "and the curve follows",
 )
-async def lab(host: Host, argument: str) -> None:
+async def open_lab(host: Host, argument: str) -> None:
     """Open the lab; the policy chosen there is used from now on."""
     from workbench.tui.screens.lab import LabScreen
-    from workbench.tui.screens.what_if import snapshot
+    from workbench.tui.screens.what_if import session_snapshot
 
-    asked = await host.from_session(snapshot)
+    asked = await host.from_session(session_snapshot)
     chosen = await host.ask(LabScreen(host, asked))
     if chosen is not None and (chosen.knobs or chosen.policy != asked.policy):
         await use_policy(host, chosen.policy, chosen.knobs, asked.policy)
@@ -314,7 +314,7 @@ async def lab(host: Host, argument: str) -> None:
     arguments=lambda: ("unneeded", "largest"),
     slashes=("free", "waste"),
 )
-async def free(host: Host, argument: str) -> None:
+async def list_freeable(host: Host, argument: str) -> None:
     """List what could be freed, also for a file or a past request."""
     from workbench.tui.screens.free_space import free_space
     from workbench.tui.screens.freeable import ORDERS
@@ -328,7 +328,7 @@ async def free(host: Host, argument: str) -> None:
 @COMMANDS.add(
     "tools", "tools", "the tools with what their definitions cost, on or off for this session; saved approvals"
 )
-async def tools(host: Host, argument: str) -> None:
+async def show_tools(host: Host, argument: str) -> None:
     """Show the tools, including those of MCP servers."""
     from workbench.tui.screens.tools import ToolsScreen, session_tools
 

@@ -16,7 +16,7 @@ COMMANDS = Commands("conversation")
     "stop the model; what came so far is kept, and a waiting message is sent next",
     keys=("escape",),
 )
-def interrupt(host: Host, argument: str) -> None:
+def interrupt_turn(host: Host, argument: str) -> None:
     """Interrupt the turn. If nothing runs, go back to the composer, and from there to the present."""
     if not host.back_to_input():
         host.model.interrupt()
@@ -28,7 +28,7 @@ def interrupt(host: Host, argument: str) -> None:
     "ask the model again; the last answer is left out of the context",
     why_not=read_only,
 )
-async def retry(host: Host, argument: str) -> None:
+async def retry_last_message(host: Host, argument: str) -> None:
     """Send the last user message again. It costs a request, so it asks first."""
     status = host.model.state.status
     has_message, price = await host.from_session(lambda opened: (opened.said, opened.setup.info.input_price))
@@ -41,7 +41,7 @@ async def retry(host: Host, argument: str) -> None:
 
 
 @COMMANDS.add("copy", "copy the last answer", "put the model's last answer on the clipboard", keys=("f12",))
-def copy(host: Host, argument: str) -> None:
+def copy_last_answer(host: Host, argument: str) -> None:
     """Copy the last answer as the model wrote it."""
     transcript = host.model.state.transcript
     for at in range(len(transcript) - 1, -1, -1):

@@ -14,7 +14,7 @@ COMMANDS = Commands("program")
 
 
 @COMMANDS.add("settings", "settings", "what config.toml says and where it is; theme, model and policy can be changed")
-async def settings(host: Host, argument: str) -> None:
+async def choose_setting(host: Host, argument: str) -> None:
     """Show the settings, and run the command that the user chooses there."""
     from workbench.tui.screens.settings import SettingsScreen
 
@@ -37,7 +37,7 @@ def rule_forms() -> Iterable[str]:
     argument="[RULE]",
     arguments=rule_forms,
 )
-async def breakpoints(host: Host, argument: str) -> None:
+async def edit_breakpoints(host: Host, argument: str) -> None:
     """Add a rule to all running proxies, or show the rules."""
     from workbench.proxy import control
     from workbench.proxy.breakpoints import parse_rule
@@ -58,7 +58,7 @@ async def breakpoints(host: Host, argument: str) -> None:
 @COMMANDS.add(
     "held", "held requests", "open the request that is held at a breakpoint; of several, choose one", keys=("alt+h",)
 )
-async def held(host: Host, argument: str) -> None:
+async def show_held_requests(host: Host, argument: str) -> None:
     """Show the held requests; a single one is opened at once."""
     from workbench.proxy import control
     from workbench.tui.screens.breakpoints import BreakScreen
@@ -74,7 +74,7 @@ async def held(host: Host, argument: str) -> None:
 
 
 @COMMANDS.add("report", "error report", "what went wrong in the program itself: the newest report, and where it is")
-def report(host: Host, argument: str) -> None:
+def show_fault_report(host: Host, argument: str) -> None:
     """Show the report of the last error, for developers."""
     from workbench.tui.screens.fault_report import FaultReportScreen
 
@@ -92,7 +92,7 @@ def show_help(host: Host, argument: str) -> None:
 
 
 @COMMANDS.add("palette", "command palette", "find a command by a few letters", keys=("ctrl+p",), slashes=())
-def palette(host: Host, argument: str) -> None:
+def open_command_palette(host: Host, argument: str) -> None:
     """Open the command palette."""
     host.show_palette()
 
@@ -100,6 +100,6 @@ def palette(host: Host, argument: str) -> None:
 @COMMANDS.add(
     "quit", "quit", "end the program; the session is on disk already", keys=("ctrl+q",), slashes=("quit", "exit")
 )
-async def leave(host: Host, argument: str) -> None:
+async def quit_program(host: Host, argument: str) -> None:
     """Quit. A streaming answer is kept so far."""
     await host.leave()

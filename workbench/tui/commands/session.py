@@ -34,7 +34,7 @@ def session_id(opened: OpenSession) -> str:
     return opened.session.id if opened.session is not None else ""
 
 
-async def choose_session(host: Host) -> None:
+async def choose_and_open_session(host: Host) -> None:
     """Choose a session and open it; if it was found by a search, go to the match."""
     from workbench.tui.screens.sessions import SessionsScreen
 
@@ -59,7 +59,7 @@ async def choose_model(host: Host) -> str:
     return await host.ask(ModelsScreen(host)) or ""
 
 
-async def asked_for(host: Host, title: str, text: str, about: str, check: Callable[[str], object] | None = None) -> str:
+async def ask_for_text(host: Host, title: str, text: str, about: str, check: Callable[[str], object] | None = None) -> str:
     """Ask the user for a text; empty if the user changed nothing."""
     from workbench.tui.widgets.text_dialog import TextDialog
 
@@ -80,7 +80,7 @@ def file_name(title: str) -> str:
 
 
 @COMMANDS.add("new", "new session", "start an empty session", keys=("ctrl+n",))
-def new(host: Host, argument: str) -> None:
+def start_new_session(host: Host, argument: str) -> None:
     """Start a session; it is kept once it has a message."""
     host.model.new_session()
 
@@ -91,15 +91,15 @@ def new(host: Host, argument: str) -> None:
     "find a session by its title or by what was said; open, rename, fork or delete it",
     keys=("ctrl+o",),
 )
-async def sessions(host: Host, argument: str) -> None:
+async def list_sessions(host: Host, argument: str) -> None:
     """List the sessions, the last changed first."""
-    await choose_session(host)
+    await choose_and_open_session(host)
 
 
 @COMMANDS.add("open", "open", "open a session by id or title, or a file", argument="[SESSION|FILE]")
-async def open_source(host: Host, argument: str) -> None:
+async def open_named_source(host: Host, argument: str) -> None:
     """Open a session, or a file read-only."""
-    argument = argument or await asked_for(host, "open", "", "A session by its id or title, or the path of a file.")
+    argument = argument or await ask_for_text(host, "open", "", "A session by its id or title, or the path of a file.")
     if argument:
         host.model.open_session(os.path.expanduser(argument))
 
@@ -110,7 +110,7 @@ async def open_source(host: Host, argument: str) -> None:
     "read this file anew while its agent writes it, or no longer",
     letters=("W",),
 )
-def follow(host: Host, argument: str) -> None:
+def toggle_following(host: Host, argument: str) -> None:
     """Follow the open file, or stop. The file of a running agent is followed by default."""
     host.model.follow()
 
@@ -123,7 +123,7 @@ def in_demo(host: Host) -> str:
 @COMMANDS.add(
     "demo", "demo", "look around in a recorded session, of which nothing is kept; quitting comes back", why_not=in_demo
 )
-async def demo(host: Host, argument: str) -> None:
+async def open_demo(host: Host, argument: str) -> None:
     """Open the demo; the current session closes meanwhile."""
     if host.model.state.activity.kind not in ("idle", "read_only"):
         raise Refused("the model is still working; Esc stops it")
@@ -131,7 +131,7 @@ async def demo(host: Host, argument: str) -> None:
 
 
 @COMMANDS.add("fork", "fork", "continue in a copy of this session, up to an event", argument="[SEQ]")
-def fork(host: Host, argument: str) -> None:
+def fork_session(host: Host, argument: str) -> None:
     """Copy the session up to an event, or all of it."""
     if argument and not argument.isdecimal():
         raise Refused(f"{argument}: expected the number of an event")
@@ -154,9 +154,9 @@ async def continue_from(host: Host, argument: str) -> None:
 
 
 @COMMANDS.add("rename", "rename", "give this session another title", argument="[TITLE]", why_not=read_only)
-async def rename(host: Host, argument: str) -> None:
+async def rename_session(host: Host, argument: str) -> None:
     """Change the title, by appending an event."""
-    argument = argument or await asked_for(host, "rename", host.model.state.title, "The session's title.")
+    argument = argument or await ask_for_text(host, "rename", host.model.state.title, "The session's title.")
     if argument:
         host.model.rename(argument)
 
@@ -167,18 +167,18 @@ async def rename(host: Host, argument: str) -> None:
     "write this session to a file: OpenAI-style messages where its name ends in .json, else the log itself",
     argument="[FILE]",
 )
-async def export(host: Host, argument: str) -> None:
+async def export_session(host: Host, argument: str) -> None:
     """Export the session; never overwrites a file."""
     from workbench.session import reports  # late: it imports what a turn needs
 
     name = file_name(host.model.state.title)
     about = "A new file; .json makes OpenAI-style messages of it, all else the log itself."
-    argument = argument or await asked_for(host, "export", name, about, new_file)
+    argument = argument or await ask_for_text(host, "export", name, about, new_file)
     if not argument:
         return
     path = Path(os.path.expanduser(argument))
-    events = await host.from_session(reports.events)
-    written = await host.in_background(partial(reports.export, events, path))
+    events = await host.from_session(reports.logged_events)
+    written = await host.in_background(partial(reports.write_export, events, path))
     host.show_notice(f"{written:,} bytes written to {path}")
 
 
@@ -195,7 +195,7 @@ def model_names() -> Iterable[str]:
     argument="[NAME]",
     arguments=model_names,
 )
-async def model(host: Host, argument: str) -> None:
+async def switch_model(host: Host, argument: str) -> None:
     """Switch the model, by name or from a list."""
     if not argument:
         argument = await choose_model(host)

@@ -27,7 +27,7 @@ _add_pane("compaction", "f4", "the compaction: what was summarised and what come
 
 
 @COMMANDS.add("split", "split", "show all panes side by side, or one at a time; the choice is kept", keys=("f5",))
-async def split(host: Host, argument: str) -> None:
+async def toggle_split(host: Host, argument: str) -> None:
     """Toggle the split; the next start remembers it."""
     layout = "split" if host.toggle_split() else "single"
     await host.in_background(partial(host.services.keep_setting, "layout", layout))
@@ -40,7 +40,7 @@ def to_input(host: Host, argument: str) -> None:
 
 
 @COMMANDS.add("timeline", "timeline", "go to the line of requests and walk along it", keys=("f6",))
-def timeline(host: Host, argument: str) -> None:
+def focus_timeline(host: Host, argument: str) -> None:
     """Focus the timeline; its arrow keys step through requests."""
     host.focus_timeline()
 
@@ -65,7 +65,7 @@ _add_walk("newest", "right_curly_bracket", FAR, "the request that comes next: no
     argument="[PANE]",
     arguments=lambda: PANES,
 )
-def hide(host: Host, argument: str) -> None:
+def hide_pane(host: Host, argument: str) -> None:
     """Hide a pane; one always stays."""
     name = next((pane for pane in PANES if pane == argument), None)
     if argument and name is None:
@@ -102,7 +102,7 @@ def theme_names() -> Iterable[str]:
 
 
 @COMMANDS.add("theme", "theme", "choose the colours, which are kept", argument="[NAME]", arguments=theme_names)
-async def theme(host: Host, argument: str) -> None:
+async def switch_theme(host: Host, argument: str) -> None:
     """Switch the theme, by name or from a list."""
     names = [*theme_names()]
     if not argument:

@@ -25,7 +25,7 @@ HEAD = 46
 """Cells before the text of a row."""
 
 
-def page(selected: SelectedRange, most: int = 0) -> TextPage:
+def source_page(selected: SelectedRange, most: int = 0) -> TextPage:
     """The rows of the range in order: those that are summarised, and those that are kept."""
     kept = {item.id for item in selected.staying}
     rows = sorted((*selected.items, *selected.staying), key=lambda item: item.unit)

@@ -12,7 +12,7 @@ UNASKED: tuple[Which, ...] = ("redo", "all")
 """What is done without a question: each has a key that brings back what was before."""
 
 
-async def undo(host: Host, which: Which, seq: int | None = None) -> None:
+async def undo_or_redo(host: Host, which: Which, seq: int | None = None) -> None:
     """Undo, or redo; raises Refused if there is nothing to undo. A file becomes a session first, after a question."""
     asked = await host.from_session(partial(question_before, which=which, seq=seq))
     if not await host.make_writable():

@@ -41,7 +41,7 @@ class OverridePreview(NamedTuple):
     """Tokens of the current request."""
 
 
-def choose(verb: Verb, items: Sequence[Item], queries: SessionQueries) -> ProposedOverrides:
+def propose_overrides(verb: Verb, items: Sequence[Item], queries: SessionQueries) -> ProposedOverrides:
     """The overrides for a wish; raises WrongCall if there are none.
 
     If all rows are already as wished, the wish is to undo that.
@@ -111,7 +111,7 @@ def _restoring(item: Item) -> OverrideAction:
     return "unpin" if item.state == "sent" else "pin"
 
 
-def preview(before: ContextPlan, choice: ProposedOverrides, queries: SessionQueries) -> OverridePreview:
+def preview_overrides(before: ContextPlan, choice: ProposedOverrides, queries: SessionQueries) -> OverridePreview:
     """The effect of a choice. Plans the log again, so call it in a thread."""
     after = queries.what_if(choice.decisions)
     found = plan_effect(before, after)

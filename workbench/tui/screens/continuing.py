@@ -15,7 +15,7 @@ from textual.reactive import var
 from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
-from workbench.compaction.preview import asked_for
+from workbench.compaction.preview import model_and_cost
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
 from workbench.session.continuing import ContinuationDraft, ContinuationOffer
@@ -92,7 +92,7 @@ class ContinueScreen(Observing, ModalScreen[bool]):
             self._write(offer)
             return
         self.offer = offer
-        self.status.update(printable(f"{asked_for(offer.asked)}; nothing was sent yet"))
+        self.status.update(printable(f"{model_and_cost(offer.asked)}; nothing was sent yet"))
         self.buttons.buttons = (*WRITE, LEAVE)
 
     def action_write(self) -> None:

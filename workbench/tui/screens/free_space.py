@@ -18,7 +18,7 @@ from textual.widgets import Static
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.config.text import counted, printable
 from workbench.context.plan import ContextPlan
-from workbench.tui.inspector.overrides import OverridePreview, preview
+from workbench.tui.inspector.overrides import OverridePreview, preview_overrides
 from workbench.tui.screens.freeable import (
     HEADERS,
     NOTHING,
@@ -29,13 +29,13 @@ from workbench.tui.screens.freeable import (
     FreeOrder,
     asked_about,
     choice_of,
-    figures,
+    masking_figures,
     held_words,
-    largest,
+    largest_items,
     line_of,
     report_of,
     still_sent,
-    worth,
+    worth_freeing,
 )
 from workbench.tui.screens.mask_list import MaskList
 from workbench.tui.widgets.cells import one_line
@@ -66,7 +66,7 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
 
     list = query_one(MaskList)
     header = query_one("#mask-header", Static)
-    figures = query_one("#mask-figures", Static)
+    masking_figures = query_one("#mask-figures", Static)
     box = query_one(".dialog", Vertical)
 
     def __init__(self, host: Host, shown: ContextView, asked: FreeableLog, order: FreeOrder) -> None:
@@ -126,8 +126,8 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
         """The items, and the indexes of the proposed ones. There may be a hundred thousand rows."""
         plan = self._shown.plan
         if order == "largest":
-            items = largest(plan)
-            return items, worth(items, plan.limits.window)
+            items = largest_items(plan)
+            return items, worth_freeing(items, plan.limits.window)
         waste = still_sent(report_of(self._asked, self._host.services), plan)
         return waste, frozenset(range(len(waste)))
 
@@ -154,14 +154,14 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
             self.figures.update(f"! {printable(str(error))}")
             return
         self.made, self._before = made, before
-        self.figures.update(figures(made, before, chosen, self._asked.info))
+        self.figures.update(masking_figures(made, before, chosen, self._asked.info))
 
     def _effect(self, chosen: Sequence[Freeable]) -> tuple[OverridePreview, ContextPlan]:
         shown = self._shown
         if shown.queries is None:
             raise Refused("nothing can be changed here")
         before = self._before or (shown.plan if shown.at is None else shown.queries.what_if(()))
-        return preview(before, choice_of(chosen, shown.queries), shown.queries), before
+        return preview_overrides(before, choice_of(chosen, shown.queries), shown.queries), before
 
     def action_other(self) -> None:
         """Switch to the other order."""

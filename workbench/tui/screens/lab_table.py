@@ -11,12 +11,12 @@ from workbench.config.text import printable
 from workbench.context.load import RECORDED
 from workbench.lab.values import ABOUT_MISSED, PolicyRun
 from workbench.tui.compaction.plot import MADE
-from workbench.tui.screens.lab_plot import MISSED, LabLine, LabPicture, signs
+from workbench.tui.screens.lab_plot import MISSED, LabLine, LabPicture, policy_signs
 from workbench.tui.screens.text_blocks import per_cent
-from workbench.tui.screens.what_if import short_name
+from workbench.tui.screens.what_if import short_policy_name
 from workbench.tui.screens.what_if_bar import PolicyPart, bar_legend, policy_bar
-from workbench.tui.widgets.cells import number
-from workbench.tui.widgets.columns import Cell, Column, line
+from workbench.tui.widgets.cells import short_number
+from workbench.tui.widgets.columns import Cell, Column, row_line
 
 WIDE = 90
 """From this width on, numbers are written in full."""
@@ -65,11 +65,11 @@ class LabTable:
 
     def cells(self, ref: str, columns: int, is_wide: bool, bar: int) -> tuple[Cell, ...]:
         """A policy's row of `columns` cells, with `bar` cells for its bar; `is_wide`: write numbers in full."""
-        sign, style = signs(self.refs)[ref]
+        sign, style = policy_signs(self.refs)[ref]
         words = [f"✎{len(self.turned[ref])}"] if self.turned.get(ref) else []
         words += ["base"] if ref == self.base else ["now"] if ref == self.now else []
         dot = ("● ", "$success") if ref == self.now else ("  ", "")
-        named = Content.assemble((f"{sign} ", f"bold {style}"), dot, short_name(ref))
+        named = Content.assemble((f"{sign} ", f"bold {style}"), dot, short_policy_name(ref))
         name = Content.assemble(named, (" ".join(["", *words]), "$quiet"))
         made, figures = self.runs.get(ref), columns - 2
         if ref == self.working or (made is None and ref in self.waiting):
@@ -84,12 +84,12 @@ class LabTable:
         overflows: Cell = Content.styled(f"✗ {made.overflows:,}", "bold $error") if made.overflows else "0"
         totals, peaks = [run.tokens for run in self.made], [run.peak for run in self.made]
         # Without a column for requests that do not fit, the peak shows that there are some.
-        peak: Cell = Content.assemble(("✗ " if made.overflows else "", "bold $error"), number(made.peak, 5, peaks))
+        peak: Cell = Content.assemble(("✗ " if made.overflows else "", "bold $error"), short_number(made.peak, 5, peaks))
         misses = f"{100 * len(made.misses) / len(made.points):.1f}"
         return (
             name,
             self._bar(made, bar),
-            number(made.tokens, 11 if is_wide else 5, totals),
+            short_number(made.tokens, 11 if is_wide else 5, totals),
             *([f"{made.peak:,}", overflows, f"{len(made.compactions):,}"] if is_wide else [peak]),
             Content.styled(f"{MISSED} {misses}", "$warning") if made.misses else misses,
             "–" if made.cost is None else f"${made.cost:,.2f}",
@@ -103,7 +103,7 @@ class LabTable:
         """The meaning of the bars; empty while there are none."""
         bars = [_parts(run) for run in self.made]
         missed = f"  {MISSED} {ABOUT_MISSED}" if any(run.misses for run in self.made) else ""
-        return f"{bar_legend(bars, short_name(self.base), PARTS)}{missed}" if bars else ""
+        return f"{bar_legend(bars, short_policy_name(self.base), PARTS)}{missed}" if bars else ""
 
     def picture(self, marked: str, at: int) -> LabPicture:
         """The plot, with the marked line on top and the cursor at one request."""
@@ -117,7 +117,7 @@ class LabTable:
         run = self.run(ref)
         assert run is not None
         return LabLine(
-            *signs(self.refs)[ref],
+            *policy_signs(self.refs)[ref],
             [point.tokens for point in run.points],
             frozenset(each.request - 1 for each in run.compactions),
             frozenset(miss.request - 1 for miss in run.misses),
@@ -129,11 +129,11 @@ class LabTable:
         refs = [ref for ref in dict.fromkeys([*first, *self.refs]) if (run := self.run(ref)) and run.points]
         is_wide = width >= WIDE
         many = max(1, width // (WIDE_CELL if is_wide else NARROW_CELL))
-        cells = [line(FIGURES, self._figure(ref, at, is_wide, ref == marked), width // many - 1) for ref in refs]
+        cells = [row_line(FIGURES, self._figure(ref, at, is_wide, ref == marked), width // many - 1) for ref in refs]
         return [Content(" ").join(cells[at : at + many]) for at in range(0, len(cells), many)]
 
     def _figure(self, ref: str, at: int, is_wide: bool, is_marked: bool) -> tuple[Cell, ...]:
-        run, (sign, style) = self.run(ref), signs(self.refs)[ref]
+        run, (sign, style) = self.run(ref), policy_signs(self.refs)[ref]
         assert run is not None
         point = run.points[at]
         notes = [
@@ -141,7 +141,7 @@ class LabTable:
             (f"{MISSED} {point.misses}", "missed", "$warning") if point.misses else None,
             (MADE, "compacted", "") if any(each.request == point.request for each in run.compactions) else None,
         ]
-        name = Content.styled(short_name(ref), "bold" if is_marked else "")
+        name = Content.styled(short_policy_name(ref), "bold" if is_marked else "")
         share = per_cent(point.tokens, run.window)
         return (
             Content.styled(sign, f"bold {style}"),

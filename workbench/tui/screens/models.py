@@ -10,12 +10,12 @@ from textual import work
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from workbench.context.setup import corrected
+from workbench.context.setup import corrected_info
 from workbench.models.catalogue import LOCAL, REHEARSAL, ModelInfo, is_built_in, prices
 from workbench.models.keys import Key
 from workbench.models.local.offers import Offer
 from workbench.models.well_known import well_known
-from workbench.tui.screens.text_blocks import blocks, pairs, paragraph
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -114,7 +114,7 @@ class ModelsScreen(Finder[str]):
 
     def _info(self, name: str) -> ModelInfo:
         offer = self._offers.get(name)
-        return corrected(self._catalogue.find(name), None, offer.model.window if offer else None)
+        return corrected_info(self._catalogue.find(name), None, offer.model.window if offer else None)
 
     def _key(self, info: ModelInfo) -> Key:
         """Where the key comes from, looked up once per provider; a key store that hangs is not asked again."""
@@ -162,7 +162,7 @@ class ModelsScreen(Finder[str]):
         kind = "input alone" if info.input_only else "input and output together"
         price_in, price_out = prices(info)
         address = offer.server.url if offer else self.host.services.routes.address(name)
-        facts = pairs(
+        facts = name_value_rows(
             [
                 ("window", f"{info.window:,} tokens for {kind} ({info.window_source})"),
                 ("output", f"at most {info.max_output:,}" if info.max_output else "unknown"),
@@ -175,7 +175,7 @@ class ModelsScreen(Finder[str]):
             ],
             self.wide,
         )
-        return blocks(Content.styled(name, "bold"), paragraph(HERE.get(name, "")), facts, *self._guessed(info))
+        return join_blocks(Content.styled(name, "bold"), paragraph(HERE.get(name, "")), facts, *self._guessed(info))
 
     def _guessed(self, info: ModelInfo) -> Iterator[Content]:
         if info.window_source == "guess":

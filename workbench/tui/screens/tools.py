@@ -21,8 +21,8 @@ from workbench.config.paths import config_dir
 from workbench.models.framing import count_tool, tool_style
 from workbench.models.tokens import TokenCounter
 from workbench.session.open_session import OpenSession
-from workbench.session.tools import toolbox
-from workbench.tui.screens.text_blocks import blocks, lines, pairs, paragraph, tokens
+from workbench.session.tools import session_toolbox
+from workbench.tui.screens.text_blocks import join_blocks, text_lines, name_value_rows, paragraph, token_words
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import Finder, FinderResult
@@ -43,7 +43,7 @@ class KnownTool(NamedTuple):
     kind: str
     origin: str
     """built in, peek, or the name of its server."""
-    tokens: int
+    token_words: int
     definition: str
 
 
@@ -64,7 +64,7 @@ class SessionTools(NamedTuple):
 
 def session_tools(opened: OpenSession) -> SessionTools:
     """All tools of a session, on or off."""
-    box, setup = toolbox(opened, every=True), opened.setup
+    box, setup = session_toolbox(opened, every=True), opened.setup
     provider = setup.info.provider or "openai"
     found = []
     for definition in box.definitions():
@@ -139,7 +139,7 @@ class ToolsScreen(Finder[None]):
         on = [tool.tokens for tool in self._tools.values() if tool.name not in self._off]
         total = sum(on) + sum(cost.tokens for cost in self._costs if not cost.is_off and cost.name not in self._off)
         total_words = (
-            f"{tokens(total)} of definitions in every request" if self._offered.calls else "this model gets no tools"
+            f"{token_words(total)} of definitions in every request" if self._offered.calls else "this model gets no tools"
         )
         note = " · ".join([total_words, *self._problems])
         return FinderResult([row for row in rows if all(word in row.value.lower() for word in words)], note)
@@ -174,19 +174,19 @@ class ToolsScreen(Finder[None]):
         """What a tool does, and its definition as the model gets it."""
         if value in self._approvals:
             choice, pattern = self._approvals[value]
-            where = pairs([("file", str(config_dir() / FILE_NAME))], self.wide)
-            return blocks(Content.styled(pattern, "bold"), paragraph(APPROVED[choice]), where)
+            where = name_value_rows([("file", str(config_dir() / FILE_NAME))], self.wide)
+            return join_blocks(Content.styled(pattern, "bold"), paragraph(APPROVED[choice]), where)
         tool = self._tools.get(value)
         if tool is None:
             cost = next(cost for cost in self._costs if cost.name == value)
             facts = [("does", KINDS[cost.kind]), ("server", cost.server), ("its name there", cost.own_name)]
             off = paragraph(f"Switched off by mcp.{cost.server}.off in config.toml." if cost.is_off else "")
-            return blocks(Content.styled(value, "bold"), pairs(facts, self.wide), off)
+            return join_blocks(Content.styled(value, "bold"), name_value_rows(facts, self.wide), off)
         function = json.loads(tool.definition)["function"]
-        facts = [("does", KINDS[tool.kind]), ("from", tool.origin), ("definition", f"about {tokens(tool.tokens)}")]
+        facts = [("does", KINDS[tool.kind]), ("from", tool.origin), ("definition", f"about {token_words(tool.tokens)}")]
         schema = json.dumps(function["parameters"], ensure_ascii=False, indent=2)
         title = Content.styled(value, "bold")
-        return blocks(title, paragraph(function["description"]), pairs(facts, self.wide), lines(schema))
+        return join_blocks(title, paragraph(function["description"]), name_value_rows(facts, self.wide), text_lines(schema))
 
     # Changing
 
