@@ -1,4 +1,4 @@
-"""Public functions have names of their own, so that a search for one finds it and nothing else; methods say what they do."""
+"""Public functions have names of their own, so that a search finds them and nothing else. Methods say what they do."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ PLAIN_METHODS: tuple[str, ...] = (
     "live",
 )
 """Public methods in these folders have none of the names in `VAGUE_METHODS`."""
-VAGUE_METHODS = frozenset(
-    """
-    add answered ask asked change changed check do each find get give go handle has held hold keep kept known look make
-    must note of over own process put read run said say set take taken tell told under update whole whose work
-    """.split()
+VAGUE_METHODS = (
+    *("add", "answered", "ask", "asked", "change", "changed", "check", "do", "each", "find", "get", "give"),
+    *("go", "handle", "has", "held", "hold", "keep", "kept", "known", "look", "make", "must", "note"),
+    *("of", "over", "own", "process", "put", "read", "run", "said", "say", "set", "take", "taken"),
+    *("tell", "told", "under", "update", "whole", "whose", "work"),
 )
-"""Words that do not say what is added, asked or read: `append_event` does. `open`, `close`, `start`, `stop` and `send` need no object."""
+"""Words that do not say what is added, asked or read: `append_event` does. `open`, `close`, `start` and `send` may be alone."""
 SHARED_METHODS: dict[str, tuple[str, ...]] = {}
-"""Methods that a protocol, or objects that take each other's place, have in common; and the modules or folders with them."""
+"""Methods of a protocol, or of objects that take each other's place, and the modules or folders that have them."""
 
 
 def public_methods(folder: str) -> Iterator[tuple[str, str, str]]:
@@ -68,9 +68,10 @@ def public_methods(folder: str) -> Iterator[tuple[str, str, str]]:
             if not isinstance(holder, ast.ClassDef):
                 continue
             for node in holder.body:
-                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("_"):
-                    if not any("property" in ast.unparse(each) for each in node.decorator_list):
-                        yield path.relative_to(ROOT).as_posix(), holder.name, node.name
+                if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("_"):
+                    continue
+                if not any("property" in ast.unparse(each) for each in node.decorator_list):
+                    yield path.relative_to(ROOT).as_posix(), holder.name, node.name
 
 
 def test_methods_say_what_they_do_it_to() -> None:
