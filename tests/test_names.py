@@ -56,7 +56,7 @@ VAGUE_METHODS = (
     *("of", "over", "own", "process", "put", "read", "run", "said", "say", "set", "take", "taken"),
     *("tell", "told", "under", "update", "whole", "whose", "work"),
 )
-"""Words that do not say what is added, asked or read: `append_event` does. `open`, `close`, `start` and `send` may be alone."""
+"""Words that do not say what is added, asked or read: `append_event` does. `open`, `close` and `send` may be alone."""
 SHARED_METHODS: dict[str, tuple[str, ...]] = {}
 """Methods of a protocol, or of objects that take each other's place, and the modules or folders that have them."""
 
