@@ -29,7 +29,7 @@ async def test_it_opens_as_a_session_that_can_go_on_and_its_project_is_where_it_
         assert done.returncode == 0
         async with program(services, (120, 40), ref) as (pilot, screen):
             assert screen.model.state.read_only == ""
-            screen.say(Send("read AGENTS.md"))
+            screen.send_or_run(Send("read AGENTS.md"))
             await settle(pilot)
             await until(lambda: "That is what the tools gave" in shown(pilot.app))
             assert any(
@@ -97,6 +97,6 @@ async def test_it_is_not_opened_from_itself() -> None:
             await settle(pilot)
             screen = main_screen(app)
             screen.demo = ""
-            screen.say(Send("/demo"))
+            screen.send_or_run(Send("/demo"))
             await settle(pilot)
             assert "this is the demo; Ctrl+Q leaves it" in told(app)

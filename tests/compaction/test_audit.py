@@ -55,7 +55,7 @@ def test_trivial_differences_are_no_loss(text: str, summary: str) -> None:
 
 
 @requirement(
-    "window", "summary", "a summary loses some detail", decided="it does; what was lost is listed and can be put back"
+    "window", "summary", "a summary loses some detail", decided="it does; lost details are listed and can be put back"
 )
 @pytest.mark.parametrize(
     ("text", "summary", "lost"),
@@ -87,7 +87,9 @@ def test_each_fact_names_the_event_it_came_from_and_the_score_is_the_share_kept(
 
 def test_what_a_list_has_no_room_for_is_counted_where_it_is_lost() -> None:
     names = [f"src/part_{number}.py" for number in range(100)]
-    found = audit_summary(everything([UserMessage(f"edit {name}") for name in names]), f"edited {', '.join(names[-45:])}")
+    found = audit_summary(
+        everything([UserMessage(f"edit {name}") for name in names]), f"edited {', '.join(names[-45:])}"
+    )
     assert (found.score, found.lost, found.unlisted) == (1.0, (), 55)
     assert audited("edit src/app.py", "").unlisted == 0
 
@@ -113,7 +115,9 @@ def test_what_the_previous_summary_held_and_this_one_does_not_is_forgotten() -> 
     selected = everything(log)
     found = audit_summary(selected, "lib/b.py was edited")
     assert found.forgotten == (Fact("src/app.py", "path", "e00003"),)
-    assert audit_summary(selected, "lib/b.py", previous="see docs/x.md").forgotten == (Fact("docs/x.md", "path", "e00003"),)
+    assert audit_summary(selected, "lib/b.py", previous="see docs/x.md").forgotten == (
+        Fact("docs/x.md", "path", "e00003"),
+    )
     assert audited("go", "x").forgotten == ()
 
 

@@ -386,7 +386,7 @@ async def test_the_requests_that_a_preview_tells_of_are_those_that_are_made(monk
         laid_out.append(1)
         return lay_out(*arguments)
 
-    monkeypatch.setattr(compactor_module, "lay_out", counted)
+    monkeypatch.setattr(compactor_module, "split_into_requests", counted)
     async with Provider(says("Port 9001 was chosen.")) as provider:
         made = compactor(provider.url)
         draft = await drafted(made, number(work(8)))

@@ -15,11 +15,11 @@ from workbench.compaction.prompts import (
     NAMES,
     RECALL_TOOLS,
     RULES,
-    summary_message,
     inert_text,
     load_prompt,
-    merge_prompt,
     merge_message,
+    merge_prompt,
+    summary_message,
     summary_preface,
 )
 from workbench.config.errors import WrongCall

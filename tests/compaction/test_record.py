@@ -12,7 +12,7 @@ from support.deciding import failure
 from support.logs import logs, number
 from support.requirements import requirement
 from support.talk import named_turns
-from workbench.compaction.record import Details, read_details, count_metrics, read_record
+from workbench.compaction.record import Details, count_metrics, read_details, read_record
 from workbench.context.control import in_effect
 from workbench.log.events import (
     AssistantMessage,

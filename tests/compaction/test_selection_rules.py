@@ -168,7 +168,7 @@ def test_every_rule_holds_for_every_cut(found: Case) -> None:
         rule(found)
 
 
-@requirement("confirm", "summary", "nothing of the old conversation stands beside the summary")
+@requirement("confirm", "summary", "nothing of the old conversation is sent in addition to the summary")
 @pytest.mark.parametrize("name", ["codex", "sliding", "window", "confirm", "workbench"])
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=14))
 def test_no_preset_sends_an_answered_message_without_its_answer(name: str, turns: list[tuple[int, bool]]) -> None:

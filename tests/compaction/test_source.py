@@ -8,11 +8,19 @@ from hypothesis import strategies as st
 from support.ranges import range_of
 from support.requirements import requirement
 from support.talk import COUNTER, iterations, named_turns, planned, preset, words
-from workbench.compaction.source import LONGEST, LONGEST_RESULT, source_blocks, both_ends, item_text, previous_summary, source_texts
+from workbench.compaction.source import (
+    LONGEST,
+    LONGEST_RESULT,
+    both_ends,
+    item_text,
+    previous_summary,
+    source_blocks,
+    source_texts,
+)
 from workbench.log.events import AssistantMessage, Body, Compaction, Override, ToolCall, ToolResult, UserMessage
 
 
-@requirement("sliding", "summary", "the summariser is told who said what, event by event")
+@requirement("sliding", "summary", "the summariser sees who said what, event by event")
 def test_each_block_says_who_under_which_id_and_what() -> None:
     log: list[Body] = [
         UserMessage("read it", "ann"),

@@ -16,7 +16,14 @@ from support.talk import COUNTER, words
 from support.validity import problems
 from workbench.compaction.progress import Progress
 from workbench.compaction.prompts import load_prompt
-from workbench.compaction.requests import LEAST_ROOM, SummarySource, without_stages, split_into_requests, merge_groups, shorten_to_tokens
+from workbench.compaction.requests import (
+    LEAST_ROOM,
+    SummarySource,
+    merge_groups,
+    shorten_to_tokens,
+    split_into_requests,
+    without_stages,
+)
 from workbench.compaction.source import SourceBlock
 from workbench.compaction.summariser import Summariser, SummariserAccess, setup_for
 from workbench.compaction.values import CompactionRefused
@@ -211,7 +218,9 @@ async def test_what_was_spent_is_known_also_when_nothing_came_of_it() -> None:
         means = SummariserAccess(Gateway(Endpoint(provider.url, "key", "openai")), schedule=Schedule(tries=1))
         writer = Summariser(setup(), means, lambda _: None)
         with pytest.raises(CompactionRefused, match="scripted wrote nothing"):
-            await writer.write_summary(split_into_requests(source(50), CODEX, without_stages(setup()), 100), lambda: source(50), CODEX, 100)
+            await writer.write_summary(
+                split_into_requests(source(50), CODEX, without_stages(setup()), 100), lambda: source(50), CODEX, 100
+            )
     assert [(each.prompt, each.completion) for each in writer.usages] == [(700, 9)]
 
 

@@ -71,7 +71,7 @@ def test_each_preset_has_the_share_of_its_document(name: str) -> None:
         (108_000, "confirm", "108,000 of 120,000 = 90.0 % >= 90 % (reported by the provider)"),
     ],
 )
-def test_the_comparison_is_told_in_numbers(tokens: int, name: str, why: str) -> None:
+def test_the_comparison_is_shown_in_numbers(tokens: int, name: str, why: str) -> None:
     log = [*turns(1), Usage("m", 1, tokens)]
     assert look(sized(tokens, 120_000, name), log, preset(name).compaction)["threshold"].why == why
 
@@ -176,7 +176,7 @@ FIXED = SlotContent("system", "prompt", words(70)), SlotContent("tools", "t", '{
 """In every request, and no events of the conversation."""
 
 
-@requirement("sliding", "trigger", "what is measured is the events since the last compaction")
+@requirement("sliding", "trigger", "only the events since the last compaction are measured")
 def test_since_the_last_compaction_events_alone_are_measured() -> None:
     policy = preset("sliding")
     log: list[Body] = [*FIXED, *turns(3, 100), Compaction(3, 6, words(50))]
@@ -203,7 +203,7 @@ def test_the_last_report_counts_and_not_an_earlier_one() -> None:
     "confirm",
     "counting",
     "a compaction resets the counters",
-    decided="utilisation starts anew; the totals of the session go on, or its cost would be forgotten",
+    decided="utilisation starts again; the totals of the session continue, or its cost would be forgotten",
 )
 @pytest.mark.parametrize(
     ("last", "found"),
@@ -216,7 +216,7 @@ def test_the_last_report_counts_and_not_an_earlier_one() -> None:
     ],
     ids=["no report", "compacted since", "reported since", "undone since", "failed since"],
 )
-def test_after_a_compaction_utilisation_starts_anew(last: list[Body], found: tuple[int, str]) -> None:
+def test_after_a_compaction_utilisation_starts_again(last: list[Body], found: tuple[int, str]) -> None:
     log = number([*turns(1), Usage("m", 1, 500), *last])
     assert measure_size(sized(9, 1_000), log, read_record(log), preset("confirm").compaction) == found
 

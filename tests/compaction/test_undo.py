@@ -21,8 +21,8 @@ from workbench.compaction.undo import (
     last_undoable,
     peel_compaction,
     redo_change,
-    undo_change,
     undo_all_compactions,
+    undo_change,
     undo_override,
 )
 from workbench.config.errors import Refused, WrongCall

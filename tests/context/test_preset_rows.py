@@ -34,7 +34,7 @@ from workbench.compaction.preview import previous_text
 from workbench.compaction.summary_sizes import summary_cap
 from workbench.compaction.values import CompactionRefused
 from workbench.config.settings import Settings
-from workbench.context.budget import Limits, slot_guidance, model_limits
+from workbench.context.budget import Limits, model_limits, slot_guidance
 from workbench.context.setup import PlanOptions, set_up
 from workbench.log.events import AssistantMessage, Body, Compaction, Usage, UserMessage
 from workbench.models.catalogue import Catalogue
@@ -258,7 +258,7 @@ FRAMES = {
 )
 @requirement("confirm", "summary", "the assistant acknowledges the summary in the documented words")
 @pytest.mark.parametrize("name", FRAMES)
-def test_how_a_summary_is_framed_and_where_it_stands(name: str) -> None:
+def test_how_a_summary_is_framed_and_placed(name: str) -> None:
     policy = preset(name)
     selected = range_of(user_messages(3, 20), preset(name, "compaction.keep_turns=1", "compaction.keep_messages=2"))
     said = spoken(planned([*user_messages(3, 20), event_of(selected, policy, "S")], policy))

@@ -81,7 +81,7 @@ async def test_a_stored_session_says_it_when_a_message_is_sent(
         await until(lambda: bool(on.notices))
         await on.settled()
         assert [notice.text for notice in on.notices] == [told.words]
-        assert told.words.startswith(f"It goes on under workbench: {told.before:,} → {told.after:,} tokens")
+        assert told.words.startswith(f"It continues under workbench: {told.before:,} → {told.after:,} tokens")
     finally:
         await on.model.close()
 

@@ -7,7 +7,7 @@ import pytest
 from workbench.agent import approvals
 from workbench.agent.approval_patterns import suggestions
 from workbench.agent.tools.base import ProposedCall
-from workbench.session.questions import approval_question, approval_answer, call_detail, typed_answer
+from workbench.session.questions import approval_answer, approval_question, call_detail, typed_answer
 
 
 def asked(call: ProposedCall) -> approvals.ApprovalQuestion:

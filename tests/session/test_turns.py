@@ -339,7 +339,7 @@ async def test_a_look_that_is_stopped_before_its_first_step_does_not_stop_later_
         await on.ask(look_and_stop)
         await on.settled()
         before = on.compaction
-        on.model.put(compaction=None)
+        on.model.change_state(compaction=None)
         await on.ask(compactions.show)
         await on.settled()
         assert on.compaction == before

@@ -80,10 +80,10 @@ def test_the_chat_says_how_they_are_opened(services: Services, tmp_path: Path) -
 def test_what_a_sub_agent_writes_is_new(tmp_path: Path) -> None:
     path = write_session(tmp_path, {})
     follower = follow_file(str(path), lambda: 0.0)
-    assert follower.look(lambda: "read").read == "read"
-    assert follower.look(lambda: "read").read is None
+    assert follower.read_if_changed(lambda: "read").read == "read"
+    assert follower.read_if_changed(lambda: "read").read is None
     write_session(tmp_path, {"a1": agent_lines("a1", 4)})
-    assert follower.look(lambda: "read").read == "read"
+    assert follower.read_if_changed(lambda: "read").read == "read"
 
 
 TURN = (

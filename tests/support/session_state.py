@@ -37,4 +37,4 @@ class StateField:
         return self if app is None else getattr(app.session.state, self._name)
 
     def __set__(self, app: HasSession, value: Any) -> None:
-        app.session.put(**cast(SessionChanges, {self._name: value}))
+        app.session.change_state(**cast(SessionChanges, {self._name: value}))

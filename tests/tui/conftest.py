@@ -18,7 +18,7 @@ from textual.content import Content
 from workbench.models.keys import Key
 from workbench.models.model_routes import ModelRoutes
 from workbench.session.fault_reports import FaultReports
-from workbench.tui.textual_patches import MENDED, text_as_it_is
+from workbench.tui.textual_patches import PATCHES, text_as_it_is
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +101,7 @@ def no_markup(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             found.append(markup)
         return text_as_it_is(markup, *more, **named)
 
-    monkeypatch.setitem(MENDED, (textual_markup, "to_content"), noted)
+    monkeypatch.setitem(PATCHES, (textual_markup, "to_content"), noted)
     monkeypatch.setattr(textual_markup, "to_content", noted)
     yield
     assert found == [], "read as markup by plain Textual"

@@ -108,7 +108,7 @@ def test_the_split_with_a_question(services: Services, pictures: Pictures, monke
     async def act(pilot: Pilot[Any]) -> None:
         await settle(pilot)
         main = main_screen(pilot.app)
-        main.say(Send("run the tests"))
+        main.send_or_run(Send("run the tests"))
         await until(lambda: main.model.state.question is not None)
 
     words = (*PANES, "waiting for you, F2", "? asks you", "y allow once", "▸ n deny once", "a key answers")
@@ -122,7 +122,7 @@ def test_the_split_during_a_turn(services: Services, pictures: Pictures, monkeyp
     async def act(pilot: Pilot[Any]) -> None:
         await settle(pilot)
         main = main_screen(pilot.app)
-        main.say(Send("why does the login hang?"))
+        main.send_or_run(Send("why does the login hang?"))
         await until(lambda: main.model.state.live is not None and "twice" in main.model.state.live.text)
 
     words = (*PANES, "The fixture opens the database", "● answering Esc stop", "… assistant ~10", "▸ compacts at")

@@ -20,11 +20,8 @@ from textual.reactive import var
 from textual.screen import Screen
 from textual.widgets import Static
 
-from workbench.tui.textual_patches import (
-    Plain,
-    SteadyApp,
-    patch_textual,
-)
+from workbench.tui.steady_app import SteadyApp
+from workbench.tui.textual_patches import Plain, patch_textual
 
 
 @pytest.mark.parametrize("is_plain", [True, False])

@@ -40,16 +40,9 @@ from support.terminal import Terminal
 from tui.play import until
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
-from workbench.tui.textual_patches import (
-    Plain,
-    RestingTextArea,
-    SteadyApp,
-    SteadyPalette,
-    patch_textual,
-    move_thumb,
-    render_cleaned,
-    set_line_count,
-)
+from workbench.tui.steady_app import SteadyApp, SteadyPalette
+from workbench.tui.text_areas import RestingTextArea
+from workbench.tui.textual_patches import Plain, move_thumb, patch_textual, render_cleaned, set_line_count
 
 EVIL = "\x1b]52;c;ZXZpbA==\x07"
 
@@ -97,12 +90,12 @@ def test_private_parts_of_textual_are_imported_where_it_is_patched() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("textual._")
     }
-    assert found == {"textual_patches.py", "terminal_patches.py"}
+    assert found == {"steady_app.py", "terminal_patches.py", "textual_patches.py"}
 
 
 def test_no_widget_overrides_a_private_method_of_textual() -> None:
     for info in walk_packages(workbench.tui.__path__, "workbench.tui."):
-        if info.name.endswith("_patches"):
+        if info.name.endswith(("_patches", ".steady_app", ".text_areas")):
             continue
         for ours in vars(import_module(info.name)).values():
             if inspect.isclass(ours) and ours.__module__ == info.name:

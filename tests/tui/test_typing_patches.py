@@ -14,7 +14,8 @@ from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.widgets import Input, OptionList, TextArea
 
-from workbench.tui.textual_patches import CleanTextArea, Plain, patch_textual
+from workbench.tui.text_areas import CleanTextArea
+from workbench.tui.textual_patches import Plain, patch_textual
 
 # Terminals of a few columns
 

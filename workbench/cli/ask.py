@@ -41,7 +41,7 @@ def run_ask(arguments: argparse.Namespace) -> int:
     with Services() as services:
         connection = TurnConnection(services, options)
         # Before a session is created, so that a mistake leaves nothing behind.
-        _check_without(options.without, connection.check().servers)
+        _check_without(options.without, connection.checked_preconditions().servers)
         opened, known = _open(services, options, arguments.session, message)
         assert opened.session is not None
         with opened.session as session:
@@ -130,7 +130,7 @@ async def _turn(agent: Agent, message: Content, printer: StepPrinter) -> Failure
                 failed = _failed(step.event.body, failed, acted)
                 spent = step.event.body if isinstance(step.event.body, Usage) else spent
     if spent is not None:
-        printer.answered(spent, agent.plan.limits.window)
+        printer.print_window_use(spent, agent.plan.limits.window)
     async with aclosing(agent.settle()) as steps:
         async for step in steps:
             printer(step)

@@ -35,7 +35,7 @@ from workbench.cli.sources import read_source_with_notes
 from workbench.compaction.forecast import Forecast, forecast_compaction, next_step
 from workbench.compaction.record import STATUS_NAMES, Metrics, Record, Spread, count_metrics, read_record
 from workbench.compaction.triggers import decide_compaction
-from workbench.compaction.undo import Change, Node, compaction_tree, redo_change, undo_change, undo_all_compactions
+from workbench.compaction.undo import Change, Node, compaction_tree, redo_change, undo_all_compactions, undo_change
 from workbench.compaction.values import CompactionDecision, TriggerCheck
 from workbench.config.errors import WrongCall
 from workbench.config.text import print_json, printable, table, when

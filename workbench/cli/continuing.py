@@ -34,7 +34,9 @@ def run_continue(options: argparse.Namespace) -> int:
 
 async def _summarised(services: Services, options: argparse.Namespace, earlier: EarlierSession) -> SessionSummary:
     report = ignore_progress if options.json else print_progress
-    made = await continuing.summarise_earlier_session(services, options_of(options), earlier, digest=options.digest, progress=report)
+    made = await continuing.summarise_earlier_session(
+        services, options_of(options), earlier, digest=options.digest, progress=report
+    )
     print_warnings(made.problems)
     return made
 

@@ -25,7 +25,7 @@ from workbench.sources.on_the_way import Foresight, foresee_policy, policy_words
 from workbench.sources.services import Services
 
 
-def run_policy(options: argparse.Namespace) -> int:
+def run_proxy_policy(options: argparse.Namespace) -> int:
     """List the sessions, or show one. With a policy: show what it would change, and set it."""
     if not options.session:
         if options.name or options.set or options.undo:

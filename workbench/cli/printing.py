@@ -87,7 +87,7 @@ class StepPrinter:
             self._printed = max(self._printed, step.event.seq)
         self._show(step)
 
-    def answered(self, usage: Usage, window: int) -> None:
+    def print_window_use(self, usage: Usage, window: int) -> None:
         """Print for people how full the window was at the last request of the turn."""
         if self._show is print_for_people:
             print(token_line(usage, window, sys.stderr.isatty() and not os.environ.get("NO_COLOR")), file=sys.stderr)

@@ -10,7 +10,7 @@ from workbench.cli.asking import NEEDS_YES, require_confirmation
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source_with_notes
 from workbench.config.text import fit, line_width, print_json, printable, table, width
-from workbench.sources.replay_answers import ReplayAnswer, answer_figures, answer_difference, marked_lines
+from workbench.sources.replay_answers import ReplayAnswer, answer_difference, answer_figures, marked_lines
 from workbench.sources.replaying import ReplayJob, ReplayWish, prepare_replay, send_replay
 from workbench.sources.services import Services
 

@@ -34,7 +34,9 @@ class _Order(NamedTuple):
     """The runs with the digest, one for each conversation."""
 
 
-def with_model_summaries(outcomes: Sequence[TaskOutcome], options: argparse.Namespace, services: Services) -> list[TaskOutcome]:
+def with_model_summaries(
+    outcomes: Sequence[TaskOutcome], options: argparse.Namespace, services: Services
+) -> list[TaskOutcome]:
     """The outcomes with the model's summaries in place of the digests. Raises Refused if the user declines the cost."""
     made = list(outcomes)
     orders = [order for at, outcome in enumerate(outcomes) for order in _orders(at, outcome)]

@@ -110,7 +110,7 @@ def _print_changes(services: Services, options: Options, ref: str) -> int:
     sign = ""
     with suppress(KeyboardInterrupt):
         while True:
-            latest = follower.look(lambda: open_source(services, options, ref))
+            latest = follower.read_if_changed(lambda: open_source(services, options, ref))
             now = last if latest.read is None else _described(latest.read)
             if now != last:
                 print_json({"source": ref, "change": "replaced" if latest.sign == REPLACED else "grown", **now}, None)
@@ -130,7 +130,7 @@ def _described(opened: OpenSession) -> dict[str, Any]:
         tokens, known, mark = status.tokens, None, None
     else:
         mark, plan = opened.requests.marks[newest], recorded.plan(newest)
-        tokens, known = plan.size, Exactness.of(mark, plan)
+        tokens, known = plan.size, Exactness.of_request(mark, plan)
     window = None if status.window_source in ("guess", "fallback") else status.window
     return {
         "events": len(opened.events),

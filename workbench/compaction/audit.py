@@ -40,7 +40,7 @@ def _significant(text: str) -> frozenset[str]:
     return frozenset(word for word in _WORD.findall(_plain(text)) if len(word) >= SIGNIFICANT)
 
 
-class Held:
+class KeptFacts:
     """Checks which facts a summary contains."""
 
     def __init__(self, summary: str, paths: Iterable[str] = ()) -> None:
@@ -67,7 +67,7 @@ class Held:
         """How many paths of the source have this end."""
         return Counter(tail for path in {*self._all_paths} for tail in fact_words.path_tails(path))
 
-    def has(self, fact: Fact) -> bool:
+    def has_kept(self, fact: Fact) -> bool:
         """Whether a fact was kept."""
         key = key_of(fact.kind, fact.text)
         if key in self._keys:
@@ -107,11 +107,11 @@ def audit_summary(
     `brief`: skip the previous summary and facts that are not listed.
     """
     table = facts or collect_facts(selected.items)
-    held = Held(summary, table.paths())
+    held = KeptFacts(summary, table.paths())
     kept: list[Fact] = []
     lost: list[Fact] = []
     for fact in table.listed():
-        (kept if held.has(fact) else lost).append(fact)
+        (kept if held.has_kept(fact) else lost).append(fact)
     total = len(kept) + len(lost)
     share = len(kept) / total if total else 1.0
     if brief:
@@ -119,15 +119,15 @@ def audit_summary(
     earlier = previous or previous_summary(selected)
     event = selected.previous[-1].id if selected.previous else ""
     forgotten = _forgotten(earlier, event, held) if earlier else ()
-    unlisted = sum(not held.has(fact) for fact in table.unlisted())
+    unlisted = sum(not held.has_kept(fact) for fact in table.unlisted())
     return Audit(share, tuple(kept), tuple(lost), forgotten, unlisted)
 
 
-def _forgotten(earlier: str, event: str, held: Held) -> tuple[Fact, ...]:
+def _forgotten(earlier: str, event: str, held: KeptFacts) -> tuple[Fact, ...]:
     """What the previous summary had and this one lacks: whole lines, and facts of lines that are kept in part."""
-    lines = [fact for fact in _statements(earlier, event) if not held.has(fact)]
+    lines = [fact for fact in _statements(earlier, event) if not held.has_kept(fact)]
     gone = "\n".join(fact.text for fact in lines)
-    facts = [fact for fact in facts_of_text(earlier, event) if not held.has(fact) and fact.text not in gone]
+    facts = [fact for fact in facts_of_text(earlier, event) if not held.has_kept(fact) and fact.text not in gone]
     return (*lines[:MOST_LINES], *facts)
 
 

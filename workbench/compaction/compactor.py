@@ -29,7 +29,7 @@ from workbench.compaction.preview import (
 )
 from workbench.compaction.progress import Progress, ReportProgress, ignore_progress, with_progress
 from workbench.compaction.record import read_details
-from workbench.compaction.requests import SummaryRequests, without_stages, split_into_requests
+from workbench.compaction.requests import SummaryRequests, split_into_requests, without_stages
 from workbench.compaction.selection import select_for
 from workbench.compaction.summariser import (
     FAR,
@@ -37,8 +37,8 @@ from workbench.compaction.summariser import (
     SummariserAccess,
     cost_of,
     run_in_thread,
-    setup_for,
     run_with_progress,
+    setup_for,
     within_cap,
 )
 from workbench.compaction.values import (

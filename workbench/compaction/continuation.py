@@ -38,7 +38,7 @@ class SessionSummary(NamedTuple):
     summary: str
     made_by: str
     """The model's name, `digest`, or `hand`."""
-    audit_summary: Audit
+    audit: Audit
     cost: float | None = 0.0
     problems: tuple[str, ...] = ()
 

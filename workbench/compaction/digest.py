@@ -167,7 +167,9 @@ def _requests(items: Iterable[Item], most: int) -> list[str]:
 def _decisions(speech: Iterable[Item]) -> list[str]:
     found: dict[str, str] = {}
     for item in speech:
-        for phrase in fact_phrases.DECISIONS.phrases(fact_phrases.without_fenced_code(both_ends(item_text(item), MESSAGE))):
+        for phrase in fact_phrases.DECISIONS.phrases(
+            fact_phrases.without_fenced_code(both_ends(item_text(item), MESSAGE))
+        ):
             found.pop(phrase, None)
             found[phrase] = item.id
     return [f"- {phrase} [{event}]" for phrase, event in found.items()]
@@ -191,7 +193,9 @@ def _mentions(found: Iterable[Fact], done: Actions) -> list[str]:
 def _openings(speech: Iterable[Item]) -> list[str]:
     """The first sentence of each reply that says something: `Perfect!` and `Found it.` do not."""
     replies = (
-        (item, fact_phrases.sentences_in(both_ends(item_text(item), OPENING))) for item in speech if item.role == "assistant"
+        (item, fact_phrases.sentences_in(both_ends(item_text(item), OPENING)))
+        for item in speech
+        if item.role == "assistant"
     )
     first = ((item, next((one for one in sentences if len(one) >= TELLING), "")) for item, sentences in replies)
     return [f"- {sentence} [{item.id}]" for item, sentence in first if sentence]

@@ -13,7 +13,7 @@ from workbench.compaction.cache import cache_effect, paid_back
 from workbench.compaction.fact_phrases import one_short_line
 from workbench.compaction.prompts import RECALL_TOOLS, summary_preface
 from workbench.compaction.requests import SummaryRequests, SummarySource
-from workbench.compaction.source import source_blocks, previous_summary
+from workbench.compaction.source import previous_summary, source_blocks
 from workbench.compaction.summariser import cost_of
 from workbench.compaction.summary_sizes import fixed_tokens, summary_cap
 from workbench.compaction.triggers import exact_percent
@@ -269,7 +269,7 @@ def loss_words(audit: Audit) -> str:
     """How many facts a summary keeps, and which it loses, in one line; counted like the list of lost facts."""
     lost, facts = audit.lost, len(audit.kept) + len(audit.lost)
     forgotten = f"; {len(audit.forgotten):,} of the previous summary are lost too" if audit.forgotten else ""
-    lesser = f"; {counted(audit.unlisted, 'lesser fact')} beside these" if audit.unlisted else ""
+    lesser = f"; {counted(audit.unlisted, 'lesser fact')} besides" if audit.unlisted else ""
     if not facts and not lesser:
         return "none found in what is summarised"
     if not lost:

@@ -93,7 +93,7 @@ class CompactionEntry(NamedTuple):
     status: Status
     by: int | None
     """The compaction that replaced it, or the revert that undid it."""
-    read_details: Details
+    details: Details
 
     @property
     def range(self) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from workbench.compaction.prompts import Prompt, summary_message, merge_prompt, merge_message
+from workbench.compaction.prompts import Prompt, merge_message, merge_prompt, summary_message
 from workbench.compaction.source import SourceBlock
 from workbench.compaction.values import CompactionRefused
 from workbench.context.plan import ContextPlan
@@ -104,7 +104,9 @@ def split_into_requests(source: SummarySource, prompt: Prompt, setup: Setup, cap
     sized = _sized(source.blocks, setup.counter)
     # A text that is far too long is not read again as a whole; joined, blocks cost a little less than alone.
     if sum(block.tokens - GAP for block in sized) <= setup.limits.capacity:
-        whole = summary_request_plan(setup, prompt, summary_message([block.text for block in sized], cap, previous=source.previous))
+        whole = summary_request_plan(
+            setup, prompt, summary_message([block.text for block in sized], cap, previous=source.previous)
+        )
         if whole.verdict.fits:
             return SummaryRequests((SummaryRequest(whole, cap),), "")
     units = [tuple(group) for _, group in groupby(sized, key=lambda block: block.unit)]
@@ -188,7 +190,9 @@ def _shortened(unit: Sequence[SizedText], room: int, gap: int, counter: TokenCou
 
 def shorten_to_tokens(text: str, cap: int, counter: TokenCounter, item_id: str) -> str:
     """A text of at most so many tokens, cut in its middle by the stage that cuts tool results."""
-    cut = truncate_result(text, counter.count(text).tokens, TruncationRule("both", cap, 0, 0, 0, 0, False), counter, item_id)
+    cut = truncate_result(
+        text, counter.count(text).tokens, TruncationRule("both", cap, 0, 0, 0, 0, False), counter, item_id
+    )
     return text if cut is None else cut.text
 
 
@@ -227,4 +231,6 @@ def merge_groups(summaries: Sequence[str], setup: Setup, cap: int) -> list[Merge
 
 
 def _merge_request(texts: Sequence[str], setup: Setup, prompt: Prompt, cap: int) -> SummaryRequest | None:
-    return SummaryRequest(summary_request_plan(setup, prompt, merge_message(texts, cap)), cap) if len(texts) > 1 else None
+    return (
+        SummaryRequest(summary_request_plan(setup, prompt, merge_message(texts, cap)), cap) if len(texts) > 1 else None
+    )

@@ -68,7 +68,9 @@ def select_for(
 ) -> SelectedRange:
     """The selection for a trigger. Previews and compactions both use it, so that they agree."""
     policy, overflow, by_hand = setup.loaded.policy.compaction, trigger == "overflow", trigger == "manual"
-    return select_range(plan, events, policy, setup.limits, setup.counter, overflow=overflow, by_hand=by_hand, report=report)
+    return select_range(
+        plan, events, policy, setup.limits, setup.counter, overflow=overflow, by_hand=by_hand, report=report
+    )
 
 
 def _is_nothing(choice: StrategyChoice) -> bool:

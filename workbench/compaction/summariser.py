@@ -16,7 +16,14 @@ from typing import NamedTuple, ParamSpec, TypeVar
 
 from workbench.compaction.progress import Progress, ReportProgress
 from workbench.compaction.prompts import Prompt
-from workbench.compaction.requests import SummaryRequest, SummaryRequests, SummarySource, without_stages, split_into_requests, merge_groups
+from workbench.compaction.requests import (
+    SummaryRequest,
+    SummaryRequests,
+    SummarySource,
+    merge_groups,
+    split_into_requests,
+    without_stages,
+)
 from workbench.compaction.values import CompactionRefused
 from workbench.config.background import in_background
 from workbench.config.garbage import collector_paused

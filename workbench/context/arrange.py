@@ -268,7 +268,9 @@ class _Arranger:
             return None
         text = normalise.OPENING
         count = self._meter.text(text)
-        return synthetic_item("opening", "history", "user", "notice", text, count, "normalise", normalise.OPENING_REASON)
+        return synthetic_item(
+            "opening", "history", "user", "notice", text, count, "normalise", normalise.OPENING_REASON
+        )
 
     def _spare(self) -> int:
         """Room for that note, kept wherever it might be needed."""

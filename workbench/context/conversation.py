@@ -208,7 +208,7 @@ class Conversation(MeasuredUnits):
                 made.cells[at] = copy(self.cells[at])
         return made
 
-    def under(self, ground: Preconditions) -> Conversation:
+    def with_preconditions(self, ground: Preconditions) -> Conversation:
         """The same events with other overrides and compactions; all were in order.
 
         Nothing is paired, counted or cut to its cap again: that would take ten times as long.

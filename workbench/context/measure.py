@@ -167,7 +167,7 @@ class Meter:
             text_of(parts), tokens, exact, "; ".join(filter(None, (cut.why if cut else "", why))), parts
         )
 
-    def kept(self, cell: Cell, text: str) -> TruncatedText:
+    def kept_part(self, cell: Cell, text: str) -> TruncatedText:
         """A message that a compaction kept in part."""
         tokens, exact = self.text(text)
         return TruncatedText(text, tokens, exact, "")

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from workbench.config.garbage import collector_paused
 from workbench.context import fixed_slots, fold
-from workbench.context.arrange import Arrangement, Outline, cut_to_budget, base_of, synthetic_item
+from workbench.context.arrange import Arrangement, Outline, base_of, cut_to_budget, synthetic_item
 from workbench.context.budget import Limits
 from workbench.context.control import CONTROL, InEffect, apply_override, compaction_range, in_effect, span_words
 from workbench.context.conversation import Conversation
@@ -220,7 +220,7 @@ class Planner:
             ground = fold.Preconditions(self._in_effect.overrides, cover, kept)
             if self._ordered:
                 with collector_paused():
-                    self._conversation = self._conversation.under(ground)
+                    self._conversation = self._conversation.with_preconditions(ground)
             else:
                 self._conversation, self._ordered = self._conversation_of(talk, ground)
         self._settle()
@@ -279,7 +279,9 @@ class Planner:
         text = body.preface + body.summary
         if normalise.is_blank(text):
             text = normalise.EMPTY_SUMMARY
-        items = [synthetic_item(event.id, "summaries", "user", "summary", text, self._meter.text(text), "fold", why, turn)]
+        items = [
+            synthetic_item(event.id, "summaries", "user", "summary", text, self._meter.text(text), "fold", why, turn)
+        ]
         if not normalise.is_blank(body.acknowledgement):
             text, why = body.acknowledgement, "the assistant's answer to the summary"
             count = self._meter.text(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from workbench.context.fixed_slots import slot_heading, is_merged
+from workbench.context.fixed_slots import is_merged, slot_heading
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.stages.chat_form import chat_parts, chat_tool

@@ -83,7 +83,12 @@ def fate_of(cell: Cell, view: View) -> Fate:
     if masked is None:
         masked = cell.number >= 0 and mask.lies_between(cell.number, cell.turn, view.masked)
     if masked:
-        return "masked", cell.mask_tokens, text or mask.mask_marker(cell.original_tokens, cell.id, cell.kind), cell.exact
+        return (
+            "masked",
+            cell.mask_tokens,
+            text or mask.mask_marker(cell.original_tokens, cell.id, cell.kind),
+            cell.exact,
+        )
     if view.fitted and (fitted := view.fitted.get(cell.seq)) is not None:
         return "truncated", fitted.cut.tokens, fitted.cut.parts or fitted.cut.text, fitted.cut.exact
     cut = cell.cut

@@ -153,7 +153,7 @@ class LiveConversation(RequestThread):
         said, used = read_answer(self.dialect, body) if body else ([], None)
         if not aside and said:
             first = builder.last + 1
-            self.say(body)
+            self.add_answer(body)
             if finish:
                 self._cut(first, finish)
             made = self._made(first)

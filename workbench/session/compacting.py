@@ -25,7 +25,7 @@ from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event, Failure
 from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
-from workbench.session.questions import compaction_question as question
+from workbench.session.questions import question_to_compact as question
 from workbench.session.turns import Turns
 from workbench.views.compaction_values import (
     CompactionOutcome,
@@ -95,7 +95,7 @@ class SessionCompactions:
 
     def _start_looking(self) -> None:
         if self._looking is None:
-            self._looking = asyncio.create_task(self._look())
+            self._looking = asyncio.create_task(self._look_again())
             self._looking.add_done_callback(self._over)
 
     def _over(self, task: asyncio.Task[None]) -> None:
@@ -106,7 +106,7 @@ class SessionCompactions:
             self._settling = None
         self._updates.poke()
 
-    async def _look(self) -> None:
+    async def _look_again(self) -> None:
         try:
             while (self._stale or self._look_back is not None) and self._opened is not None:
                 begun = time.monotonic()
@@ -117,7 +117,7 @@ class SessionCompactions:
                 if self._stale:
                     await asyncio.sleep(max(PAUSE, REST * (time.monotonic() - begun)))
         except Exception as error:
-            self._updates.tell(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
+            self._updates.show_notice(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
         finally:
             self._looking = None
 
@@ -162,21 +162,21 @@ class SessionCompactions:
 
     def _put(self) -> None:
         if self._view is not None:
-            self._updates.put(compaction=replace(self._view, running=self._running, past=self._past))
+            self._updates.change_state(compaction=replace(self._view, running=self._running, past=self._past))
 
     def progress(self, progress: Progress, *, draft: bool = False) -> None:
         since = self._running.since if self._running is not None else time.monotonic()
         self._running = RunningCompaction(progress, since, draft)
         self._put()
         if not draft:
-            self._updates.put(activity=Activity("compacting", progress_text(progress)))
+            self._updates.change_state(activity=Activity("compacting", progress_text(progress)))
 
     def rest(self) -> None:
         """Show that no compaction runs any more."""
         self._running = None
         self._put()
         if not self._turns.busy:
-            self._updates.put(activity=Activity())
+            self._updates.change_state(activity=Activity())
 
     # Running compactions
 
@@ -219,7 +219,7 @@ class SessionCompactions:
 
     # Called by turns
 
-    def taken(self, step: Step) -> None:
+    def step_taken(self, step: Step) -> None:
         """Show the progress of a compaction that a turn makes because its request would not fit."""
         match step:
             case Summarising(progress):
@@ -243,15 +243,15 @@ class SessionCompactions:
 
     async def _settle(self, opened: OpenSession, agent: Agent) -> None:
         try:
-            for event in await self.run(opened, agent.settle()):
+            for event in await self.run_steps(opened, agent.settle()):
                 self._announce(event)
         except WorkbenchError as error:
-            self._updates.tell(Notice(str(error), "error", "compaction"))
+            self._updates.show_notice(Notice(str(error), "error", "compaction"))
         finally:
             self._settling = None
             self.rest()
 
-    async def run(self, opened: OpenSession, steps: Steps) -> list[Event]:
+    async def run_steps(self, opened: OpenSession, steps: Steps) -> list[Event]:
         """Run the steps of a compaction. Return its last events: a compaction, or the failure of one."""
         found = []
         async with aclosing(steps):
@@ -267,11 +267,11 @@ class SessionCompactions:
 
     def _announce(self, event: Event) -> None:
         if isinstance(event.body, Failure):
-            self._updates.tell(Notice(f"not compacted: {event.body.message}", "warning", "compaction"))
+            self._updates.show_notice(Notice(f"not compacted: {event.body.message}", "warning", "compaction"))
         elif self._opened is not None:
             made = self.outcome(self._opened, event)
             facts = f", {made.kept:,} of {made.facts:,} facts kept" if made.facts else ""
-            self._updates.tell(
+            self._updates.show_notice(
                 Notice(f"{made.before:,} → {made.after:,} tokens{facts}; F9 undoes it", title="compacted by itself")
             )
 
@@ -311,7 +311,7 @@ class SessionCompactions:
         self._making = asyncio.current_task()
         try:
             agent = await self._turns.agent(opened, to_ask=False)
-            [event] = await self.run(opened, agent.compact(planned, digest=digest))
+            [event] = await self.run_steps(opened, agent.compact(planned, digest=digest))
         except asyncio.CancelledError:
             raise Refused(STOPPED) from None
         finally:

@@ -99,7 +99,7 @@ class TurnConnection:
         self.problems: list[str] = []
         """Problems that do not stop a turn. The caller that shows one removes it."""
 
-    def check(self) -> TurnPreconditions:
+    def checked_preconditions(self) -> TurnPreconditions:
         """Read options and settings, once. Raises WorkbenchError."""
         if self._preconditions is None:
             self._preconditions = read_preconditions(self._services, self._options)
@@ -148,7 +148,7 @@ class TurnConnection:
         """The tools of a session, including those of MCP servers."""
         opened.served = self._served
         self._offered = (opened, opened.off)
-        return session_toolbox(opened, self.check().pass_env, without=self._options.without)
+        return session_toolbox(opened, self.checked_preconditions().pass_env, without=self._options.without)
 
     def forget_approvals(self) -> None:
         """Read the saved approvals again before the next turn."""
@@ -158,7 +158,7 @@ class TurnConnection:
         services, options = self._services, self._options
         model = opened.setup.model or services.default_model
         routes, settings = services.routes, services.settings
-        approvals, hooks, servers, _ = self.check()
+        approvals, hooks, servers, _ = self.checked_preconditions()
         others = [name for name in options.fallbacks or settings.fallbacks(model) if name != model]
         endpoint = await in_background(routes.endpoint, model, options.api_base)
         own = serving(model, endpoint, routes.patience(model), may_fail=bool(others))

@@ -126,7 +126,7 @@ class Continuing:
         opened = self._current()
         now = opened.session.id if opened.session is not None else ""
         general = self._options.for_any_session
-        if ref or not opened.said:
+        if ref or not opened.has_user_message:
             ref = ref or await in_background(previous_session, self._services, now)
             earlier = await in_background(earlier_session, self._services, general, ref)
         else:
@@ -141,10 +141,10 @@ class Continuing:
         """Summarise the offered session."""
         if self._compactions.busy:
             raise Refused(BUSY)
-        tell = partial(self._compactions.progress, draft=True)
+        report = partial(self._compactions.progress, draft=True)
         earlier, options = offer.earlier, offer.options
         try:
-            made = await summarise_earlier_session(self._services, options, earlier, digest=digest, progress=tell)
+            made = await summarise_earlier_session(self._services, options, earlier, digest=digest, progress=report)
             return ContinuationDraft(earlier, made)
         finally:
             self._compactions.rest()

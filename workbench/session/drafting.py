@@ -55,10 +55,10 @@ class SummaryDrafts:
             nobody = Compactor(opened.setup, None, catalogue=self._services.catalogue, nobody=OF_A_FILE)
             compacting = Compacting(nobody, Hooks())
         is_alone = not self._compactions.busy  # else the progress of the running one stays on the screen
-        tell = partial(self._compactions.progress, draft=True) if is_alone else ignore_progress
+        report = partial(self._compactions.progress, draft=True) if is_alone else ignore_progress
         try:
-            tell(Progress("selecting"))
-            planned = await compacting.plan(opened.events, digest=digest, planner=planner, tell=tell)
+            report(Progress("selecting"))
+            planned = await compacting.plan(opened.events, digest=digest, planner=planner, tell=report)
         finally:
             if is_alone:
                 self._compactions.rest()
@@ -80,8 +80,8 @@ class SummaryDrafts:
         opened, compacting, planned = self._current(preview)
         planned.check(opened.events, compacting.compactor)
         try:
-            tell = partial(self._compactions.progress, draft=True)
-            noted, made = await compacting.draft(planned, digest=digest, tell=tell)
+            report = partial(self._compactions.progress, draft=True)
+            noted, made = await compacting.draft(planned, digest=digest, tell=report)
             if noted:
                 opened.append(*noted)
             return made
@@ -111,7 +111,7 @@ class SummaryDrafts:
         if self._compactions.busy:
             raise Refused(BUSY)
         agent = await self._turns.agent(opened, to_ask=False)
-        [event] = await self._compactions.run(opened, agent.accept(planned, draft))
+        [event] = await self._compactions.run_steps(opened, agent.accept(planned, draft))
         self._previewed = None
         self._compactions.come_home()
         return self._compactions.outcome(opened, event)

@@ -43,21 +43,23 @@ class GoingOn(NamedTuple):
         """The changes, in a few sentences."""
         cut = ", ".join(f"{number:,} {state}" for state, number in self.cut)
         why = f" ({cut})" if cut else ""
-        said = f"It goes on under {self.policy}: {self.before:,} → {self.after:,} tokens before your message{why}."
+        sentences = (
+            f"It continues under {self.policy}: {self.before:,} → {self.after:,} tokens before your message{why}."
+        )
         if self.not_in_log:
-            said += (
+            sentences += (
                 f" About {counted(self.not_in_log, 'token')} that are not in the file (system prompt, tools, thinking"
                 f" of its agent) are not sent; instructions and tools of this program are, {self.own:,}."
             )
         else:
-            said += f" Instructions and tools are this program's, {counted(self.own, 'token')}."
+            sentences += f" Instructions and tools are this program's, {counted(self.own, 'token')}."
         first, last = self.sealed
         if last:
-            said += (
+            sentences += (
                 f" The summary of the events {first:,} to {last:,} is encrypted, so the model here sees nothing of"
                 " them; u in the compaction pane (F4) brings the events themselves back."
             )
-        return said
+        return sentences
 
 
 def what_changes(services: Services, options: Options, opened: OpenSession) -> GoingOn:
@@ -108,9 +110,9 @@ def policy_here(services: Services, opened: OpenSession) -> str:
 def go_on_here(services: Services, options: Options, opened: OpenSession) -> GoingOn:
     """Continue another agent's session as our own: under a policy, with our counts. Return what changed."""
     change = _as_ours(services, options, opened)
-    told = _compared(opened, change)
+    changes = _compared(opened, change)
     opened.recorded = None
     opened.adopt(change.setup, change.policy, change.knobs, change.planner)
     note_model(opened)
     opened.append(*change.settings)
-    return told
+    return changes

@@ -100,11 +100,11 @@ def note_model(opened: OpenSession) -> None:
     setup = opened.setup
     before = setting_in(opened.events, "model")
     news: list[Body] = [Setting("model", setup.model)] if before != setup.model else []
-    told = LearntWindow(setup.info.window, "server") if setup.info.window_source == "server" else None
+    window = LearntWindow(setup.info.window, "server") if setup.info.window_source == "server" else None
     if setup.options.window is not None:
-        told = LearntWindow(setup.options.window, "option")
-    if told is not None and learnt_window(opened.events, setup.model) != told:
-        news.append(window_setting(setup.model, told))
+        window = LearntWindow(setup.options.window, "option")
+    if window is not None and learnt_window(opened.events, setup.model) != window:
+        news.append(window_setting(setup.model, window))
     opened.append(*news)
 
 
@@ -241,10 +241,10 @@ def replan_session(
     knobs = _with_knob(opened.knobs, knob)
     events = list(opened.events)
     live = opened.calls_may_return if opened.recorded is None or not as_ours else opened.writable
-    said: list[Setting] = [Setting("model", name)] if model else []
+    settings: list[Setting] = [Setting("model", name)] if model else []
     if model and learnt_window(events, name) is not None:
-        said.append(window_setting(name, LearntWindow(0)))  # an earlier learnt window is no longer valid
-    chosen = [*events, *(Event(len(events) + at, "", 0, body) for at, body in enumerate(said, 1))]
+        settings.append(window_setting(name, LearntWindow(0)))  # an earlier learnt window is no longer valid
+    chosen = [*events, *(Event(len(events) + at, "", 0, body) for at, body in enumerate(settings, 1))]
     source = Source(opened.name, chosen, name, ref, live, opened.session is None)
     recorded = None if as_ours else opened.recorded
     if recorded is not None and name != opened.setup.model:
@@ -252,10 +252,10 @@ def replan_session(
     setup = make_setup(services, options, source, ref, knobs, recorded)
     planner = setup.planner(events, live=live)
     setup.counter.flush()
-    said += [Setting("policy", ref)] if policy else []
+    settings += [Setting("policy", ref)] if policy else []
     # Knobs from the command line are for this run only and are not logged.
-    said += [Setting("knobs", list(_with_knob(knobs_of(events), knob)))] if knob else []
-    return Replanned(setup, ref, knobs, planner, len(events), tuple(said), recorded)
+    settings += [Setting("knobs", list(_with_knob(knobs_of(events), knob)))] if knob else []
+    return Replanned(setup, ref, knobs, planner, len(events), tuple(settings), recorded)
 
 
 def _with_knob(knobs: Sequence[str], knob: str) -> tuple[str, ...]:

@@ -59,11 +59,11 @@ _WORDS = {"yes": "y", "no": "n"}
 
 def typed_answer(question: UserQuestion, text: str) -> str | None:
     """The answer that a typed text gives, as a key or as a word; None if it is no answer."""
-    said = text.strip()
+    typed = text.strip()
     for choice in question.choices:
-        if choice.saved and said == choice.key.upper():
+        if choice.saved and typed == choice.key.upper():
             return choice.saved
-        if _WORDS.get(said.lower(), said.lower()) == choice.key:
+        if _WORDS.get(typed.lower(), typed.lower()) == choice.key:
             return choice.answer
     return None
 
@@ -119,7 +119,7 @@ def make_session(number: int, name: str, changes: str, message: str) -> UserQues
     return UserQuestion(number, "import", f"Make a session of {name}?", detail, choices, "no", message)
 
 
-def compaction_question(number: int, decision: CompactionDecision) -> UserQuestion:
+def question_to_compact(number: int, decision: CompactionDecision) -> UserQuestion:
     """Ask whether to compact now. The default is no: the conversation continues, and the question comes again after
     the next reply. A request that is too long cannot be sent; then the question comes again with the next message."""
     again = "at the next message" if decision.urgent else "after the next reply"

@@ -7,7 +7,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
-from workbench.compaction.undo import Change, changes_in_words, peel_compaction, redo_change, undo_change, undo_all_compactions, undo_override
+from workbench.compaction.undo import (
+    Change,
+    changes_in_words,
+    peel_compaction,
+    redo_change,
+    undo_all_compactions,
+    undo_change,
+    undo_override,
+)
 from workbench.context.control import compaction_range, span_words
 from workbench.context.items import State
 from workbench.context.plan import ContextPlan

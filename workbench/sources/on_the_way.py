@@ -16,7 +16,7 @@ from workbench.sources.requests import TALK, RequestMarks, sent_in_place
 from workbench.sources.services import Services
 from workbench.wire.requests import RequestBodies
 
-AS_IT_IS = "requests are sent as they are; what is masked now is sent so until a batch would be due"
+AS_IT_IS = "requests are sent unchanged; masked items stay masked until a batch would be due"
 
 
 class LatestRequest(NamedTuple):
@@ -58,7 +58,9 @@ class Foresight(NamedTuple):
         return f"{self.words}.\n{str(self.preview)[:1].upper()}{str(self.preview)[1:]}." if self.preview else self.words
 
 
-def foresee_policy(services: Services, events: Sequence[Event], policy: WayPolicy | None, now: WayPolicy | None) -> Foresight:
+def foresee_policy(
+    services: Services, events: Sequence[Event], policy: WayPolicy | None, now: WayPolicy | None
+) -> Foresight:
     """What a policy would change; `policy` None: what sending all unchanged would, after `now`. Raises WrongCall."""
     settings = services.settings
     own = read_table(ProxySettings, settings.proxy, str(settings.file), "proxy")

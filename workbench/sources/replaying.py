@@ -119,13 +119,13 @@ class ReplayJob(NamedTuple):
     def described(self) -> str:
         """The request and its changes, in one line."""
         changes = self.changes
-        said = [f"without {', '.join(sorted(changes.exclude))}"] if changes.exclude else []
-        said += [f"with {', '.join(sorted(changes.mask))} masked or cut"] if changes.mask else []
-        said += [f"with {', '.join(sorted(changes.texts))} edited"] if changes.texts else []
-        said += [f"with other {', '.join(sorted(changes.parameters))}"] if changes.parameters else []
+        changed = [f"without {', '.join(sorted(changes.exclude))}"] if changes.exclude else []
+        changed += [f"with {', '.join(sorted(changes.mask))} masked or cut"] if changes.mask else []
+        changed += [f"with {', '.join(sorted(changes.texts))} edited"] if changes.texts else []
+        changed += [f"with other {', '.join(sorted(changes.parameters))}"] if changes.parameters else []
         under = f" under {self.policy}" if self.policy else ""
         nothing = "which changes nothing in it" if under else "unchanged"
-        return f"request {self.number:,} to {self.model}{under}, {'; '.join(said) or nothing}"
+        return f"request {self.number:,} to {self.model}{under}, {'; '.join(changed) or nothing}"
 
 
 def find_request(services: Services, options: Options, source: Source, number: int | None) -> RecordedRequest:
@@ -249,8 +249,8 @@ def _seqs(planned: BodyPlan, events: Sequence[Event]) -> dict[int, tuple[str, ..
     """By event of the log: its paths in the request."""
     places, found, last = LogPlaces(), dict[int, tuple[str, ...]](), 0
     places.add_events(events)
-    for number, said in enumerate(planned.bodies, 1):
-        seq = places.find_event(said, last)
+    for number, body in enumerate(planned.bodies, 1):
+        seq = places.find_event(body, last)
         if seq is not None and planned.paths.get(number):
             last = max(last, seq)
             found[seq] = planned.paths[number]
@@ -285,7 +285,7 @@ async def send_replay(services: Services, job: ReplayJob) -> AsyncIterator[Repla
         sent = ResentRequest(job.dialect, job.model, job.body, job.headers)
         for _ in range(job.times):
             came = await resend(sent, upstreams, key, settings.largest)
-            said, used = read_answer(job.dialect, came.body)
-            made = priced_answer(services.catalogue, job.model, said, used, (came.took or 0) / 1000)
-            problem = came.problem or ("" if said else "nothing was answered")
+            answer, used = read_answer(job.dialect, came.body)
+            made = priced_answer(services.catalogue, job.model, answer, used, (came.took or 0) / 1000)
+            problem = came.problem or ("" if answer else "nothing was answered")
             yield made._replace(problem=problem, cost=0.0 if job.is_free else made.cost)

@@ -95,7 +95,7 @@ class Recording(list[Body]):
         self.sub_agents: dict[str, str] = {}
         """For a file with one session: the conversations of its sub-agents, by number, with their names."""
 
-    def put(self, body: Body, at: int) -> None:
+    def append_body(self, body: Body, at: int) -> None:
         """Append an event with its time."""
         self.append(body)
         self.times.append(at)
@@ -202,7 +202,7 @@ class Builder(Talk):
         for body in bodies:
             if isinstance(body, ToolCall):
                 self._asked[body.call_id] = body.arguments
-            self.bodies.put(self._with_cut(body), self._at)
+            self.bodies.append_body(self._with_cut(body), self._at)
             self._clearing.take(self.last, body)
 
     def cleared(self, edits: ProviderEdits) -> None:

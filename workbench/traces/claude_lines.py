@@ -227,7 +227,7 @@ class ClaudeCodeReader:
             self._close()
             self.builder.cleared(self._edits.get(reply, ProviderEdits()))
             if self._requests is not None:
-                self._requests.answered(text_in(value, "requestRef"))
+                self._requests.begin_reply(text_in(value, "requestRef"))
             self.builder.says_model(text_in(message, "model").replace("<synthetic>", ""))
         self._at(value)
         self._reply = reply

@@ -76,7 +76,7 @@ class RecordedRequests:
             case _:
                 self._waiting.append(value)
 
-    def answered(self, name: str) -> None:
+    def begin_reply(self, name: str) -> None:
         """A reply to the request with this id begins."""
         places = [at for at, value in enumerate(self._waiting) if text_in(value, "id") == name]
         if places:

@@ -61,7 +61,7 @@ def read(document: Document, text: str) -> list[Recording]:
         builder.leave_out_all_but(_READ, values[0])
         values = values[0]["messages"]
     if _is_window([value for value in values if isinstance(value, dict)]):
-        _Window(builder).read(values)
+        _Window(builder).read_values(values)
     else:
         _messages(builder, values)
     return [builder.finish()]
@@ -111,7 +111,7 @@ class _Window:
         self._used: dict[str, Any] = {}
         """The metrics of the request whose answer is being read."""
 
-    def read(self, values: list[Any]) -> None:
+    def read_values(self, values: list[Any]) -> None:
         for value in values:
             self._builder.when(value.get("ts") if isinstance(value, dict) else None)
             self._entry(value)

@@ -31,7 +31,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.building import Builder, Recording, first_objects, by_session, log_entries
+from workbench.traces.building import Builder, Recording, by_session, first_objects, log_entries
 from workbench.traces.parents import count_missing, report_gaps
 from workbench.traces.reading import Document, Located
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in

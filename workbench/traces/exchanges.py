@@ -38,7 +38,7 @@ def conversations_of(exchanges: Iterable[Exchange], format_name: str) -> list[Bu
         builder = Builder(format_name)
         adding = RequestThread(builder, thread[0].dialect)
         for exchange, following in zip(thread, [*thread[1:], None], strict=True):
-            adding.add(exchange, following)
+            adding.add_exchange(exchange, following)
         found.append(builder)
     return found
 

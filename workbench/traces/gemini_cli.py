@@ -32,10 +32,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from workbench.log.events import AssistantMessage
-from workbench.traces.building import Builder, Recording, SubAgentReport, first_objects, log_entries, epoch_milliseconds
+from workbench.traces.building import Builder, Recording, SubAgentReport, epoch_milliseconds, first_objects, log_entries
 from workbench.traces.companion_files import read_files
 from workbench.traces.gemini_sub_agents import gemini_reports, gemini_sub_agent_files, names_in
-from workbench.traces.histories import History, NamedContent, parts_with_key, content_texts
+from workbench.traces.histories import History, NamedContent, content_texts, parts_with_key
 from workbench.traces.reading import Document
 from workbench.wire.values import dict_in, list_in, number_in, text_in
 
@@ -172,7 +172,7 @@ class _Reader:
         name, kind, content = text_in(value, "id"), text_in(value, "type"), _content(value)
         self._read.add(name)
         if kind == "user":
-            self._history.add(name, content)
+            self._history.add_content(name, content)
         elif kind == "gemini":
             self._reply(value, content)
         elif kind == "error":
@@ -197,7 +197,7 @@ class _Reader:
             elsewhere = text_in(call, "id") in self._responses or text_in(call, "id") in self._history.answered
             if isinstance(call, dict) and call.get("result") and not elsewhere:
                 self._history.add_events({"role": "user", "parts": _result(call)})
-        self._history.keep(text_in(value, "id"), content, before)
+        self._history.record_content(text_in(value, "id"), content, before)
 
 
 def _copies(lines: list[Any]) -> set[int]:

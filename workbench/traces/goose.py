@@ -67,12 +67,12 @@ def read(document: Document, text: str) -> list[Recording]:
 def recognises_tables(tables: Tables) -> bool:
     """Whether a database has sessions, and messages whose contents are in a column."""
     columns = ("session_id", "role", "content_json", "created_timestamp")
-    return tables.has("sessions", "id") and tables.has("messages", *columns)
+    return tables.has_table("sessions", "id") and tables.has_table("messages", *columns)
 
 
 def sessions(tables: Tables) -> list[TableSession]:
     """The sessions, the oldest first."""
-    order = "created_at, " if tables.has("sessions", "created_at") else ""
+    order = "created_at, " if tables.has_table("sessions", "created_at") else ""
     rows = tables.rows(f"SELECT * FROM sessions ORDER BY {order}rowid")
     return [TableSession(_title(row), partial(_session, tables, row)) for row in rows]
 

@@ -51,18 +51,18 @@ class History:
         self.answered: set[str] = set()
         """The calls with results."""
 
-    def add(self, name: str, content: dict[str, Any]) -> None:
+    def add_content(self, name: str, content: dict[str, Any]) -> None:
         """Add the next content."""
         before = self._builder.last
         self.add_events(content)
-        self.keep(name, content, before)
+        self.record_content(name, content, before)
 
     def add_events(self, content: dict[str, Any]) -> None:
-        """Add the events of a content; the caller calls `keep` once they are complete."""
+        """Add the events of a content; the caller calls `record_content` once they are complete."""
         self._contents.add(content)
         self.answered.update(text_in(each, "id") for each in parts_with_key(content, "functionResponse"))
 
-    def keep(self, name: str, content: dict[str, Any], before: int) -> None:
+    def record_content(self, name: str, content: dict[str, Any], before: int) -> None:
         """Record that the events after `before` are this content."""
         self._now.append(_Entry(name, _mark(content), before + 1, self._builder.last, content))
 
@@ -128,7 +128,7 @@ class History:
             elif self._again(each.content):
                 again += parts_with_key(each.content, "functionResponse")
             else:
-                self.add(*each)
+                self.add_content(*each)
         if again:
             self._builder.add(UserMessage(tuple(OtherPart(cleaned({**each, "type": AGAIN})) for each in again)))
             self._now.append(_Entry("", "", self._builder.last, self._builder.last, {"parts": []}))

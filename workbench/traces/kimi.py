@@ -255,7 +255,7 @@ class _Reader:
         last = self.builder.last
         self.builder.add(Compaction(first, last, summary, seqs, place, meta={k: v for k, v in noted.items() if v}))
         self._now = list(kept) if of_today else []
-        self._requests.changed(0)
+        self._requests.note_change(0)
         self._keep({"role": "user", "content": summary}, self.builder.last - 1, "summary")
         if of_today:
             self._says({"role": "user", "content": [{"type": "text", "text": GO_ON}], "origin": {"kind": "injection"}})
@@ -286,4 +286,4 @@ class _Reader:
         for message in self._now[at:]:
             self.builder.add(Override("exclude", message.first, message.last, LEFT))
         del self._now[at:]
-        self._requests.changed(at)
+        self._requests.note_change(at)

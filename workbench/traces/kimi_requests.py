@@ -55,7 +55,7 @@ class KimiRequests:
             self._base = 0
             self._builder.add(SlotContent("system", "system prompt", text))
 
-    def changed(self, at: int) -> None:
+    def note_change(self, at: int) -> None:
         """Note that the messages from there on have changed."""
         self._same = min(self._same, at)
 

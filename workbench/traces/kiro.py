@@ -56,16 +56,16 @@ def read(document: Document, text: str) -> list[Recording]:
 
 def recognises_tables(tables: Tables) -> bool:
     """Whether a database has conversations by folder."""
-    return any(tables.has(name, "key", "value") for name in _VALUES)
+    return any(tables.has_table(name, "key", "value") for name in _VALUES)
 
 
 def sessions(tables: Tables) -> list[TableSession]:
     """The conversations, those of the folders first, then the others by age."""
     found = []
     for table in reversed(_VALUES):
-        if not tables.has(table, "key", "value"):
+        if not tables.has_table(table, "key", "value"):
             continue
-        order = _VALUES[table] if tables.has(table, _VALUES[table]) else "key"
+        order = _VALUES[table] if tables.has_table(table, _VALUES[table]) else "key"
         for row in tables.rows(f"SELECT key, value FROM {table} ORDER BY {order}"):
             try:
                 value = json.loads(row["value"])

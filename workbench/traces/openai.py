@@ -36,7 +36,7 @@ _SAYING = frozenset({"content", "tool_calls", "function_call"})
 
 
 def recognises(document: Document) -> bool:
-    """Whether a file has one of the shapes; `conversations` reports what is wrong inside."""
+    """Whether a file has one of the shapes; `openai_conversations` reports what is wrong inside."""
     first = document.values[0].value
     if isinstance(first, list):
         return not first or any(_is_message(value) for value in first[:40])

@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, Request, UserMessage
-from workbench.traces.building import Builder, Recording, known_cost, epoch_milliseconds
+from workbench.traces.building import Builder, Recording, epoch_milliseconds, known_cost
 from workbench.traces.cut_words import OLD_RESULT
 from workbench.traces.reading import Document
 from workbench.traces.tables import Tables, TableSession, object_in
@@ -53,15 +53,15 @@ def _is_message(value: Any) -> bool:
 def read(document: Document, text: str) -> list[Recording]:
     """The session of an export."""
     value = document.values[0].value
-    return [_conversation(dict_in(value, "info"), [_Message.of(each) for each in list_in(value, "messages")])]
+    return [_conversation(dict_in(value, "info"), [_Message.from_value(each) for each in list_in(value, "messages")])]
 
 
 def recognises_tables(tables: Tables) -> bool:
     """Whether it is opencode's database."""
     return (
-        tables.has("session", "id", "slug", "title", "time_created", "revert")
-        and tables.has("message", "id", "session_id", "time_created", "data")
-        and tables.has("part", "id", "message_id", "session_id", "data")
+        tables.has_table("session", "id", "slug", "title", "time_created", "revert")
+        and tables.has_table("message", "id", "session_id", "time_created", "data")
+        and tables.has_table("part", "id", "message_id", "session_id", "data")
     )
 
 
@@ -99,7 +99,7 @@ class _Message(NamedTuple):
     parts: list[Any]
 
     @classmethod
-    def of(cls, value: Any) -> _Message:
+    def from_value(cls, value: Any) -> _Message:
         return cls(text_in(dict_in(value, "info"), "id"), dict_in(value, "info"), list_in(value, "parts"))
 
     def part(self, kind: str) -> dict[str, Any] | None:

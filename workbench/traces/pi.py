@@ -26,7 +26,7 @@ from typing import Any
 
 from workbench.config.errors import WrongCall
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, ToolCall, UserMessage, text_of
-from workbench.traces.building import Builder, Recording, first_objects, by_session, log_entries
+from workbench.traces.building import Builder, Recording, by_session, first_objects, log_entries
 from workbench.traces.parents import path_to_last, report_gaps
 from workbench.traces.reading import Document, Located
 from workbench.wire.talk import cost_in

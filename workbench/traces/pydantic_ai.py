@@ -18,7 +18,7 @@ from typing import Any
 
 from workbench.log.codec import clean
 from workbench.log.events import AssistantMessage, Content, Part, Reasoning, SlotContent, SystemMessage, UserMessage
-from workbench.traces.building import Builder, Recording, first_objects, log_entries, known_cost
+from workbench.traces.building import Builder, Recording, first_objects, known_cost, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.values import content_from, dict_in, list_in, number_in, part_of, text_in
 

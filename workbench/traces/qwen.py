@@ -124,13 +124,13 @@ class _Reader:
         cached, thought = number_in(used, "cachedContentTokenCount"), number_in(used, "thoughtsTokenCount")
         output = max(output, number_in(used, "totalTokenCount") - prompt)  # thoughts are included or separate
         self.builder.usage(prompt, output, cached=cached, reasoning=thought)
-        self._history.keep(text_in(value, "uuid"), content, before)
+        self._history.record_content(text_in(value, "uuid"), content, before)
 
     def _add_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
         for value in waiting:
             self.builder.when(value.get("timestamp"))
-            self._history.add(text_in(value, "uuid"), _content(value["message"]))
+            self._history.add_content(text_in(value, "uuid"), _content(value["message"]))
 
     def _add_reports(self, purpose: Purpose) -> None:
         """Add requests whose answers are not in the file; `purpose`: that of the last one, if no sub-agent made it."""

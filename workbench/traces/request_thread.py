@@ -33,7 +33,7 @@ class Exchange:
     known: tuple[str, ...] = ()
     """The hashes of its first messages, if known already."""
     known_names: tuple[str, ...] = ()
-    """The names (`name_of`) of all its messages, if known already."""
+    """The names (`message_name`) of all its messages, if known already."""
     hash_of: Callable[[Any], str] = content_hash
     """Works like `content_hash`, and may cache."""
     is_exact: bool = True
@@ -121,7 +121,7 @@ class RequestThread:
         self._hashes: tuple[str, ...] = ()
         """The hashes of its messages."""
 
-    def add(self, exchange: Exchange, following: Exchange | None) -> None:
+    def add_exchange(self, exchange: Exchange, following: Exchange | None) -> None:
         """Add a request and its answer; `following`: the one that continues it."""
         self.begin(exchange)
         for message in exchange.talk[self._read :]:
@@ -182,7 +182,7 @@ class RequestThread:
             self._request, self._hashes = event, hashes
         return event
 
-    def say(self, answer: dict[str, Any]) -> None:
+    def add_answer(self, answer: dict[str, Any]) -> None:
         """Add the answer to the conversation; an answer may name a version of the model."""
         model = self.builder.model
         self.reader.answer(answer)
@@ -191,7 +191,7 @@ class RequestThread:
     def _answered(self, exchange: Exchange, request: int, replied: list[Any]) -> None:
         answered, used = read_answer(exchange.dialect, exchange.answer)
         if answered and (not replied or calls_in(answered) == calls_in(self.scratch(replied))):
-            self.say(exchange.answer)
+            self.add_answer(exchange.answer)
         else:
             for message in replied:
                 self.reader.message(message)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.traces.building import Recording, first_objects, log_entries, epoch_milliseconds
+from workbench.traces.building import Recording, epoch_milliseconds, first_objects, log_entries
 from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls, no_messages
 from workbench.traces.reading import Document
 from workbench.traces.span_attributes import attributes_of, spans_of

@@ -27,8 +27,9 @@ from workbench.config.text import printable, printable_lines
 from workbench.session.fault_reports import UNEXPECTED, FaultReports
 from workbench.sources.options import Detour
 from workbench.tui.colours import Colourless, Sixteen
+from workbench.tui.steady_app import SteadyApp
 from workbench.tui.terminal_patches import ask_keyboard, guarded_driver
-from workbench.tui.textual_patches import SteadyApp, patch_textual
+from workbench.tui.textual_patches import patch_textual
 from workbench.tui.themes import VARIABLES, ThemeFolder
 from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.key_names import key_name
@@ -271,7 +272,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
 
     def _reload_themes(self) -> None:
         """Apply a theme at once when its file changes."""
-        if self._folder.changed():
+        if self._folder.has_changed():
             self._load_themes()
             self.mutate_reactive(WorkbenchApp.theme)
             self._warn("theme", self._problems)

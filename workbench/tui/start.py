@@ -18,7 +18,7 @@ from workbench.sources.options import Options
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
 
-NOTE = "A recorded session, in a folder of its own: nothing of it is kept. Ctrl+Q goes back to where you were."
+NOTE = "A recorded session, in a folder of its own: nothing you do here is kept. Ctrl+Q goes back to where you were."
 LARGE = 2_000_000
 """From this size in bytes on, a source is read after the first frame.
 

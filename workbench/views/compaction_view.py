@@ -198,7 +198,7 @@ class CompactionInputs:
     turn_over: bool
     recorded: RecordedSession | None = None
     planner: Planner | None = None
-    """A copy of the session's planner, which `offer` modifies; None if the log is too long to check, unasked, whether
+    """A copy of the session's planner, which `compaction_offer` modifies; None if the log is too long to check, unasked, whether
     there is anything to compact."""
     selected: tuple[str, str] | None = None
     """The result of that check, if the log and the setup are still the same."""
@@ -270,7 +270,7 @@ def _cleared(events: Sequence[Event]) -> tuple[int, ...]:
 
 
 def _selected(inputs: CompactionInputs) -> tuple[str, str]:
-    """What `offer` returns for the current log."""
+    """What `compaction_offer` returns for the current log."""
     if inputs.planner is None:
         return inputs.selected or ("", "")
     return compaction_offer(inputs.setup, inputs.planner, inputs.events)

@@ -77,7 +77,7 @@ class Exactness(NamedTuple):
     """Tokens that were reported and are in no row; 0 if there are none, or if nothing was reported."""
 
     @classmethod
-    def of(cls, mark: RequestMark, plan: ContextPlan) -> Exactness:
+    def of_request(cls, mark: RequestMark, plan: ContextPlan) -> Exactness:
         """The exactness of a request. If the file has all of it, tokens in no row are a difference in counting."""
         return cls(mark.exact, 0 if mark.exact else max(0, plan.unattributed))
 
@@ -131,7 +131,7 @@ class ContextView:
             return None
         if self.at is None:
             return Exactness(False, 0)
-        return Exactness.of(self.requests[self.at], self.plan)
+        return Exactness.of_request(self.requests[self.at], self.plan)
 
     @property
     def rest(self) -> str:

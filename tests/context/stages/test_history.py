@@ -13,7 +13,14 @@ from support.requirements import requirement
 from support.talk import iterations, planned, preset, rows_of, spoken, states, turns, words
 from workbench.context.budget import Limits
 from workbench.context.policy import HistoryPolicy
-from workbench.context.stages.history import NO_CAP, HistoryCut, cut_history, history_notice, notice_reason, resident_limit
+from workbench.context.stages.history import (
+    NO_CAP,
+    HistoryCut,
+    cut_history,
+    history_notice,
+    notice_reason,
+    resident_limit,
+)
 from workbench.log.events import AssistantMessage, Override, UserMessage
 
 

@@ -85,7 +85,7 @@ def test_the_marker_has_the_size_and_the_id() -> None:
     assert mask_marker(12_000, "e7") == "[result masked — ~12000 tokens removed] [id e7]"
 
 
-@requirement("layers", "masking", "masking is applied anew before every request")
+@requirement("layers", "masking", "masking is applied again before every request")
 def test_masking_starts_from_the_log_each_time() -> None:
     log = [GO, *iterations([words(100)] * 9)]
     policy = preset("layers")

@@ -10,7 +10,16 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tui.chat.host import called, said
-from workbench.tui.chat.blocks import CLOSED, FIRST_ROWS, MOST_TEXT, OUTCOMES, Fold, clipboard_text, draw_entry, duration_words
+from workbench.tui.chat.blocks import (
+    CLOSED,
+    FIRST_ROWS,
+    MOST_TEXT,
+    OUTCOMES,
+    Fold,
+    clipboard_text,
+    draw_entry,
+    duration_words,
+)
 from workbench.views.values import ChatEntry, EntryState, LiveCall
 
 OPEN = Fold(is_open=True)

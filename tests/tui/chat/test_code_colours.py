@@ -19,18 +19,18 @@ LONGER = PYTHON * (SHORT // len(PYTHON) + 1)
 def test_what_is_short_is_coloured_at_once_and_the_rest_is_asked_for() -> None:
     asked: list[tuple[str, str]] = []
     colours = CodeColours(lambda text, language: asked.append((text, language)))
-    assert colours.of(PYTHON, "python").spans
-    assert not colours.of(LONGER, "python").spans
-    assert not colours.of(LONGER, "python").spans
+    assert colours.colours_so_far(PYTHON, "python").spans
+    assert not colours.colours_so_far(LONGER, "python").spans
+    assert not colours.colours_so_far(LONGER, "python").spans
     assert asked == [(LONGER, "python")], "each is asked for once"
     colours.learn(LONGER, "python", [(0, 3, "bold")])
-    assert colours.of(LONGER, "python").spans
+    assert colours.colours_so_far(LONGER, "python").spans
 
 
 @pytest.mark.parametrize("text", ["a" * 19_900, "x\n" * LONG, "a" * 201 + "\n" + "b" * 1_001])
 def test_long_lines_and_huge_texts_are_left_alone(text: str) -> None:
     asked: list[str] = []
-    assert not CodeColours(lambda *given: asked.append(given[0])).of(text, "makefile").spans
+    assert not CodeColours(lambda *given: asked.append(given[0])).colours_so_far(text, "makefile").spans
     assert not asked
 
 

@@ -95,7 +95,7 @@ async def test_it_stays_open_when_a_real_answer_ends(services: Services, monkeyp
     parts: list[Said] = [Thinking(BEGUN), Text("The"), gate, Text(" fixture."), Finished("stop")]
     Script(parts, [Thinking("Nothing to add."), *answer("Yes.")]).play(monkeypatch)
     async with program(services, SMALL) as (pilot, screen):
-        screen.say(Send("why?"))
+        screen.send_or_run(Send("why?"))
         await until(lambda: "▸ reasoning" in shown(pilot.app) and "The" in shown(pilot.app))
         await pilot.press("shift+tab", "enter")
         await until(lambda: "Then at the fixture." in shown(pilot.app))
@@ -110,7 +110,7 @@ async def test_it_stays_open_when_a_real_answer_ends(services: Services, monkeyp
         ]
         assert "▾ reasoning" in shown(pilot.app)
         assert "Then at the fixture." in shown(pilot.app)
-        screen.say(Send("sure?"))
+        screen.send_or_run(Send("sure?"))
         await play.settle(pilot)
         assert "Nothing to add." not in shown(pilot.app), "what was said of one answer holds for that one"
 

@@ -64,7 +64,9 @@ def test_no_figure_of_the_last_one_is_broken_in_two() -> None:
 def test_at_an_earlier_request_the_last_one_is_the_last_before_it() -> None:
     view = seen(log(nested()))  # three: #33, #44 and #50
 
-    made = sorted((branch.entry for branch in descriptions.tree_branches(view.history)), key=lambda entry: entry.event.seq)
+    made = sorted(
+        (branch.entry for branch in descriptions.tree_branches(view.history)), key=lambda entry: entry.event.seq
+    )
 
     def line(last: CompactionEntry | None) -> str:
         return last_line(replace(view, past=PastOffer(7, 1_000, last=last)))
@@ -177,7 +179,7 @@ async def test_a_draft_says_first_what_it_loses_then_what_it_frees() -> None:
     many = replace(draft, audit=Audit(0.3, draft.audit.kept[:3], lost, unlisted=285))
     rows = descriptions.draft_rows(many, 20_000)
     named = ", ".join(f.text for f in lost[:5])
-    assert rows[0] == ("facts", f"keeps 3 of 10, loses 7: {named}, 2 more; 285 lesser facts beside these")
+    assert rows[0] == ("facts", f"keeps 3 of 10, loses 7: {named}, 2 more; 285 lesser facts besides")
     assert rows[1][1].startswith(f"{draft.preview.tokens_before:,} → {draft.tokens_after:,} of 20,000 tokens, frees ")
     assert rows[2] == ("summary", f"{draft.summary_tokens:,} tokens, by digest")
     kept = replace(draft, audit=Audit(1.0, lost, ()), text_tokens=draft.preview.summary_cap + 1)

@@ -107,7 +107,7 @@ async def test_one_at_a_time_and_a_stop_by_hand(services: Services, script: Scri
 
 
 @requirement("sliding", "failures", "a compaction that fails does not fail silently")
-async def test_a_refusal_is_told_and_stays_in_the_log(services: Services, script: Scripted) -> None:
+async def test_a_refusal_is_shown_and_stays_in_the_log(services: Services, script: Scripted) -> None:
     script()
     keeps_all = ("compaction.selection=last_messages", "compaction.keep_messages=500")
     async with on_talk(services, *keeps_all) as on:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.tui.compaction.plot import EMPTY, LINE, MADE, OVER, UNDONE, plot_columns, draw_plot, top_of
+from workbench.tui.compaction.plot import EMPTY, LINE, MADE, OVER, UNDONE, draw_plot, plot_columns, top_of
 from workbench.views.compaction_values import CompactionMark, Curve
 
 GROWING = Curve(

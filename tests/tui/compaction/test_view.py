@@ -57,7 +57,9 @@ def test_the_thin_log_always_says_what_the_whole_log_says(
     assert decide_compaction(plan, thin, found, policy, headless=False, turn_over=over) == decide_compaction(
         plan, events, whole, policy, headless=False, turn_over=over
     )
-    assert forecast_compaction(plan, thin, found, policy, turn_over=over) == forecast_compaction(plan, events, whole, policy, turn_over=over)
+    assert forecast_compaction(plan, thin, found, policy, turn_over=over) == forecast_compaction(
+        plan, events, whole, policy, turn_over=over
+    )
     assert _cut(thin, plan, policy) == _cut(events, plan, policy)
 
 

@@ -15,11 +15,11 @@ from workbench.tui.inspector.columns import (
     MARKS,
     ROOM_WITH_STATES,
     Cells,
-    row_cells,
-    head_cells,
     column_heads,
     fit_columns,
+    head_cells,
     live_cells,
+    row_cells,
     share_bar,
 )
 from workbench.tui.inspector.order import RowGroup

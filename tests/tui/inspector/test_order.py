@@ -26,8 +26,8 @@ from workbench.tui.inspector.order import (
     Sorting,
     arrange_rows,
     find_rows,
-    rows_in_order,
     row_sums,
+    rows_in_order,
 )
 from workbench.views.row_lookup import row_of
 

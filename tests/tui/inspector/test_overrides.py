@@ -9,7 +9,14 @@ from tui.inspector.sample import item
 from workbench.config.errors import WrongCall
 from workbench.context.items import Edit, Item
 from workbench.log.events import Override, OverrideAction, ToolResult, UserMessage
-from workbench.tui.inspector.overrides import MOST_RUNS, OverridePreview, Verb, propose_overrides, preview_overrides, why_not
+from workbench.tui.inspector.overrides import (
+    MOST_RUNS,
+    OverridePreview,
+    Verb,
+    preview_overrides,
+    propose_overrides,
+    why_not,
+)
 from workbench.views.context_view import OverrideWish
 
 

@@ -17,8 +17,17 @@ from tui.inspector.sample import SAMPLE, item
 from workbench.context.items import Item
 from workbench.log.codec import decode_event
 from workbench.log.events import AssistantMessage, Compaction, Override, Revert, UserMessage
-from workbench.tui.inspector.pages import TABS, TOKENS_FROM, About, first_tab, item_page, state_and_size, item_title, page_weight
-from workbench.tui.widgets.text_view import TextPage, wrap_page, text_matches, text_page
+from workbench.tui.inspector.pages import (
+    TABS,
+    TOKENS_FROM,
+    About,
+    first_tab,
+    item_page,
+    item_title,
+    page_weight,
+    state_and_size,
+)
+from workbench.tui.widgets.text_view import TextPage, text_matches, text_page, wrap_page
 
 MODEL = Model()
 SHOWN = MODEL.shown()
@@ -66,11 +75,10 @@ def test_what_is_sent_as_it_is_says_so() -> None:
 
 def test_what_is_not_sent_says_so_and_why() -> None:
     assert said(item_page(SAMPLE[7], "sent", None)) == (
-        "Nothing of it is sent.\nhistory needs 9,000 tokens and 5,000 are left for it"
+        "It is not sent.\nhistory needs 9,000 tokens and 5,000 are left for it"
     )
     assert said(item_page(SAMPLE[7], "diff", None)) == (
-        "Nothing of it is sent.\nhistory needs 9,000 tokens and 5,000 are left for it\n"
-        "- An old question about something else"
+        "It is not sent.\nhistory needs 9,000 tokens and 5,000 are left for it\n- An old question about something else"
     )
     assert "not part of the request" in said(item_page(SAMPLE[3], "sent", None))
 
@@ -207,4 +215,6 @@ def test_the_edits_say_what_the_share_is_a_share_of() -> None:
 
 @pytest.mark.parametrize("tab", ["diff", "edits"])
 def test_a_page_says_since_when_it_is_so(tab: str) -> None:
-    assert "masked since request 14" in said(item_page(row(12), tab, None, about=About(since="masked since request 14")))
+    assert "masked since request 14" in said(
+        item_page(row(12), tab, None, about=About(since="masked since request 14"))
+    )

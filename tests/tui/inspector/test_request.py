@@ -28,7 +28,7 @@ from workbench.config.text import when
 from workbench.context.render import render_request
 from workbench.log.events import Compaction, Usage, UserMessage
 from workbench.models.ledger import Ledger
-from workbench.tui.inspector.account import EMPTY, AccountScreen, in_dollars, account_page
+from workbench.tui.inspector.account import EMPTY, AccountScreen, account_page, exact_dollars
 from workbench.tui.inspector.request import RequestScreen, as_curl, request_json
 
 MODEL = Model()
@@ -195,7 +195,7 @@ def test_an_account_without_requests_says_so() -> None:
 
 
 def test_a_cost_that_nobody_knows_is_a_question_mark() -> None:
-    assert (in_dollars(None), in_dollars(0.5)) == ("?", "$0.5000")
+    assert (exact_dollars(None), exact_dollars(0.5)) == ("?", "$0.5000")
     unknown = Model([replace(body, model="nobody/knows") if isinstance(body, Usage) else body for body in BODIES])
     assert "8 requests in 2 turns: cost unknown: no price is known for nobody/knows" in said("request", unknown.ledger)
     assert "$" not in said("turn", unknown.ledger)
@@ -212,7 +212,9 @@ def test_several_models_have_a_column() -> None:
 
 
 def test_a_long_account_begins_with_the_newest() -> None:
-    assert len(account_page(MODEL.ledger, "gpt-4o", "request", 300).lines) < len(account_page(MODEL.ledger, "gpt-4o", "request").lines)
+    assert len(account_page(MODEL.ledger, "gpt-4o", "request", 300).lines) < len(
+        account_page(MODEL.ledger, "gpt-4o", "request").lines
+    )
 
 
 def test_the_account_fits_eighty_columns() -> None:

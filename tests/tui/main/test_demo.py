@@ -60,7 +60,7 @@ async def test_answers_policies_and_sessions_of_the_demo_are_not_kept(
         copy = config_dir()
         async with program(services, SMALL, ref) as (pilot, screen):
             assert screen.services.settings.theme == "paper", "what the user has set holds"
-            screen.say(Send("run them"))
+            screen.send_or_run(Send("run them"))
             asked = 0
             for choice in ("always run_command:true", "never"):
                 asked = await next_question(screen, asked)
@@ -70,7 +70,7 @@ async def test_answers_policies_and_sessions_of_the_demo_are_not_kept(
             await screen.model.forget_approval(OURS.never[0])
             policy_files.save_policy("other", "codex", {"masking.keep_last": 4})
             for text in ("/rename other", "/policy other", "/digest", "/theme ink", "/fork", "/new"):
-                screen.say(Send(text))
+                screen.send_or_run(Send(text))
                 await settle(pilot)
                 await pilot.press("y")
                 await settle(pilot)

@@ -47,7 +47,7 @@ async def test_it_has_every_reported_size_and_marks_the_request_that_is_shown(
 
 async def test_a_policy_that_is_tried_is_a_second_line(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run()), (200, 60)) as (pilot, screen):
-        screen.say(Send("/policy layers"))
+        screen.send_or_run(Send("/policy layers"))
         await settle(pilot)
         assert screen.model.state.compaction is not None
         curve = screen.model.state.compaction.curve

@@ -55,7 +55,7 @@ async def test_a_key_of_a_screen_can_be_another_and_is_shown_as_that(tmp_path: P
 async def test_by_key_palette_and_slash_the_screens_open(services: Services) -> None:
     async with program(services) as (pilot, screen):
         for slash in ("sessions", "model", "policy", "knobs", "lab", "tools", "instructions", "settings"):
-            screen.say(Send(f"/{slash}"))
+            screen.send_or_run(Send(f"/{slash}"))
             await listed(pilot)
             await pilot.press("escape")
             await until(lambda: pilot.app.screen is screen)
@@ -105,12 +105,12 @@ OPENING = (
 async def test_in_each_list_dialog_and_window_question_mark_is_help_and_q_and_escape_leave(services: Services) -> None:
     kinds: set[str] = set()
     async with program(services, (120, 40)) as (pilot, screen):
-        screen.say(Send("read the file nothing.txt"))
+        screen.send_or_run(Send("read the file nothing.txt"))
         await until(lambda: len(screen.model.state.transcript) > 2 and screen.model.is_settled)
         known = {command.name for command in screen.REGISTRY.commands}
         for name in (each for each in OPENING if each in known):
             for leave in ("escape", "q"):
-                screen.run(name)
+                screen.run_by_name(name)
                 await settle(pilot)
                 if pilot.app.screen is screen:
                     break

@@ -18,7 +18,7 @@ from workbench.context.items import Edit
 from workbench.sources.services import Services
 from workbench.tui.messages import Send
 from workbench.tui.screens.policy_diff import BothTexts, PolicyDiffScreen, both_texts, item_treatment
-from workbench.tui.screens.what_if import ItemPair, differing_items, plan_snapshot, what_if_setup, session_snapshot
+from workbench.tui.screens.what_if import ItemPair, differing_items, plan_snapshot, session_snapshot, what_if_setup
 from workbench.tui.screens.what_if_bar import GHOST, MARK, PARTS, plan_part_sizes, policy_bar
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -77,7 +77,7 @@ def test_both_texts_are_under_a_heading_each_and_what_is_not_sent_says_so() -> N
     said = [line.text for line in page.lines]
     assert said[0] == f"one: {item_treatment(row)}"
     assert "two: d dropped 0" in said
-    assert "nothing of it is sent" in said
+    assert "it is not sent" in said
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)])
@@ -97,7 +97,8 @@ async def test_two_policies_are_compared_item_by_item(many_results: Services, si
         await diff.settled()
         asked = await screen.from_session(session_snapshot)
         first, second = (
-            plan_snapshot(what_if_setup(many_results, screen.options, asked, ref, ()), asked) for ref in ("workbench", "codex")
+            plan_snapshot(what_if_setup(many_results, screen.options, asked, ref, ()), asked)
+            for ref in ("workbench", "codex")
         )
         found = differing_items(first, second)
         assert found
@@ -136,7 +137,7 @@ async def test_of_an_imported_transcript_all_are_compared_with_what_was_recorded
     many_results: Services, tmp_path: Path
 ) -> None:
     async with inspector(many_results, as_file(tmp_path, run()), (120, 40)) as (pilot, screen):
-        screen.say(Send("/policy layers"))
+        screen.send_or_run(Send("/policy layers"))
         await until(lambda: screen.model.state.status.policy == "layers")
         lab = await next_request(pilot, screen)
         await narrowed(pilot, "layers")

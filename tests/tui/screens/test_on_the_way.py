@@ -81,13 +81,13 @@ async def watched(
 @pytest.mark.parametrize("size", [ONE_PANE, (120, 40)], ids=["one pane", "split"])
 async def test_it_is_set_after_what_it_would_change_was_shown(services: Services, size: tuple[int, int]) -> None:
     async with watched(services, 0, size) as (pilot, screen, asking, policies):
-        screen.say(Send(WISH))
+        screen.send_or_run(Send(WISH))
         await until(lambda: isinstance(pilot.app.screen, WayDialog))
         await seen(pilot, "masks results of tools but for the last", "2 results masked", "are not read from the cache")
         await pilot.press("enter")
         await until(lambda: not isinstance(pilot.app.screen, WayDialog))
         assert not policies.is_on, "the default changes nothing"
-        screen.say(Send(WISH))
+        screen.send_or_run(Send(WISH))
         await until(lambda: isinstance(pilot.app.screen, WayDialog))
         await pilot.press("y")
         await until(lambda: policies.is_on)
@@ -103,7 +103,7 @@ async def test_it_is_set_after_what_it_would_change_was_shown(services: Services
 
 async def test_undo_and_off_wait_for_the_next_batch(services: Services) -> None:
     async with watched(services, 600) as (pilot, screen, asking, policies):
-        screen.say(Send(WISH))
+        screen.send_or_run(Send(WISH))
         await until(lambda: isinstance(pilot.app.screen, WayDialog))
         await pilot.press("y")
         await until(lambda: policies.is_on)
@@ -114,7 +114,7 @@ async def test_undo_and_off_wait_for_the_next_batch(services: Services) -> None:
         assert await asking.ask(5) == [True, True, True, False, False]
         await pilot.press("f4")
         await seen(pilot, "3 results undone but still masked")
-        screen.say(Send("/policy off"))
+        screen.send_or_run(Send("/policy off"))
         await seen(pilot, "3 results whole again", "requests are sent as they are")
         await pilot.press("y")
         await until(lambda: policies.listed()[0].policy is None)
@@ -136,9 +136,9 @@ async def test_the_list_of_policies_says_what_each_would_change_on_the_way(servi
 
 async def test_a_session_that_no_proxy_writes_has_none_to_switch_off(services: Services) -> None:
     async with program(services) as (pilot, screen):
-        screen.say(Send("/policy off"))
+        screen.send_or_run(Send("/policy off"))
         await until(lambda: "no proxy that runs writes this session" in told(pilot.app))
-        screen.say(Send("/policy masking.keep_last=1"))
+        screen.send_or_run(Send("/policy masking.keep_last=1"))
         await until(lambda: "expected a policy before its knobs" in told(pilot.app))
 
 

@@ -19,7 +19,7 @@ from workbench.context.knobs import KNOBS
 from workbench.context.load import load_policy, preset_names
 from workbench.session.open_session import OpenSession
 from workbench.sources.services import Services
-from workbench.tui.screens.what_if import policy_outcome, what_if_setup, session_snapshot
+from workbench.tui.screens.what_if import policy_outcome, session_snapshot, what_if_setup
 from workbench.tui.widgets.chooser import Chooser
 from workbench.tui.widgets.text_dialog import TextDialog
 

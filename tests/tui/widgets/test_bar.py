@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tui.inspector.sample import BUDGET
 from workbench.context.budget import Budget
-from workbench.tui.widgets.bar import MARK, SEGMENTS, SENT, budget_amounts, apportion, draw_bar, budget_legend
+from workbench.tui.widgets.bar import MARK, SEGMENTS, SENT, apportion, budget_amounts, budget_legend, draw_bar
 
 figures = st.integers(0, 2_000_000)
 budgets = st.builds(Budget, *[figures] * 10, st.integers(-500_000, 2_000_000))

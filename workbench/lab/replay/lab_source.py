@@ -102,14 +102,14 @@ class LabSource:
         events, count = self.source.events, self.setup(RECORDED).counter.count
         made: list[LabAnswer] = []
         for mark, following in zip_longest(self.marks, [mark.upto for mark in self.marks[1:]]):
-            said = [
+            answers = [
                 each for each in events[mark.upto : following] if isinstance(each.body, AssistantMessage | ToolCall)
             ]
             body = events[mark.usage - 1].body if mark.usage else None
             report = body if isinstance(body, Usage) else None
             reported = report.completion if report is not None else 0
-            tokens = reported or sum(count(text).tokens for text in map(text_for_model, said))
-            made.append(LabAnswer(said, said[0].at if said else 0, report, tokens))
+            tokens = reported or sum(count(text).tokens for text in map(text_for_model, answers))
+            made.append(LabAnswer(answers, answers[0].at if answers else 0, report, tokens))
         return made
 
     @cached_property
@@ -143,7 +143,7 @@ class LabSource:
     def run_policy(self, policy: str, knobs: Sequence[str] = ()) -> PolicyRun:
         """Replay all requests under one policy; `recorded` is what was sent."""
         with collector_paused():
-            return self._as_recorded[0] if policy == RECORDED else self._replay(policy, knobs).run()
+            return self._as_recorded[0] if policy == RECORDED else self._replay(policy, knobs).replay_session()
 
     def plan_request(self, number: int, policy: str, knobs: Sequence[str] = ()) -> ContextPlan:
         """Plan one request (numbered from 1) under a policy, after all that the policy did before it."""
@@ -171,7 +171,7 @@ class LabSource:
     @cached_property
     def _as_recorded(self) -> tuple[PolicyRun, WasteReport]:
         setup, meter = self.setup(RECORDED), WasteMeter(self.source.events)
-        made = _Replay(self, setup, self.source.events, meter).run()
+        made = _Replay(self, setup, self.source.events, meter).replay_session()
         return made, meter.waste_report(setup.info, lambda text: setup.counter.count(text).tokens)
 
     @cached_property
@@ -234,7 +234,7 @@ class _Replay:
             step = self._compacted(step, number, turn_over=False)
         self._request(number, mark, step, self._lab.answers[number - 1])
 
-    def run(self) -> PolicyRun:
+    def replay_session(self) -> PolicyRun:
         for number in range(1, len(self._lab.marks) + 1):
             self._follow(number)
         if self._meter is not None:

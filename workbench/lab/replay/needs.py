@@ -88,8 +88,8 @@ class Needs:
         self.holds: Mapping[int, tuple[int, ...]] = {}
         """By event: the needed facts that it holds."""
         if self.facts:
-            said = ((event.seq, text_for_model(event)) for event in events)
-            self.holds = {seq: found for seq, text in said if text and (found := self.held_in(text))}
+            texts = ((event.seq, text_for_model(event)) for event in events)
+            self.holds = {seq: found for seq, text in texts if text and (found := self.held_in(text))}
 
     # What an answer uses
 
@@ -103,10 +103,10 @@ class Needs:
                     yield self._quote(quote)
         for word in sorted(fact_words.odd_words(text)):
             named = list(_named(word))
-            numbered = (each for each in find_ids(word) if not any(each in said for _, said in named))
-            for kind, said in (*named, *(("identifier", each) for each in numbered)):
-                if not _COMMON.match(said):
-                    yield self._number(key_of(kind, said), said)
+            numbered = (each for each in find_ids(word) if not any(each in name for _, name in named))
+            for kind, name in (*named, *(("identifier", each) for each in numbered)):
+                if not _COMMON.match(name):
+                    yield self._number(key_of(kind, name), name)
         for number in sorted(plain_numbers(text)):
             if isinstance(body, AssistantMessage) or not number.endswith(_ROUND):
                 yield self._number(("number", number), number)
@@ -165,8 +165,8 @@ class Needs:
     def _said_by_word(self, word: str) -> Iterator[int]:
         """A longer path holds a path, a dotted name holds a name, and a longer commit holds a commit."""
         keys: set[Key] = set()
-        for kind, said in _named(word):
-            key = key_of(kind, said)
+        for kind, name in _named(word):
+            key = key_of(kind, name)
             keys.add(key)
             if kind == "path":
                 keys.update((kind, part) for part in _parts(key[1], "/"))

@@ -23,7 +23,7 @@ import msgspec
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.lab.optional_packages import has_extra, import_extra
 from workbench.lab.running.fetching import LOCAL
-from workbench.lab.running.processes import copied_from, process_context, interrupts_delayed
+from workbench.lab.running.processes import copied_from, interrupts_delayed, process_context
 from workbench.lab.running.tasks import LabTask, TaskOutcome
 from workbench.lab.values import SourceRun
 

@@ -10,10 +10,11 @@ from typing import Any
 
 from workbench.config.text import counted, percent, printable, table
 from workbench.context.load import RECORDED
+from workbench.context.policy_files import short_policy_name
 from workbench.context.policy_text import policy_text
 from workbench.lab.tuning.objective import Objective
 from workbench.lab.tuning.search import Figures, Tried, best_tried, pareto_front
-from workbench.lab.tuning.tune_corpus import Comparison, TuneResult, TuneSession, short_policy_name
+from workbench.lab.tuning.tune_corpus import Comparison, TuneResult, TuneSession
 from workbench.lab.values import MISSED_IN_100
 from workbench.sources.options import Options
 
@@ -130,8 +131,8 @@ class TuningReport:
         about = [
             f"Found by `workbench tune` on {day.isoformat()}: of {self._many()} the one with the smallest "
             f"{printable(self._objective.text)}.",
-            f"It began from {short_policy_name(self._base)}, with seed {self._seed}. What is not set here is as in the preset "
-            "that it extends.",
+            f"It began from {short_policy_name(self._base)}, with seed {self._seed}. Knobs that are not set here "
+            "have the values of the preset that it extends.",
             *self._how(),
         ]
         lines = [line for each in about for line in textwrap.wrap(each, _WIDE - 4)]

@@ -42,7 +42,7 @@ class CodeColours:
         self._ask = ask
         self._known: OrderedDict[tuple[str, str], Content] = OrderedDict()
 
-    def of(self, text: str, language: str) -> Content:
+    def colours_so_far(self, text: str, language: str) -> Content:
         """The text in the colours known so far."""
         longest = max(map(len, text.split("\n")))
         if not language or len(text) > LONG or longest > LONG_LINE:
@@ -63,7 +63,7 @@ class CodeColours:
         return made
 
 
-AT_ONCE = CodeColours().of
+AT_ONCE = CodeColours().colours_so_far
 """Highlights short code, and leaves longer code plain."""
 
 
@@ -110,4 +110,6 @@ def in_a_process(text: str, language: str) -> Spans:
 def serve_colours() -> None:
     """Run as the process."""
     text, language = json.load(sys.stdin)
-    json.dump([(span.start, span.end, str(span.style)) for span in coloured_code(text, language, SECONDS).spans], sys.stdout)
+    json.dump(
+        [(span.start, span.end, str(span.style)) for span in coloured_code(text, language, SECONDS).spans], sys.stdout
+    )

@@ -230,7 +230,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         """Insert at the cursor what was typed elsewhere."""
         self.replace(clipboard_text(text), *self.selection, maintain_selection_offset=False)
 
-    def give(self, text: str) -> None:
+    def insert_above_draft(self, text: str) -> None:
         """Put a text above the current draft."""
         typed = self.text
         self._set(text if not typed.strip() else f"{text}\n\n{typed}")

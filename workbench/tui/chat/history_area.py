@@ -13,7 +13,7 @@ from workbench.session.observable import ObservableSession
 from workbench.tui.chat.blocks import clipboard_text
 from workbench.tui.chat.history_search import HistorySearch
 from workbench.tui.observing import Observing, observed
-from workbench.tui.textual_patches import RestingTextArea
+from workbench.tui.text_areas import RestingTextArea
 from workbench.views.values import ChatEntry
 
 MOST_LOOKED_AT = 2_000
@@ -111,7 +111,7 @@ class HistoryTextArea(Observing, RestingTextArea):
 
     def add_past(self, search: HistorySearch, inputs: Iterable[str]) -> None:
         """Add the inputs of other sessions after those of this one."""
-        search.add(inputs)
+        search.add_older_inputs(inputs)
         if search is self._search:
             self._show_found(search)
 

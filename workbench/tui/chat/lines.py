@@ -172,7 +172,7 @@ class TranscriptLines:
         self._kept.move_to_end(index)
         if len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
-        self.heights.set(index, len(drawn.lines))
+        self.heights.set_height(index, len(drawn.lines))
         return drawn
 
     def line(self, at: int) -> tuple[int, Content]:
@@ -231,4 +231,6 @@ class TranscriptLines:
         entry = self.entry(index)
         if entry.call is None:
             return clipboard_text(entry.text)
-        return clipboard_text("\n".join(filter(None, [f"{entry.call.tool} {entry.call.arguments}".strip(), entry.call.result])))
+        return clipboard_text(
+            "\n".join(filter(None, [f"{entry.call.tool} {entry.call.arguments}".strip(), entry.call.result]))
+        )

@@ -55,7 +55,7 @@ class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=Fals
         self._colours = CodeColours(self._colour)
         self._colouring = asyncio.Lock()
         """Only one process highlights at a time."""
-        self.lines = TranscriptLines(self._colours.of, folder)
+        self.lines = TranscriptLines(self._colours.colours_so_far, folder)
         self.following = True
         """Whether to keep the end in view."""
         self._jumped = False

@@ -33,7 +33,7 @@ COMMANDS = Commands("context")
 RANGE = "SEQ[-SEQ]"
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "tokens",
     "tokens",
     "used and window, the latest and the average turn, the threshold and the next compaction, and the cost",
@@ -47,7 +47,7 @@ async def show_token_account(host: Host, argument: str) -> None:
     host.push(Report("tokens", rows))
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "instructions",
     "instructions",
     "the loaded AGENTS.md and preferences with their tokens, and what was cut",
@@ -59,7 +59,7 @@ async def show_instructions(host: Host, argument: str) -> None:
     host.push(InstructionsScreen(host, await host.from_session(loaded_instructions)))
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "request",
     "the request",
     "the request as it will be sent: searchable, as JSON or as a curl command; with a number, go to that request",
@@ -74,7 +74,7 @@ def show_request(host: Host, argument: str) -> None:
         host.show_request()
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "replay",
     "replay the request",
     "send the recorded request in view again, unchanged or changed, and compare the answers",
@@ -87,7 +87,7 @@ async def replay_shown_request(host: Host, argument: str) -> None:
     await replay_request(host, argument)
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "go-to",
     "go to a request",
     "go to a request by its number",
@@ -96,12 +96,12 @@ async def replay_shown_request(host: Host, argument: str) -> None:
 )
 async def go_to(host: Host, argument: str) -> None:
     """Go to an event; asks which one if none is given."""
-    number = await host.ask(TextDialog("go to a request", "", "its number, as the timeline counts them"))
+    number = await host.show_and_wait(TextDialog("go to a request", "", "its number, as the timeline counts them"))
     if number:
         host.go_to_request(number.strip())
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "ledger",
     "the ledger",
     "request by request: our count, the provider's, the difference, and the cost",
@@ -117,7 +117,7 @@ def policy_choices() -> Iterable[str]:
     return [*preset_names(), *(str(path) for path in user_policies()), OFF, DEFAULT]
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "policy",
     "policy",
     "plan the same log under another policy, or have the proxy send a running agent's requests under it; shows first "
@@ -157,7 +157,7 @@ async def use_policy(host: Host, ref: str, knobs: tuple[str, ...] = (), now: str
         host.model.set_knob(knob)
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "set",
     "set a knob",
     "set one knob of the policy for this session, as in /set masking.keep_last=3",
@@ -177,7 +177,7 @@ def _range(argument: str) -> tuple[int, int]:
 
 
 def _add_override(action: OverrideAction, text: str) -> None:
-    @COMMANDS.add(action, action, text, argument=RANGE, why_not=read_only)
+    @COMMANDS.register(action, action, text, argument=RANGE, why_not=read_only)
     def decide(host: Host, argument: str) -> None:
         host.model.decide(action, *_range(argument))
 
@@ -206,7 +206,7 @@ async def _undone_on_the_way(host: Host) -> bool:
     return True
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "undo",
     "undo",
     "undo the last change: an override, or a compaction, which asks first; of a policy on the way, its last batch",
@@ -219,7 +219,7 @@ async def undo_last_change(host: Host, argument: str) -> None:
         await undoing.undo_or_redo(host, "undo")
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "undo-here",
     "undo in this pane",
     "undo the last override in the context, the newest compaction in its pane; else the last change",
@@ -244,7 +244,7 @@ def has_override(opened: OpenSession) -> bool:
     return last_override(opened.events) is not None
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "redo", "redo", "redo what was undone last", keys=("shift+f9",), letters=("U",), why_not=read_only_session
 )
 async def redo_last_change(host: Host, argument: str) -> None:
@@ -259,7 +259,7 @@ async def choose_policy(host: Host) -> None:
     from workbench.tui.screens.what_if import session_snapshot
 
     passing = await passing_session(host)
-    picked = await host.ask(PoliciesScreen(host, await host.from_session(session_snapshot), passing))
+    picked = await host.show_and_wait(PoliciesScreen(host, await host.from_session(session_snapshot), passing))
     if picked is not None and picked.edit:
         await edit_policy(host, picked.ref)
     elif picked is not None:
@@ -272,12 +272,12 @@ async def edit_policy(host: Host, ref: str) -> None:
     from workbench.tui.screens.what_if import session_snapshot
 
     asked = await host.from_session(session_snapshot)
-    wanted = await host.ask(PolicyEditor(host, asked, ref or asked.policy))
+    wanted = await host.show_and_wait(PolicyEditor(host, asked, ref or asked.policy))
     if wanted is not None:
         await use_policy(host, wanted.policy, wanted.knobs, asked.policy)
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "knobs",
     "policy editor",
     "every knob of the policy: what it means, where its value came from; change it here, or save a policy of your own",
@@ -288,7 +288,7 @@ async def open_knobs(host: Host, argument: str) -> None:
     await edit_policy(host, argument)
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "lab",
     "lab",
     "this session under every policy, request by request: tokens, cost, and what would have been missed; turn knobs, "
@@ -300,12 +300,12 @@ async def open_lab(host: Host, argument: str) -> None:
     from workbench.tui.screens.what_if import session_snapshot
 
     asked = await host.from_session(session_snapshot)
-    chosen = await host.ask(LabScreen(host, asked))
+    chosen = await host.show_and_wait(LabScreen(host, asked))
     if chosen is not None and (chosen.knobs or chosen.policy != asked.policy):
         await use_policy(host, chosen.policy, chosen.knobs, asked.policy)
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "free",
     "free space",
     "what the request in view could do without: what is no longer needed (read again, overwritten, tried again, "
@@ -325,7 +325,7 @@ async def list_freeable(host: Host, argument: str) -> None:
     await free_space(host, order)
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "tools", "tools", "the tools with what their definitions cost, on or off for this session; saved approvals"
 )
 async def show_tools(host: Host, argument: str) -> None:

@@ -23,7 +23,7 @@ TYPED = frozenset({"enter", "tab", "space", "backspace", "delete", "left", "righ
 class Keymap(NamedTuple):
     """The keymap for Textual, and the problems found."""
 
-    checked_keymap: dict[str, str]
+    keymap: dict[str, str]
     problems: tuple[str, ...]
 
 

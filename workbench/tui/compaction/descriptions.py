@@ -100,7 +100,9 @@ def last_lines(view: CompactionView, width: int) -> list[Content]:
         if view.nothing:
             return Content.assemble(("nothing to compact yet: ", "$quiet"), printable(view.nothing)).wrap(width)
         return [Content.styled("no compactions yet", "$quiet")]
-    undo = ("u undoes it", "$quiet") if view.last.status == "standing" else (compaction_state(view.last), "bold $warning")
+    undo = (
+        ("u undoes it", "$quiet") if view.last.status == "standing" else (compaction_state(view.last), "bold $warning")
+    )
     if view.fixed and view.last.status == "standing":
         undo = (f"by {printable(view.last.details.made_by or 'the agent')}", "$quiet")
     pieces = [

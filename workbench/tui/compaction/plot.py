@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from workbench.config.text import printable
 from workbench.tui.observing import Observing, observed
-from workbench.tui.widgets.cells import join_cells, short_number, painted_line
+from workbench.tui.widgets.cells import join_cells, painted_line, short_number
 from workbench.views.compaction_values import Curve
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"

@@ -30,9 +30,9 @@ from workbench.config.text import printable, printable_lines
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.preview_stages import BUTTONS, OF_A_FILE, TITLES, AgreedCompaction, Stage
-from workbench.tui.compaction.source import SourceScreen, source_page, seqs_of
+from workbench.tui.compaction.source import SourceScreen, seqs_of, source_page
 from workbench.tui.observing import Observing, observed
-from workbench.tui.textual_patches import CleanTextArea
+from workbench.tui.text_areas import CleanTextArea
 from workbench.tui.widgets.buttons import ButtonLine
 from workbench.tui.widgets.cells import join_cells
 from workbench.tui.widgets.dialogs import ConfirmDialog

@@ -19,6 +19,6 @@ async def undo_or_redo(host: Host, which: Which, seq: int | None = None) -> None
         return
     if asked is not None and which not in UNASKED:
         title, work = f"undo compaction #{asked.seq}", partial(host.in_background, asked.effect)
-        if not await host.ask(ConfirmDialog(title, asked.about, "undo it", "keep it", work)):
+        if not await host.show_and_wait(ConfirmDialog(title, asked.about, "undo it", "keep it", work)):
             return
     host.model.revert(which, seq)

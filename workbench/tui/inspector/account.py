@@ -30,7 +30,7 @@ BY_TURN = (
 )
 
 
-def in_dollars(value: float | None) -> str:
+def exact_dollars(value: float | None) -> str:
     """A sum in dollars; a question mark if it is unknown."""
     return "?" if value is None else f"${value:.4f}"
 
@@ -39,7 +39,7 @@ def _spent(total: UsageTotals, unknown: str) -> str:
     """A sum in dollars, and the number of requests that are not in it, followed by `unknown`."""
     if total.known_cost is None:
         return "cost unknown"
-    return in_dollars(total.known_cost) + (unknown.format(total.uncosted) if total.uncosted else "")
+    return exact_dollars(total.known_cost) + (unknown.format(total.uncosted) if total.uncosted else "")
 
 
 def _seconds(value: float | None) -> str:
@@ -49,7 +49,7 @@ def _seconds(value: float | None) -> str:
 def _request(row: LedgerRow, number: int | None) -> tuple[str, ...]:
     reported = f"{row.prompt:,}" if row.reported else "nothing"
     unattributed = f"{row.unattributed:+,}" if row.reported else ""
-    figures = (f"{row.cached:,}", f"{row.completion:,}", in_dollars(row.cost), _seconds(row.seconds))
+    figures = (f"{row.cached:,}", f"{row.completion:,}", exact_dollars(row.cost), _seconds(row.seconds))
     name = f"event {row.seq}" if number is None else f"{number:,}"
     return name, str(row.turn), f"{row.estimate:,}", reported, unattributed, *figures, printable(row.model)
 

@@ -16,7 +16,13 @@ from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.context.items import Item
 from workbench.tui.inspector import foot_lines
-from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides, Verb, propose_overrides, preview_overrides
+from workbench.tui.inspector.overrides import (
+    OverridePreview,
+    ProposedOverrides,
+    Verb,
+    preview_overrides,
+    propose_overrides,
+)
 from workbench.tui.inspector.row_list import RowList, problem_line
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.treemap import Treemap

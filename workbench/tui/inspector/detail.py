@@ -39,7 +39,9 @@ class DetailTabs(Widget):
         width = self.size.width
         first = join_cells(
             [
-                Content.styled(fit_cells(pages.item_title(item), min(len(pages.item_title(item)), width)), "bold $primary"),
+                Content.styled(
+                    fit_cells(pages.item_title(item), min(len(pages.item_title(item)), width)), "bold $primary"
+                ),
                 Content.styled(pages.MISSING, "$warning")
                 if self.missing
                 else Content.styled(pages.state_and_size(item), f"$state-{item.state}"),

@@ -86,7 +86,7 @@ def _explained(plan: ContextPlan) -> str:
     tokens, rows = plan.unattributed, plan.totals.tokens
     if plan.reported is None:
         return (
-            f"Nothing was reported for this request. What stands in its rows has {rows:,} tokens by our count; "
+            f"Nothing was reported for this request. Its rows have {rows:,} tokens by our count; "
             f"requests that were reported had about {tokens:,} more."
         )
     reported = f"The provider reported {plan.reported:,} tokens for this request; its rows have {rows:,} by our count."
@@ -219,7 +219,7 @@ class Gathered:
         self.tokens = 0
         self.original_tokens = 0
 
-    def add(self, number: int, row: Item) -> None:
+    def add_row(self, number: int, row: Item) -> None:
         self.rows.append(number)
         self.sizes.append((max(0, row.tokens) << 32) + min(max(0, row.original_tokens), 0xFFFFFFFF))
         self.tokens += row.tokens
@@ -253,7 +253,7 @@ def arrange_rows(
             key = str(getattr(row, by)) if by else ""
             if key not in found:
                 found[key] = Gathered()
-            found[key].add(number, row)
+            found[key].add_row(number, row)
     groups = [found[key].group(key, wish.sort) for key in (sorted(found, key=_rank) if by else found)]
     return RowLines(plan, rows, wish, groups, folded)
 

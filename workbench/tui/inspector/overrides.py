@@ -77,7 +77,7 @@ def why_not(verb: Verb, item: Item) -> str:
     if item.state == "summarised":
         return "it is summarised; undo the compaction to send it again"
     if item.edits and item.edits[0].stage == "normalise" and item.state == "dropped":
-        return "it can never be sent: it has no partner, or is there twice"
+        return "it can never be sent: it has no partner, or occurs twice"
     if verb == "mask" and item.kind == "tool_call":
         return "a call is never masked: mask its result, or exclude both"
     if verb == "mask" and item.turn == 0:

@@ -120,7 +120,7 @@ def state_and_size(item: Item) -> str:
 def _sent(item: Item, about: About, most: int) -> TextPage:
     if item.text is None:
         why = printable(item.edits[-1].why) if item.edits else "it is not part of the request"
-        return TextPage([TextLine("Nothing of it is sent.", "head"), TextLine(why, "why"), *_since(about)])
+        return TextPage([TextLine("It is not sent.", "head"), TextLine(why, "why"), *_since(about)])
     return text_page(item.text, most)
 
 
@@ -130,9 +130,7 @@ def _diff(item: Item, about: About, most: int) -> TextPage:
     if item.text is None:
         page = text_page(item.original, most)
         all_of_it = [TextLine(f"- {line.text}", "removed") for line in page.lines]
-        return TextPage(
-            [TextLine("Nothing of it is sent.", "head"), *_whys(item), *_since(about), *all_of_it], item.original
-        )
+        return TextPage([TextLine("It is not sent.", "head"), *_whys(item), *_since(about), *all_of_it], item.original)
     lines: list[TextLine] = [*_whys(item), *_since(about)]
     gone = []
     pieces = text_difference(item.original, item.text)

@@ -38,8 +38,8 @@ from workbench.tui.inspector.order import (
     arrange_rows,
     find_rows,
     listed_items,
-    rows_in_order,
     row_sums,
+    rows_in_order,
 )
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.observing import Observing, observed

@@ -55,7 +55,7 @@ class _Gathered:
         self.sizes: array[int] = array("L")
         self.states: Counter[State] = Counter()
 
-    def add(self, number: int, row: Item) -> None:
+    def add_row(self, number: int, row: Item) -> None:
         self.rows.append(number)
         self.sizes.append(row.tokens)
         self.states[row.state] += row.tokens
@@ -94,7 +94,7 @@ def token_groups(
             name = group_name(by, str(getattr(row, by))) if by else row_kind(row)
             if name not in found:
                 found[name] = _Gathered()
-            found[name].add(number, row)
+            found[name].add_row(number, row)
     parts = [gathered.part(name, rows) for name, gathered in found.items()]
     if plan.totals.framing > 0:
         parts.append(Part(FRAMING, plan.totals.framing, about="what the format of messages adds"))

@@ -23,7 +23,7 @@ from workbench.tui.main.timeline import HINTS, Timeline
 from workbench.tui.messages import HintsChanged, Jump, MarkEvent
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.help import Keys
-from workbench.tui.widgets.hints import Hints, hints_with_user_keys, chosen_names, key_hints
+from workbench.tui.widgets.hints import Hints, chosen_names, hints_with_user_keys, key_hints
 from workbench.tui.widgets.host import PaneName
 
 LOW = 28

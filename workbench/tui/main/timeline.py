@@ -195,7 +195,7 @@ class Timeline(Observing, Widget, can_focus=True):
         """Skip side requests, or stop at them again."""
         hidden = sum(mark.purpose != "turn" for mark in self.shown.requests) if self.shown is not None else 0
         if not hidden:
-            raise Refused("no request is beside the conversation: there is nothing to pass over")
+            raise Refused("this session has no side requests to skip")
         self.alone = not self.alone
         passed = "passing over" if self.alone else "stopping at"
         self.notify(f"{passed} {counted(hidden, 'side request')}", markup=False)

@@ -8,7 +8,7 @@ from textual.widget import Widget
 from workbench.config.text import percent, printable
 from workbench.log.events import Purpose
 from workbench.tui.observing import Observing, observed
-from workbench.tui.widgets.bar import LEVELS, draw_bar, budget_legend
+from workbench.tui.widgets.bar import LEVELS, budget_legend, draw_bar
 from workbench.views.compaction_values import CompactionView
 from workbench.views.context_view import ContextView
 from workbench.views.values import Activity, Status, WindowUse

@@ -16,7 +16,7 @@ from workbench.proxy import control
 from workbench.proxy.breakpoints import FORMS, parse_rule
 from workbench.proxy.control import NONE_RUNS, HeldSummary, ProxyState, RunningProxy
 from workbench.tui.screens.held import open_held
-from workbench.tui.screens.text_blocks import join_blocks, text_lines, name_value_rows, paragraph, per_cent
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, per_cent, text_lines
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -57,7 +57,7 @@ class BreakScreen(Finder[None]):
         if await self.host.in_background(control.states) != self._states:
             self.refill()
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Held requests first, then breakpoints; a text that is a rule can be added.
 
         The cursor moves to a newly held request, unless it is on another one.
@@ -189,4 +189,6 @@ def _held_details(held: HeldSummary, width: int) -> Content:
             f"{max(0, time.time() - held.since):,.0f} s; released unchanged after {held.until - held.since:,.0f} s",
         ),
     ]
-    return join_blocks(Content.styled(f"held: {printable(held.id)}", "bold"), name_value_rows(facts, width), text_lines(held.last))
+    return join_blocks(
+        Content.styled(f"held: {printable(held.id)}", "bold"), name_value_rows(facts, width), text_lines(held.last)
+    )

@@ -21,7 +21,7 @@ from workbench.config.text import printable, printable_lines
 from workbench.session.continuing import ContinuationDraft, ContinuationOffer
 from workbench.tui.compaction.descriptions import running_line
 from workbench.tui.observing import Observing, observed
-from workbench.tui.textual_patches import CleanTextArea
+from workbench.tui.text_areas import CleanTextArea
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.host import Host

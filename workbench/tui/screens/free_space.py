@@ -29,10 +29,10 @@ from workbench.tui.screens.freeable import (
     FreeOrder,
     asked_about,
     choice_of,
-    masking_figures,
     held_words,
     largest_items,
     line_of,
+    masking_figures,
     report_of,
     still_sent,
     worth_freeing,
@@ -66,7 +66,7 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
 
     list = query_one(MaskList)
     header = query_one("#mask-header", Static)
-    masking_figures = query_one("#mask-figures", Static)
+    figures = query_one("#mask-figures", Static)
     box = query_one(".dialog", Vertical)
 
     def __init__(self, host: Host, shown: ContextView, asked: FreeableLog, order: FreeOrder) -> None:
@@ -188,7 +188,7 @@ async def free_space(host: Host, order: FreeOrder = ORDERS[0]) -> None:
     shown = host.model.state.shown
     if shown is None:
         raise Refused("nothing is open yet")
-    made = await host.ask(FreeSpaceScreen(host, shown, await host.from_session(asked_about), order))
+    made = await host.show_and_wait(FreeSpaceScreen(host, shown, await host.from_session(asked_about), order))
     if made is None or not await host.make_writable():
         return
     for at, wish in enumerate(made.choice.decisions):

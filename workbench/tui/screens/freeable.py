@@ -122,7 +122,9 @@ def still_sent(report: WasteReport, plan: ContextPlan) -> list[CarriedWaste]:
     return sorted(found, key=lambda item: (-item.tokens, item.event))
 
 
-def freeing_decisions(items: Sequence[CarriedWaste], event: Callable[[int], Event | None]) -> list[tuple[int, OverrideAction]]:
+def freeing_decisions(
+    items: Sequence[CarriedWaste], event: Callable[[int], Event | None]
+) -> list[tuple[int, OverrideAction]]:
     """Mask results; exclude calls that are waste together with their results, and duplicate definitions."""
     found: list[tuple[int, OverrideAction]] = []
     for item in items:
@@ -150,7 +152,9 @@ def choice_of(items: Sequence[Freeable], queries: SessionQueries) -> ProposedOve
     waste = [item for item in items if isinstance(item, CarriedWaste)]
     if not waste:
         return propose_overrides("mask", [item for item in items if isinstance(item, Item)], queries)
-    return ProposedOverrides(tuple(merge_overrides(queries, freeing_decisions(waste, queries.event))), len(waste), "mask")
+    return ProposedOverrides(
+        tuple(merge_overrides(queries, freeing_decisions(waste, queries.event))), len(waste), "mask"
+    )
 
 
 def masking_figures(made: OverridePreview, plan: ContextPlan, items: Sequence[Freeable], info: ModelInfo) -> str:
@@ -165,7 +169,7 @@ def masking_figures(made: OverridePreview, plan: ContextPlan, items: Sequence[Fr
     lines = [
         f"mask {counted(made.choice.rows, 'item')}: frees {freed:,} tokens per request ({shares})"
         f"{in_dollars(saved, ', {} each')}",
-        f"once: {again:,} cached tokens are read anew{in_dollars(once, ', {} more than from the cache')}",
+        f"once: {again:,} cached tokens are read again{in_dollars(once, ', {} more than from the cache')}",
     ]
     if waste:
         carried = sum(item.carried for item in waste)

@@ -143,4 +143,4 @@ class HeldScreen(RequestItemsScreen[bool]):
 async def open_held(host: Host, proxy: RunningProxy, ident: str) -> None:
     """Open a held request. Raises WorkbenchError if it is no longer held."""
     detail = await host.in_background(lambda: control.detail_of(proxy, ident))
-    await host.ask(HeldScreen(host, proxy, detail))
+    await host.show_and_wait(HeldScreen(host, proxy, detail))

@@ -16,7 +16,7 @@ from workbench.config.text import printable
 from workbench.context.fixed_slots import cut_note_in
 from workbench.context.policy import InstructionsPolicy
 from workbench.session.open_session import OpenSession
-from workbench.tui.screens.text_blocks import join_blocks, text_lines, name_value_rows, paragraph, token_words
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, text_lines, token_words
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -31,7 +31,7 @@ class SlotFile(NamedTuple):
 
     path: str
     slot: str
-    token_words: int
+    tokens: int
     text: str
     """The text as it is sent."""
     cut: str
@@ -74,7 +74,7 @@ class InstructionsScreen(Finder[None]):
         self._policy = found.policy
         self._problems: tuple[str, ...] | None = None
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find files by path and text. Problems are read from disk once."""
         if self._problems is None:
             self._problems = await self.host.in_background(partial(_problems, self._policy))

@@ -17,6 +17,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.text import counted
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
+from workbench.context.policy_files import short_policy_name
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.values import MISSED_IN_100, PolicyRun
 from workbench.sources.source import as_source
@@ -28,7 +29,7 @@ from workbench.tui.screens.lab_table import WIDE, LabTable
 from workbench.tui.screens.policy_diff import PlanSide, PolicyDiffScreen
 from workbench.tui.screens.policy_editor import PolicyChange, ask_and_save_policy
 from workbench.tui.screens.text_blocks import paragraph
-from workbench.tui.screens.what_if import SessionSnapshot, what_if_policies, short_policy_name
+from workbench.tui.screens.what_if import SessionSnapshot, what_if_policies
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row, rest_width
 from workbench.tui.widgets.finder import Finder, FinderResult
@@ -196,7 +197,7 @@ class LabScreen(Finder[PolicyChange]):
 
     # The table
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         self.call_after_refresh(self.reload_details)
         legend = self._known.legend() if self.size.height >= TALL else ""
         return FinderResult(self._table(), legend, self._first)
@@ -230,7 +231,7 @@ class LabScreen(Finder[PolicyChange]):
         model = f" · {self._asked.model}" if self._asked.model else ""
         head = f"{self.NAME} · {counted(self.requests, 'request')}{model}" if self._lab is not None else self.NAME
         if self._lab is not None and self._lab.side_requests:
-            head += f" · {self._lab.side_requests:,} beside the conversation not counted"
+            head += f" · {counted(self._lab.side_requests, 'side request')} not counted"
         self.box.border_title = one_line(head)
 
     def _details(self) -> Content:
@@ -266,7 +267,7 @@ class LabScreen(Finder[PolicyChange]):
 
     def action_mark(self, by: int) -> None:
         """Go to the next request that follows a compaction, or whose answer missed something."""
-        if self._known.run(self.marked) is None:
+        if self._known.run_of_policy(self.marked) is None:
             return
         marked = self._known.line(self.marked or "")
         places = sorted(marked.compacted | marked.missed, reverse=by < 0)
@@ -306,7 +307,7 @@ class LabScreen(Finder[PolicyChange]):
     @work(group="ask")
     async def action_misses(self) -> None:
         """List the misses of the marked policy."""
-        run = self._known.run(self.marked)
+        run = self._known.run_of_policy(self.marked)
         if run is not None and self.marked is not None:
             name = short_policy_name(self.marked)
             screen = MissesScreen(self.host, name, run, self._asked.events, self.at + 1)

@@ -8,9 +8,10 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from workbench.context.knobs import find_knob, parse_text
+from workbench.context.policy_files import short_policy_name
 from workbench.lab.values import PolicyRun
 from workbench.tui.screens.policy_editor import PolicyEditor
-from workbench.tui.screens.what_if import SessionSnapshot, short_policy_name
+from workbench.tui.screens.what_if import SessionSnapshot
 from workbench.tui.widgets.cells import short_number
 from workbench.tui.widgets.host import Host
 

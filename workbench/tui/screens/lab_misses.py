@@ -52,7 +52,7 @@ class MissesScreen(Finder[int]):
     def on_mount(self) -> None:
         self.box.border_title = one_line(self._title)
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find rows that contain all words."""
         words = text.lower().split()
         rows = [self._row(at, miss) for at, miss in enumerate(self._misses)]

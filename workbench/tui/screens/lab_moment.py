@@ -15,16 +15,16 @@ from workbench.config.text import counted
 from workbench.context.items import SIGNS, State
 from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
+from workbench.context.policy_files import short_policy_name
 from workbench.tui.screens.policy_diff import PlanSide, PolicyDiffScreen
 from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, per_cent
 from workbench.tui.screens.what_if import (
     PolicyOutcome,
     SessionSnapshot,
-    policy_outcome,
     plan_snapshot,
+    policy_outcome,
     what_if_policies,
     what_if_setup,
-    short_policy_name,
 )
 from workbench.tui.screens.what_if_bar import bar_legend, policy_bar
 from workbench.tui.widgets.columns import Cell, Column, Row, rest_width
@@ -91,12 +91,14 @@ class LabMomentScreen(Finder[str | int]):
         setup = what_if_setup(self.host.services, self.host.options, self._asked, ref, self._asked.knobs)
         return plan_snapshot(setup, self._asked)
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find policies by name."""
         words = text.lower().split()
         names = [ref for ref in what_if_policies(self._asked.policy) if all(word in ref.lower() for word in words)]
         bars = [made.parts for made in self._made.values() if isinstance(made, PolicyOutcome)]
-        return FinderResult([Row(ref, self._cells(ref)) for ref in names], bar_legend(bars, short_policy_name(self._base)))
+        return FinderResult(
+            [Row(ref, self._cells(ref)) for ref in names], bar_legend(bars, short_policy_name(self._base))
+        )
 
     def on_resize(self) -> None:
         self.call_after_refresh(self.refill)
@@ -144,7 +146,9 @@ class LabMomentScreen(Finder[str | int]):
             ],
             self.wide,
         )
-        states = name_value_rows([(f"{SIGNS[state]} {state}", f"{made.states.get(state, 0):,}") for state in COUNTED], self.wide)
+        states = name_value_rows(
+            [(f"{SIGNS[state]} {state}", f"{made.states.get(state, 0):,}") for state in COUNTED], self.wide
+        )
         title = Content.styled(short_policy_name(value), "bold")
         return join_blocks(title, paragraph(made.about), facts, states)
 
@@ -165,7 +169,9 @@ class LabMomentScreen(Finder[str | int]):
         if self.marked == self._base:
             self.warning = "choose another policy to compare with this one"
             return
-        first, second = (PlanSide(short_policy_name(ref), partial(self._plan, ref)) for ref in (self._base, self.marked))
+        first, second = (
+            PlanSide(short_policy_name(ref), partial(self._plan, ref)) for ref in (self._base, self.marked)
+        )
         seq = await self.app.push_screen_wait(PolicyDiffScreen(self.host, first, second))
         if seq:
             self.dismiss(int(seq))

@@ -115,7 +115,7 @@ class _Canvas:
     def _height(self, size: float) -> int:
         return min(self._rows * HIGH - 1, int(size * self._rows * HIGH / self._top))
 
-    def add(self, line: LabLine, style: str) -> None:
+    def add_line(self, line: LabLine, style: str) -> None:
         """Add a line, without gaps at jumps."""
         before: int | None = None
         for x, size in enumerate(dot_heights(line.sizes, self._width * WIDE)):
@@ -131,7 +131,7 @@ class _Canvas:
         bits, _ = self._dots.get(key, (0, ""))
         self._dots[key] = (bits | DOTS[x % WIDE][HIGH - 1 - y % HIGH], style)
 
-    def put(self, row: int, column: int, sign: str, style: str) -> None:
+    def put_sign(self, row: int, column: int, sign: str, style: str) -> None:
         """Put a sign on top of a cell."""
         self._over[row, column] = (sign, style)
 
@@ -172,18 +172,18 @@ def _painted(picture: LabPicture, width: int, rows: int, top: int) -> _Canvas:
     chosen = picture.lines[picture.chosen] if picture.chosen >= 0 else None
     order = [line for line in picture.lines if line is not chosen] + ([chosen] if chosen is not None else [])
     for line in order:
-        canvas.add(line, f"bold {line.style}" if line is chosen else line.style)
+        canvas.add_line(line, f"bold {line.style}" if line is chosen else line.style)
     apart = max(APART, 2 * len(picture.lines))
     for at, line in enumerate(picture.lines):
         sizes = dot_heights(line.sizes, width)
         for column in range((at * apart) // len(picture.lines) + 1, width, apart):
-            canvas.put(canvas.row(sizes[column]), column, line.sign, f"bold {line.style}")
+            canvas.put_sign(canvas.row(sizes[column]), column, line.sign, f"bold {line.style}")
     for line in order:
         for at in line.compacted:
-            canvas.put(canvas.row(line.sizes[at]), picture.column(at, width), MADE, f"bold {line.style}")
+            canvas.put_sign(canvas.row(line.sizes[at]), picture.column(at, width), MADE, f"bold {line.style}")
         for at in line.missed if line is chosen else ():
-            canvas.put(canvas.row(line.sizes[at]), picture.column(at, width), MISSED, "bold $error")
-    canvas.put(rows - 1, picture.column(picture.at, width), HERE, "bold $accent")
+            canvas.put_sign(canvas.row(line.sizes[at]), picture.column(at, width), MISSED, "bold $error")
+    canvas.put_sign(rows - 1, picture.column(picture.at, width), HERE, "bold $accent")
     return canvas
 
 

@@ -9,11 +9,11 @@ from textual.content import Content
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.context.load import RECORDED
+from workbench.context.policy_files import short_policy_name
 from workbench.lab.values import ABOUT_MISSED, PolicyRun
 from workbench.tui.compaction.plot import MADE
 from workbench.tui.screens.lab_plot import MISSED, LabLine, LabPicture, policy_signs
 from workbench.tui.screens.text_blocks import per_cent
-from workbench.tui.screens.what_if import short_policy_name
 from workbench.tui.screens.what_if_bar import PolicyPart, bar_legend, policy_bar
 from workbench.tui.widgets.cells import short_number
 from workbench.tui.widgets.columns import Cell, Column, row_line
@@ -58,7 +58,7 @@ class LabTable:
         """The finished runs."""
         return [run for run in self.runs.values() if isinstance(run, PolicyRun)]
 
-    def run(self, ref: str | None) -> PolicyRun | None:
+    def run_of_policy(self, ref: str | None) -> PolicyRun | None:
         """The run of a policy; None if it is not finished, or failed."""
         made = self.runs.get(ref or "")
         return made if isinstance(made, PolicyRun) else None
@@ -84,7 +84,9 @@ class LabTable:
         overflows: Cell = Content.styled(f"✗ {made.overflows:,}", "bold $error") if made.overflows else "0"
         totals, peaks = [run.tokens for run in self.made], [run.peak for run in self.made]
         # Without a column for requests that do not fit, the peak shows that there are some.
-        peak: Cell = Content.assemble(("✗ " if made.overflows else "", "bold $error"), short_number(made.peak, 5, peaks))
+        peak: Cell = Content.assemble(
+            ("✗ " if made.overflows else "", "bold $error"), short_number(made.peak, 5, peaks)
+        )
         misses = f"{100 * len(made.misses) / len(made.points):.1f}"
         return (
             name,
@@ -96,7 +98,7 @@ class LabTable:
         )
 
     def _bar(self, made: PolicyRun, room: int) -> Content:
-        base, scale = self.run(self.base), max(run.tokens for run in self.made)
+        base, scale = self.run_of_policy(self.base), max(run.tokens for run in self.made)
         return policy_bar(_parts(made), base.tokens if base is not None else 0, scale, room, PARTS)
 
     def legend(self) -> str:
@@ -107,14 +109,14 @@ class LabTable:
 
     def picture(self, marked: str, at: int) -> LabPicture:
         """The plot, with the marked line on top and the cursor at one request."""
-        shown = [ref for ref in self.refs if (run := self.run(ref)) is not None and run.points]
-        run = self.run(marked) or self.run(self.base)
+        shown = [ref for ref in self.refs if (run := self.run_of_policy(ref)) is not None and run.points]
+        run = self.run_of_policy(marked) or self.run_of_policy(self.base)
         chosen = shown.index(marked) if marked in shown else -1
         return LabPicture([self.line(ref) for ref in shown], chosen, run.window if run is not None else 0, at)
 
     def line(self, ref: str) -> LabLine:
         """The line of a finished run."""
-        run = self.run(ref)
+        run = self.run_of_policy(ref)
         assert run is not None
         return LabLine(
             *policy_signs(self.refs)[ref],
@@ -126,14 +128,14 @@ class LabTable:
     def figures(self, marked: str | None, at: int, width: int) -> list[Content]:
         """A cell per policy; the marked one and the base come first, because a small terminal shows no others."""
         first = [ref for ref in dict.fromkeys([marked, self.base]) if ref is not None]
-        refs = [ref for ref in dict.fromkeys([*first, *self.refs]) if (run := self.run(ref)) and run.points]
+        refs = [ref for ref in dict.fromkeys([*first, *self.refs]) if (run := self.run_of_policy(ref)) and run.points]
         is_wide = width >= WIDE
         many = max(1, width // (WIDE_CELL if is_wide else NARROW_CELL))
         cells = [row_line(FIGURES, self._figure(ref, at, is_wide, ref == marked), width // many - 1) for ref in refs]
         return [Content(" ").join(cells[at : at + many]) for at in range(0, len(cells), many)]
 
     def _figure(self, ref: str, at: int, is_wide: bool, is_marked: bool) -> tuple[Cell, ...]:
-        run, (sign, style) = self.run(ref), policy_signs(self.refs)[ref]
+        run, (sign, style) = self.run_of_policy(ref), policy_signs(self.refs)[ref]
         assert run is not None
         point = run.points[at]
         notes = [

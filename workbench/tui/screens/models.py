@@ -71,7 +71,7 @@ class ModelsScreen(Finder[str]):
         self._offers = {offer.name: offer for offer in found}
         self.refill()
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find models: first those with a key, then without need of one, then well-known ones; best matches first."""
         return await self.host.in_background(partial(self._search, text.strip()))
 

@@ -58,7 +58,9 @@ async def set_on_the_way(host: Host, passing: PassingSession, order: PolicyOrder
     """Show the effect, ask, and set the policy; returns False if the user wants it only as a what-if."""
     policy = {"set": order.policy, "default": passing.now.default}.get(order.do)
     name = "as all of this proxy" if order.do == "default" else "off" if policy is None else str(policy)
-    answer = await host.ask(WayDialog(name, host, lambda: str(passing.ahead(host, policy)), order.do == "set"))
+    answer = await host.show_and_wait(
+        WayDialog(name, host, lambda: str(passing.ahead(host, policy)), order.do == "set")
+    )
     if answer == "way":
         await _order(host, passing, order)
         host.show_notice(f"policy on the way: {name}, from the next request on")

@@ -10,11 +10,17 @@ from textual.content import Content
 
 from workbench.config.errors import WorkbenchError
 from workbench.context.load import RECORDED, LoadedPolicy, describe_policy, load_policy
+from workbench.context.policy_files import short_policy_name
 from workbench.proxy.control import WayPolicy
 from workbench.proxy.policy_notes import OFF
 from workbench.tui.screens.on_the_way import PassingSession
-from workbench.tui.screens.text_blocks import join_blocks, text_lines, name_value_rows, paragraph, per_cent
-from workbench.tui.screens.what_if import SessionSnapshot, plan_snapshot, what_if_policies, what_if_setup, short_policy_name
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, per_cent, text_lines
+from workbench.tui.screens.what_if import (
+    SessionSnapshot,
+    plan_snapshot,
+    what_if_policies,
+    what_if_setup,
+)
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -43,7 +49,7 @@ class PoliciesScreen(Finder[PolicyChoice]):
         self._asked = asked
         self._passing = passing
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find policies by name and description; the cursor starts on the current one."""
         words = text.lower().split()
         names = what_if_policies(self._asked.policy, is_recorded=self._asked.recorded is not None)

@@ -72,7 +72,7 @@ class PolicyDiffScreen(Finder[str]):
             *(Column(name, side, right=True) for name in self.names),
         )
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find items that differ and whose rows contain all words."""
         if self._pairs is None:
             self._pairs = await self.host.in_background(self._compare)
@@ -159,5 +159,5 @@ def both_texts(names: tuple[str, ...], pair: ItemPair, most: int = 0) -> TextPag
         text = "" if item is None or item.text is None else item.text
         made += [TextLine(f"{name}: {item_treatment(item)}", "head")]
         made += [TextLine(line) for line in printable_lines(text[:most] if most else text)] if text else []
-        made += [TextLine("" if text else "nothing of it is sent", "quiet"), TextLine("")]
+        made += [TextLine("" if text else "it is not sent", "quiet"), TextLine("")]
     return TextPage(made, "\n".join(line.text for line in made))

@@ -15,8 +15,9 @@ from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.context import policy_files
 from workbench.context.knobs import Knob, as_toml, find_knob, parse_text
 from workbench.context.load import PolicyRow, describe_policy, load_policy
+from workbench.context.policy_files import short_policy_name
 from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, per_cent
-from workbench.tui.screens.what_if import SessionSnapshot, plan_snapshot, what_if_setup, short_policy_name
+from workbench.tui.screens.what_if import SessionSnapshot, plan_snapshot, what_if_setup
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.tui.widgets.columns import Column, Row
@@ -66,7 +67,7 @@ class PolicyEditor(Finder[PolicyChange]):
         """The knobs on top of the policy; later ones override earlier ones."""
         return [*self._asked.knobs, *(f"{name}={value}" for name, value in self._changed.items()), *more]
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find knobs by name and meaning."""
         setup = await self.host.in_background(
             partial(what_if_setup, self.host.services, self.host.options, self._asked, self._ref, self._sets())
@@ -101,7 +102,9 @@ class PolicyEditor(Finder[PolicyChange]):
         box.border_subtitle = one_line(effect)
 
     def _effect(self, sets: list[str]) -> str:
-        plan = plan_snapshot(what_if_setup(self.host.services, self.host.options, self._asked, self._ref, sets), self._asked)
+        plan = plan_snapshot(
+            what_if_setup(self.host.services, self.host.options, self._asked, self._ref, sets), self._asked
+        )
         after, before = plan.size, self._asked.tokens
         share = per_cent(after, plan.limits.window)
         return f"this session: {before:,} → {after:,} tokens ({share}), {plan.verdict.status.replace('_', ' ')}"

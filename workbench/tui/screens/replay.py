@@ -24,7 +24,14 @@ from workbench.proxy.editing import RequestEdit
 from workbench.session.open_session import OpenSession
 from workbench.sources.options import Options
 from workbench.sources.replay_answers import ReplayAnswer, answer_figures, marked_lines
-from workbench.sources.replaying import RecordedRequest, ReplayJob, ReplayWish, find_request, prepare_replay, send_replay
+from workbench.sources.replaying import (
+    RecordedRequest,
+    ReplayJob,
+    ReplayWish,
+    find_request,
+    prepare_replay,
+    send_replay,
+)
 from workbench.sources.source import Source, as_source
 from workbench.tui.screens.request_items import RequestItemsScreen
 from workbench.tui.widgets.cells import one_line
@@ -81,14 +88,16 @@ async def replay_request(host: Host, words: str) -> None:
     source = await host.from_session(open_session_source)
     if not words:
         found = await host.in_background(partial(find_request, host.services, options, source, wish.number))
-        chosen = await host.ask(ResendScreen(host, found))
+        chosen = await host.show_and_wait(ResendScreen(host, found))
         if chosen is None:
             return
         options, wanted = read_wish(chosen.words)
         wish = replace(wanted, number=wanted.number or found.number, changes=chosen.rewrite)
         options = replace(options, model=options.model or chosen.rewrite.model)
     job = await host.in_background(partial(prepare_replay, host.services, options, source, wish))
-    if job.is_free or await host.ask(ConfirmDialog("replay", _sentence(job.question), "send it", "send nothing")):
+    if job.is_free or await host.show_and_wait(
+        ConfirmDialog("replay", _sentence(job.question), "send it", "send nothing")
+    ):
         host.push(ReplayScreen(host, job))
 
 

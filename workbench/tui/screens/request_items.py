@@ -23,7 +23,7 @@ from workbench.proxy.editing import (
     rewording,
 )
 from workbench.tui.screens.edit_dialog import EditDialog
-from workbench.tui.screens.text_blocks import join_blocks, text_lines, name_value_rows, per_cent
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, per_cent, text_lines
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -86,7 +86,7 @@ class RequestItemsScreen(Finder[T]):
 
     # Drawing
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """All items, in the order of the request; the cursor starts at the last one."""
         begin = None
         if self._edit is None:
@@ -133,7 +133,9 @@ class RequestItemsScreen(Finder[T]):
             ("new", self.newness() if item.path in self._edit.new else ""),
             ("then", self._state(value)),
         ]
-        return join_blocks(Content.styled(item.kind, "bold"), name_value_rows(facts, self.wide), text_lines(self._now(item)))
+        return join_blocks(
+            Content.styled(item.kind, "bold"), name_value_rows(facts, self.wide), text_lines(self._now(item))
+        )
 
     def _item(self, path: str) -> BodyItem:
         assert self._edit is not None

@@ -101,7 +101,7 @@ class SessionsScreen(Finder[SessionChoice]):
         self._agents = {each.ref: each for each in found}
         self.refill()
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find sessions by title first, then by text."""
         if self._only_here is None:
             self._only_here = bool(self._here and await self.host.in_background(self._any_here))
@@ -194,7 +194,9 @@ class SessionsScreen(Finder[SessionChoice]):
             ("file", printable(each.path)),
         ]
         about = "Enter shows it as it was recorded; the file stays as it is."
-        return join_blocks(Content.styled(printable(each.title), "bold"), name_value_rows(facts, self.wide), paragraph(about))
+        return join_blocks(
+            Content.styled(printable(each.title), "bold"), name_value_rows(facts, self.wide), paragraph(about)
+        )
 
     def choose_row(self, value: str) -> None:
         """Open the session or file; for a folder, list its contents."""

@@ -92,7 +92,7 @@ class SettingsScreen(Finder[str]):
         found = lines_of(self._settings, status.model, status.policy, host.theme)
         self._lines = {line.name: line for line in found}
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find settings by name and value."""
         words = text.lower().split()
         matching = [

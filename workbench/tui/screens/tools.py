@@ -22,7 +22,7 @@ from workbench.models.framing import count_tool, tool_style
 from workbench.models.tokens import TokenCounter
 from workbench.session.open_session import OpenSession
 from workbench.session.tools import session_toolbox
-from workbench.tui.screens.text_blocks import join_blocks, text_lines, name_value_rows, paragraph, token_words
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, text_lines, token_words
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import Finder, FinderResult
@@ -43,7 +43,7 @@ class KnownTool(NamedTuple):
     kind: str
     origin: str
     """built in, peek, or the name of its server."""
-    token_words: int
+    tokens: int
     definition: str
 
 
@@ -130,7 +130,7 @@ class ToolsScreen(Finder[None]):
             self._costs, self._problems = await self.host.in_background(ask)
             self.refill()
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find tools and approvals by name."""
         words = text.lower().split()
         rows = [self._row(tool) for tool in self._tools.values()]
@@ -139,7 +139,9 @@ class ToolsScreen(Finder[None]):
         on = [tool.tokens for tool in self._tools.values() if tool.name not in self._off]
         total = sum(on) + sum(cost.tokens for cost in self._costs if not cost.is_off and cost.name not in self._off)
         total_words = (
-            f"{token_words(total)} of definitions in every request" if self._offered.calls else "this model gets no tools"
+            f"{token_words(total)} of definitions in every request"
+            if self._offered.calls
+            else "this model gets no tools"
         )
         note = " · ".join([total_words, *self._problems])
         return FinderResult([row for row in rows if all(word in row.value.lower() for word in words)], note)
@@ -186,7 +188,9 @@ class ToolsScreen(Finder[None]):
         facts = [("does", KINDS[tool.kind]), ("from", tool.origin), ("definition", f"about {token_words(tool.tokens)}")]
         schema = json.dumps(function["parameters"], ensure_ascii=False, indent=2)
         title = Content.styled(value, "bold")
-        return join_blocks(title, paragraph(function["description"]), name_value_rows(facts, self.wide), text_lines(schema))
+        return join_blocks(
+            title, paragraph(function["description"]), name_value_rows(facts, self.wide), text_lines(schema)
+        )
 
     # Changing
 

@@ -34,11 +34,6 @@ def what_if_policies(now: str, *, is_recorded: bool = False) -> list[str]:
     return list(dict.fromkeys([now, *back, *preset_names(), *own]))
 
 
-def short_policy_name(ref: str) -> str:
-    """The name of a policy; for a file, its name without the folder."""
-    return ref.rpartition("/")[2].removesuffix(".toml")
-
-
 class SessionSnapshot(NamedTuple):
     """What is needed to plan again; made in the session's thread, used in any."""
 
@@ -73,7 +68,9 @@ def session_snapshot(opened: OpenSession) -> SessionSnapshot:
     )
 
 
-def what_if_setup(services: Services, options: Options, asked: SessionSnapshot, policy: str, knobs: Sequence[str]) -> Setup:
+def what_if_setup(
+    services: Services, options: Options, asked: SessionSnapshot, policy: str, knobs: Sequence[str]
+) -> Setup:
     """A setup for the same model under a policy; raises WorkbenchError if the policy cannot be read."""
     source = Source(asked.name, [*asked.events], asked.model, policy, asked.live, asked.is_file)
     return make_setup(services, options, source, policy, knobs, asked.recorded)

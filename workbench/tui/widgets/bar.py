@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from textual.content import Content
 
 from workbench.context.budget import Budget
-from workbench.tui.widgets.cells import short_number, painted_line
+from workbench.tui.widgets.cells import painted_line, short_number
 from workbench.views.values import Level, WindowUse
 
 

@@ -75,7 +75,7 @@ class FoundList(OptionList):
 class Finder(ModalScreen[T | None], Generic[T]):
     """Type to filter; arrows move the mark; Enter chooses the marked row.
 
-    A subclass implements `find` and `row_details`. Both are called often and may be slow: only the last result is
+    A subclass implements `search_rows` and `row_details`. Both are called often and may be slow: only the last result is
     shown.
     """
 
@@ -125,7 +125,7 @@ class Finder(ModalScreen[T | None], Generic[T]):
 
     # For subclasses
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find the rows for a text. Raises WorkbenchError."""
         raise NotImplementedError
 
@@ -193,7 +193,7 @@ class Finder(ModalScreen[T | None], Generic[T]):
     @work(group="find", exclusive=True)
     async def _find(self, text: str, keeps_mark: bool) -> None:
         try:
-            found = await self.find(text)
+            found = await self.search_rows(text)
         except WorkbenchError as error:
             found = FinderResult((), str(error))
         marked = self.marked if keeps_mark else None  # the current one: it may have moved meanwhile

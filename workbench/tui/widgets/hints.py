@@ -20,7 +20,8 @@ def key_hints(hints: Hints, width: int, renamed: Mapping[str, str]) -> Content:
     `renamed`: names of keys that the user has remapped.
     """
     parts = [
-        Content.assemble((keys, "bold $primary"), (f" {word}", "$foreground")) for keys, word in hints_with_user_keys(hints, renamed)
+        Content.assemble((keys, "bold $primary"), (f" {word}", "$foreground"))
+        for keys, word in hints_with_user_keys(hints, renamed)
     ]
     if not parts:
         return Content()

@@ -84,7 +84,7 @@ class TextReader(Vertical):
     def _entered(self, message: InputLine.Entered) -> None:
         message.stop()
         self.view.focus()
-        self.view.find(message.text)
+        self.view.search_text(message.text)
 
     @on(InputLine.Cancelled)
     def _left(self, message: InputLine.Cancelled) -> None:

@@ -150,7 +150,7 @@ class TextView(ScrollView, can_focus=True):
 
     def _done(self) -> None:
         if self.wanted:
-            self.find(self.wanted)
+            self.search_text(self.wanted)
         self.post_message(self.Laid())
 
     @property
@@ -180,7 +180,7 @@ class TextView(ScrollView, can_focus=True):
 
     # Searching
 
-    def find(self, wanted: str) -> None:
+    def search_text(self, wanted: str) -> None:
         """Search for a text, ignoring case; an empty text clears the search."""
         self.wanted = wanted
         self._find(wanted)
