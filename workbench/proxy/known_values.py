@@ -29,7 +29,7 @@ class KnownMessage(NamedTuple):
     hash: str
     """The hash of the message without its marks."""
     name: str
-    """The hash to compare it by (`name_of`)."""
+    """The hash to compare it by (`message_name`)."""
 
     @classmethod
     def of(cls, message: Any) -> KnownMessage:

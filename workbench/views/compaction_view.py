@@ -198,8 +198,8 @@ class CompactionInputs:
     turn_over: bool
     recorded: RecordedSession | None = None
     planner: Planner | None = None
-    """A copy of the session's planner, which `compaction_offer` modifies; None if the log is too long to check, unasked, whether
-    there is anything to compact."""
+    """A copy of the session's planner, which `compaction_offer` modifies; None if the log is too long to
+    check, unasked, whether there is anything to compact."""
     selected: tuple[str, str] | None = None
     """The result of that check, if the log and the setup are still the same."""
     length: int = 0

@@ -75,8 +75,8 @@ class FoundList(OptionList):
 class Finder(ModalScreen[T | None], Generic[T]):
     """Type to filter; arrows move the mark; Enter chooses the marked row.
 
-    A subclass implements `search_rows` and `row_details`. Both are called often and may be slow: only the last result is
-    shown.
+    A subclass implements `search_rows` and `row_details`. Both are called often and may be slow: only the last result
+    is shown.
     """
 
     NAME: ClassVar[str] = ""

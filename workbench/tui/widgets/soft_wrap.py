@@ -29,7 +29,7 @@ def soft_lines(line: Content, width: int) -> Iterator[Content]:
 
 
 def soft_pieces(line: str, width: int, style: str = "", between: str | None = None) -> Iterator[Content]:
-    """A line of plain text, wrapped like `cells.wrapped_line`; `between`: the characters before it in a continuation."""
+    """A line of plain text, wrapped like `cells.wrapped_line`; `between`: the characters before a continuation."""
     end = 0
     for start, stop in line_cuts(line, width):
         piece = Content.styled(line[start:stop], style)
