@@ -112,6 +112,20 @@ PLAIN_NAMES: tuple[str, ...] = (
     "workbench/views",
 )
 """The names that these modules define say what they name: see `VAGUE` and `VAGUE_ALONE`."""
+PLAIN_MESSAGES: tuple[str, ...] = (
+    # One path per line. Folders join when they are clean, and never leave.
+    "workbench/agent",
+    "workbench/cli",
+    "workbench/compaction",
+    "workbench/context",
+    "workbench/lab",
+    "workbench/session",
+    "workbench/sources",
+    "workbench/tui",
+    "workbench/views",
+    "workbench/wire",
+)
+"""The messages and labels in these modules have none of the words in `PRIVATE`, except for texts written for models."""
 PRIVATE = {
     r"\btold\b(?! apart)": "shown, reported, passed, known by",
     r"\bbeside\b": "next to, besides, in addition to, compared with",
@@ -178,6 +192,19 @@ def test_docstrings_comments_and_docs_are_in_plain_english() -> None:
         for pattern, instead in PRIVATE.items()
         for hit in [re.search(pattern, CODE.sub("", text), re.IGNORECASE)]
         if hit
+    ]
+    assert found == []
+
+
+def test_messages_are_in_plain_english() -> None:
+    found = [
+        f"{path.relative_to(TOP)}:{line}: {hit[0]!r}, better {instead}: {text.strip()}"
+        for path in modules(PLAIN_MESSAGES)
+        if not path.relative_to(ROOT).as_posix().startswith(SAID_TO_MODELS)
+        for line, text in texts(path)
+        for pattern, instead in PRIVATE.items()
+        for hit in [re.search(pattern, text, re.IGNORECASE)]
+        if hit and " " in text
     ]
     assert found == []
 

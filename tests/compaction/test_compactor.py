@@ -21,7 +21,7 @@ from support.talk import iterations, words
 from workbench.compaction import compactor as compactor_module
 from workbench.compaction import facts, requests
 from workbench.compaction import progress as progress_module
-from workbench.compaction.compactor import NOBODY, TOO_WEAK, Compactor, draft_meta
+from workbench.compaction.compactor import NO_MODEL, TOO_WEAK, Compactor, draft_meta
 from workbench.compaction.preview import SHORTEST
 from workbench.compaction.progress import Progress, ReportProgress, Stage
 from workbench.compaction.prompts import load_prompt
@@ -202,10 +202,10 @@ async def test_an_emptied_draft_must_not_stand() -> None:
 @pytest.mark.parametrize(
     ("made", "problem"),
     [
-        (compactor(), NOBODY),
+        (compactor(), NO_MODEL),
         (compactor("http://127.0.0.1:9/v1", setup(model="local", window=20_000)), TOO_WEAK),
         (compactor("http://127.0.0.1:9/v1", setup(sets=["compaction.model=local"])), TOO_WEAK),
-        (compactor("http://127.0.0.1:9/v1", setup(model="")), NOBODY),
+        (compactor("http://127.0.0.1:9/v1", setup(model="")), NO_MODEL),
     ],
 )
 async def test_without_a_model_that_can_summarise_the_digest_says_why(made: Compactor, problem: str) -> None:

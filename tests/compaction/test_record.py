@@ -67,7 +67,7 @@ def test_of_several_later_ranges_the_first_one_replaced_it() -> None:
 def test_what_the_record_calls_standing_is_what_the_plan_uses(log: list[Event]) -> None:
     found = read_record(log)
     stands = in_effect([event for event in log if isinstance(event.body, (Compaction, Revert, Override))]).compactions
-    assert found.standing == stands
+    assert found.active == stands
     assert {entry.event.seq for entry in found.entries if entry.status == "standing"} == {e.seq for e in stands}
     assert found.counted == sum(entry.status != "reverted" for entry in found.entries)
     assert len(found.entries) == sum(isinstance(event.body, Compaction) for event in log)

@@ -143,7 +143,7 @@ def what_is_updated_is_replaced(found: Case) -> None:
     previous = {event.id for event in found.selected.previous}
     assert not previous & {row.id for row in found.after.items}
     if found.policy.compaction.update:
-        standing = [event for event in found.candidates.standing.compactions if event.id not in previous]
+        standing = [event for event in found.candidates.effective.compactions if event.id not in previous]
         assert all(isinstance(event.body, Compaction) and event.body.first > found.selected.last for event in standing)
 
 

@@ -15,9 +15,14 @@ from workbench.compaction.source import (
     item_text,
     previous_summary,
     source_blocks,
-    source_texts,
 )
+from workbench.compaction.values import SelectedRange
 from workbench.log.events import AssistantMessage, Body, Compaction, Override, ToolCall, ToolResult, UserMessage
+
+
+def source_texts(selected: SelectedRange) -> list[str]:
+    """The texts of the blocks."""
+    return [block.text for block in source_blocks(selected)]
 
 
 @requirement("sliding", "summary", "the summariser sees who said what, event by event")

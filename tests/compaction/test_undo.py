@@ -114,7 +114,7 @@ def test_undoing_all_compactions_leaves_none(log: list[Event]) -> None:
     for change in undo_all_compactions(log):
         log = changed(log, change)
     found = read_record(log)
-    assert found.standing == ()
+    assert found.active == ()
     assert all(entry.status == "reverted" for entry in found.entries)
     assert [event for event in log if isinstance(event.body, Override)] == overrides
 
@@ -176,7 +176,7 @@ def test_a_certain_one_is_undone() -> None:
     log = number([*TALK, compaction(1, 2), compaction(5, 6), Override("pin", 3, 3)])
     (change,) = undo_change(log, 9)
     assert change.revert == Revert(9)
-    assert read_record(changed(log, change)).standing == (log[9],)
+    assert read_record(changed(log, change)).active == (log[9],)
 
 
 def test_undoing_a_replaced_one_says_that_nothing_changes() -> None:

@@ -99,9 +99,9 @@ def test_whoever_waits_hears_after_each_update_and_after_a_poke() -> None:
     updates.change_state(title="x")
     clock.run(1)
     assert heard == ["update", "look"]
-    updates.poke()
+    updates.call_updated()
     clock.run(1)
-    assert heard == ["update", "look", "look"], "a poke shows nothing"
+    assert heard == ["update", "look", "look"], "it shows nothing"
     assert updates.is_clear
 
 

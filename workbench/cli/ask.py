@@ -91,8 +91,8 @@ async def _ask(connection: TurnConnection, opened: OpenSession, message: str, pr
     """Connect, run the turn and return the failure that ended it, if any."""
     async with connection:
         agent = await connection.agent(opened)
-        if connection.gone_on is not None:
-            print(printable(f"· {connection.gone_on.words}"), file=sys.stderr)
+        if connection.adoption is not None:
+            print(printable(f"· {connection.adoption.words}"), file=sys.stderr)
         try:
             return await _turn(agent, with_files(message, Path.cwd()), printer)
         finally:

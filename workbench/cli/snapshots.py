@@ -35,13 +35,13 @@ def run_snapshot_list(options: argparse.Namespace) -> int:
     with Services() as services, services.store.session(options.session, write=False) as session:
         found = _taken(session.events())
     roots = sorted({snapshot.root for _, snapshot in found})
-    let_go = asyncio.run(_prune(roots, options.keep)) if options.keep is not None else 0
+    released = asyncio.run(_prune(roots, options.keep)) if options.keep is not None else 0
     existing = asyncio.run(_kept(roots))
     if options.json:
-        print_json({"snapshots": [_as_json(each, existing) for each in found], "let_go": let_go})
+        print_json({"snapshots": [_as_json(each, existing) for each in found], "let_go": released})
         return 0
-    if let_go:
-        print(f"let go of {let_go:,}")
+    if released:
+        print(f"released {released:,}")
     if not found:
         print("no snapshots: one is recorded before a tool first changes files of a git repository in a turn")
         return 0

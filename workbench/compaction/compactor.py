@@ -64,7 +64,7 @@ from workbench.models.retry import Schedule
 DIGEST = "digest"
 """The author of a summary that no model wrote."""
 TOO_WEAK = "the embedded model is too weak to summarise, so this is the digest; name another with compaction.model"
-NOBODY = "there is no model to ask, so this is the digest"
+NO_MODEL = "there is no model to ask, so this is the digest"
 
 
 class _Tried(NamedTuple):
@@ -88,9 +88,9 @@ class Compactor:
         catalogue: Catalogue | None = None,
         live: bool = False,
         mentions: Mentions | None = None,
-        nobody: str = NOBODY,
+        no_model: str = NO_MODEL,
     ) -> None:
-        """`gateway` leads to the summarising model; without one only the digest is possible, and `nobody` says why.
+        """`gateway` leads to the summarising model; without one only the digest is possible, and `no_model` says why.
 
         `catalogue` has the user's own models and all prices. `live`: calls without a result are still running.
         `mentions`: a cache for texts that are read again.
@@ -104,7 +104,7 @@ class Compactor:
         self._schedule = schedule or Schedule()
         self._live = live
         self._mentions = mentions
-        self._nobody = nobody
+        self._no_model = no_model
         self._policy = setup.loaded.policy.compaction
         self._tried: _Tried | None = None
         self._trying = Lock()
@@ -117,7 +117,7 @@ class Compactor:
         if is_local(self.summariser.model):
             return TOO_WEAK
         if self._gateway is None or not self.summariser.model:
-            return self._nobody
+            return self._no_model
         if missing := self._gateway.endpoint.lacks_key:
             return f"there is no key for {self.summariser.model} (set {missing}), so this is the digest"
         try:

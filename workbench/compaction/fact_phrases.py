@@ -46,15 +46,15 @@ class MarkerWords:
     def phrases(self, text: str) -> Iterator[str]:
         """The sentences with one of the words."""
         lower = text.lower()
-        there = [word for word in self._words if word in lower and _stands_alone(word, lower)]
-        if there:
+        found = [word for word in self._words if word in lower and _is_own_word(word, lower)]
+        if found:
             for sentence in sentences_in(text):
                 lower = sentence.lower()
-                if any(_stands_alone(word, lower) for word in there):
+                if any(_is_own_word(word, lower) for word in found):
                     yield sentence
 
 
-def _stands_alone(word: str, text: str) -> bool:
+def _is_own_word(word: str, text: str) -> bool:
     """Whether a word is in a text, and not inside another one."""
     at = text.find(word)
     while at >= 0:

@@ -116,7 +116,7 @@ class Record:
     entries: tuple[CompactionEntry, ...] = ()
     """All that were made, in order."""
     failures: tuple[FailedCompaction, ...] = ()
-    standing: tuple[Event, ...] = ()
+    active: tuple[Event, ...] = ()
     """Those in the plan, ordered by range."""
     covered: int = 0
     """The end of the furthest range in force; 0: none."""
@@ -190,12 +190,12 @@ def read_record(events: Iterable[Event]) -> Record:
             case Failure():
                 failing = bool(opened) and not _is_answer(last)
     tried = max(tried, reshaped)
-    stands = in_effect(controls).compactions
-    covered = max((compaction_range(event)[1] for event in stands), default=0)
+    active = in_effect(controls).compactions
+    covered = max((compaction_range(event)[1] for event in active), default=0)
     return Record(
-        entries=_entries(controls, stands),
+        entries=_entries(controls, active),
         failures=tuple(failures),
-        standing=stands,
+        active=active,
         covered=covered,
         turns=sum(seq > covered and seq not in failed for seq in opened) - (failing and opened[-1] > covered),
         failed=failing,
@@ -220,11 +220,11 @@ def _failed(seq: int, message: str) -> FailedCompaction:
     )
 
 
-def _entries(controls: Sequence[Event], stands: Sequence[Event]) -> tuple[CompactionEntry, ...]:
+def _entries(controls: Sequence[Event], active: Sequence[Event]) -> tuple[CompactionEntry, ...]:
     gone = reverted_events(controls)
     made = [event for event in controls if isinstance(event.body, Compaction)]
     alive = [event for event in made if event.seq not in gone]
-    in_plan = {event.seq for event in stands}
+    in_plan = {event.seq for event in active}
     by_whom = {
         event.body.target: event.seq
         for event in controls

@@ -114,10 +114,10 @@ def _range_of(
     last = max(seq for unit in chosen for seq in unit.seqs)
     updates = policy.update or merges
     if updates:
-        first, last = _reach(first, last, candidates.standing.compactions)
+        first, last = _reach(first, last, candidates.effective.compactions)
     previous = [
         event
-        for event in candidates.standing.compactions
+        for event in candidates.effective.compactions
         if first <= compaction_range(event)[0] and compaction_range(event)[1] <= last
     ]
     wanted = {unit.number for unit in choice.wanted if not (merges and unit.summarised)}
@@ -140,17 +140,17 @@ def _range_of(
 
 def _range_of_summaries(candidates: Candidates) -> SelectedRange:
     """The range of all earlier summaries. What they kept stays."""
-    standing = candidates.standing.compactions
+    earlier = candidates.effective.compactions
     first, last = (
-        min(compaction_range(event)[0] for event in standing),
-        max(compaction_range(event)[1] for event in standing),
+        min(compaction_range(event)[0] for event in earlier),
+        max(compaction_range(event)[1] for event in earlier),
     )
     staying = [
         unit for unit in candidates.units if not unit.summarised and any(first <= seq <= last for seq in unit.seqs)
     ]
     kept, tokens = _kept(staying, (), candidates, first, last)
-    why = f"{counted(len(standing), 'earlier summary', 'earlier summaries')} alone, which take too much room"
-    return SelectedRange(first, last, (), kept, tokens, tuple(standing), why, (), True)
+    why = f"{counted(len(earlier), 'earlier summary', 'earlier summaries')} alone, which take too much room"
+    return SelectedRange(first, last, (), kept, tokens, tuple(earlier), why, (), True)
 
 
 def _reach(first: int, last: int, compactions: Sequence[Event]) -> tuple[int, int]:

@@ -79,11 +79,6 @@ def source_blocks(selected: SelectedRange) -> list[SourceBlock]:
     return [_block(item, item.id in staying) for item in ordered if item.state != "excluded"]
 
 
-def source_texts(selected: SelectedRange) -> list[str]:
-    """The blocks as text alone."""
-    return [block.text for block in source_blocks(selected)]
-
-
 def _block(item: Item, stays: bool) -> SourceBlock:
     match item.kind:
         case "tool_call":

@@ -117,8 +117,8 @@ def _framed(plan: ContextPlan) -> Iterator[tuple[Item, int]]:
         elif is_merged(item):
             begins = last is None
         else:
-            goes_on = last is not None and item.role == last.role == "assistant" and item.unit == last.unit >= 0
-            begins = not goes_on
+            continues = last is not None and item.role == last.role == "assistant" and item.unit == last.unit >= 0
+            begins = not continues
         yield item, framing_tokens(item.kind, begins, 0, plan.framing)
         last = item
 

@@ -50,11 +50,11 @@ class SessionCompactions:
     """Runs compactions and fills the compaction panel. Decides nothing itself: the agent or the user does."""
 
     def __init__(
-        self, updates: ObservableSession, turns: Turns, publish: Callable[[], None], come_home: Callable[[], None]
+        self, updates: ObservableSession, turns: Turns, publish: Callable[[], None], return_to_next: Callable[[], None]
     ) -> None:
-        """`publish` shows the current log. `come_home` goes from a past request back to the next one."""
+        """`publish` shows the current log. `return_to_next` goes from a past request back to the next one."""
         self._updates = updates
-        self.come_home = come_home
+        self.return_to_next = return_to_next
         self._turns = turns
         self._publish = publish
         self._opened: OpenSession | None = None
@@ -104,7 +104,7 @@ class SessionCompactions:
             self._looking = None
         if task is self._settling:
             self._settling = None
-        self._updates.poke()
+        self._updates.call_updated()
 
     async def _look_again(self) -> None:
         try:
@@ -171,7 +171,7 @@ class SessionCompactions:
         if not draft:
             self._updates.change_state(activity=Activity("compacting", progress_text(progress)))
 
-    def rest(self) -> None:
+    def show_idle(self) -> None:
         """Show that no compaction runs any more."""
         self._running = None
         self._put()
@@ -249,7 +249,7 @@ class SessionCompactions:
             self._updates.show_notice(Notice(str(error), "error", "compaction"))
         finally:
             self._settling = None
-            self.rest()
+            self.show_idle()
 
     async def run_steps(self, opened: OpenSession, steps: Steps) -> list[Event]:
         """Run the steps of a compaction. Return its last events: a compaction, or the failure of one."""
@@ -316,10 +316,10 @@ class SessionCompactions:
             raise Refused(STOPPED) from None
         finally:
             self._making = None
-            self.rest()
+            self.show_idle()
         if isinstance(event.body, Failure):
             raise Refused(event.body.message)
-        self.come_home()
+        self.return_to_next()
         return self.outcome(opened, event)
 
     def outcome(self, opened: OpenSession, event: Event) -> CompactionOutcome:

@@ -22,7 +22,7 @@ from workbench.agent.tools.environment import ToolSettings
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.background import in_background
 from workbench.config.tables import read_table
-from workbench.session.going_on import GoingOn, go_on_here
+from workbench.session.adopting import AdoptionChanges, adopt_session
 from workbench.session.open_session import OpenSession
 from workbench.session.opening import note_model, note_policy
 from workbench.session.tools import session_toolbox
@@ -94,7 +94,7 @@ class TurnConnection:
         """The services that the session's agent was made with."""
         self._busy = asyncio.Lock()
         """Lets a turn and a compaction that begin at the same time share one agent."""
-        self.gone_on: GoingOn | None = None
+        self.adoption: AdoptionChanges | None = None
         """What changed when another agent's session was continued here. The caller that shows it resets it to None."""
         self.problems: list[str] = []
         """Problems that do not stop a turn. The caller that shows one removes it."""
@@ -114,7 +114,7 @@ class TurnConnection:
         async with self._busy:
             assert opened.session is not None
             if opened.recorded is not None and to_ask:
-                self.gone_on = await in_background(go_on_here, self._services, self._options, opened)
+                self.adoption = await in_background(adopt_session, self._services, self._options, opened)
             elif opened.recorded is None and opened.agent is None:
                 note_model(opened)
             if opened.recorded is None and opened.agent is None:

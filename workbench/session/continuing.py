@@ -147,7 +147,7 @@ class Continuing:
             made = await summarise_earlier_session(self._services, options, earlier, digest=digest, progress=report)
             return ContinuationDraft(earlier, made)
         finally:
-            self._compactions.rest()
+            self._compactions.show_idle()
 
     async def begin(self, draft: ContinuationDraft, summary: str | None) -> None:
         """Open a session that begins with the summary; `summary`: the user's edited text instead."""

@@ -59,7 +59,7 @@ class CurrentSession:
         self._published = published
         self._warm = warm
         self.turns = Turns(services, options, updates, self.publish)
-        self.compactions = SessionCompactions(updates, self.turns, self.publish, self.come_home)
+        self.compactions = SessionCompactions(updates, self.turns, self.publish, self.return_to_next)
         self.travel = TimeTravel(services, options)
         self.opened: OpenSession | None = None
         self.early: list[str] = []
@@ -139,7 +139,7 @@ class CurrentSession:
                 self._put_away()
                 self.opened = made
                 self._lists = WelcomeLists()
-                self.travel.home()
+                self.travel.return_to_next()
             newest = made.recorded.newest if made.recorded is not None else None
             fresh = partial(self._updates.change_state, live=None, question=None, activity=Activity(), following="")
             await self._show_at(made, newest, lambda: fresh(queue=tuple(self.early)))
@@ -309,7 +309,7 @@ class CurrentSession:
                 return False
             self.opened, made.lacks_key = made, before.lacks_key
             place = _same_place(before, self.travel.place(before), made)
-            self.travel.home()
+            self.travel.return_to_next()
             await self._show_at(made, place)
         return True
 
@@ -319,10 +319,10 @@ class CurrentSession:
         self._updates.change_state(shown=shown, transcript=opened.transcript(shown))
         self.compactions.look_back(*(self.travel.offer(opened, shown) or (None,)))
 
-    def come_home(self) -> None:
+    def return_to_next(self) -> None:
         """Go from a past request back to the next one."""
         if self.travel.place(self.require_open()) is not None:
-            self.travel.home()
+            self.travel.return_to_next()
             self.publish()
 
     def publish(self) -> None:

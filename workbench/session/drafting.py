@@ -52,8 +52,8 @@ class SummaryDrafts:
             compacting, planner = agent.compacting, agent.planner
         else:
             planner = opened.planner
-            nobody = Compactor(opened.setup, None, catalogue=self._services.catalogue, nobody=OF_A_FILE)
-            compacting = Compacting(nobody, Hooks())
+            without_model = Compactor(opened.setup, None, catalogue=self._services.catalogue, no_model=OF_A_FILE)
+            compacting = Compacting(without_model, Hooks())
         is_alone = not self._compactions.busy  # else the progress of the running one stays on the screen
         report = partial(self._compactions.progress, draft=True) if is_alone else ignore_progress
         try:
@@ -61,7 +61,7 @@ class SummaryDrafts:
             planned = await compacting.plan(opened.events, digest=digest, planner=planner, tell=report)
         finally:
             if is_alone:
-                self._compactions.rest()
+                self._compactions.show_idle()
         self._previewed = _Previewed(opened, compacting, planned)
         return planned.preview
 
@@ -91,7 +91,7 @@ class SummaryDrafts:
                 self._publish()
             raise
         finally:
-            self._compactions.rest()
+            self._compactions.show_idle()
 
     async def edited(self, draft: SummaryDraft, summary: str) -> SummaryDraft:
         """The draft with another text."""
@@ -113,7 +113,7 @@ class SummaryDrafts:
         agent = await self._turns.agent(opened, to_ask=False)
         [event] = await self._compactions.run_steps(opened, agent.accept(planned, draft))
         self._previewed = None
-        self._compactions.come_home()
+        self._compactions.return_to_next()
         return self._compactions.outcome(opened, event)
 
     def _current(self, preview: CompactionPreview | None = None) -> _Previewed:

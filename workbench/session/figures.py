@@ -40,7 +40,7 @@ def status_figures(opened: OpenSession, plan: ContextPlan) -> Status:
         what_if=opened.view == "what-if",
         prompt=opened.last_prompt,
     )
-    if opened.stands_in:
+    if opened.is_rehearsed:
         return made._replace(ready="rehearsal")
     if is_local(setup.model):
         return made._replace(ready="local")

@@ -135,7 +135,7 @@ class SessionModel(ObservableSession):
         self._running -= 1
         if error is not None and not call.is_awaited:
             self.failed(error)
-        self.poke()
+        self.call_updated()
 
     async def close(self) -> None:
         """Stop, keep the partial answer, and close everything. Does not wait for a plan that is being made."""

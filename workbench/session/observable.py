@@ -106,7 +106,7 @@ class ObservableSession:
     """The state of a session, and its observers."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, updated: Callable[[], None] | None = None) -> None:
-        """`loop`: the screen's loop. `updated` is called in it after the observers, and after each `poke`."""
+        """`loop`: the screen's loop. `updated` is called in it after the observers, and after each `call_updated`."""
         self.state = SessionState()
         """The state that observers show. Read it in the screen's loop."""
         self._observers: dict[object, Observer] = {}
@@ -157,7 +157,7 @@ class ObservableSession:
         elif reported := self._faults.report(error):
             self.show_notice(Notice(reported, "error", UNEXPECTED))
 
-    def poke(self) -> None:
+    def call_updated(self) -> None:
         """Call `updated` without a change, so that callers that wait for the end of something check again."""
         with self._lock:
             self._wake()

@@ -85,7 +85,7 @@ class OpenSession:
         return "" if self.session.writable else self.session.why_read_only
 
     @property
-    def stands_in(self) -> bool:
+    def is_rehearsed(self) -> bool:
         """Whether the model is the rehearsal model, which is no AI."""
         return self.setup.model.partition("/")[0] == REHEARSAL
 

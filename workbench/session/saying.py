@@ -9,8 +9,8 @@ from functools import partial
 
 from workbench.config.background import in_background
 from workbench.session import opening
+from workbench.session.adopting import adoption_changes
 from workbench.session.current import CurrentSession
-from workbench.session.going_on import what_changes
 from workbench.session.observable import ObservableSession
 from workbench.session.open_session import OpenSession
 from workbench.session.questions import make_session
@@ -68,7 +68,7 @@ class MessagePlace:
         if opened.recorded is not None:
             self._updates.change_state(activity=Activity("loading", "planning…"))
             try:
-                changes = (await in_background(what_changes, self._services, self._options, opened)).words
+                changes = (await in_background(adoption_changes, self._services, self._options, opened)).words
             finally:
                 self._updates.change_state(activity=Activity())
         asked = partial(make_session, name=opened.name, changes=changes, message=text)

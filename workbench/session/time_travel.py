@@ -73,7 +73,7 @@ class TimeTravel:
         is_recorded = opened.recorded is not None
         return wanted.place if wanted is not None and wanted.is_recorded == is_recorded else None
 
-    def home(self) -> None:
+    def return_to_next(self) -> None:
         """Return to the present, perhaps of another session."""
         self._wanted = self._view = None
         self.forget()

@@ -196,7 +196,7 @@ class Turns:
                     raise
                 except Exception as error:
                     failed = True
-                    self._say_why(error)
+                    self._show_failure(error)
                 finally:
                     self._ended(opened)
                 self._next_may_follow = not failed
@@ -206,7 +206,7 @@ class Turns:
             if not self._next_follows:
                 self._rest()
 
-    def _say_why(self, error: Exception) -> None:
+    def _show_failure(self, error: Exception) -> None:
         """Show why a turn failed."""
         if isinstance(error, WorkbenchError):
             self._updates.show_notice(Notice(str(error), "error", "the turn could not begin"))
@@ -230,7 +230,7 @@ class Turns:
         agent = await self._connection.agent(opened, to_ask=to_ask)
         while self._connection.problems:
             self._updates.show_notice(Notice(self._connection.problems.pop(0), "warning", "MCP"))
-        changed, self._connection.gone_on = self._connection.gone_on, None
+        changed, self._connection.adoption = self._connection.adoption, None
         if changed is not None:
             self._updates.show_notice(Notice(changed.words))
         return agent

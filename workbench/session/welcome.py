@@ -34,9 +34,9 @@ def welcome_of(opened: OpenSession, lists: WelcomeLists, configured: str) -> Wel
 def _model(opened: OpenSession, configured: str) -> tuple[str, str]:
     """Which model answers, and how to choose another."""
     model = printable(opened.setup.model)
-    if opened.stands_in and configured.partition("/")[0] == REHEARSAL:
+    if opened.is_rehearsed and configured.partition("/")[0] == REHEARSAL:
         return "rehearsal answers by rule, without AI.", "F7 chooses a model."
-    if opened.stands_in:
+    if opened.is_rehearsed:
         found = keys_set(os.environ)
         if found:
             return NO_MODEL, f"{found[0]} is set: F7 chooses one of its models."

@@ -106,12 +106,12 @@ class SessionWorker:
     async def make_session(self) -> None:
         """Open a session that starts as a copy of the open file, and show its next request."""
         await self._place.make_session(self._current.require_open())
-        self._current.come_home()
+        self._current.return_to_next()
 
     async def interrupt(self) -> None:
         """Stop the turn and keep the partial answer, else stop the compaction, else leave the past request."""
         if not self.turns.interrupt() and not self.compactions.stop():
-            self._current.come_home()
+            self._current.return_to_next()
 
     async def stop_compacting(self) -> None:
         """Stop the compaction, but not a turn. Raises Refused if none runs."""
@@ -133,7 +133,7 @@ class SessionWorker:
     async def revert(self, which: Which, seq: int | None = None) -> None:
         """Undo or redo the last change, or the one of an event; see `Which`."""
         effect = revert_change(self._current.writable(), which, seq)
-        self._current.come_home()
+        self._current.return_to_next()
         self._current.publish()
         self._updates.show_notice(Notice(effect))
 
@@ -209,7 +209,7 @@ class SessionWorker:
     async def travel_to(self, place: int | None) -> None:
         """Show the context of a request, by its index; None: of the present."""
         if place is None:
-            self._current.come_home()
+            self._current.return_to_next()
             return
         opened = self._current.require_open()
         if place != self._current.travel.place(opened):

@@ -180,10 +180,10 @@ class Needs:
 
     def _add_quotes(self, text: str, found: set[int]) -> None:
         folded = text.casefold()
-        there = self._quotes.keys() & set(folded.split())
-        if there:
+        words = self._quotes.keys() & set(folded.split())
+        if words:
             plain = " ".join(folded.split())
-            found.update(at for word in there for quote, at in self._quotes[word] if quote in plain)
+            found.update(at for word in words for quote, at in self._quotes[word] if quote in plain)
 
 
 _MOST_PARTS = 20

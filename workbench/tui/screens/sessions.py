@@ -324,8 +324,8 @@ def _events(store: Store, info: SessionInfo, hit: Hit | None) -> list[Event]:
 
 def _messages(events: Sequence[Event], found: int | None) -> Iterator[Content]:
     """The messages among some events; the match is marked."""
-    spoken = [(event, *_who(event)) for event in events]
-    shown = [each for each in spoken if each[2].strip()]
+    messages = [(event, *_who(event)) for event in events]
+    shown = [each for each in messages if each[2].strip()]
     for event, who, text in shown if found else shown[-MESSAGES:]:
         most = LONG if who in ("you", "ai") else SHORT
         cut = text[:most] + ("…" if len(text) > most else "")

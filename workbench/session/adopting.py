@@ -22,7 +22,7 @@ _CUT: tuple[State, ...] = ("truncated", "masked", "dropped")
 """The states that a policy may give an item without a summary."""
 
 
-class GoingOn(NamedTuple):
+class AdoptionChanges(NamedTuple):
     """The next request as it was recorded, compared with the request when the session is continued here."""
 
     policy: str
@@ -62,7 +62,7 @@ class GoingOn(NamedTuple):
         return sentences
 
 
-def what_changes(services: Services, options: Options, opened: OpenSession) -> GoingOn:
+def adoption_changes(services: Services, options: Options, opened: OpenSession) -> AdoptionChanges:
     """The changes that continuing here would make. Plans the log from scratch, so call it in the background."""
     return _compared(opened, _as_ours(services, options, opened))
 
@@ -72,7 +72,7 @@ def _as_ours(services: Services, options: Options, opened: OpenSession) -> Repla
     return replan_session(services, options, opened, model, policy_here(services, opened), as_ours=True)
 
 
-def _compared(opened: OpenSession, change: Replanned) -> GoingOn:
+def _compared(opened: OpenSession, change: Replanned) -> AdoptionChanges:
     before, planner = opened.plan, change.planner.at_this_moment()
     fresh = wanted_slots(opened, change.setup, planner)
     planner.extend(Event(seq, f"slot-{seq}", 0, body) for seq, body in enumerate(fresh, change.length + 1))
@@ -80,7 +80,7 @@ def _compared(opened: OpenSession, change: Replanned) -> GoingOn:
     change.setup.counter.flush()
     budget = after.budget
     more = _states(after) - _states(before)
-    return GoingOn(
+    return AdoptionChanges(
         change.policy,
         before.size,
         after.size,
@@ -107,7 +107,7 @@ def policy_here(services: Services, opened: OpenSession) -> str:
     return opened.policy if opened.policy != RECORDED else services.settings.policy or DEFAULT
 
 
-def go_on_here(services: Services, options: Options, opened: OpenSession) -> GoingOn:
+def adopt_session(services: Services, options: Options, opened: OpenSession) -> AdoptionChanges:
     """Continue another agent's session as our own: under a policy, with our counts. Return what changed."""
     change = _as_ours(services, options, opened)
     changes = _compared(opened, change)
