@@ -59,7 +59,7 @@ class History:
 
     def add_events(self, content: dict[str, Any]) -> None:
         """Add the events of a content; the caller calls `keep` once they are complete."""
-        self._contents.add(content)
+        self._contents.add_content(content)
         self.answered.update(text_in(each, "id") for each in inside(content, "functionResponse"))
 
     def keep(self, name: str, content: dict[str, Any], before: int) -> None:
