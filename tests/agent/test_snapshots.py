@@ -11,7 +11,7 @@ import pytest
 
 from workbench.agent import snapshots
 from workbench.agent.private_git import SnapshotFailed
-from workbench.agent.snapshots import Difference, compare, kept, prune, restore, take
+from workbench.agent.snapshots import Difference, compare, kept, prune, restore, take_snapshot
 from workbench.config.paths import data_dir
 from workbench.log.events import Snapshot
 
@@ -66,7 +66,7 @@ def seen(folder: Path) -> tuple[object, ...]:
 
 
 async def taken(folder: Path, why: str = "") -> Snapshot:
-    snapshot = await take(folder, why)
+    snapshot = await take_snapshot(folder, why)
     assert snapshot is not None
     return snapshot
 
@@ -99,11 +99,11 @@ async def test_git_does_not_collect_a_snapshot_until_it_is_let_go(repo: Path) ->
 async def test_outside_a_repository_there_is_none(tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "plain").mkdir()
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-    assert await take(tmp_path / "plain") is None
-    assert await take(repo / ".git") is None
-    assert await take(tmp_path / "gone") is None
+    assert await take_snapshot(tmp_path / "plain") is None
+    assert await take_snapshot(repo / ".git") is None
+    assert await take_snapshot(tmp_path / "gone") is None
     monkeypatch.setenv("PATH", str(tmp_path / "plain"))
-    assert await take(repo) is None
+    assert await take_snapshot(repo) is None
 
 
 async def test_a_repository_without_a_commit_has_snapshots(tmp_path: Path) -> None:
@@ -245,8 +245,8 @@ async def test_a_folder_that_looks_like_a_repository_is_none(repo: Path, tmp_pat
     git(repo, "config", "-f", "docs/config", "core.bare", "false")
     git(repo, "config", "-f", "docs/config", "core.worktree", "..")
     set_traps(repo, repo / "docs/config", repo / ".gitattributes", tmp_path)
-    await take(repo / "docs")
-    await take(repo)
+    await take_snapshot(repo / "docs")
+    await take_snapshot(repo)
     assert not (tmp_path / "ran").exists()
 
 
@@ -267,7 +267,7 @@ async def test_a_repository_inside_has_no_say_either(repo: Path, tmp_path: Path)
 async def test_a_work_tree_elsewhere_is_left_alone(repo: Path, tmp_path: Path) -> None:
     put(tmp_path / "elsewhere/precious", "x")
     git(repo, "config", "core.worktree", str(tmp_path / "elsewhere"))
-    assert await take(repo) is None
+    assert await take_snapshot(repo) is None
 
 
 async def test_a_part_of_a_clone_that_is_missing_is_not_fetched(repo: Path, tmp_path: Path) -> None:
@@ -278,7 +278,7 @@ async def test_a_part_of_a_clone_that_is_missing_is_not_fetched(repo: Path, tmp_
     git(repo, "config", "core.repositoryFormatVersion", "1")
     head = git(repo, "rev-parse", "HEAD").strip()
     (repo / ".git/objects" / head[:2] / head[2:]).unlink()
-    await take(repo)
+    await take_snapshot(repo)
     assert not (tmp_path / "ran").exists()
 
 
@@ -327,13 +327,13 @@ async def test_git_sees_no_key(repo: Path, tmp_path: Path, monkeypatch: pytest.M
 
 async def test_too_little_time_is_reported(repo: Path) -> None:
     with pytest.raises(SnapshotFailed, match=r"git took longer than 0 s; no snapshot$"):
-        await take(repo, seconds=0)
+        await take_snapshot(repo, seconds=0)
 
 
 async def test_what_git_says_is_reported(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(repo / ".git/config", "[broken")
     with pytest.raises(SnapshotFailed, match=r"git rev-parse failed: .*bad config"):
-        await take(repo)
+        await take_snapshot(repo)
 
 
 async def test_only_the_name_of_a_commit_is_restored(repo: Path, tmp_path: Path) -> None:

@@ -171,4 +171,4 @@ def policy(name: str) -> Policy:
 
 def model_limits(chosen: Policy) -> Limits:
     """The limits of the model under a policy."""
-    return budget.model_limits(Catalogue().find(MODEL), chosen.budget)
+    return budget.model_limits(Catalogue().find_model(MODEL), chosen.budget)

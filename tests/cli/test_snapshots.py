@@ -26,7 +26,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def taken(folder: Path, why: str) -> Snapshot:
-    found = asyncio.run(snapshots.take(folder, why))
+    found = asyncio.run(snapshots.take_snapshot(folder, why))
     assert found is not None
     return found
 

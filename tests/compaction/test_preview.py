@@ -25,7 +25,7 @@ from workbench.models.framing import REPLY_PRIMING
 NOWHERE = "http://127.0.0.1:9/v1"
 """A model that is never asked."""
 PRICES = replace(
-    Catalogue().find("nobody-knows-this"),
+    Catalogue().find_model("nobody-knows-this"),
     input_price=10.0,
     output_price=30.0,
     cached_price=1.0,
@@ -61,7 +61,7 @@ def test_a_preview_says_what_would_be_summarised_kept_and_freed() -> None:
 def test_the_request_to_the_summariser_is_planned_and_priced_before_it_is_made() -> None:
     made = compactor(NOWHERE, setup(model="gpt-4o"), catalogue=Catalogue())
     preview = made.preview(number(work(8)), "threshold", "84 of 100")
-    info = Catalogue().find("gpt-4o")
+    info = Catalogue().find_model("gpt-4o")
     assert info.input_price
     assert info.output_price
     assert (preview.model, preview.parts, preview.trigger, preview.why) == ("gpt-4o", 1, "threshold", "84 of 100")

@@ -267,5 +267,5 @@ def test_the_session_model_summarises_unless_the_policy_names_another() -> None:
     assert setup_for(own, Catalogue()) is own
     other = setup_for(setup(model="gpt-4o", sets=["compaction.model=gpt-3.5-turbo"]), Catalogue())
     assert other.model == "gpt-3.5-turbo"
-    assert other.limits.window == Catalogue().find("gpt-3.5-turbo").window != WINDOW
+    assert other.limits.window == Catalogue().find_model("gpt-3.5-turbo").window != WINDOW
     assert other.counter.name == "cl100k_base"

@@ -115,9 +115,9 @@ async def test_a_command_does_not_see_them(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("GH_TOKEN", "gh-secret")
     monkeypatch.setenv("GREETING", "hello")
     call = '{"command": "echo $GREETING $OPENAI_API_KEY $GH_TOKEN"}'
-    assert (await Toolbox(tmp_path).run("run_command", call)).text.startswith("hello\n")
+    assert (await Toolbox(tmp_path).run_tool("run_command", call)).text.startswith("hello\n")
     passing = Toolbox(tmp_path, pass_env=["GH_*"])
-    assert (await passing.run("run_command", call)).text.startswith("hello gh-secret\n")
+    assert (await passing.run_tool("run_command", call)).text.startswith("hello gh-secret\n")
     assert os.environ["OPENAI_API_KEY"] == "sk-secret", "we ourselves need it"
 
 

@@ -23,7 +23,7 @@ TOOL = '{"type": "function", "function": {"name": "read_file", "description": "R
 
 
 def model(window: int = 100_000, max_output: int | None = 10_000, *, input_only: bool = False) -> ModelInfo:
-    info = Catalogue().find("unheard-of")
+    info = Catalogue().find_model("unheard-of")
     return replace(info, window=window, max_output=max_output, input_only=input_only, window_source="catalogue")
 
 

@@ -178,7 +178,7 @@ def test_only_the_output_of_tools_is_cut() -> None:
     [(1_000_000, 100_000), (2_000_000, 200_000), (128_000, 12_800), (200_000, 20_000), (32_000, 3_200), (4_000, 400)],
 )
 def test_a_tenth_of_the_window_is_reserved_for_output(window: int, reserve: int) -> None:
-    info = replace(Catalogue().find("unheard-of"), window=window)
+    info = replace(Catalogue().find_model("unheard-of"), window=window)
     found = model_limits(info, CODEX.budget)
     assert (found.reserve, found.margin) == (reserve, 0)
     made = planned([UserMessage("go")], CODEX, found)

@@ -31,7 +31,7 @@ SLIDING, WINDOW, CONFIRM, WORKBENCH = map(preset, ("sliding", "window", "confirm
 
 
 def model(window: int, max_output: int | None = None) -> ModelInfo:
-    return replace(Catalogue().find("unheard-of"), window=window, max_output=max_output, window_source="config")
+    return replace(Catalogue().find_model("unheard-of"), window=window, max_output=max_output, window_source="config")
 
 
 # sliding: [E1, ..., C(1-3), ...] in storage, [C(1-3), ...] in the request

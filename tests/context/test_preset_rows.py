@@ -309,7 +309,7 @@ def test_what_a_presets_own_prompt_asks_for(name: str, says: str) -> None:
 )
 def test_the_room_that_a_request_has_beside_its_answer(name: str, window: int, target: int) -> None:
     """Of a model whose answer may have 15,000 tokens; `layers` keeps a margin of a tenth as well."""
-    info = Catalogue({"house": {"window": window, "max_output": 15_000}}).find("house")
+    info = Catalogue({"house": {"window": window, "max_output": 15_000}}).find_model("house")
     assert model_limits(info, preset(name).budget).target == target
 
 
@@ -389,7 +389,7 @@ def test_codex_reads_32_kib_from_a_root_with_a_known_marker(marker: str) -> None
 
 @pytest.mark.parametrize("name", ["layers", "window"])
 def test_a_model_s_own_window_is_used(name: str) -> None:
-    info = Catalogue({"house": {"window": 123_456, "max_output": 1_000}}).find("house")
+    info = Catalogue({"house": {"window": 123_456, "max_output": 1_000}}).find_model("house")
     assert model_limits(info, preset(name).budget).window == 123_456
 
 

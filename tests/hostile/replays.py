@@ -114,7 +114,7 @@ def recorded_session(services: Services, dialect: DialectName) -> str:
     known = {info.id for info in services.store.list()}
     sent = sessions.sent(SentRequest(route_of(PATHS[dialect], {}), {}, BODIES[dialect], 1))
     assert sent is not None
-    sessions.answered(sent, CameBack(200, {}, {}, 10, 1_500))
+    sessions.add_answer(sent, CameBack(200, {}, {}, 10, 1_500))
     sessions.close()
     [made] = {info.id for info in services.store.list()} - known
     return made

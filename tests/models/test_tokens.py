@@ -196,13 +196,13 @@ def test_a_counter_apart_counts_only_what_the_other_does_not_know() -> None:
     apart = known.apart()
     assert apart.count("counted before").tokens == 77
     assert apart.count("not counted before") == counter("o200k_base").count("not counted before")
-    assert known.known("not counted before") is None
+    assert known.known_count("not counted before") is None
 
 
 def test_a_text_in_memory_is_known_and_another_is_not() -> None:
     counter = fresh()
-    assert counter.known("hello") is None
-    assert counter.count("hello") is counter.known("hello")
+    assert counter.known_count("hello") is None
+    assert counter.count("hello") is counter.known_count("hello")
 
 
 def test_memory_is_bounded_and_the_older_half_goes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +211,7 @@ def test_memory_is_bounded_and_the_older_half_goes(monkeypatch: pytest.MonkeyPat
     texts = [f"{number} " + "word " * 1000 for number in range(40)]
     for text in texts:
         counter.count(text)
-    known = [counter.known(text) is not None for text in texts]
+    known = [counter.known_count(text) is not None for text in texts]
     assert known == sorted(known)
     assert 0 < sum(known) * len(texts[0]) <= 100_000
     assert len(counter._indexes) == sum(known)
@@ -274,7 +274,7 @@ def test_a_stored_count_is_never_made_again(tmp_path: Path) -> None:
     second = fresh(store=SqliteCounts(tmp_path / "counts.db"))
     second._encoder = Refusing()
     assert second.count(text) == count
-    assert second.known(text) == count
+    assert second.known_count(text) == count
     with pytest.raises(AssertionError, match="encoded again"):
         second.count("something new")
 

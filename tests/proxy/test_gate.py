@@ -294,7 +294,7 @@ async def test_a_provider_that_is_not_there_is_told_inside_the_stream(tmp_path: 
 
 
 async def test_without_breakpoints_nothing_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Gate, "look", None)
+    monkeypatch.setattr(Gate, "decide_hold", None)
     async with Provider(WHOLE) as provider, proxy(tmp_path, provider.url) as running:
         assert (await running.ask(ASK))[0] == 200
 

@@ -217,8 +217,8 @@ def test_whatever_was_done_the_provider_always_knows_what_the_client_knows(steps
         body = {"input": [*client, new]} if sends_all else {"input": [new], "previous_response_id": earlier}
         client = [*client, new]
         text = frame_of(body, "{}")
-        request = frames.known(request_in(text))
-        assert frames.earlier.whole(request)["input"] == client
+        request = frames.request_for_provider(request_in(text))
+        assert frames.earlier.full_request(request)["input"] == client
         if end == "changed" and request.get("previous_response_id"):
             end = "as_it_was"  # such ones are not rewritten
         asked = frames.from_client(text)
@@ -226,7 +226,7 @@ def test_whatever_was_done_the_provider_always_knows_what_the_client_knows(steps
         frames.went_on(asked, HoldMark("every", "", 0, end), other, {"input": client})  # type: ignore[arg-type]
         earlier = f"r{number}"
         if end == "answered":
-            frames.answered(asked, {"id": earlier, "output": [said]})
+            frames.record_own_answer(asked, {"id": earlier, "output": [said]})
         else:
             sent = request_in(frame_of(other, text) if other is not None else frames.to_provider(text))
             items = [*memory[sent.get("previous_response_id") or ""], *sent["input"]]

@@ -70,7 +70,7 @@ class Conversation:
         self.headers = {"x-claude-code-session-id": key} if key else {}
 
     def ask(self, body: dict[str, Any]) -> dict[str, Any] | None:
-        changed = self.policies.changed(route("anthropic"), self.headers, body)
+        changed = self.policies.changed_body(route("anthropic"), self.headers, body)
         self.recording.pass_through("/v1/messages", body, answered_with("ok"), self.headers)
         return changed
 
@@ -92,8 +92,8 @@ def test_a_policy_is_set_for_one_conversation_and_no_other_is_touched(
     assert policies.order(first, SET).policy == SET.policy
     assert [*on, policies.is_on] == [False, True], "nothing is read while there is none"
     assert [masked(one.ask(asked(4))), masked(two.ask(asked(4, first="look here")))] == [3, 0]
-    assert policies.told(first).results == 3
-    assert policies.told(second) == control.SessionPolicy(second, None)
+    assert policies.session_policy(first).results == 3
+    assert policies.session_policy(second) == control.SessionPolicy(second, None)
     assert [each.session for each in policies.listed()] == [first, second]
 
 
@@ -167,7 +167,7 @@ def test_undo_gives_the_last_batch_back_with_the_next_and_the_policy_leaves_it_a
     then = one.ask(asked(10))
     assert then is not None
     assert ["masked" in text for text in results("anthropic", then)] == [True] * 3 + [False] * 3 + [True] * 3 + [False]
-    assert policies.told(session).leaving == 0
+    assert policies.session_policy(session).leaving == 0
     notes = [body.value for body in recording.bodies() if isinstance(body, Setting) and body.key == ON_THE_WAY]
     assert notes == [
         {"do": "set", "policy": " ".join(("workbench", *KNOBS))},
@@ -215,8 +215,8 @@ def test_between_batches_a_request_begins_with_what_the_one_before_began_with(
             if dialect == "anthropic":  # the mark moves with the end, as clients do it
                 body["messages"][-1]["content"][-1]["cache_control"] = {"type": "ephemeral"}
             batches = twin.figures.batches
-            twin.changed(route(dialect), {}, body)
-            sent = policies.changed(route(dialect), {}, body) or body
+            twin.changed_body(route(dialect), {}, body)
+            sent = policies.changed_body(route(dialect), {}, body) or body
             parts = split(dialect, sent)
             if twin.figures.batches == batches:
                 assert json.dumps(parts.messages[: len(before)]) == json.dumps(before), (
@@ -231,7 +231,7 @@ def test_between_batches_a_request_begins_with_what_the_one_before_began_with(
             [session] = recording.marks
             if steps == 1:
                 policies.order(session, SET)
-            elif orders.get(steps) == "off" or (orders.get(steps) and policies.told(session).batches):
+            elif orders.get(steps) == "off" or (orders.get(steps) and policies.session_policy(session).batches):
                 policies.order(session, PolicyOrder(orders[steps]))
         recording.sessions.close()
 
@@ -269,7 +269,7 @@ def test_what_a_policy_would_change_in_a_request_is_told_before() -> None:
     assert str(found).startswith(
         f"in the latest request: 3 results masked, about {found.freed:,} of {found.tokens:,} tokens"
     )
-    sent = passing(0).changed(route("anthropic"), {}, body)
+    sent = passing(0).changed_body(route("anthropic"), {}, body)
     assert sent is not None
     assert preview("anthropic", body, sent, setup, 500).masked == 0
     off = preview("anthropic", body, sent, setup, 500, masking=False)
@@ -378,7 +378,7 @@ async def test_a_result_is_pinned_while_its_request_is_held(tmp_path: Path) -> N
 
 def test_a_proxy_that_records_nothing_has_no_sessions_to_set_one_for() -> None:
     with pytest.raises(WrongCall, match="records nothing"):
-        passing(0).told("s")
+        passing(0).session_policy("s")
 
 
 def test_a_session_that_goes_on_in_a_proxy_without_a_policy_says_so(tmp_path: Path) -> None:
@@ -395,5 +395,5 @@ def test_a_session_that_goes_on_in_a_proxy_without_a_policy_says_so(tmp_path: Pa
         assert [*second.marks] == [session]
         notes = [body.value for body in second.bodies() if isinstance(body, Setting) and body.key == ON_THE_WAY]
         assert [note["do"] for note in notes] == ["set", "default"]
-        assert anew.told(session).policy is None
+        assert anew.session_policy(session).policy is None
         second.sessions.close()

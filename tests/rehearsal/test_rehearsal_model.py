@@ -65,7 +65,7 @@ def test_the_report_is_the_plan_s_own_count() -> None:
         ToolResult("c1", "x = 1\n" * 50),
     ]
     plan = set_up(PlanOptions(model="rehearsal"), Settings(), Catalogue()).plan(number_events(bodies))
-    usage = RehearsalModel().play(DIALECTS["chat"].new_speaker().read(render(plan))).answer.usage
+    usage = RehearsalModel().play(DIALECTS["chat"].new_speaker().read_request(render(plan))).answer.usage
     assert usage is not None
     assert usage.prompt == plan.totals.tokens
 
@@ -140,7 +140,11 @@ def test_ids_of_calls_are_the_same_for_the_same_request_and_never_come_again() -
     one, other = RehearsalModel(Script([call] * 30)), RehearsalModel(Script([call] * 30))
     for _ in range(30):
         # Only the last group is still there, as after a cut: the ids must not depend on how much was dropped.
-        request = DIALECTS["chat"].new_speaker().read({"messages": [messages[0], *messages[-3:] * (len(messages) > 1)]})
+        request = (
+            DIALECTS["chat"]
+            .new_speaker()
+            .read_request({"messages": [messages[0], *messages[-3:] * (len(messages) > 1)]})
+        )
         calls = one.play(request).answer.calls[:2]
         assert calls == other.play(request).answer.calls[:2]
         ids = [each.call_id for each in calls]

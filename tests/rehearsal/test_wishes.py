@@ -45,7 +45,7 @@ def chat(*parts: Any) -> CheckedRequest:
         {"role": "user", "content": [{"type": "text", "text": each} for each in texts] if texts else "x"}
         for texts in parts
     ]
-    return DIALECTS["chat"].new_speaker().read({"messages": messages, "tools": [TOOL]})
+    return DIALECTS["chat"].new_speaker().read_request({"messages": messages, "tools": [TOOL]})
 
 
 @pytest.mark.parametrize("reminder", REMINDERS)

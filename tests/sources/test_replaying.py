@@ -89,7 +89,7 @@ def record(services: Services, dialect: DialectName, body: dict[str, Any] | None
     headers = {"anthropic-version": "2023-06-01", "anthropic-beta": "x-1", "user-agent": "it"}
     sent = sessions.sent(SentRequest(route, headers, body or asked(dialect), 1))
     assert sent is not None
-    sessions.answered(sent, CameBack(200, {}, answer(dialect, "one\ntwo"), 10, 1_500))
+    sessions.add_answer(sent, CameBack(200, {}, answer(dialect, "one\ntwo"), 10, 1_500))
     sessions.close()
     [info] = services.store.list()
     return info.id
@@ -179,7 +179,7 @@ def test_what_was_asked_is_compared_with_the_answer_to_what_was_sent_in_its_plac
     assert sent is not None
     masked = rewritten("anthropic", body, Rewrite(mask={"messages.2.0": "gone"}))
     sent = sessions.replaced(sent, SentRequest(where, {}, masked, 2))
-    sessions.answered(sent, CameBack(200, {}, answer("anthropic", "it is gone"), 10, 1_500))
+    sessions.add_answer(sent, CameBack(200, {}, answer("anthropic", "it is gone"), 10, 1_500))
     sessions.close()
     [info] = services.store.list()
     jobs = [ready(services, info.id, ReplayWish(number)) for number in (3, 4)]

@@ -99,7 +99,7 @@ COMPACTED = Compaction(1, 3, "in short", meta={"made_by": "Claude Code", "trigge
 
 
 def test_the_window_that_a_compaction_shows_does_not_depend_on_sub_agents() -> None:
-    info = replace(Catalogue().find("claude-sonnet-4-5"), window=1_000_000)
+    info = replace(Catalogue().find_model("claude-sonnet-4-5"), window=1_000_000)
     alone = as_the_agent_used_it(info, number_events([*TURN, COMPACTED]))
     assert alone.window < 1_000_000
     assert as_the_agent_used_it(info, number_events([*TURN, *THEIRS, COMPACTED])) == alone

@@ -103,7 +103,7 @@ async def _compact(job: Job) -> SummaryDraft:
                 _show(planned.preview, own=options.summary is not None)
             _agree(planned.preview, setup, agreed, can_ask=not options.json and sys.stdin.isatty())
             report = ignore_progress if options.json else print_progress
-            noted, draft = await compacting.draft(planned, digest=digest, tell=report)
+            noted, draft = await compacting.draft(planned, digest=digest, report=report)
             draft = await in_background(_edited, job, compactor, draft)
             bodies: list[Body] = [*noted]
             async for body in compacting.accept(planned, draft):

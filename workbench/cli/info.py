@@ -90,10 +90,10 @@ def run_models(options: argparse.Namespace) -> int:
     with Services() as services:
         words = " ".join(options.query).lower().split()
         here = [
-            corrected_info(services.catalogue.find(each.name), None, each.model.window)
+            corrected_info(services.catalogue.find_model(each.name), None, each.model.window)
             for each in services.routes.all_offers()
         ]
-        known = [services.catalogue.find(name) for name in services.catalogue.names()]
+        known = [services.catalogue.find_model(name) for name in services.catalogue.names()]
         found = [info for info in [*here, *known] if all(word in info.name.lower() for word in words)]
     if options.json:
         print_json({"models": [model_json(info) for info in found]})
@@ -137,7 +137,7 @@ def run_model(options: argparse.Namespace) -> int:
     """Print everything known about one model, and where it comes from."""
     with Services() as services:
         offer = services.routes.offer(options.name)
-        info = corrected_info(services.catalogue.find(options.name), None, offer.model.window if offer else None)
+        info = corrected_info(services.catalogue.find_model(options.name), None, offer.model.window if offer else None)
         close = services.catalogue.close_matches(options.name) if info.window_source == "guess" else []
         address = offer.server.url if offer else services.routes.address(options.name)
         key = services.routes.key(options.name)

@@ -16,7 +16,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.render import render_request
 from workbench.context.setup import Setup
 from workbench.log.events import Failure
-from workbench.models.calibration import Beside, Calibration
+from workbench.models.calibration import Calibration, TokensOutsideRows
 from workbench.sources.own_requests import OwnRequests
 from workbench.sources.recorded import BY_HAND, RecordedSession, make_setup
 from workbench.sources.services import Services
@@ -143,7 +143,7 @@ def plan_as_json(found: FoundPlan, full: bool = False) -> dict[str, Any]:
     }
 
 
-def outside_rows_json(known: Beside, unattributed: int) -> dict[str, int]:
+def outside_rows_json(known: TokensOutsideRows, unattributed: int) -> dict[str, int]:
     """As JSON: what is known about the tokens of a request that are in no row, and how many remain unexplained."""
     return {**known._asdict(), "unexplained": unattributed - known.tokens}
 

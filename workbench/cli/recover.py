@@ -62,7 +62,7 @@ def _refuse_open(store: Path) -> None:
     """Raise Refused while a session is open: its process would go on writing to the replaced file."""
     for file in sorted((store.parent / "locks").glob("*.lock")):
         lock = WriterLock(file)
-        if lock.taken():
+        if lock.is_locked():
             raise Refused(f"session {file.stem} is open in {lock.holder()}; close it there first")
 
 

@@ -81,7 +81,7 @@ def _described(session: Session) -> dict[str, Any]:
 def run_export(options: argparse.Namespace) -> int:
     """Write a session as events or as OpenAI-style messages."""
     output = OutputFile(STANDARD if options.output is None else options.output)
-    output.check()
+    output.check_writable()
     with Services() as services:
         session_id = services.store.info(options.session).id
         if options.format == "events":

@@ -127,7 +127,7 @@ def setup_for(setup: Setup, catalogue: Catalogue) -> Setup:
     name = policy.compaction.model
     if not name or name == setup.model:
         return setup
-    info = catalogue.find(name)
+    info = catalogue.find_model(name)
     counted = counter(info.tokenizer, None, exact=info.tokenizer_exact, note=info.tokenizer_note)
     return Setup(name, info, setup.loaded, model_limits(info, policy.budget), counted)
 

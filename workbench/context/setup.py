@@ -149,9 +149,9 @@ def set_up(
     model.
     """
     name = options.model or model or settings.model
-    listed = corrected_info(catalogue.find(name), None, reported)
+    listed = corrected_info(catalogue.find_model(name), None, reported)
     events = events if isinstance(events, Sequence) else tuple(events)
-    info = corrected_info(catalogue.find(name), learnt_window(events, name), reported)
+    info = corrected_info(catalogue.find_model(name), learnt_window(events, name), reported)
     if info.window_source in ("catalogue", "fallback", "guess"):
         info = as_the_agent_used_it(info, events)
     if not name:

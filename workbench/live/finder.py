@@ -81,7 +81,7 @@ def window_of(session: AgentSession, catalogue: Catalogue, compacted_at: int = 0
         return None
     if session.report.window or not session.model:
         return session.report.window or None
-    known = catalogue.find(session.model)
+    known = catalogue.find_model(session.model)
     if known.window_source in ("fallback", "guess"):
         return None
     return window_seen(session.model, known.window, session.report.prompt, compacted_at)

@@ -76,7 +76,7 @@ class Session:
     def is_written(self) -> bool:
         """Whether anyone may append now, this view or another, in any process."""
         with self._database.errors_in_words():
-            return self._lock.taken()
+            return self._lock.is_locked()
 
     def append(self, *bodies: Body) -> tuple[Event, ...]:
         """Append events to the log, all or none; they are on disk when this returns."""

@@ -168,7 +168,7 @@ class Catalogue:
         self._own_by_lower = {name.lower(): name for name in self._own}
         self._found: dict[str, ModelInfo] = {}
 
-    def find(self, name: str) -> ModelInfo:
+    def find_model(self, name: str) -> ModelInfo:
         """What is known about a model; for an unknown model, a guess that is marked as one."""
         if name not in self._found:
             known = _built_in(name) or _look_up(name)

@@ -63,7 +63,7 @@ class ModelRoutes:
 
     def key(self, model: str) -> Key:
         """Where the key for a model comes from."""
-        return find_key(model, self._catalogue.find(model).provider)
+        return find_key(model, self._catalogue.find_model(model).provider)
 
     def patience(self, model: str) -> Patience:
         """How long a model may be silent."""

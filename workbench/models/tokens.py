@@ -94,7 +94,7 @@ class TokenCounter:
         """Record an upper limit as the count of a text, known from the counts of its parts."""
         self._counts.setdefault(text, Count(tokens, False))
 
-    def known(self, text: str) -> Count | None:
+    def known_count(self, text: str) -> Count | None:
         """The count if it is in memory; uses neither disk nor tokenizer."""
         return self._counts.get(text)
 
@@ -181,7 +181,7 @@ class TokenCounter:
 
     def _count_new(self, text: str) -> Count:
         """Count a text that is not in memory: from the store, otherwise by encoding it."""
-        known = self._elder.known(text) if self._elder is not None else None
+        known = self._elder.known_count(text) if self._elder is not None else None
         if known is not None:
             return known
         digest = b""
@@ -297,9 +297,9 @@ class CalibratedCounter(TokenCounter):
         """A counter with its own memory, without the factor."""
         return self.plain.apart()
 
-    def known(self, text: str) -> Count | None:
+    def known_count(self, text: str) -> Count | None:
         """The count if it is in memory."""
-        found = self.plain.known(text)
+        found = self.plain.known_count(text)
         return None if found is None else self._scaled(found)
 
     def head(self, text: str, max_tokens: int) -> int:
@@ -355,10 +355,10 @@ def counter(
     if tokenizer not in TOKENIZERS:
         raise WrongCall(f"unknown tokenizer {tokenizer!r}: expected one of {', '.join(TOKENIZERS)}")
     own = (tokenizer != "rough") if exact is None else exact
-    said = note or _NOTES[tokenizer]
+    description = note or _NOTES[tokenizer]
     if store is None:
-        return _shared(tokenizer, own, said)
-    return TokenCounter(tokenizer, store, own, said)
+        return _shared(tokenizer, own, description)
+    return TokenCounter(tokenizer, store, own, description)
 
 
 def counter_for(model: str, store: CountStore | None = None) -> TokenCounter:

@@ -85,11 +85,12 @@ def plan_body(dialect: DialectName, body: dict[str, Any], setup: Setup) -> BodyP
         before = len(made.talk.bodies)
         made.message(message)
         runs = _runs(by_message.get(at, ()))
-        for number, said in enumerate(made.talk.bodies[before:], before + 1):
-            kind = _kind(said)
+        for number, event_body in enumerate(made.talk.bodies[before:], before + 1):
+            kind = _kind(event_body)
             paths[number] = next((found for each, found in runs if each == kind), ())
     planner = setup.planner(
-        (Event(number, f"r{number:05d}", 0, said) for number, said in enumerate(made.talk.bodies, 1)), thinking=True
+        (Event(number, f"r{number:05d}", 0, event_body) for number, event_body in enumerate(made.talk.bodies, 1)),
+        thinking=True,
     )
     plan = planner.plan()
     setup.counter.flush()

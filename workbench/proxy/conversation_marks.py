@@ -34,7 +34,7 @@ class TalkMark(NamedTuple):
     """The digest of the last message's text. With role and length it also identifies a message that has grown."""
 
     @classmethod
-    def of(cls, names: Sequence[str], last: LastMessage) -> TalkMark:
+    def from_names(cls, names: Sequence[str], last: LastMessage) -> TalkMark:
         """The mark of a conversation, from the messages of its last request."""
         digests = _digests(names, (len(names), len(names) - 1))
         text = _digest(last.text) if last.text else ""
@@ -87,10 +87,10 @@ class Conversations(Protocol):
     def marks(self) -> Mapping[str, ConversationMark]:
         """The marks by session, the last used at the end."""
 
-    def whose(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> Belonging:
+    def belonging_of(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> Belonging:
         """The conversation that a request belongs to, as far as known."""
 
-    def note(self, session: str, setting: Setting) -> None:
+    def note_setting(self, session: str, setting: Setting) -> None:
         """Write a setting to the log of a session."""
 
 
@@ -110,7 +110,7 @@ class MarkedConversations:
         if gone:
             self.marks = {**{name: mark for name, mark in self.marks.items() if name not in gone}, **changed}
 
-    def whose(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> Belonging:
+    def belonging_of(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> Belonging:
         """The recorded session that a request belongs to."""
         if route.dialect is None:
             return Belonging()

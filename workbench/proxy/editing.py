@@ -43,7 +43,7 @@ class RequestEdit:
         kind = next(item.kind for item in self.items if item.path == path)
         return f"[{'result' if kind == 'result' else 'message'} masked — ~{self.sizes[path]} tokens removed]"
 
-    def changed(self, rewrite: Rewrite) -> ChangedRequest:
+    def changed_request(self, rewrite: Rewrite) -> ChangedRequest:
         """Apply changes. Raises WorkbenchError for a change that is not allowed."""
         if rewrite != UNCHANGED and self.fixed:
             raise WrongCall(self.fixed)

@@ -114,7 +114,7 @@ class Gate:
         """Whether a request may have to wait: it asks a model, and breakpoints are set."""
         return bool(self.rules) and route.dialect is not None and route.name != "counting"
 
-    async def look(
+    async def decide_hold(
         self, route: Route, headers: Mapping[str, str], body: Callable[[], dict[str, Any]]
     ) -> tuple[HeldRequest | None, SeenRequest | None]:
         """Decide whether to hold a request, and remember it for the next one. Its body is read in the background."""
@@ -150,7 +150,7 @@ class Gate:
     def _sized(self, read: _Read) -> _Read:
         counter = estimator_for(read.model)
         tokens = sum(counter.count(item.text).tokens for item in read.items)
-        return read._replace(tokens=tokens, window=self._catalogue.find(read.model).window)
+        return read._replace(tokens=tokens, window=self._catalogue.find_model(read.model).window)
 
     def _before(self, key: tuple[str, str, str], talk: Sequence[int]) -> SeenRequest | None:
         """The request that this one continues: of those with the same beginning, the one with the most in common."""
@@ -210,7 +210,7 @@ class Gate:
 
     def release(self, ident: str, order: ReleaseOrder, pin: Callable[[], Sequence[str]] = tuple) -> None:
         """Release a held request. `pin` pins the results in the order and returns their calls. Raises WrongCall."""
-        held = self.find(ident)
+        held = self.find_held(ident)
         if order.end == "changed" and held.summary.fixed:
             raise WrongCall(held.summary.fixed)
         if order.end == "changed" and not order.body:
@@ -219,7 +219,7 @@ class Gate:
             raise WrongCall("expected a text to answer with")
         held.released.set_result(Release(order.end, order.body, order.model, order.text, pin()))
 
-    def find(self, ident: str) -> HeldRequest:
+    def find_held(self, ident: str) -> HeldRequest:
         """Find a held request. Raises WrongCall."""
         held = self.held.get(ident)
         if held is None or held.released.done():

@@ -67,8 +67,8 @@ def launch(command: Sequence[str], address: str, folder: Path, *, rehearsal: boo
         settings |= missing
         settings |= {name: model for name, model in MODELS.items() if not os.environ.get(name)}
         settings["KIMI_MODEL_BASE_URL"] = f"{address}/v1"
-    told = _TOLD.get(agent)
-    more, given = told(address, folder) if told else ((), {})
+    configure = _CONFIGURED.get(agent)
+    more, given = configure(address, folder) if configure else ((), {})
     return Launch(agent or program_of(command), (command[0], *more, *command[1:]), settings | given)
 
 
@@ -111,15 +111,15 @@ def _kimi_address(address: str) -> dict[str, str]:
     return {"KIMI_CODE_BASE_URL": f"{address}{KIMI_PATH}/v1"}
 
 
-_Told = tuple[tuple[str, ...], dict[str, str]]
+_Configuration = tuple[tuple[str, ...], dict[str, str]]
 """Arguments and variables for an agent."""
 
 
-def _codex(address: str, _: Path) -> _Told:
+def _codex(address: str, _: Path) -> _Configuration:
     return ("-c", f'openai_base_url="{address}/v1"'), {}
 
 
-def _opencode(address: str, _: Path) -> _Told:
+def _opencode(address: str, _: Path) -> _Configuration:
     """Keep the user's own settings in the variable, and add our addresses where they are missing."""
     bases = {"anthropic": f"{address}/v1", "openai": f"{address}/v1", "google": f"{address}/v1beta"}
     given = loaded(os.environ.get("OPENCODE_CONFIG_CONTENT", ""))
@@ -131,7 +131,7 @@ def _opencode(address: str, _: Path) -> _Told:
     return (), {"OPENCODE_CONFIG_CONTENT": json.dumps({**config, "provider": providers})}
 
 
-def _pi(address: str, folder: Path) -> _Told:
+def _pi(address: str, folder: Path) -> _Configuration:
     bases = {"anthropic": address, "openai": f"{address}/v1", "google": f"{address}/v1beta"}
     lines = [
         f"  pi.registerProvider({json.dumps(name)}, {{ baseUrl: {json.dumps(base)} }});" for name, base in bases.items()
@@ -141,7 +141,7 @@ def _pi(address: str, folder: Path) -> _Told:
     return ("-e", str(script)), {}
 
 
-def _gemini(address: str, folder: Path) -> _Told:
+def _gemini(address: str, folder: Path) -> _Configuration:
     """Redirect Gemini CLI's requests for Google to the proxy, with a script that node loads first.
 
     With an address in the environment, Gemini CLI uses none of its logins unless its settings choose one, and it would
@@ -155,11 +155,11 @@ def _gemini(address: str, folder: Path) -> _Told:
     return (), {_GEMINI_ADDRESS: "", "NODE_OPTIONS": options}
 
 
-def _copilot(address: str, _: Path) -> _Told:
+def _copilot(address: str, _: Path) -> _Configuration:
     return (), {"COPILOT_PROVIDER_BASE_URL": f"{address}/v1"}
 
 
-_TOLD: Final[Mapping[str, Callable[[str, Path], _Told]]] = {
+_CONFIGURED: Final[Mapping[str, Callable[[str, Path], _Configuration]]] = {
     codex.NAME: _codex,
     opencode.NAME: _opencode,
     pi.NAME: _pi,

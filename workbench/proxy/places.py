@@ -35,7 +35,9 @@ class StoredConversation:
     def mark(self) -> ConversationMark:
         """The current mark of the conversation."""
         live, who = self.live, (self.id, self.key, self.agent)
-        return ConversationMark(*who, live.dialect, live.prompt, TalkMark.of(live.names, live.last), self.client)
+        return ConversationMark(
+            *who, live.dialect, live.prompt, TalkMark.from_names(live.names, live.last), self.client
+        )
 
 
 def place_of(places: Sequence[StoredConversation], exchange: Exchange, sender: Sender) -> StoredConversation | None:

@@ -48,7 +48,7 @@ class RepeatedBodies:
         """The last used at the end."""
         self._size = 0
 
-    def read(self, data: bytes, key: str) -> Any:
+    def parse_body(self, data: bytes, key: str) -> Any:
         """Parse a body; None if it is not JSON. `key`: the key of its messages. Raises BodyTooLarge."""
         before, repeated = self._begins_like(data, key)
         try:

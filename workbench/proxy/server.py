@@ -181,7 +181,7 @@ class ProxyServer:
         policies = self._policies if self._policies is not None and self._policies.is_on else None
         return await Forwarding(
             incoming, self._client, route, headers, self._recorder, gate, policies, self._largest
-        ).run(url)
+        ).forward_request(url)
 
 
 def _needs_token() -> web.Response:

@@ -33,15 +33,15 @@ def _play(stand_in: RehearsalModel, call: Json) -> PlayedAnswer:
     """What happens to a request. An error that refuses it is raised at once, as over HTTP."""
     speaker = DEFAULT.new_speaker()
     try:
-        request = speaker.read(call)
+        request = speaker.read_request(call)
     except BadRequest as bad:
         raise Refusing(400, str(bad)) from None
     played = stand_in.play(request)
     refusal = played.refusal
     if refusal:
-        said = speaker.error(refusal, request.model)["error"]["message"]
+        message = speaker.error(refusal, request.model)["error"]["message"]
         headers = {} if refusal.wait is None else {"retry-after": str(refusal.wait)}
-        raise Refusing(refusal.status, said, headers)
+        raise Refusing(refusal.status, message, headers)
     if played.fault and played.fault.kind == "drop":
         raise Refusing(500, "the connection was closed, as the script asks for")
     return played

@@ -51,7 +51,7 @@ class HttpReply:
         return await (self._stream(played, kind) if self.request.stream else self._whole(played, kind))
 
     async def _whole(self, played: PlayedAnswer, kind: str) -> web.Response | None:
-        body = to_json(self.speaker.whole(played, self.request, self.ident)).encode()
+        body = to_json(self.speaker.full_answer(played, self.request, self.ident)).encode()
         half = body[: len(body) // 2]
         match kind:
             case "silence" | "stall" | "cut":

@@ -70,13 +70,13 @@ def _in_shape(answer: WrittenAnswer, request: CheckedRequest) -> WrittenAnswer:
 
 
 def _by_wish(request: CheckedRequest) -> WrittenAnswer:
-    begun, told = request, ""
+    begun, summaries = request, ""
     while HEAD in asked_in(begun):  # a summary that replaces what was done since the request before it
-        told += f"{asked_in(begun)}\n"
+        summaries += f"{asked_in(begun)}\n"
         begun = replace(begun, messages=begun.messages[: -len(turn_of(begun))])
     wishes = rounds(asked_in(begun))
-    if has_results(request) or told:
-        return _after_results(request, wishes, told)
+    if has_results(request) or summaries:
+        return _after_results(request, wishes, summaries)
     if wishes:
         return _round(request, wishes[0], "I")
     if _EXPLAIN.search(asked_in(request)):
@@ -103,10 +103,10 @@ def _round(request: CheckedRequest, wishes: Sequence[PlainRequest], who: str) ->
         else:
             calls.append(call)
             doing.append(name)
-    said = [f"{who} {_joined(doing)}."] if doing else [WHO]
+    sentences = [f"{who} {_joined(doing)}."] if doing else [WHO]
     if lacking:
-        said.append(f"No tool on offer can {_joined(lacking)}.")
-    return WrittenAnswer(" ".join(said) + ("" if calls else _offered(request)), calls=tuple(calls))
+        sentences.append(f"No tool on offer can {_joined(lacking)}.")
+    return WrittenAnswer(" ".join(sentences) + ("" if calls else _offered(request)), calls=tuple(calls))
 
 
 def _joined(names: Sequence[str]) -> str:
@@ -121,7 +121,7 @@ def _short(text: str) -> str:
 # After results
 
 
-def _after_results(request: CheckedRequest, wishes: Sequence[Sequence[PlainRequest]], told: str) -> WrittenAnswer:
+def _after_results(request: CheckedRequest, wishes: Sequence[Sequence[PlainRequest]], summaries: str) -> WrittenAnswer:
     """The next round if there is one, otherwise a description of the results.
 
     The position is derived from the latest round that was begun: calls before it may have been dropped from the
@@ -129,7 +129,7 @@ def _after_results(request: CheckedRequest, wishes: Sequence[Sequence[PlainReque
     """
     done = [call for message in turn_of(request) for call in message.calls]
     # Its files may only have been mentioned; its commands were run.
-    lines = {line for part in told.split("## Commands\n")[1:] for line in part.partition("\n\n")[0].split("\n")}
+    lines = {line for part in summaries.split("## Commands\n")[1:] for line in part.partition("\n\n")[0].split("\n")}
     for at in range(len(wishes) - 1, -1, -1):
         calls = [call for wish in wishes[at] if (call := call_for(wish, request))]
         named = any(f"- {value}" in lines for call in calls for value in _values(call))
@@ -176,11 +176,11 @@ def _result(message: CheckedMessage, call: WrittenCall | None) -> str:
     if not text.strip():
         return f"{name} gave nothing."
     size = f"{len(lines):,} line{'s' * (len(lines) != 1)}, {len(text):,} characters"
-    said = f"{name} ended with code {code[1]} and gave" if code else f"{name} gave"
+    opening = f"{name} ended with code {code[1]} and gave" if code else f"{name} gave"
     begins = "\n".join(f"    {line[:SHOWN_WIDTH]}" for line in lines[:SHOWN_LINES])
     cut = _MARKER.search(text)
     note = f"\nIt did not reach me whole: {cut.group()}" if cut else ""
-    return f"{said} {size}. It begins:\n{begins}{note}"
+    return f"{opening} {size}. It begins:\n{begins}{note}"
 
 
 def _target(call: WrittenCall) -> str:

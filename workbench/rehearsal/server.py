@@ -128,7 +128,7 @@ class RehearsalServer:
             body = await _object(incoming)
             received = await self._receive(incoming, body)
             fault = _fault(incoming)
-            request = speaker.read(body, incoming.path)
+            request = speaker.read_request(body, incoming.path)
             if is_counting:
                 tokens = request_tokens(request)
                 response = _counted(speaker, tokens, refusal(fault, tokens) if fault else None)
@@ -177,7 +177,7 @@ class RehearsalServer:
                 raise BadRequest("type: expected response.create")
             received = await self._receive(incoming, body)
             fault = _fault(incoming)
-            request, ident = speaker.read(body), f"rehearsal{self._count}"
+            request, ident = speaker.read_request(body), f"rehearsal{self._count}"
             if body.get("generate") is False:
                 for event in speaker.prewarmed(request, ident, request_tokens(request)):
                     await socket.send_str(to_json(event))

@@ -49,10 +49,10 @@ def _is_title_alone(schema: Json | None) -> bool:
 def title(request: CheckedRequest) -> str:
     """The first words of the conversation."""
     for message in request.messages:
-        said = "\n".join(own_words_in(message)) if message.role == "user" else ""
-        inside = _SESSION.search(said)
-        said = inside["said"] or inside["rest"] or "" if inside else "" if _TITLE.search(said[:2000]) else said
-        words = re.sub(r"[^\w\s./-]", " ", said).split()[:WORDS]
+        text = "\n".join(own_words_in(message)) if message.role == "user" else ""
+        inside = _SESSION.search(text)
+        text = inside["said"] or inside["rest"] or "" if inside else "" if _TITLE.search(text[:2000]) else text
+        words = re.sub(r"[^\w\s./-]", " ", text).split()[:WORDS]
         if words:
             return " ".join(words)[:1].upper() + " ".join(words)[1:]
     return "Rehearsal"

@@ -51,7 +51,7 @@ _LIMIT = re.compile(
     r"\s+(?P<most>\d[\d,_]*)\s+(?:tokens|words)",
     re.IGNORECASE,
 )
-_SAID = re.compile(
+_QUOTED_LINE = re.compile(
     r"^\W*(?P<role>user|human|assistant|ai|model|tool|system)\b[^:\n\]>]{0,40}[:\]>]\**\s*", re.IGNORECASE
 )
 _FRAME = re.compile(r"<(summary|state_snapshot)>")
@@ -145,7 +145,7 @@ def _given(request: CheckedRequest) -> list[CheckedMessage]:
     """What to summarise: the messages before the prompt, or the text inside the prompt if there are none."""
     talk = [message for message in request.messages if message.role not in ("system", "developer")]
     turn = [message for message in turn_of(request) if message.role not in ("system", "developer")]
-    before = [_as_said(message) for message in (talk[: -len(turn)] if turn else talk)]
+    before = [_as_written(message) for message in (talk[: -len(turn)] if turn else talk)]
     if any(message.text or message.calls for message in before):
         return before
     found = []
@@ -158,7 +158,7 @@ def _given(request: CheckedRequest) -> list[CheckedMessage]:
     return found
 
 
-def _as_said(message: CheckedMessage) -> CheckedMessage:
+def _as_written(message: CheckedMessage) -> CheckedMessage:
     """A message without the text that a client adds to the user's words."""
     return replace(message, text="\n".join(own_words_in(message))) if message.role == "user" else message
 
@@ -249,10 +249,10 @@ def _spoken(role: str, text: str) -> Iterator[tuple[str, str]]:
             if section:
                 yield section, line
                 continue
-        said = _SAID.match(line)
-        if said:
-            role, section = said["role"].lower(), ""
-            line = line[said.end() :]
+        quoted = _QUOTED_LINE.match(line)
+        if quoted:
+            role, section = quoted["role"].lower(), ""
+            line = line[quoted.end() :]
         if line.strip() and line != HEAD:
             yield from _line("user" if role == "human" else role, line)
 

@@ -58,7 +58,7 @@ class SummaryDrafts:
         report = partial(self._compactions.progress, draft=True) if is_alone else ignore_progress
         try:
             report(Progress("selecting"))
-            planned = await compacting.plan(opened.events, digest=digest, planner=planner, tell=report)
+            planned = await compacting.plan(opened.events, digest=digest, planner=planner, report=report)
         finally:
             if is_alone:
                 self._compactions.show_idle()
@@ -78,10 +78,10 @@ class SummaryDrafts:
     async def draft(self, preview: CompactionPreview, digest: bool = False) -> SummaryDraft:
         """A summary to read. Raises CompactionRefused if no usable one can be made."""
         opened, compacting, planned = self._current(preview)
-        planned.check(opened.events, compacting.compactor)
+        planned.check_still_valid(opened.events, compacting.compactor)
         try:
             report = partial(self._compactions.progress, draft=True)
-            noted, made = await compacting.draft(planned, digest=digest, tell=report)
+            noted, made = await compacting.draft(planned, digest=digest, report=report)
             if noted:
                 opened.append(*noted)
             return made

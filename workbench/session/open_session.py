@@ -141,7 +141,7 @@ class OpenSession:
     def _read_new_events(self) -> None:
         self.entries.catch_up()
         for event in self.events[self.taken :]:
-            self.ledger.add(event)
+            self.ledger.add_event(event)
             self.requests.add_event(event)
         self.taken = len(self.events)
 

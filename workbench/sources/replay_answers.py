@@ -73,7 +73,7 @@ def priced_answer(
 
 def priced_row(catalogue: Catalogue, used: Usage) -> LedgerRow:
     """One report as a row of the ledger, with its price."""
-    row = Ledger(catalogue).add(Event(1, "", 0, used))
+    row = Ledger(catalogue).add_event(Event(1, "", 0, used))
     assert row is not None
     return row
 

@@ -86,7 +86,7 @@ class _Reader:
             self._builder.says_model(text_in(value, "modelVersion") or text_in(value, "model_version"))
             role = content.get("role") or ("user" if author == "user" else "model")
             parts = [part for part in content["parts"] if not self._is_asking(part, _requests(value))]
-            self._contents.add({"role": role, "parts": parts}, "" if author == "user" else author)
+            self._contents.add_content({"role": role, "parts": parts}, "" if author == "user" else author)
         elif content:
             self._builder.unknown("event", value)
         elif not message:

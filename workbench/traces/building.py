@@ -203,7 +203,7 @@ class Builder(Talk):
             if isinstance(body, ToolCall):
                 self._asked[body.call_id] = body.arguments
             self.bodies.append_body(self._with_cut(body), self._at)
-            self._clearing.take(self.last, body)
+            self._clearing.add_event(self.last, body)
 
     def cleared(self, edits: ProviderEdits) -> None:
         """Record what the provider removed from the request that is answered next, or was just made."""
@@ -293,7 +293,7 @@ class Builder(Talk):
     def goes_on(self, events: Sequence[Event]) -> None:
         """Continue after events that are stored already."""
         for event in events:
-            self._clearing.take(event.seq, event.body)
+            self._clearing.add_event(event.seq, event.body)
             match event.body:
                 case RequestPart(hash=name):
                     self._parts.add(name)

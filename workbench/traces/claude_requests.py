@@ -127,7 +127,7 @@ class RecordedRequests:
         )
         event = self._builder.request(request)
         self._events[text_in(value, "id")] = event
-        self._made.add(Event(event, "", 0, request))
+        self._made.add_event(Event(event, "", 0, request))
         self._last = event
         return True
 

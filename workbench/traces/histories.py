@@ -59,7 +59,7 @@ class History:
 
     def add_events(self, content: dict[str, Any]) -> None:
         """Add the events of a content; the caller calls `record_content` once they are complete."""
-        self._contents.add(content)
+        self._contents.add_content(content)
         self.answered.update(text_in(each, "id") for each in parts_with_key(content, "functionResponse"))
 
     def record_content(self, name: str, content: dict[str, Any], before: int) -> None:

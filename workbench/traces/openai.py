@@ -106,7 +106,7 @@ def _messages(name: str, located: list[Located], builder: Builder | None = None)
         extra = dict_in(value, "extra")
         builder.when(extra.get("timestamp") or dict_in(extra, "response").get("created"))
         try:
-            reader.add(value)
+            reader.read_checked_message(value)
         except Malformed as error:
             raise bad_file(name, line, error.expected, error.got) from None
         used = usage_in(dict_in(dict_in(extra, "response"), "usage"), builder.model)

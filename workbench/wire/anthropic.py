@@ -177,30 +177,30 @@ class AnthropicReader:
         if not isinstance(content, list):
             self.talk.add(UserMessage(content_of(content)))
             return
-        said: list[Part] = []
+        parts: list[Part] = []
         for block in content:
             if text_in(block, "type") == "tool_result":
-                self._said(said)
+                self._add_user_message(parts)
                 call, failed = text_in(block, "tool_use_id"), block.get("is_error") is True
                 if not call and self._unnamed:
                     call = self._unnamed.pop(0)
                 self.talk.result(call, content_of(block.get("content")), failed)
             else:
-                said.append(part_of(block))
-        self._said(said)
+                parts.append(part_of(block))
+        self._add_user_message(parts)
 
-    def _said(self, parts: list[Part]) -> None:
+    def _add_user_message(self, parts: list[Part]) -> None:
         if parts:
             self.talk.add(UserMessage(content_from(parts)))
             parts.clear()
 
     def reply(self, content: Any, reply: str, finish: str) -> None:
         """Read the content of a model's message: blocks, or a text."""
-        said: list[Part] = []
+        parts: list[Part] = []
         for block in content if isinstance(content, list) else [content]:
             kind = text_in(block, "type")
             if kind in ("thinking", "redacted_thinking", "tool_use", "compaction"):
-                self._answered(said, reply, finish)
+                self._answered(parts, reply, finish)
             if kind == "thinking":
                 self.talk.add(Reasoning(text_in(block, "thinking"), reply, text_in(block, "signature")))
             elif kind == "compaction" and text_in(block, "content"):
@@ -210,8 +210,8 @@ class AnthropicReader:
             elif kind == "tool_use":
                 self.talk.call(self._call_id(block), text_in(block, "name"), block.get("input"), reply)
             elif block is not None:
-                said.append(part_of(block))
-        self._answered(said, reply, finish)
+                parts.append(part_of(block))
+        self._answered(parts, reply, finish)
 
     def _call_id(self, block: dict[str, Any]) -> str:
         """The id of a call. A call without one gets a new id, which the next result without an id belongs to."""

@@ -53,7 +53,7 @@ class AnthropicSpeaker(DialectSpeaker):
     paths: ClassVar[tuple[str, ...]] = ("/v1/messages", "/messages")
     counting: ClassVar[tuple[str, ...]] = ("/v1/messages/count_tokens", "/messages/count_tokens")
 
-    def read(self, body: Json, path: str = "") -> CheckedRequest:
+    def read_request(self, body: Json, path: str = "") -> CheckedRequest:
         """Read and check a request's body."""
         limit = whole_number(body.get("max_tokens"))
         if limit is None and path not in self.counting:
@@ -71,7 +71,7 @@ class AnthropicSpeaker(DialectSpeaker):
         check_pairs(request.messages)
         return checked(request)
 
-    def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
+    def full_answer(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
         """The answer as one message."""
         answer = played.answer
         content: list[dict[str, Any]] = []
@@ -111,16 +111,16 @@ class AnthropicSpeaker(DialectSpeaker):
         """The body of an error, in Anthropic's words."""
         other = _ERRORS[500 if refusal.status >= 500 else 400]
         kind, text = _KINDS.get(refusal.kind) or _ERRORS.get(refusal.status, other)
-        said = refusal.detail or text.format(model=model, asked=refusal.asked, limit=refusal.limit)
-        return {"type": "error", "error": {"type": kind, "message": said}}
+        message = refusal.detail or text.format(model=model, asked=refusal.asked, limit=refusal.limit)
+        return {"type": "error", "error": {"type": kind, "message": message}}
 
     def error_event(self) -> bytes:
         """An error as an event."""
         return event(self.error(Refusal(529), ""), "error")
 
-    def told_error(self, said: dict[str, Any], status: int) -> bytes:
+    def late_error_event(self, error: dict[str, Any], status: int) -> bytes:
         """Turn the body of an error into an event."""
-        return event(said, "error")
+        return event(error, "error")
 
     def counted(self, tokens: int) -> dict[str, Any]:
         """The answer to a request that only counts tokens."""

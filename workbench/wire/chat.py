@@ -111,8 +111,8 @@ class ChatDialect(Dialect):
         """The items of a message. Calls and thinking are outside the content; a result is the message itself."""
         role = self.role_in(message)
         if role == "result":
-            said, tool = text_of(content_of(message.get("content"))), text_in(message, "name")
-            yield FoundItem("", -1, role, said, tool, text_in(message, "tool_call_id"))
+            text, tool = text_of(content_of(message.get("content"))), text_in(message, "name")
+            yield FoundItem("", -1, role, text, tool, text_in(message, "tool_call_id"))
             return
         key = next((key for key in ("reasoning_content", "reasoning") if text_in(message, key)), "")
         if key:
@@ -183,17 +183,17 @@ class ChatReader:
         """Read the tools and the system prompt, which is the first messages of a request. Return how many those are."""
         first = list(takewhile(lambda value: text_in(value, "role") in _SYSTEM, list_in(body, "messages")))
         for number, message in enumerate(first, 1):
-            said = text_of(content_of(message.get("content")))
+            text = text_of(content_of(message.get("content")))
             name = text_in(message, "role") if number == 1 else f"{text_in(message, 'role')} {number}"
-            if said:
-                self.talk.add(SlotContent("system", name, said))
+            if text:
+                self.talk.add(SlotContent("system", name, text))
         for tool in list_in(body, "tools"):
             self.talk.tool(tool)
         return len(first)
 
     def message(self, value: Any) -> None:
         """Read a message of a request. A malformed one is kept unchanged."""
-        self._carried(value, lambda: self.add(value))
+        self._carried(value, lambda: self.read_checked_message(value))
 
     def _carried(self, value: Any, read: Callable[[], None]) -> None:
         before = len(self.talk.bodies)
@@ -208,13 +208,13 @@ class ChatReader:
         self.talk.model = text_in(body, "model") or self.talk.model
         for choice in list_in(body, "choices")[:1]:
             finish = _FINISH.get(text_in(choice, "finish_reason"), "stop")
-            said = dict_in(choice, "message")
-            if said:
-                told = partial(self._assistant, said, text_in(said, "name"), finish, self.talk.model)
-                self._carried(said, told)
+            message = dict_in(choice, "message")
+            if message:
+                add_reply = partial(self._assistant, message, text_in(message, "name"), finish, self.talk.model)
+                self._carried(message, add_reply)
         return usage_in(dict_in(body, "usage"), self.talk.model)
 
-    def add(self, value: Any) -> None:
+    def read_checked_message(self, value: Any) -> None:
         """Read a message. Raises `Malformed` if the value is not a message."""
         if not isinstance(value, dict):
             raise Malformed("a message, which is a JSON object", value)
@@ -304,7 +304,7 @@ def usage_in(used: dict[str, Any], model: str) -> Usage | None:
 
 def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    said: defaultdict[str, list[str]] = defaultdict(list, content=[])
+    pieces: defaultdict[str, list[str]] = defaultdict(list, content=[])
     calls: dict[Any, dict[str, Any]] = {}
     finish = ""
     for event in events:
@@ -315,7 +315,7 @@ def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
             delta = dict_in(choice, "delta")
             for key, text in delta.items():
                 if key in _STREAMED and text and isinstance(text, str):
-                    said[key].append(text)
+                    pieces[key].append(text)
             for piece in list_in(delta, "tool_calls"):
                 index = piece_index(piece)
                 call = calls.setdefault(index, {"id": "", "name": [], "arguments": []})
@@ -323,7 +323,7 @@ def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
                 for key in ("name", "arguments"):
                     call[key].append(text_in(dict_in(piece, "function"), key))
             finish = text_in(choice, "finish_reason") or finish
-    message: dict[str, Any] = {"role": "assistant", **{key: joined(texts) for key, texts in said.items()}}
+    message: dict[str, Any] = {"role": "assistant", **{key: joined(texts) for key, texts in pieces.items()}}
     if calls:
         message["tool_calls"] = [_whole_call(**call) for call in calls.values()]
     is_empty = len(message) == 2 and not message["content"]

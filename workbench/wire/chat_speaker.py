@@ -57,7 +57,7 @@ class ChatSpeaker(DialectSpeaker):
     paths: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/chat/completions", "/v1beta/openai/chat/completions")
     always_reports = False
 
-    def read(self, body: Json, path: str = "") -> CheckedRequest:
+    def read_request(self, body: Json, path: str = "") -> CheckedRequest:
         """Read and check a request's body."""
         given = list_of(body.get("messages"), "messages")
         if not given:
@@ -77,7 +77,7 @@ class ChatSpeaker(DialectSpeaker):
         )
         return checked(request)
 
-    def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
+    def full_answer(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
         """The answer as one chat completion."""
         answer = played.answer
         message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}

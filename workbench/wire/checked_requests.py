@@ -125,8 +125,8 @@ def request_of(events: Iterable[Body], body: Json, **more: Any) -> CheckedReques
             case UserMessage(content, name):
                 messages.append(_spoken("user", content, name=name))
             case AssistantMessage(content):
-                said = "\n".join(filter(None, (messages[-1].text, _spoken("", content).text)))
-                messages[-1] = replace(messages[-1], text=said)
+                text = "\n".join(filter(None, (messages[-1].text, _spoken("", content).text)))
+                messages[-1] = replace(messages[-1], text=text)
             case ToolCall(call_id, tool, arguments):
                 calls = (*messages[-1].calls, WrittenCall(tool, arguments, call_id))
                 messages[-1] = replace(messages[-1], calls=calls)

@@ -198,9 +198,9 @@ class Contents:
         config = dict_in(body, "config") or body
         system = either(config, "systemInstruction")
         parts = list_in(system, "parts") if isinstance(system, dict) else [{"text": system}] if system else []
-        said = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
-        if said:
-            self.talk.add(SlotContent("system", "system instruction", said))
+        text = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
+        if text:
+            self.talk.add(SlotContent("system", "system instruction", text))
         for tool in list_in(config, "tools"):
             declared = either(tool, "functionDeclarations")
             for each in declared if isinstance(declared, list) else [tool]:
@@ -210,9 +210,9 @@ class Contents:
     def message(self, value: Any) -> None:
         """Read a content of a request. A bare text is the user's."""
         if is_content(value):
-            self.add(value)
+            self.add_content(value)
         elif isinstance(value, str):
-            self.add({"parts": [value]})
+            self.add_content({"parts": [value]})
         else:
             self.talk.unknown("content", value)
 
@@ -221,21 +221,21 @@ class Contents:
         self.talk.model = text_in(body, "modelVersion") or text_in(body, "model_version") or self.talk.model
         for candidate in list_in(body, "candidates")[:1]:
             finish = _FINISH.get(str(either(candidate, "finishReason")), "stop")
-            self.add({**dict_in(candidate, "content"), "role": "model"}, finish=finish)
+            self.add_content({**dict_in(candidate, "content"), "role": "model"}, finish=finish)
         used = either(body, "usageMetadata")
         return usage_in(used if isinstance(used, dict) else {}, self.talk.model)
 
-    def add(self, content: dict[str, Any], author: str = "", finish: str = "stop") -> None:
+    def add_content(self, content: dict[str, Any], author: str = "", finish: str = "stop") -> None:
         """Add the events of a content. `author`: the agent's name, for a reply."""
         role = content.get("role", "user")
         if role == "model":
             self._replies += 1
-        said: list[Part] = []
+        parts: list[Part] = []
         for part in list_in(content, "parts"):
             call, response = either(part, "functionCall"), either(part, "functionResponse")
             thought = isinstance(part, dict) and part.get("thought") is True and isinstance(part.get("text"), str)
             if thought or isinstance(call, dict) or isinstance(response, dict):
-                self._said(role, said, author, finish)
+                self._add_message(role, parts, author, finish)
             if thought:
                 signature = either(part, "thoughtSignature")
                 signature = as_json(signature) if isinstance(signature, str) else ""
@@ -245,10 +245,10 @@ class Contents:
             elif isinstance(response, dict):
                 self._response(response)
             else:
-                said.append(part_of(part))
-        self._said(role, said, author, finish)
+                parts.append(part_of(part))
+        self._add_message(role, parts, author, finish)
 
-    def _said(self, role: str, parts: list[Part], author: str, finish: str) -> None:
+    def _add_message(self, role: str, parts: list[Part], author: str, finish: str) -> None:
         if not parts:
             return
         content = content_from(parts)
@@ -339,7 +339,7 @@ def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
                 else:
                     parts.append(part)
                     texts.append([part["text"]] if _is_text(part) else [])
-    whole = [{**part, "text": "".join(said)} if said else part for part, said in zip(parts, texts, strict=True)]
+    whole = [{**part, "text": "".join(pieces)} if pieces else part for part, pieces in zip(parts, texts, strict=True)]
     return {**found, "candidates": [{"content": {"role": "model", "parts": whole}, **finish}]} if parts else found
 
 

@@ -59,7 +59,7 @@ class GeminiSpeaker(DialectSpeaker):
     )
     counting: ClassVar[tuple[str, ...]] = tuple(f"{version}/models/{{model}}:countTokens" for version in _VERSIONS)
 
-    def read(self, body: Json, path: str = "") -> CheckedRequest:
+    def read_request(self, body: Json, path: str = "") -> CheckedRequest:
         """Read and check a request's body. The path has the model, and whether the answer is streamed."""
         model, _, verb = path.rpartition("/")[2].partition(":")
         inner = body.get("generateContentRequest")
@@ -86,7 +86,7 @@ class GeminiSpeaker(DialectSpeaker):
             )
         return checked(request)
 
-    def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
+    def full_answer(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
         """The answer as one candidate."""
         answer = played.answer
         parts: list[dict[str, Any]] = []
@@ -111,8 +111,8 @@ class GeminiSpeaker(DialectSpeaker):
         """The body of an error, in Google's words."""
         other = _ERRORS[500 if refusal.status >= 500 else 400]
         status, text = _KINDS.get(refusal.kind) or _ERRORS.get(refusal.status, other)
-        said = refusal.detail or text.format(model=model, asked=refusal.asked, limit=refusal.limit)
-        found: dict[str, Any] = {"code": refusal.status, "message": said, "status": status}
+        message = refusal.detail or text.format(model=model, asked=refusal.asked, limit=refusal.limit)
+        found: dict[str, Any] = {"code": refusal.status, "message": message, "status": status}
         if refusal.wait is not None:
             retry = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{refusal.wait}s"}
             found["details"] = [retry]

@@ -75,18 +75,18 @@ class OllamaDialect(Dialect):
     def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
         """Build the answer from its lines."""
         found: dict[str, Any] = {}
-        said: dict[str, list[str]] = {"content": [], "thinking": []}
+        pieces: dict[str, list[str]] = {"content": [], "thinking": []}
         calls: list[Any] = []
         for line in io.BytesIO(stream):
             value = loaded(line)
             if not isinstance(value, dict):
                 continue
             message = dict_in(value, "message")
-            for key, texts in said.items():
+            for key, texts in pieces.items():
                 texts.append(text_in(message, key))
             calls += list_in(message, "tool_calls")
             found.update(value)
-        whole = {key: text for key, texts in said.items() if (text := joined(texts))}
+        whole = {key: text for key, texts in pieces.items() if (text := joined(texts))}
         if not found or not (whole or calls):
             return found
         more = {"tool_calls": calls} if calls else {}
@@ -109,15 +109,15 @@ class OllamaDialect(Dialect):
 
     def items_in_message(self, message: dict[str, Any]) -> Iterator[FoundItem]:
         """The items of a message. Calls and thinking are outside the content; a result is the message itself."""
-        role, said = self.role_in(message), text_in(message, "content")
+        role, text = self.role_in(message), text_in(message, "content")
         if role == "result":
             tool = text_in(message, "tool_name") or text_in(message, "name")
-            yield FoundItem("", -1, role, said, tool, text_in(message, "tool_call_id"))
+            yield FoundItem("", -1, role, text, tool, text_in(message, "tool_call_id"))
             return
         if text_in(message, "thinking"):
             yield FoundItem("thinking", -1, "reasoning", text_in(message, "thinking"))
-        if said:
-            yield FoundItem("content", -1, role, said)
+        if text:
+            yield FoundItem("content", -1, role, text)
         for index, call in enumerate(list_in(message, "tool_calls")):
             function = dict_in(call, "function")
             arguments = as_json(function.get("arguments") or {})
@@ -178,8 +178,8 @@ class OllamaReader:
         """Read the tools and the system prompt, which is the first messages of a request. Return how many those are."""
         first = list(takewhile(lambda value: text_in(value, "role") == "system", list_in(body, "messages")))
         for number, message in enumerate(first, 1):
-            if said := text_in(message, "content"):
-                self.talk.add(SlotContent("system", "system" if number == 1 else f"system {number}", said))
+            if text := text_in(message, "content"):
+                self.talk.add(SlotContent("system", "system" if number == 1 else f"system {number}", text))
         for tool in list_in(body, "tools"):
             self.talk.tool(tool)
         return len(first)
@@ -232,10 +232,10 @@ class OllamaReader:
 
 def _parts(message: dict[str, Any]) -> list[Part]:
     """The text and the pictures of a message."""
-    said = text_in(message, "content")
+    text = text_in(message, "content")
     images = (each for each in list_in(message, "images") if isinstance(each, str))
-    text: list[Part] = [TextPart(said)] if said else []
-    return [*text, *(ImagePart(f"data:image/png;base64,{as_json(each)}") for each in images)]
+    texts: list[Part] = [TextPart(text)] if text else []
+    return [*texts, *(ImagePart(f"data:image/png;base64,{as_json(each)}") for each in images)]
 
 
 # Answers as Ollama does
@@ -260,7 +260,7 @@ class OllamaSpeaker(DialectSpeaker):
     paths: ClassVar[tuple[str, ...]] = ("/api/chat",)
     stream_type = "application/x-ndjson"
 
-    def read(self, body: Json, path: str = "") -> CheckedRequest:
+    def read_request(self, body: Json, path: str = "") -> CheckedRequest:
         """Read and check a request's body. A result without a call is accepted, as Ollama does."""
         given = list_of(body.get("messages"), "messages")
         if not given:
@@ -277,7 +277,7 @@ class OllamaSpeaker(DialectSpeaker):
         events = self.dialect.read_request(dict(body))
         return checked(request_of(events, body, stream=stream, max_tokens=whole_number(limit), schema=schema))
 
-    def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
+    def full_answer(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
         """The answer as one message."""
         answer = played.answer
         message: dict[str, Any] = {"role": "assistant", "content": answer.text}
@@ -323,9 +323,9 @@ class OllamaSpeaker(DialectSpeaker):
         """An error as a line."""
         return _line(self.error(Refusal(500), ""))
 
-    def told_error(self, said: dict[str, Any], status: int) -> bytes:
+    def late_error_event(self, error: dict[str, Any], status: int) -> bytes:
         """Turn the body of an error into a line."""
-        return _line(said)
+        return _line(error)
 
     def broken_event(self, broken: str) -> bytes:
         """A line that is not JSON."""

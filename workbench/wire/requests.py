@@ -22,9 +22,9 @@ class RequestBodies:
         self._messages: dict[int, tuple[str, ...]] = {}
         """The hashes of all messages, for the requests that were used last."""
         for event in events:
-            self.add(event)
+            self.add_event(event)
 
-    def add(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         """Add an event of the log."""
         match event.body:
             case RequestPart(hash=name, value=value):

@@ -240,10 +240,10 @@ class ResponsesReader:
 
     def _reasoning(self, item: dict[str, Any]) -> None:
         parts = [*list_in(item, "summary"), *list_in(item, "content")]
-        said = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
+        text = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
         reply, signature = self._reply(), text_in(item, "encrypted_content")
-        if said or signature:
-            self.talk.add(Reasoning(said, reply, signature))
+        if text or signature:
+            self.talk.add(Reasoning(text, reply, signature))
         else:
             self.talk.leave_out("reasoning that is empty")
 

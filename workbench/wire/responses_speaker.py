@@ -47,7 +47,7 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
         super().__init__(dialect)
         self._earlier = EarlierResponses()
 
-    def read(self, body: Json, path: str = "") -> CheckedRequest:
+    def read_request(self, body: Json, path: str = "") -> CheckedRequest:
         """Read and check a request's body, with the items of the response that it continues."""
         given = body.get("input")
         if not isinstance(given, str | list) and not (given is None and body.get("generate") is False):
@@ -73,12 +73,12 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
             raise BadRequest(f"No tool call found for function call output with call_id {results[0]}.")
         return checked(request)
 
-    def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
+    def full_answer(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
         """The answer as one response."""
         output = _output(played.answer, request, ident)
         reason = played.answer.reason if played.finishes else ""
         made = {**_response(request, ident, reason, output), **self.reported(played.answer.usage)}
-        self._earlier.add(request.body, made)
+        self._earlier.remember_response(request.body, made)
         return made
 
     def stream(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> Iterator[StreamedEvent]:
@@ -107,13 +107,13 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
             at = found[-1].at
             yield from _item(output[index], index, found)
         if played.finishes:
-            made = self.whole(played, request, ident)
+            made = self.full_answer(played, request, ident)
             yield at, {"type": f"response.{made['status']}", "response": made}
 
     def prewarmed(self, request: CheckedRequest, ident: str, tokens: int) -> Iterator[dict[str, Any]]:
         """The answer to a request that only prepares the next one: nothing is generated."""
         made = {**_response(request, ident, "stop", []), **self.reported(Reported(tokens, 0))}
-        self._earlier.add(request.body, made)
+        self._earlier.remember_response(request.body, made)
         yield {"type": "response.created", "response": {**made, "status": "in_progress"}, "sequence_number": 0}
         yield {"type": "response.completed", "response": made, "sequence_number": 1}
 
@@ -125,18 +125,18 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
         """An error as an event."""
         return event(self.error_frame(Refusal(500), ""), "error")
 
-    def told_error(self, said: dict[str, Any], status: int) -> bytes:
+    def late_error_event(self, body: dict[str, Any], status: int) -> bytes:
         """Turn the body of an error into an event, with its fields repeated at the top level."""
-        error = dict_in(said, "error")
+        error = dict_in(body, "error")
         flat = {key: error.get(key) for key in ("code", "message", "param")}
-        return event({"type": "error", "status": status, **said, **flat}, "error")
+        return event({"type": "error", "status": status, **body, **flat}, "error")
 
     def error_frame(self, refusal: Refusal, model: str) -> dict[str, Any]:
         """An error as an event of a websocket, which has no HTTP status."""
-        said = error_json(refusal, model)
-        flat = {key: said["error"][key] for key in ("code", "message", "param")}
+        error = error_json(refusal, model)
+        flat = {key: error["error"][key] for key in ("code", "message", "param")}
         waiting = {} if refusal.wait is None else {"headers": {"retry-after": str(refusal.wait)}}
-        return {"type": "error", "status": refusal.status, **said, **flat, **waiting}
+        return {"type": "error", "status": refusal.status, **error, **flat, **waiting}
 
 
 # Writing

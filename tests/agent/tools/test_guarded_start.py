@@ -54,7 +54,7 @@ def was_run(program: Path) -> bool:
 
 
 async def use(root: Path, command: str, *, shell: bool) -> ToolOutcome:
-    return await Toolbox(root).run("run_command", json.dumps({"command": command}), ToolContext(shell=shell))
+    return await Toolbox(root).run_tool("run_command", json.dumps({"command": command}), ToolContext(shell=shell))
 
 
 COMMANDS = (

@@ -54,7 +54,7 @@ def toolbox(events: Sequence[Event], limits: ToolLimits | None = None) -> Toolbo
 
 
 async def peek(events: Sequence[Event], name: str, limits: ToolLimits | None = None, **arguments: Any) -> ToolOutcome:
-    return await toolbox(events, limits).run(f"peek_{name}", json.dumps(arguments))
+    return await toolbox(events, limits).run_tool(f"peek_{name}", json.dumps(arguments))
 
 
 async def test_an_item_of_which_nothing_fits_is_not_one_that_is_shown() -> None:

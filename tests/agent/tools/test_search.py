@@ -75,7 +75,7 @@ def found(root: Path, pattern: str, **more: Any) -> str:
     wanted: dict[str, Any] = {"base": str(root), "name": ".", "root": str(root), "glob": "", "context": 0, "limit": 100}
     wanted |= {"seconds": 10, **more}
     out = io.StringIO()
-    Search(wanted, make_matcher(pattern, False, False), out).run()
+    Search(wanted, make_matcher(pattern, False, False), out).search_files()
     return out.getvalue()
 
 

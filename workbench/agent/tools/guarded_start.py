@@ -73,7 +73,9 @@ async def guarded_start(
 async def _filters_off(listing: Sequence[str], env: Mapping[str, str], root: Path, seconds: float) -> list[str]:
     """Options that switch off the filters of the repository's own settings; the user's filters stay."""
     output, errors = Output(_MOST_SETTINGS, 0), Output(4096, 0)
-    ended = await run_process(listing, cwd=root, seconds=seconds, output=output.add, errors=errors.add, env=env)
+    ended = await run_process(
+        listing, cwd=root, seconds=seconds, output=output.add_bytes, errors=errors.add_bytes, env=env
+    )
     if ended.status != 0 or not output.is_whole:
         raise ToolFailure(f"command: git cannot read its settings: {' '.join(errors.text().split()) or 'too many'}")
     fields = os.fsdecode(output.data).split("\0")

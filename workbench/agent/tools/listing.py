@@ -19,7 +19,7 @@ def list_tool(places: Places, limits: ToolLimits) -> Tool:
     """The tool for one project."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
-        folder = places.find(arguments.get("path", "."))
+        folder = places.resolve_path(arguments.get("path", "."))
         glob = arguments.get("glob", "")
         depth = arguments.get("depth", _DEEPEST if glob else _DEPTH)
         return ToolOutcome(await in_background(_list, folder, places, glob, depth, limits))
@@ -40,7 +40,7 @@ def list_tool(places: Places, limits: ToolLimits) -> Tool:
             },
         ),
         run,
-        lambda arguments: places.name(places.find(arguments.get("path", "."))),
+        lambda arguments: places.name(places.resolve_path(arguments.get("path", "."))),
     )
 
 

@@ -111,8 +111,8 @@ def peek_tools(events: Events, limits: ToolLimits | None = None, earlier: Earlie
 
 
 def _tool(name: str, description: str, run: Any, required: tuple[str, ...] = (), **more: Mapping[str, Any]) -> Tool:
-    said = {"type": "string", "minLength": 1, "description": "as in the marker's [id X], or events as in 3-41"}
-    schema = parameters(("id", *required), id=said, **more)
+    reference = {"type": "string", "minLength": 1, "description": "as in the marker's [id X], or events as in 3-41"}
+    schema = parameters(("id", *required), id=reference, **more)
     return Tool(name, "read", description, schema, run, lambda arguments: str(arguments["id"]))
 
 
@@ -278,8 +278,8 @@ async def _grep(found: Sequence[PeekedEvent], pattern: str, limits: ToolLimits) 
         cwd=root,
         # The worker watches the time itself, except inside one match; it needs a moment to start and to end.
         seconds=limits.search_seconds + 1,
-        output=output.add,
-        errors=errors.add,
+        output=output.add_bytes,
+        errors=errors.add_bytes,
         stdin=stdin,
     )
     if ended.timed_out:

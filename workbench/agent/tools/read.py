@@ -36,7 +36,7 @@ def read_tool(places: Places, limits: ToolLimits) -> Tool:
     """The tool for one project."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
-        path = places.find(arguments["path"])
+        path = places.resolve_path(arguments["path"])
         first, most = arguments.get("offset", 1), arguments.get("limit", _LINES)
         return ToolOutcome(await in_background(lambda: read_lines(path, places.name(path), limits, first, most)))
 
@@ -51,7 +51,7 @@ def read_tool(places: Places, limits: ToolLimits) -> Tool:
             limit={"type": "integer", "minimum": 1, "description": f"lines, default {_LINES}"},
         ),
         run,
-        lambda arguments: places.name(places.find(arguments["path"])),
+        lambda arguments: places.name(places.resolve_path(arguments["path"])),
     )
 
 

@@ -36,7 +36,7 @@ def main() -> None:
     except (re.error, OverflowError, RecursionError) as error:
         sys.stderr.write(f"pattern: expected a regular expression: {error}; set literal for plain text")
         sys.exit(BAD_PATTERN)
-    Search(wanted, matcher, sys.stdout).run()
+    Search(wanted, matcher, sys.stdout).search_files()
 
 
 def make_matcher(pattern: str, literal: bool, ignore_case: bool) -> Matcher:
@@ -61,12 +61,12 @@ class Search:
         self._too_large = 0
         self._deadline = time.monotonic() + wanted["seconds"]
 
-    def run(self) -> None:
+    def search_files(self) -> None:
         """Search every file. Matches are printed when they are found, so an early end loses nothing."""
         note = ""
         try:
             for path, name in self._files():
-                self._look(path, name)
+                self._search_file(path, name)
                 if self._found >= self._wanted["limit"]:
                     note = f"[stopped at {self._found} matches; narrow it with path or glob, or raise limit]"
                     break
@@ -90,7 +90,7 @@ class Search:
             if entry.is_file and (glob is None or glob(entry.path) or glob(prefix + entry.path)):
                 yield os.path.join(base, entry.path), prefix + entry.path
 
-    def _look(self, path: str, name: str) -> None:
+    def _search_file(self, path: str, name: str) -> None:
         try:
             data = read_regular_file(path, MAX_FILE_BYTES)
         except TooLargeFile:

@@ -344,7 +344,7 @@ class _Replay:
 
     def _info(self, mark: RequestMark) -> ModelInfo:
         """The model that the request was for; the session's model where an option names one or no price is known."""
-        known = self._lab.services.catalogue.find(mark.model)
+        known = self._lab.services.catalogue.find_model(mark.model)
         own = not self._lab.options.model and mark.model != self._setup.model and known.input_price is not None
         return known if own else self._setup.info
 

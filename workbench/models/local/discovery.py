@@ -62,11 +62,11 @@ async def discover(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) 
         return ()
     # No proxies from the environment and no certificates: this is loopback.
     async with guard.GuardedClient(trust_env=False, verify=False, timeout=timeout) as client:
-        found = await asyncio.gather(*(_look(client, kind, port, timeout) for kind, port in ports.items()))
+        found = await asyncio.gather(*(_ask_server(client, kind, port, timeout) for kind, port in ports.items()))
     return tuple(server for server in found if server is not None)
 
 
-async def _look(client: httpx.AsyncClient, kind: Kind, port: int, timeout: float) -> LocalServer | None:
+async def _ask_server(client: httpx.AsyncClient, kind: Kind, port: int, timeout: float) -> LocalServer | None:
     """The server of this kind at this port; None if there is none, or another program."""
     url = f"http://{HOST}:{port}"
 

@@ -55,7 +55,7 @@ def main(
     parent = FileIO(stdin, closefd=False)
     key = parent.readline().decode().strip()
     # Output of native code must not reach the parent: from here on, only `say` writes to it.
-    say = os.dup(stdout)
+    output = os.dup(stdout)
     os.dup2(2, stdout)
     threading.Thread(target=_watch, args=(parent, over), daemon=True).start()
     try:
@@ -66,7 +66,7 @@ def main(
         sys.exit(1)
     port = int(server.listening_address.rsplit(":", 1)[1])
     if wait_until_healthy(port, over):
-        os.write(say, json.dumps({"port": port, "window": window_of(port, key)}).encode() + b"\n")
+        os.write(output, json.dumps({"port": port, "window": window_of(port, key)}).encode() + b"\n")
         over.wait()
     leave(0)
 

@@ -106,7 +106,7 @@ class ModelsScreen(Finder[str]):
         """The group for sorting: current model, with a key, no key needed or the user's own, well-known, the rest."""
         if name == self.host.model.state.status.model:
             return 0
-        if self._key(self._catalogue.find(name)).origin in ("environment", "key store"):
+        if self._key(self._catalogue.find_model(name)).origin in ("environment", "key store"):
             return 1
         if is_built_in(name) or name in self._offers or name in self.host.services.settings.models:
             return 2
@@ -114,7 +114,7 @@ class ModelsScreen(Finder[str]):
 
     def _info(self, name: str) -> ModelInfo:
         offer = self._offers.get(name)
-        return corrected_info(self._catalogue.find(name), None, offer.model.window if offer else None)
+        return corrected_info(self._catalogue.find_model(name), None, offer.model.window if offer else None)
 
     def _key(self, info: ModelInfo) -> Key:
         """Where the key comes from, looked up once per provider; a key store that hangs is not asked again."""
@@ -129,7 +129,9 @@ class ModelsScreen(Finder[str]):
         return self._with_facts(info, name, self._state(info, name))
 
     def _unknown(self, name: str) -> Row:
-        return self._with_facts(self._catalogue.find(name), name, Content.styled("use this name as it is", "$accent"))
+        return self._with_facts(
+            self._catalogue.find_model(name), name, Content.styled("use this name as it is", "$accent")
+        )
 
     def _with_facts(self, info: ModelInfo, name: str, state: Content) -> Row:
         title = Content(f"  {name}")

@@ -91,7 +91,7 @@ class RequestItemsScreen(Finder[T]):
         begin = None
         if self._edit is None:
             self._edit = await self.host.in_background(self._make)
-            self._changed = self._edit.changed(UNCHANGED)
+            self._changed = self._edit.changed_request(UNCHANGED)
             begin = next(
                 (item.path for item in reversed(self._edit.items) if item.kind not in ("system", "tool")), None
             )
@@ -168,7 +168,7 @@ class RequestItemsScreen(Finder[T]):
     def _change(self, rewrite: Rewrite) -> None:
         assert self._edit is not None
         try:
-            self._changed = self._edit.changed(rewrite)
+            self._changed = self._edit.changed_request(rewrite)
         except WorkbenchError as error:
             self.warning = str(error)
             return
@@ -208,7 +208,7 @@ class RequestItemsScreen(Finder[T]):
             return
         item = self._item(path)
         try:
-            self._edit.changed(rewording(self._changed.rewrite, path, self._now(item) or "-"))
+            self._edit.changed_request(rewording(self._changed.rewrite, path, self._now(item) or "-"))
         except WorkbenchError as error:
             self.warning = str(error)
             return
