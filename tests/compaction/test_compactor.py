@@ -297,12 +297,12 @@ async def test_a_word_that_was_on_its_way_is_not_told_after_the_end() -> None:
 
 async def test_selection_digest_and_audit_leave_the_loop_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[str] = []
-    for name in ("audit", "digest_of", "source_of"):
+    for name in ("audit_summary", "make_digest", "summary_source"):
         real = getattr(compactor_module, name)
 
         def spy(*args: object, _real: object = real, **more: object) -> object:
             threads.append(threading.current_thread().name)
-            return _real(*args, **more)  # type: ignore[operator]  # it is what stood there
+            return _real(*args, **more)  # type: ignore[operator]  # it is the real function
 
         monkeypatch.setattr(compactor_module, name, spy)
     async with Provider(says(" ")) as provider:

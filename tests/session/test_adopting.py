@@ -63,7 +63,7 @@ async def test_the_question_holds_for_a_model_that_was_chosen_for_a_file(
         on.model.answer(on.question.number, "yes")
         await until(lambda: bool(on.notices))
         await on.settled()
-        notice = next(each.text for each in on.notices if each.text.startswith("It goes on"))
+        notice = next(each.text for each in on.notices if each.text.startswith("It continues"))
         assert notice in asked
     finally:
         await on.model.close()

@@ -84,7 +84,7 @@ async def test_what_was_made_of_a_file_is_not_resumed(
     imported.close()
     assert not first(services).has_user_message
     async with opened(services, str(talk)) as on:
-        assert on.has_user_message
+        assert on.said
     assert not first(services).has_user_message
     async with opened(services, imported.id) as on:
         on.model.send("does it still fail?")

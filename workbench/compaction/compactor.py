@@ -17,7 +17,7 @@ from msgspec import structs
 
 from workbench.compaction import prompts
 from workbench.compaction.audit import audit_summary, summary_with_lost
-from workbench.compaction.digest import make_digest as digest_of
+from workbench.compaction.digest import make_digest
 from workbench.compaction.facts import FactCollection, Mentions, collect_facts
 from workbench.compaction.preview import (
     PreviewInputs,
@@ -260,7 +260,7 @@ class Compactor:
     def digest(self, selected: SelectedRange, cap: int, report: ReportProgress = ignore_progress) -> str:
         """The summary that needs no model."""
         previous = previous_text(selected, self._policy)
-        return digest_of(selected, cap, self.setup.counter, previous, self._facts_of(selected, report))
+        return make_digest(selected, cap, self.setup.counter, previous, self._facts_of(selected, report))
 
     def digest_audit(self, preview: CompactionPreview) -> Audit:
         """What the digest would keep and lose: known before any model is asked."""

@@ -45,7 +45,7 @@ async def test_what_could_be_compacted_is_tried_once_for_a_log(
         tried.append(plan.size)
         return worthwhile_summary(setup, plan, *arguments)
 
-    monkeypatch.setattr("workbench.views.compaction_view.worthwhile", counted)
+    monkeypatch.setattr("workbench.views.compaction_view.worthwhile_summary", counted)
 
     async def show(work: SessionWorker) -> None:
         work.compactions.show(work.compactions.current())
@@ -188,7 +188,7 @@ async def test_what_nobody_expected_is_told_in_one_line(services: Services, monk
 
         with pytest.raises(Refused, match="this should not happen: ZeroDivisionError: no"):
             await on.model.call_session(lambda work: partial(broken, work))
-        monkeypatch.setattr("workbench.session.compacting.view", lambda inputs: 1 / 0)
+        monkeypatch.setattr("workbench.session.compacting.compaction_panel_view", lambda inputs: 1 / 0)
         on.model.decide("pin", 5, 5)
         await on.settled()
         assert "ZeroDivisionError" in on.told
