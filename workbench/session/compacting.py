@@ -25,7 +25,7 @@ from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event, Failure
 from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
-from workbench.session.questions import question_to_compact as question
+from workbench.session.questions import question_to_compact
 from workbench.session.turns import Turns
 from workbench.views.compaction_values import (
     CompactionOutcome,
@@ -278,7 +278,8 @@ class SessionCompactions:
     async def ask_first(self, decision: CompactionDecision) -> bool:
         """Ask the user in the chat whether to compact. The answer is no if the user does something else."""
         try:
-            return await self._turns.questions.ask_user(lambda number: question(self._note(number), decision)) == "yes"
+            asked = self._turns.questions.ask_user(lambda number: question_to_compact(self._note(number), decision))
+            return await asked == "yes"
         finally:
             self._asked = 0
 

@@ -14,9 +14,9 @@ from workbench.session import figures, opening
 from workbench.session.continuing import Continuing
 from workbench.session.current import CurrentSession
 from workbench.session.drafting import SummaryDrafts
+from workbench.session.message_place import MessagePlace
 from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
-from workbench.session.saying import MessagePlace
 from workbench.session.time_travel import place_after
 from workbench.session.tools import ToolSwitches
 from workbench.session.undoing import Which, revert_change

@@ -29,7 +29,10 @@ SECONDS = 5.0
 KEPT = 200
 """The most texts to cache."""
 
-_START = "import sys; sys.path[:0] = sys.argv[1:]; from workbench.tui.chat.code_colours import serve_colours; serve_colours()"
+_START = (
+    "import sys; sys.path[:0] = sys.argv[1:]; "
+    "from workbench.tui.chat.code_colours import serve_colours; serve_colours()"
+)
 
 Spans = list[tuple[int, int, str]]
 
