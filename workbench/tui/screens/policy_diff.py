@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from workbench.config.text import counted, printable, printable_lines
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.plan import ContextPlan
-from workbench.tui.screens.text_blocks import MOST as MOST_SHOWN
+from workbench.tui.screens.text_blocks import MOST as MOST_TEXT
 from workbench.tui.screens.text_blocks import join_blocks, text_lines
 from workbench.tui.screens.what_if import ItemPair, differing_items
 from workbench.tui.widgets.cells import one_line
@@ -107,9 +107,7 @@ class PolicyDiffScreen(Finder[str]):
     def _details(self, name: str, item: Item | None) -> Content:
         why = item.edits[-1].why if item is not None and item.edits else ""
         head = Content.assemble((f"{name}: ", "bold"), item_treatment(item), (why and f" · {printable(why)}", "$quiet"))
-        text = (
-            "" if item is None or item.text is None else "\n".join(item.text[:MOST_SHOWN].splitlines()[:DETAIL_LINES])
-        )
+        text = "" if item is None or item.text is None else "\n".join(item.text[:MOST_TEXT].splitlines()[:DETAIL_LINES])
         return Content.assemble(head, "\n", text_lines(text)) if text else head
 
     def choose_row(self, value: str) -> None:
