@@ -12,16 +12,21 @@ import workbench
 ROOT = Path(workbench.__file__).parent
 OWN_NAMES: tuple[str, ...] = (
     # One folder per line. Folders join when they are clean, and never leave.
+    "agent",
     "compaction",
     "config",
     "context",
     "live",
     "log",
+    "models",
+    "proxy",
+    "rehearsal",
     "sources",
     "traces",
+    "wire",
 )
-PROTOCOLS = frozenset({"read", "recognises", "recognises_tables", "sessions"})
-"""Each reader of a format has these: see `traces/formats`."""
+PROTOCOLS = frozenset({"main", "read", "recognises", "recognises_tables", "sessions"})
+"""Each module that runs as a process has a `main`. Each reader of a format has the others: see `traces/formats`."""
 OF_BODIES = frozenset({"answer_of", "is_body"})
 """Of readers of request bodies, which become objects in `wire/`."""
 
@@ -47,7 +52,14 @@ def test_no_two_modules_have_a_public_function_of_the_same_name() -> None:
 
 PLAIN_METHODS: tuple[str, ...] = (
     # One folder per line. Folders join when they are clean, and never leave.
+    "agent",
+    "config",
     "live",
+    "log",
+    "models",
+    "proxy",
+    "rehearsal",
+    "wire",
 )
 """Public methods in these folders have none of the names in `VAGUE_METHODS`."""
 VAGUE_METHODS = (
@@ -57,7 +69,10 @@ VAGUE_METHODS = (
     *("tell", "told", "under", "update", "whole", "whose", "work"),
 )
 """Words that do not say what is added, asked or read: `append_event` does. `open`, `close` and `send` may be alone."""
-SHARED_METHODS: dict[str, tuple[str, ...]] = {}
+SHARED_METHODS: dict[str, tuple[str, ...]] = {
+    "add": ("traces/building.py", "wire/talk.py"),
+    "read": ("proxy/unpacking.py",),
+}
 """Methods of a protocol, or of objects that take each other's place, and the modules or folders that have them."""
 
 

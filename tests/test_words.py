@@ -96,6 +96,7 @@ PLAIN_TEXT: tuple[str, ...] = (
 """The docstrings and comments of these modules, and the prose of these pages, have none of the words in `PRIVATE`."""
 PLAIN_NAMES: tuple[str, ...] = (
     # One path per line. Folders join when they are clean, and never leave.
+    "workbench/agent",
     "workbench/cli",
     "workbench/compaction",
     "workbench/config",
@@ -103,6 +104,9 @@ PLAIN_NAMES: tuple[str, ...] = (
     "workbench/demo",
     "workbench/live",
     "workbench/log",
+    "workbench/models",
+    "workbench/proxy",
+    "workbench/rehearsal",
     "workbench/sources/__init__.py",
     "workbench/sources/all_agents.py",
     "workbench/sources/compactors.py",
@@ -122,6 +126,7 @@ PLAIN_NAMES: tuple[str, ...] = (
     "workbench/traces",
     "workbench/tui",
     "workbench/views",
+    "workbench/wire",
 )
 """The names that these modules define say what they name: see `VAGUE` and `VAGUE_ALONE`."""
 PRIVATE = {
