@@ -12,6 +12,7 @@ import workbench
 ROOT = Path(workbench.__file__).parent
 OWN_NAMES: tuple[str, ...] = (
     # One folder per line. Folders join when they are clean, and never leave.
+    "agent",
     "cli",
     "compaction",
     "config",
@@ -19,14 +20,18 @@ OWN_NAMES: tuple[str, ...] = (
     "lab",
     "live",
     "log",
+    "models",
+    "proxy",
+    "rehearsal",
     "session",
     "sources",
     "traces",
     "tui",
     "views",
+    "wire",
 )
-PROTOCOLS = frozenset({"read", "recognises", "recognises_tables", "sessions"})
-"""Each reader of a format has these: see `traces/formats`."""
+PROTOCOLS = frozenset({"main", "read", "recognises", "recognises_tables", "sessions"})
+"""Each module that runs as a process has a `main`. Each reader of a format has the others: see `traces/formats`."""
 OF_BODIES = frozenset({"answer_of", "is_body"})
 """Of readers of request bodies, which become objects in `wire/`."""
 
@@ -52,16 +57,23 @@ def test_no_two_modules_have_a_public_function_of_the_same_name() -> None:
 
 PLAIN_METHODS: tuple[str, ...] = (
     # One folder per line. Folders join when they are clean, and never leave.
+    "agent",
     "cli",
     "compaction",
+    "config",
     "context",
     "lab",
     "live",
+    "log",
+    "models",
+    "proxy",
+    "rehearsal",
     "session",
     "sources",
     "traces",
     "tui",
     "views",
+    "wire",
 )
 """Public methods in these folders have none of the names in `VAGUE_METHODS`."""
 VAGUE_METHODS = (
@@ -72,7 +84,8 @@ VAGUE_METHODS = (
 )
 """Words that do not say what is added, asked or read: `append_event` does. `open`, `close` and `send` may be alone."""
 SHARED_METHODS: dict[str, tuple[str, ...]] = {
-    "add": ("traces/building.py",),  # of a `Talk`: readers of dialects and of formats add events to it
+    "add": ("traces/building.py", "wire/talk.py"),  # of a `Talk`: readers of dialects and of formats add events to it
+    "read": ("proxy/unpacking.py",),
     "run": ("cli/web_session.py", "tui/terminal_patches.py"),  # of classes of textual-serve and Textual
 }
 """Methods of a protocol, or of objects that take each other's place, and the modules or folders that have them."""

@@ -97,6 +97,7 @@ PLAIN_TEXT: tuple[str, ...] = (
 """The docstrings and comments of these modules, and the prose of these pages, have none of the words in `PRIVATE`."""
 PLAIN_NAMES: tuple[str, ...] = (
     # One path per line. Folders join when they are clean, and never leave.
+    "workbench/agent",
     "workbench/cli",
     "workbench/compaction",
     "workbench/config",
@@ -105,11 +106,15 @@ PLAIN_NAMES: tuple[str, ...] = (
     "workbench/lab",
     "workbench/live",
     "workbench/log",
+    "workbench/models",
+    "workbench/proxy",
+    "workbench/rehearsal",
     "workbench/session",
     "workbench/sources",
     "workbench/traces",
     "workbench/tui",
     "workbench/views",
+    "workbench/wire",
 )
 """The names that these modules define say what they name: see `VAGUE` and `VAGUE_ALONE`."""
 PLAIN_MESSAGES: tuple[str, ...] = (

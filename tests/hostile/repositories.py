@@ -64,7 +64,7 @@ async def _repository(base: Path, place: str, key: str) -> None:
         taken = await snapshots.take_snapshot(where)
         if taken is not None:
             (repo / "f").write_text("new")
-            await snapshots.restore(taken)
+            await snapshots.restore_snapshot(taken)
             assert (repo / "f").read_text() == "old", "not brought back"
     assert not marker.exists(), "it was run"
 

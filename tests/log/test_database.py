@@ -154,7 +154,7 @@ class TestMigrations:
             migrations.migrate(db)
             db.execute("INSERT INTO sessions VALUES(1, 'old', 'bread', '', 1, 2, 0, NULL, NULL)")
             migrations.view_older(db)  # where nothing can be written
-            assert [info[1:3] for info in session_lookup.listed_sessions(db, None, "", "")] == [("bread", 1)]
+            assert [info[1:3] for info in session_lookup.query_sessions(db, None, "", "")] == [("bread", 1)]
         with Store.open(path) as store:
             assert [(info.title, info.folder, info.branch) for info in store.list()] == [("bread", "", "")]
 

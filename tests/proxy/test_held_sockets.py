@@ -20,7 +20,7 @@ from proxy.test_websockets import ASKED, CALL, DONE, GOT, HEAD, Socket, answer, 
 from workbench.config.errors import WrongCall
 from workbench.log.events import AssistantMessage, Hold, Request, RequestAnswer, Usage
 from workbench.proxy import holding
-from workbench.proxy.control import ReleaseOrder, release
+from workbench.proxy.control import ReleaseOrder, release_request
 from workbench.proxy.frame_texts import frame_of, request_in
 from workbench.proxy.frames import SocketFrames
 from workbench.proxy.routes import Route
@@ -72,7 +72,7 @@ async def test_it_waits_is_seen_whole_and_goes_on_as_it_was(tmp_path: Path) -> N
         assert detail.new == ("messages.1", "messages.2")
         order = ReleaseOrder("changed", body={**detail.body, "model": "gpt-5-mini"})
         with pytest.raises(WrongCall, match="not rewritten"):
-            await asyncio.to_thread(release, running.proxy, detail.summary.id, order)
+            await asyncio.to_thread(release_request, running.proxy, detail.summary.id, order)
         assert detail.summary.fixed == FIXED
         await running.let_go("as_it_was")
         await done(socket)

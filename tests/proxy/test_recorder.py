@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from proxy.conftest import Recording, answered, claude, said, user
 from support.provider import Answer, Provider
 from support.recorder_thread import in_thread
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.log.errors import ReadOnly
 from workbench.log.events import Request, RequestAnswer
 from workbench.log.store import Store
@@ -225,4 +225,4 @@ def test_known_values_are_as_found_and_never_take_more_than_they_may(values: lis
 @given(VALUES)
 def test_a_content_is_known_by_its_sorted_json(value: Any) -> None:
     written = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    assert content_hash(value) == sha256(clean(written).encode()).hexdigest()
+    assert content_hash(value) == sha256(without_surrogates(written).encode()).hexdigest()

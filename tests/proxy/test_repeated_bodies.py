@@ -23,10 +23,10 @@ from workbench.proxy.records import AnsweredRecord, AskedRecord
 from workbench.proxy.repeated_bodies import RepeatedBodies
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import ProxySessions
-from workbench.proxy.unpacking import BodyTooLarge, countable
+from workbench.proxy.unpacking import BodyTooLarge, checked_size
 from workbench.traces.building import content_hash
 from workbench.wire.dialects import DIALECTS
-from workbench.wire.streams import loaded
+from workbench.wire.streams import parsed_json
 
 MARK = '"cache_control": {"type": "ephemeral"}'
 WORDS = (
@@ -177,7 +177,7 @@ def as_read(read: Any, data: bytes, key: str) -> str:
 
 
 def read_whole(data: bytes, _: str) -> Any:
-    return loaded(countable(data))
+    return parsed_json(checked_size(data))
 
 
 @given(requests(), st.sampled_from([0, 3_000, 1 << 20]))

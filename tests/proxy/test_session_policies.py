@@ -28,12 +28,12 @@ from workbench.proxy import control
 from workbench.proxy.control import PolicyOrder, ReleaseOrder, RunningProxy, WayPolicy
 from workbench.proxy.conversation_marks import Conversations
 from workbench.proxy.gate import Gate
-from workbench.proxy.policies import CONVERSATIONS, PassingPolicies, setups
-from workbench.proxy.policy_preview import NOTHING, in_words, preview
+from workbench.proxy.policies import CONVERSATIONS, PassingPolicies, setup_maker
+from workbench.proxy.policy_preview import NOTHING, in_words, preview_policy
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
-from workbench.wire.parts import split
+from workbench.wire.parts import split_body
 from workbench.wire.rewriting import items_in
 
 SET = PolicyOrder("set", WayPolicy("workbench", KNOBS))
@@ -47,7 +47,7 @@ PATHS: dict[DialectName, str] = {
 
 
 def without_default(batch: int, sessions: Conversations) -> PassingPolicies:
-    return PassingPolicies(setups(Settings(), Catalogue()), batch, None, sessions)
+    return PassingPolicies(setup_maker(Settings(), Catalogue()), batch, None, sessions)
 
 
 def asked(*steps: int, first: str = "look", size: int = 100) -> dict[str, Any]:
@@ -217,13 +217,13 @@ def test_between_batches_a_request_begins_with_what_the_one_before_began_with(
             batches = twin.figures.batches
             twin.changed_body(route(dialect), {}, body)
             sent = policies.changed_body(route(dialect), {}, body) or body
-            parts = split(dialect, sent)
+            parts = split_body(dialect, sent)
             if twin.figures.batches == batches:
                 assert json.dumps(parts.messages[: len(before)]) == json.dumps(before), (
                     "not a batch, and another beginning"
                 )
             before = parts.messages
-            assert parts.cache_marks == split(dialect, body).cache_marks
+            assert parts.cache_marks == split_body(dialect, body).cache_marks
             now, whole = items_in(dialect, sent), items_in(dialect, body)
             assert [each for each in now if each.kind != "result"] == [each for each in whole if each.kind != "result"]
             assert now[-1] == whole[-1], "the last message is what is answered"
@@ -263,7 +263,7 @@ def test_pinned_results_are_never_changed_and_masked_ones_come_back_at_once(reco
 def test_what_a_policy_would_change_in_a_request_is_told_before() -> None:
     body = asked(4)
     setup = setup_for("claude-sonnet-4-5")
-    found = preview("anthropic", body, body, setup, 500)
+    found = preview_policy("anthropic", body, body, setup, 500)
     assert (found.masked, found.cut, found.whole, found.is_due) == (3, 0, 0, True)
     assert 900 < found.freed < found.cache < found.tokens
     assert str(found).startswith(
@@ -271,14 +271,14 @@ def test_what_a_policy_would_change_in_a_request_is_told_before() -> None:
     )
     sent = passing(0).changed_body(route("anthropic"), {}, body)
     assert sent is not None
-    assert preview("anthropic", body, sent, setup, 500).masked == 0
-    off = preview("anthropic", body, sent, setup, 500, masking=False)
+    assert preview_policy("anthropic", body, sent, setup, 500).masked == 0
+    off = preview_policy("anthropic", body, sent, setup, 500, masking=False)
     assert (off.whole, off.freed) == (3, -found.freed)
     assert "3 results whole again" in str(off)
 
 
 def test_a_policy_is_told_in_words() -> None:
-    made = setups(Settings(), Catalogue())
+    made = setup_maker(Settings(), Catalogue())
     told = in_words(made(WayPolicy("layers"), ""), 4_000)
     assert told == (
         "masks results of tools but for the first 2 and the last 5 of the turn and cuts results over 8,000 tokens, "
@@ -316,7 +316,7 @@ class Running:
 @asynccontextmanager
 async def running(store: Store, provider: Provider, *rules: str) -> AsyncIterator[Running]:
     recorder = in_thread(ProxySessions(lambda: store))
-    policies = PassingPolicies(setups(Settings(), Catalogue()), 0, None, recorder)
+    policies = PassingPolicies(setup_maker(Settings(), Catalogue()), 0, None, recorder)
     gate = Gate(rules)
     async with (
         ProxyServer(Upstreams(provider.url.removesuffix("/v1")), recorder, gate=gate, policies=policies) as server,
@@ -362,9 +362,9 @@ async def test_a_result_is_pinned_while_its_request_is_held(tmp_path: Path) -> N
             assert (detail.pinned, detail.policy.split()[0]) == ((), "workbench")
             wrong = ReleaseOrder("as_it_was", pin=("messages.1.0",))
             with pytest.raises(WrongCall, match="expected the path of a tool's result"):
-                await asyncio.to_thread(control.release, proxy.proxy, held, wrong)
+                await asyncio.to_thread(control.release_request, proxy.proxy, held, wrong)
             await asyncio.to_thread(
-                control.release, proxy.proxy, held, ReleaseOrder("as_it_was", pin=("messages.4.0",))
+                control.release_request, proxy.proxy, held, ReleaseOrder("as_it_was", pin=("messages.4.0",))
             )
             assert await asking == 200
             sent = results("anthropic", provider.requests[-1].body)

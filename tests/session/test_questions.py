@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from workbench.agent import approvals
-from workbench.agent.approval_patterns import suggestions
+from workbench.agent.approval_patterns import suggested_patterns
 from workbench.agent.tools.base import ProposedCall
 from workbench.session.questions import approval_answer, approval_question, call_detail, typed_answer
 
 
 def asked(call: ProposedCall) -> approvals.ApprovalQuestion:
-    return approvals.ApprovalQuestion(call, suggestions(call))
+    return approvals.ApprovalQuestion(call, suggested_patterns(call))
 
 
 @pytest.mark.parametrize(

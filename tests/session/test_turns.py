@@ -172,7 +172,7 @@ async def test_the_time_of_a_tool_is_its_own_without_the_wait_for_permission(
 ) -> None:
     Script(call("run_command", '{"command": "true"}'), answer("Done.")).play(monkeypatch)
     clock = itertools.count(1_000_000, 60_000)
-    monkeypatch.setattr("workbench.log.rows.now", lambda: next(clock))
+    monkeypatch.setattr("workbench.log.rows.now_in_ms", lambda: next(clock))
     async with opened(services) as on:
         on.model.send("run it")
         await until(lambda: on.question is not None)

@@ -112,6 +112,6 @@ class Calls:
         return None if report is None else lambda text: report(call.call_id, without_known_keys(text))
 
 
-def cancelled(call: ToolCall) -> ToolResult:
+def cancelled_result(call: ToolCall) -> ToolResult:
     """The result of a call that was interrupted."""
     return ToolResult(call.call_id, CANCELLED, call.tool, True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from workbench.agent import slots
 from workbench.agent.approvals import Approvals, Ask
-from workbench.agent.calls import Calls, cancelled
+from workbench.agent.calls import Calls, cancelled_result
 from workbench.agent.compacting import BY_HAND, AskFirst, Compacting, PlannedCompaction
 from workbench.agent.hooks import Hooks, Point
 from workbench.agent.reply import DraftKeeper, ReplyInProgress
@@ -164,14 +164,14 @@ class Agent:
                         yield step
         finally:
             if left:
-                self._append(*map(cancelled, left.values()))
+                self._append(*map(cancelled_result, left.values()))
 
     def _slots(self) -> tuple[list[SlotContent], list[str]]:
         """What has to change in the fixed slots for the model that is asked, and the problems with files."""
         setup, toolbox = self._asked.setup, self._services.toolbox
         tools = toolbox.definitions() if setup.calls_tools else []
-        contents, problems = slots.wanted(toolbox.places.root, setup.loaded.policy.instructions, tools)
-        return slots.changes(self._asked.planner.slots, contents), problems
+        contents, problems = slots.current_slot_contents(toolbox.places.root, setup.loaded.policy.instructions, tools)
+        return slots.slot_changes(self._asked.planner.slots, contents), problems
 
     # Asking the model
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from workbench.agent.tools.base import ToolFailure, ToolOutcome
 from workbench.agent.tools.output import Output
 from workbench.config.text import printable
-from workbench.config.variables import chosen
+from workbench.config.variables import selected_variables
 
 if TYPE_CHECKING:
     from anyio import CancelScope
@@ -106,7 +106,7 @@ class Link:
             transport = streamable_http_client(server.url)
         else:
             command, *words = server.command
-            env = {**chosen(server.pass_env), **server.env}
+            env = {**selected_variables(server.pass_env), **server.env}
             start = StdioServerParameters(command=command, args=words, env=env, cwd=self._cwd)
             transport = stdio_client(start, errlog=errors)
         async with Client(transport) as client:

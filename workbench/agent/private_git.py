@@ -18,7 +18,7 @@ from workbench.agent.tools.guarded_start import GIT_SETTINGS, GIT_VARIABLES, KEP
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.config.errors import WorkbenchError
-from workbench.config.variables import chosen
+from workbench.config.variables import selected_variables
 from workbench.config.writing import copy_file
 
 _MOST_BYTES = 64 * 1024 * 1024
@@ -81,7 +81,7 @@ class Git:
             errors=errors.add_bytes,
             stdin=stdin,
             env={
-                **chosen(KEPT_VARIABLES),
+                **selected_variables(KEPT_VARIABLES),
                 "PATH": path_outside([self.folder]),
                 **_FIXED,
                 **(self._private if private else {}),

@@ -119,16 +119,16 @@ async def _keep_index(git: Git, index: Path, place: Path) -> None:
         await in_background(copy_file, index, place)
 
 
-async def compare(snapshot: Snapshot, *, seconds: float = SECONDS) -> Difference:
+async def compare_snapshot(snapshot: Snapshot, *, seconds: float = SECONDS) -> Difference:
     """What restoring a snapshot would do. Nothing is changed and nothing is kept."""
-    now = await present(snapshot, "for comparison", keep=False, seconds=seconds)
+    now = await present_snapshot(snapshot, "for comparison", keep=False, seconds=seconds)
     async with opened_repository(Path(snapshot.root), seconds) as opened:
         if opened is None:
             raise _gone(snapshot)
         return await _difference(opened[0], snapshot, now)
 
 
-async def restore(
+async def restore_snapshot(
     snapshot: Snapshot, before: Snapshot | None = None, *, remove_created: bool = False, seconds: float = SECONDS
 ) -> Restored:
     """Restore the files of a snapshot. `before` is their present state, if that is recorded already.
@@ -136,14 +136,14 @@ async def restore(
     The index and branches stay. Files created since then are listed, and removed only if requested. Ignored files are
     never touched.
     """
-    before = before or await present(snapshot, f"before restoring {snapshot.commit[:12]}", seconds=seconds)
+    before = before or await present_snapshot(snapshot, f"before restoring {snapshot.commit[:12]}", seconds=seconds)
     try:
         return await _bring_back(snapshot, before, remove_created, seconds)
     except SnapshotFailed as error:
         raise SnapshotFailed(f"{error}; the state from before is kept as {before.commit}") from None
 
 
-async def present(snapshot: Snapshot, why: str, *, keep: bool = True, seconds: float = SECONDS) -> Snapshot:
+async def present_snapshot(snapshot: Snapshot, why: str, *, keep: bool = True, seconds: float = SECONDS) -> Snapshot:
     """The present state of a snapshot's repository, recorded as a snapshot."""
     _check(snapshot)
     now = await take_snapshot(Path(snapshot.root), why, keep=keep, seconds=seconds)
@@ -230,7 +230,7 @@ def _is_blocked(root: Path, path: str) -> bool:
     return False
 
 
-async def kept(root: Path, *, seconds: float = SECONDS) -> frozenset[str]:
+async def kept_snapshots(root: Path, *, seconds: float = SECONDS) -> frozenset[str]:
     """The commits of the snapshots that a repository still has; none if the repository is gone."""
     try:
         status, output, _ = await Git(root, seconds)("for-each-ref", "--format=%(objectname)", REFS)
@@ -239,7 +239,7 @@ async def kept(root: Path, *, seconds: float = SECONDS) -> frozenset[str]:
     return frozenset(os.fsdecode(output).split()) if status == 0 else frozenset()
 
 
-async def prune(root: Path, keep: int, *, seconds: float = SECONDS) -> int:
+async def prune_snapshots(root: Path, keep: int, *, seconds: float = SECONDS) -> int:
     """Release all but the newest `keep` snapshots of a repository and return how many. Git collects them later."""
     git = Git(root, seconds)
     names = (await git.output_of("for-each-ref", "--sort=-committerdate", "--format=%(refname)", REFS)).split()

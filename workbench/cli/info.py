@@ -12,8 +12,8 @@ from workbench.config.errors import WrongCall
 from workbench.config.text import percent, print_json, printable, table
 from workbench.context.load import describe_policy, load_policy, preset_names, user_policies
 from workbench.context.setup import corrected_info
-from workbench.models.catalogue import ModelInfo, prices
-from workbench.models.local.offers import look_around, offers
+from workbench.models.catalogue import ModelInfo, price_texts
+from workbench.models.local.offers import look_around, offers_of
 from workbench.sources.services import Services
 from workbench.traces.reading import read_transcript_text
 
@@ -101,7 +101,7 @@ def run_models(options: argparse.Namespace) -> int:
         print("no model of that name is known")
     else:
         rows = [
-            (info.name, f"{info.window:,}", f"{info.max_output:,}" if info.max_output else "–", *prices(info))
+            (info.name, f"{info.window:,}", f"{info.max_output:,}" if info.max_output else "–", *price_texts(info))
             for info in found
         ]
         header = ("model", "window", "output", "$/M in", "$/M out")
@@ -120,7 +120,7 @@ def run_local(options: argparse.Namespace) -> int:
     else:
         rows = [
             (printable(each.name), f"{each.model.window:,}" if each.model.window else "–", each.server.url)
-            for each in offers(servers)
+            for each in offers_of(servers)
         ]
         print("\n".join(table(("model", "window", "server"), rows, frozenset({1}))))
     return 0
@@ -146,7 +146,7 @@ def run_model(options: argparse.Namespace) -> int:
         long = [{"above": each.above, **dict(each.prices)} for each in info.long_prices]
         print_json({**model_json(info), "long_prices": long, "address": address or None, "key": source})
         return 0
-    price_in, price_out = prices(info)
+    price_in, price_out = price_texts(info)
     output = f"{info.max_output:,}" if info.max_output else "unknown"
     kind = "input alone" if info.input_only else "input and output together"
     rows = [

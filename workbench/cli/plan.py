@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source_with_notes
 from workbench.config.errors import Refused, WrongCall
-from workbench.config.text import fit, line_width, print_json, printable, table
+from workbench.config.text import fit_columns, line_width, print_json, printable, table
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
@@ -192,7 +192,7 @@ def _print_table(found: FoundPlan, full: bool) -> None:
     print("\n".join(table(header, rows, frozenset({0, 1, 3, 4}), columns)) if rows else "(no items)")
     print()
     for line in plan_summary_lines(found):
-        print(fit(line, columns) if columns else line)
+        print(fit_columns(line, columns) if columns else line)
 
 
 def _table_row(row: Item, most: int | None) -> tuple[str, ...]:

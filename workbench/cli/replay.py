@@ -9,7 +9,7 @@ from typing import Any
 from workbench.cli.asking import NEEDS_YES, require_confirmation
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source_with_notes
-from workbench.config.text import fit, line_width, print_json, printable, table, width
+from workbench.config.text import fit_columns, line_width, print_json, printable, table, width
 from workbench.sources.replay_answers import ReplayAnswer, answer_difference, answer_figures, marked_lines
 from workbench.sources.replaying import ReplayJob, ReplayWish, prepare_replay, send_replay
 from workbench.sources.services import Services
@@ -94,7 +94,7 @@ def side_by_side(columns: list[list[str]], most: int) -> list[str]:
 def _wrapped(line: str, most: int) -> list[str]:
     made = []
     while width(line) > most:
-        head = fit(line, most).removesuffix("…")
+        head = fit_columns(line, most).removesuffix("…")
         cut = head.rfind(" ") if head.rfind(" ") > most // 2 else len(head)
         made.append(line[:cut])
         line = "  " + line[cut:].lstrip()

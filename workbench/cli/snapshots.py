@@ -60,11 +60,11 @@ def run_snapshot_list(options: argparse.Namespace) -> int:
 
 
 async def _prune(roots: Sequence[str], keep: int) -> int:
-    return sum([await snapshots.prune(Path(root), keep) for root in roots])
+    return sum([await snapshots.prune_snapshots(Path(root), keep) for root in roots])
 
 
 async def _kept(roots: Sequence[str]) -> frozenset[str]:
-    return frozenset().union(*[await snapshots.kept(Path(root)) for root in roots])
+    return frozenset().union(*[await snapshots.kept_snapshots(Path(root)) for root in roots])
 
 
 def _as_json(taken: Taken, existing: frozenset[str]) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def run_restore(options: argparse.Namespace) -> int:
     """Bring a snapshot back, after showing what would change and asking."""
     with Services() as services, services.store.session(options.session) as session:
         event, snapshot = _chosen(session, options.seq)
-        found = asyncio.run(snapshots.compare(snapshot))
+        found = asyncio.run(snapshots.compare_snapshot(snapshot))
         if options.json and not options.yes:
             print_json(_result(event, snapshot, found))
             return 0
@@ -123,9 +123,9 @@ def _chosen(session: Session, seq: int | None) -> Taken:
 
 async def _restore(session: Session, snapshot: Snapshot, remove_created: bool) -> tuple[Restored, int]:
     """Restore; returns what was done, and the event with which it can be undone."""
-    before = await snapshots.present(snapshot, f"before restoring {snapshot.commit[:12]}")
+    before = await snapshots.present_snapshot(snapshot, f"before restoring {snapshot.commit[:12]}")
     [event] = session.append(before)
-    return await snapshots.restore(snapshot, before, remove_created=remove_created), event.seq
+    return await snapshots.restore_snapshot(snapshot, before, remove_created=remove_created), event.seq
 
 
 def _result(event: Event, snapshot: Snapshot, found: Difference | Restored) -> dict[str, Any]:

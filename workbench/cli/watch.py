@@ -24,7 +24,7 @@ from workbench.cli.options import options_of
 from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
 from workbench.config.text import print_json, printable
-from workbench.live.choosing import agents_called, choose_session
+from workbench.live.choosing import agents_called, choose_agent_session
 from workbench.live.finder import AgentSession
 from workbench.live.processes import running_agents, with_process_folders
 from workbench.log.errors import NotFound, StoreError
@@ -65,7 +65,7 @@ def find_source(services: Services, wanted: str) -> tuple[str, str]:
         sessions = _sessions(services, agents, here)
         if not all(each.folder for each in sessions):
             sessions = with_process_folders(sessions, running_agents())
-        chosen = choose_session(sessions, wanted, here)
+        chosen = choose_agent_session(sessions, wanted, here)
     except WrongCall as error:
         wrong = error
     if not wanted or len(agents) == 1:

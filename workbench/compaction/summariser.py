@@ -37,7 +37,7 @@ from workbench.models.gateway import Gateway, Patience
 from workbench.models.ledger import Ledger
 from workbench.models.reply_parts import Finished, Reported, Text
 from workbench.models.retry import Schedule, with_retries
-from workbench.models.tokens import TokenCounter, counter
+from workbench.models.tokens import TokenCounter, counter_named
 
 SMALLER = 2
 """How often a source is read again in smaller parts if the provider finds a request too long."""
@@ -128,7 +128,7 @@ def setup_for(setup: Setup, catalogue: Catalogue) -> Setup:
     if not name or name == setup.model:
         return setup
     info = catalogue.find_model(name)
-    counted = counter(info.tokenizer, None, exact=info.tokenizer_exact, note=info.tokenizer_note)
+    counted = counter_named(info.tokenizer, None, exact=info.tokenizer_exact, note=info.tokenizer_note)
     return Setup(name, info, setup.loaded, model_limits(info, policy.budget), counted)
 
 

@@ -373,7 +373,7 @@ def is_built_in(name: str) -> bool:
     return name.partition("/")[0] == REHEARSAL or is_local(name)
 
 
-def prices(info: ModelInfo) -> tuple[str, str]:
+def price_texts(info: ModelInfo) -> tuple[str, str]:
     """The dollars for a million tokens, in and out; a dash if unknown."""
     given = (info.input_price, info.output_price)
     first, second = ("–" if price is None else f"{price * 1_000_000:,.2f}" for price in given)

@@ -126,7 +126,7 @@ class ChunkReader:
         return CallFragment(call.number, call.call_id, call.name, "".join([*call.held, arguments]))
 
 
-def reported(usages: Iterable[Any]) -> Reported | None:
+def reported_usage(usages: Iterable[Any]) -> Reported | None:
     """The provider's report of the usage; None if it sent none.
 
     Some send it in two halves (Anthropic: the prompt first, the answer last), some repeatedly as it grows: the largest
@@ -150,7 +150,7 @@ def reported(usages: Iterable[Any]) -> Reported | None:
     return Reported(prompt, completion, cached, written, reasoning, cost)
 
 
-def coalesce(parts: Iterable[Part]) -> list[Part]:
+def coalesce_parts(parts: Iterable[Part]) -> list[Part]:
     """The same parts with neighbours of one kind joined: parts that arrived together are passed on together."""
     found: list[Part] = []
     texts: list[str] = []

@@ -103,13 +103,13 @@ def diagnose(error: BaseException, endpoint: Endpoint | None = None) -> ModelFai
     category = _category(cause, known, wait)
     if in_stream and category not in ("context_too_long", "rate_limit", "refused_content"):
         category = "broken_stream"
-    limit, asked = sizes(known) if category == "context_too_long" else (None, None)
+    limit, asked = sizes_in_error(known) if category == "context_too_long" else (None, None)
     if category not in ("rate_limit", "overloaded"):
         wait = None
     return ModelFailure(category, _shown(words, endpoint), wait=wait, limit=limit, asked=asked)
 
 
-def sizes(text: str) -> tuple[int | None, int | None]:
+def sizes_in_error(text: str) -> tuple[int | None, int | None]:
     """The window and the request's size, if a provider's words name them."""
     summed = _SUM.search(text)
     if summed:

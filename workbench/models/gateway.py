@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.config.errors import WorkbenchError
 from workbench.models.answer_streams import Answering, AnswerStream, LitellmStream, PlainStream
-from workbench.models.chunk_reader import ChunkReader, coalesce, reported
+from workbench.models.chunk_reader import ChunkReader, coalesce_parts, reported_usage
 from workbench.models.diagnose import diagnose
 from workbench.models.endpoints import NO_KEY, Endpoint
 from workbench.models.engine import Clock, Engine, Pipe, engine
@@ -67,7 +67,7 @@ class Gateway:
             while True:
                 taken = await pipe.take_items()
                 end = taken.pop() if taken[-1] is None or isinstance(taken[-1], WorkbenchError) else pipe
-                for part in coalesce(taken):
+                for part in coalesce_parts(taken):
                     yield part
                 if isinstance(end, WorkbenchError):
                     raise end
@@ -153,7 +153,7 @@ class _Pump:
                 raise
         finally:
             await stream.aclose()
-        cost = reported(stream.usages)
+        cost = reported_usage(stream.usages)
         if cost is not None:
             self._put([cost])
         self._put(self._reader.finish(stream.word, stream.content_type))

@@ -11,7 +11,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Body, DialectName, Event, Reasoning, ToolCall, ToolResult
 from workbench.wire.body_items import BodyItem
-from workbench.wire.dialects import messages_of, reader
+from workbench.wire.dialects import messages_of, reader_for
 from workbench.wire.rewriting import Rewrite, items_in
 
 _LEAVES: Final = frozenset({"dropped", "summarised", "excluded"})
@@ -72,7 +72,7 @@ def _can_leave(row: Item) -> bool:
 
 def plan_body(dialect: DialectName, body: dict[str, Any], setup: Setup) -> BodyPlan:
     """Plan a request from its own contents."""
-    made = reader(dialect)
+    made = reader_for(dialect)
     head = made.head(body)
     items = items_in(dialect, body)
     by_message: dict[int, list[BodyItem]] = {}

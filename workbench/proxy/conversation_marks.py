@@ -15,7 +15,7 @@ from workbench.proxy.conversation import LastMessage
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import Sender, sender_of, texts_of
 from workbench.traces.request_thread import Exchange
-from workbench.wire.parts import split
+from workbench.wire.parts import split_body
 from workbench.wire.values import text_in
 
 
@@ -115,7 +115,7 @@ class MarkedConversations:
         if route.dialect is None:
             return Belonging()
         body = self._redact(body) if self._redact else body
-        exchange = Exchange(route.dialect, body, {}, route.model, 0, split(route.dialect, body))
+        exchange = Exchange(route.dialect, body, {}, route.model, 0, split_body(route.dialect, body))
         return belongs_to(self.marks.values(), exchange, sender_of(exchange, route, headers))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from workbench.proxy.recorder import TOO_MUCH, Recorded, Recorder
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import HoldMark
-from workbench.proxy.unpacking import BodyTooLarge, too_large, unpacked
+from workbench.proxy.unpacking import BodyTooLarge, too_large, unpacked_body
 
 _log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ class ExchangeLog:
         if self._lost:
             raise BodyTooLarge(self._lost)
         try:
-            return unpacked(b"".join(self._answer), encoding, self._largest)
+            return unpacked_body(b"".join(self._answer), encoding, self._largest)
         except BodyTooLarge as error:
             self._lose(str(error))
             raise

@@ -20,7 +20,7 @@ from workbench.config.background import in_background
 from workbench.models.diagnose import connection_words
 from workbench.proxy.exchange_log import ExchangeLog
 from workbench.proxy.gate import Gate, HeldRequest, Release, SeenRequest
-from workbench.proxy.headers import PlainResponse, forwarded, safe_reason, sendable, way_out
+from workbench.proxy.headers import PlainResponse, forwarded_headers, safe_reason, sendable_headers, way_out
 from workbench.proxy.holding import Holding
 from workbench.proxy.policies import PassingPolicies
 from workbench.proxy.recorder import Recorder
@@ -189,7 +189,7 @@ class Forwarding:
             if self._response is not None:
                 await self._stream_late(upstream, self._response)
                 return
-            headers = sendable(forwarded(upstream.headers))
+            headers = sendable_headers(forwarded_headers(upstream.headers))
             first = _already_there(upstream)
             self._response = PlainResponse(
                 status=self._status,

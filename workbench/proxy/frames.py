@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from workbench.config.background import background
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.proxy.frame_texts import ITEM, frame_of, read_frame, request_in, response_in
 from workbench.proxy.gate import SeenRequest
 from workbench.proxy.recorder import Recorded, Recorder
@@ -221,7 +221,7 @@ class SocketFrames:
 
 
 def _record_answer(recorded: Recorded, asked: SocketRequest, problem: str) -> None:
-    frames = msgspec.json.encode(list(map(clean, asked.frames)))
+    frames = msgspec.json.encode(list(map(without_surrogates, asked.frames)))
     first = None if asked.first is None else round((asked.first - asked.began) * 1000)
     took = round((asked.ended - asked.began) * 1000)
     finish = "broken" if problem or asked.lost else ""

@@ -27,7 +27,7 @@ from workbench.proxy.control import HeldSummary, ProxyState, ReleaseOrder
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import Sender, sender_of
 from workbench.traces.request_thread import Exchange, common_start
-from workbench.wire.parts import split
+from workbench.wire.parts import split_body
 from workbench.wire.rewriting import BodyItem, items_in
 
 REMEMBERED: Final = 50
@@ -143,7 +143,7 @@ class Gate:
         if dialect is None or not body or body.get("generate") is False:
             return None
         model = route.model or str(body.get("model") or "")
-        exchange = Exchange(dialect, body, {}, model, 0, split(dialect, body))
+        exchange = Exchange(dialect, body, {}, model, 0, split_body(dialect, body))
         found = _Read(body, items_in(dialect, body), sender_of(exchange, route, headers), model, 0, 0)
         return self._sized(found) if any(rule.counts for rule in self.rules) else found
 

@@ -16,7 +16,7 @@ from workbench.wire.answers import PacedAnswer, Refusal, WrittenAnswer
 from workbench.wire.checked_requests import CheckedRequest
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.speaking import stream_headers, to_json
-from workbench.wire.streams import loaded
+from workbench.wire.streams import parsed_json
 from workbench.wire.values import dict_in, text_in
 
 JSON: Final = "application/json"
@@ -112,7 +112,7 @@ class Holding:
     async def send_error(self, status: int, body: bytes) -> None:
         """Send the provider's error inside the stream, because the status was already sent while the client waited."""
         assert self.response is not None
-        found = loaded(body)
+        found = parsed_json(body)
         error = dict_in(found, "error")
         words = text_in(error, "message") or text_in(found, "error")
         refusal = Refusal(status, detail=words or body.decode(errors="replace")[:1000].strip())

@@ -13,7 +13,7 @@ from workbench.live.processes import PROGRAMS, program_of
 from workbench.models.catalogue import REHEARSAL
 from workbench.proxy.routes import GOOGLE, KIMI_PATH, PROVIDERS
 from workbench.traces import codex, copilot, gemini_cli, kimi, opencode, pi
-from workbench.wire.streams import loaded
+from workbench.wire.streams import parsed_json
 from workbench.wire.values import dict_in
 
 KEYS: Final = (
@@ -54,10 +54,10 @@ class Launch(NamedTuple):
     """Variables to set in addition to the existing environment."""
 
 
-def launch(command: Sequence[str], address: str, folder: Path, *, rehearsal: bool = False) -> Launch:
+def launch_for(command: Sequence[str], address: str, folder: Path, *, rehearsal: bool = False) -> Launch:
     """How to start a command. `folder`: for files that an agent needs."""
     agent = PROGRAMS.get(Path(command[0]).name, "")
-    settings = environment(address)
+    settings = proxy_environment(address)
     if rehearsal:
         missing = {name: REHEARSAL for name in KEYS if not os.environ.get(name)}
         if os.environ.get(_GOOGLE):
@@ -72,7 +72,7 @@ def launch(command: Sequence[str], address: str, folder: Path, *, rehearsal: boo
     return Launch(agent or program_of(command), (command[0], *more, *command[1:]), settings | given)
 
 
-def silence(agent: str) -> str:
+def silence_message(agent: str) -> str:
     """The message for an agent that ended without sending a request, with the likely reason."""
     known = {
         kimi.NAME: "a login of Kimi Code keeps its own address; with a key its requests pass here",
@@ -85,7 +85,7 @@ def silence(agent: str) -> str:
     return f"no request of {printable(agent)} passed here, and nothing was recorded: {why}"
 
 
-def environment(address: str) -> dict[str, str]:
+def proxy_environment(address: str) -> dict[str, str]:
     """The variables that most agents and libraries read."""
     return {
         "ANTHROPIC_BASE_URL": address,
@@ -122,7 +122,7 @@ def _codex(address: str, _: Path) -> _Configuration:
 def _opencode(address: str, _: Path) -> _Configuration:
     """Keep the user's own settings in the variable, and add our addresses where they are missing."""
     bases = {"anthropic": f"{address}/v1", "openai": f"{address}/v1", "google": f"{address}/v1beta"}
-    given = loaded(os.environ.get("OPENCODE_CONFIG_CONTENT", ""))
+    given = parsed_json(os.environ.get("OPENCODE_CONFIG_CONTENT", ""))
     config = given if isinstance(given, dict) else {}
     providers = dict_in(config, "provider")
     for name, base in bases.items():

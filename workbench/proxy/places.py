@@ -40,7 +40,9 @@ class StoredConversation:
         )
 
 
-def place_of(places: Sequence[StoredConversation], exchange: Exchange, sender: Sender) -> StoredConversation | None:
+def stored_conversation_for(
+    places: Sequence[StoredConversation], exchange: Exchange, sender: Sender
+) -> StoredConversation | None:
     """The conversation of a request; None if it begins a new one. `places`: the last used at the end."""
     mine = [each for each in places if (each.key, each.agent) == (sender.session, sender.agent)]
     aside = sender.purpose in ("side", "compaction")

@@ -26,7 +26,7 @@ from workbench.proxy.batches import ConversationWords, result_name
 from workbench.proxy.body_plans import plan_body
 from workbench.proxy.control import PolicyOrder, SessionPolicy, WayPolicy
 from workbench.proxy.conversation_marks import Belonging, Conversations
-from workbench.proxy.policy_notes import noted
+from workbench.proxy.policy_notes import policy_note
 from workbench.proxy.routes import Route
 from workbench.wire.rewriting import Rewrite, items_in, rewritten
 
@@ -41,7 +41,7 @@ SetupFor = Callable[[WayPolicy, str], Setup]
 """Returns a policy's setup for a model. Raises WorkbenchError."""
 
 
-def setups(settings: Settings, catalogue: Catalogue) -> SetupFor:
+def setup_maker(settings: Settings, catalogue: Catalogue) -> SetupFor:
     """Return a function that makes setups from the user's settings."""
     return lambda chosen, model: set_up(PlanOptions(chosen.policy, chosen.knobs, model), settings, catalogue)
 
@@ -200,10 +200,10 @@ class PassingPolicies:
         found = self._conversation(session)
         with found.lock:
             if order.do == "undo":
-                self._recorder.note_setting(session, noted("undo", results=found.words.undo()))
+                self._recorder.note_setting(session, policy_note("undo", results=found.words.undo()))
             else:
                 policy = self._choose(found, order)
-                self._recorder.note_setting(session, noted(order.do, "" if policy is None else str(policy)))
+                self._recorder.note_setting(session, policy_note(order.do, "" if policy is None else str(policy)))
         return self.session_policy(session)
 
     def _choose(self, found: _Conversation, order: PolicyOrder) -> WayPolicy | None:

@@ -79,7 +79,7 @@ class PolicyPreview(NamedTuple):
         return f"in the latest request: {summary}{wait}"
 
 
-def preview(
+def preview_policy(
     dialect: DialectName,
     asked: dict[str, Any],
     sent: dict[str, Any],

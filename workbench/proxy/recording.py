@@ -26,7 +26,7 @@ from workbench.proxy.records import (
 from workbench.proxy.repeated_bodies import RepeatedBodies
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import CameBack, HoldMark, OpenRequest, ProxySessions, SentRequest
-from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, unpacked
+from workbench.proxy.unpacking import LARGEST, BodyTooLarge, unpack_answer, unpacked_body
 from workbench.wire.dialects import DEFAULT, DIALECTS
 
 MOST_OPEN: Final = 10_000
@@ -154,7 +154,7 @@ class BatchRecording:
         """The body of a request; empty if it has none. Raises BodyTooLarge."""
         if record.payload == "frame":
             return request_in(data.decode(errors="surrogatepass"))
-        whole = unpacked(data, headers.get("Content-Encoding", ""), largest)
+        whole = unpacked_body(data, headers.get("Content-Encoding", ""), largest)
         found = self._bodies.parse_body(whole, DIALECTS[record.route.dialect or DEFAULT.name].places[1])
         return found if isinstance(found, dict) else {}
 
@@ -181,7 +181,7 @@ class BatchRecording:
                 frames = msgspec.json.decode(data, type=list[str]) if data else []
                 body, status = response_in(frames)
             else:
-                body = read_answer(found.dialect, data, headers, found.largest)
+                body = unpack_answer(found.dialect, data, headers, found.largest)
         except BodyTooLarge as error:
             reason = self._passed_unread("an answer", str(error))
         came = CameBack(status, headers, body, record.first, record.took, record.problem or reason, record.finish)

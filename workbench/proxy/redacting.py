@@ -17,7 +17,7 @@ from workbench.log.events import DialectName
 from workbench.proxy.frame_texts import read_frame
 from workbench.proxy.recorder import RecorderLink
 from workbench.proxy.records import AnsweredRecord, AskedRecord, Feedback, Record, ReplacedRecord, UnreadRecord
-from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, read_body
+from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_body, unpack_answer
 from workbench.wire.dialects import DEFAULT
 from workbench.wire.speaking import to_json
 
@@ -104,7 +104,7 @@ class RedactingLink:
                 if not data:
                     return record, data
                 try:
-                    body = read_answer(dialect, data, _found(record.headers), largest)
+                    body = unpack_answer(dialect, data, _found(record.headers), largest)
                 except BodyTooLarge as error:
                     return record.without_bytes(str(error)), b""
                 headers = {**_plain(record.headers), "content-type": "application/json"}

@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from workbench.proxy.unpacking import PER_VALUE, check_count, countable, memory_of, values_in
-from workbench.wire.streams import loaded
+from workbench.proxy.unpacking import PER_VALUE, check_count, checked_size, memory_of, values_in
+from workbench.wire.streams import parsed_json
 
 REMEMBERED: Final = 96 << 20
 """The limit in bytes of all kept bodies, roughly as they are in memory. One body may take up to a third."""
@@ -56,7 +56,7 @@ class RepeatedBodies:
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             body = None
         if body is None:
-            return loaded(countable(data))
+            return parsed_json(checked_size(data))
         if before is not None and before.goes_on_in(repeated):
             self._forget(before)
         self._keep(body)

@@ -19,7 +19,7 @@ from workbench.proxy.replay_targets import headers_again
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import CONNECT_SECONDS, MAX_FIELD
 from workbench.proxy.sessions import CameBack, problem_of
-from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, too_large
+from workbench.proxy.unpacking import LARGEST, BodyTooLarge, too_large, unpack_answer
 from workbench.wire.dialects import DIALECTS
 
 SILENCE: Final = 600
@@ -50,7 +50,7 @@ def key_for(dialect: DialectName, model: str, *, needed: bool) -> str:
     return value
 
 
-async def resend(request: ResentRequest, upstreams: Upstreams, key: str, largest: int = LARGEST) -> CameBack:
+async def resend_request(request: ResentRequest, upstreams: Upstreams, key: str, largest: int = LARGEST) -> CameBack:
     """Send a request and read the answer. Errors are part of the result."""
     dialect = DIALECTS[request.dialect]
     url = upstreams.address(dialect.provider.name, dialect.path_for(request.model))
@@ -86,7 +86,7 @@ async def resend(request: ResentRequest, upstreams: Upstreams, key: str, largest
         problem = connection_words(error)
     took = round((time.monotonic() - began) * 1000)
     try:
-        body = read_answer(request.dialect, answer.getvalue(), answer_headers, largest)
+        body = unpack_answer(request.dialect, answer.getvalue(), answer_headers, largest)
     except BodyTooLarge as error:
         body, problem = {}, f"the answer is not read: {error}"
     made = CameBack(status, answer_headers, body, None, took, problem)

@@ -36,7 +36,7 @@ from workbench.proxy.conversation import EventSpan, LastMessage, LastReply, Live
 from workbench.proxy.senders import Sender, texts_of
 from workbench.traces.building import Builder
 from workbench.traces.request_thread import Exchange
-from workbench.wire.parts import split
+from workbench.wire.parts import split_body
 from workbench.wire.requests import RequestBodies
 
 RECENT: Final = 100
@@ -67,7 +67,7 @@ def _is_of(session: Session, sender: Sender) -> bool:
     return asked is not None and (asked.session, asked.agent) == (sender.session, sender.agent)
 
 
-def resumed(client: str, events: Sequence[Event]) -> LiveConversation | None:
+def resumed_conversation(client: str, events: Sequence[Event]) -> LiveConversation | None:
     """The conversation of a log; None if it has none, or if the log was continued without the proxy."""
     last = next((event for event in reversed(events) if _is_talk(event.body)), None)
     if last is None or any(isinstance(event.body, UserMessage) for event in events[last.seq :]):
@@ -151,7 +151,7 @@ def _answers(bodies: RequestBodies, events: Sequence[Event], purposes: tuple[Pur
 
 def _exchange(bodies: RequestBodies, event: Event) -> Exchange:
     request, body = bodies.request(event.seq), bodies.body(event.seq)
-    parts = split(request.dialect, body)
+    parts = split_body(request.dialect, body)
     return Exchange(request.dialect, body, {}, request.model, event.at, parts, bodies.hashes(event.seq))
 
 

@@ -17,9 +17,9 @@ from workbench.log.store import Store
 from workbench.proxy.conversation import LiveConversation
 from workbench.proxy.conversation_marks import ConversationMark
 from workbench.proxy.known_values import ByIdentity, KnownMessage
-from workbench.proxy.places import NO_FOLDER, StoredConversation, place_of, starter_of
+from workbench.proxy.places import NO_FOLDER, StoredConversation, starter_of, stored_conversation_for
 from workbench.proxy.policy_notes import without_policy
-from workbench.proxy.resuming import recorded_sessions, resumed
+from workbench.proxy.resuming import recorded_sessions, resumed_conversation
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import Sender, folder_of, sender_of, stored_headers, users_words
 from workbench.proxy.storing import sender_in, store_together, taken_up
@@ -27,7 +27,7 @@ from workbench.traces.building import Builder, content_hash
 from workbench.traces.request_thread import Exchange
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.earlier_responses import EARLIER, EarlierResponses, UnknownResponse
-from workbench.wire.parts import Unmarked, split
+from workbench.wire.parts import Unmarked, split_body
 from workbench.wire.requests import RequestBodies
 
 TITLE = 60
@@ -124,7 +124,7 @@ class ProxySessions:
         exchange = self._exchange(request)
         sender = sender_of(exchange, request.route, request.headers)
         sender = sender._replace(client=sender.client or self._client)
-        place = place_of(self._places, exchange, sender)
+        place = stored_conversation_for(self._places, exchange, sender)
         aside = sender.purpose in ("side", "compaction")
         if place is None:
             place = self._resume(exchange, sender) or self._begin(exchange, sender)
@@ -183,7 +183,7 @@ class ProxySessions:
             known[:] = self._messages.results_for(values)  # the last call of `unmark` is for the messages
             return [each.unmarked for each in known]
 
-        parts = split(dialect, body, unmark)
+        parts = split_body(dialect, body, unmark)
         hashes, names = tuple(each.hash for each in known), tuple(each.name for each in known)
         return Exchange(dialect, body, {}, model, request.at, parts, hashes, names, self._hashes.result_for)
 
@@ -213,7 +213,7 @@ class ProxySessions:
         """Note a request that was not read, in the session that its headers name or that its client used last."""
         if route.dialect is None:
             return
-        sender = sender_of(Exchange(route.dialect, {}, {}, "", 0, split(route.dialect, {})), route, headers)
+        sender = sender_of(Exchange(route.dialect, {}, {}, "", 0, split_body(route.dialect, {})), route, headers)
         client = sender.client or self._client
         mine = [each for each in self._places if each.client == client]
         if sender.session:
@@ -235,12 +235,12 @@ class ProxySessions:
         before = list(self._places)
         try:
             for read in recorded_sessions(self._store(), sender, {each.id for each in before}):
-                live = resumed(sender.client or "proxy", read.events())
+                live = resumed_conversation(sender.client or "proxy", read.events())
                 if live is None:
                     continue
                 place = StoredConversation(live, sender.client, sender.session, sender.agent, read.id)
                 self._places = [*before, place]
-                if place_of(self._places, exchange, sender) is place:
+                if stored_conversation_for(self._places, exchange, sender) is place:
                     place.session = self._store().session(read.id)
                     if place.session.writable and len(place.session) == len(read):
                         live.builder.add(*(self._first or without_policy(read.events())))

@@ -20,7 +20,7 @@ from workbench.models.diagnose import connection_words
 from workbench.proxy.frame_texts import frame_of, is_request, request_in
 from workbench.proxy.frames import SocketFrames, SocketRequest
 from workbench.proxy.gate import Gate, HeldRequest, Release, SeenRequest
-from workbench.proxy.headers import PlainResponse, forwarded, safe_reason, way_out
+from workbench.proxy.headers import PlainResponse, forwarded_headers, safe_reason, way_out
 from workbench.proxy.holding import OwnAnswer, until_released
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Route
@@ -67,18 +67,18 @@ async def _refuse(_: object, __: object, event: Any) -> None:
             while len(body) < MOST_OF_REFUSAL and (chunk := await response.content.readany()):
                 body += chunk
     response.close()
-    raise _Refused(response.status, response.reason or "", forwarded(response.headers), body[:MOST_OF_REFUSAL])
+    raise _Refused(response.status, response.reason or "", forwarded_headers(response.headers), body[:MOST_OF_REFUSAL])
 
 
 def websocket_client(connector: aiohttp.BaseConnector, **more: Any) -> aiohttp.ClientSession:
-    """A client for `pump` that never follows redirects."""
+    """A client for `pump_websocket` that never follows redirects."""
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(_refuse)
     trace.on_request_end.append(_refuse)
     return aiohttp.ClientSession(connector=connector, connector_owner=False, trace_configs=[trace], **more)
 
 
-async def pump(
+async def pump_websocket(
     incoming: web.BaseRequest,
     client: aiohttp.ClientSession,
     url: URL,

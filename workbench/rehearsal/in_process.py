@@ -11,7 +11,7 @@ from workbench.models.engine import engine
 from workbench.rehearsal.faults import IN_THE_MIDDLE
 from workbench.rehearsal.rehearsal_model import PlayedAnswer, RehearsalModel
 from workbench.rehearsal.script import Script
-from workbench.wire.answers import pieces
+from workbench.wire.answers import answer_pieces
 from workbench.wire.chat_speaker import REASONS, delta_json
 from workbench.wire.checked_requests import BadRequest
 from workbench.wire.dialects import DEFAULT
@@ -57,7 +57,7 @@ async def _chunks(played: PlayedAnswer) -> AsyncGenerator[Json, None]:
         await asyncio.Event().wait()
     if kind == "html":
         return
-    found = list(pieces(played.answer, played.pace))
+    found = list(answer_pieces(played.answer, played.pace))
     middle = len(found) // 2 if kind in IN_THE_MIDDLE else len(found)
     for piece in found[:middle]:
         # Sleep even if there is no wait: it gives cancellation and the clock a chance to run.

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from workbench.rehearsal.forced_calls import forced
-from workbench.rehearsal.plain_requests import PlainRequest, rounds
-from workbench.rehearsal.side_requests import is_title_request, shaped, title
+from workbench.rehearsal.forced_calls import forced_answer
+from workbench.rehearsal.plain_requests import PlainRequest, request_rounds
+from workbench.rehearsal.side_requests import conversation_title, filled_schema, is_title_request
 from workbench.rehearsal.summaries import HEAD, is_summary_request, summarise
 from workbench.rehearsal.tool_choice import call_for
 from workbench.rehearsal.turns import asked_in, has_results, turn_of
@@ -52,12 +52,12 @@ def answer_by_rule(request: CheckedRequest) -> WrittenAnswer:
     demand = demand_in(request.body)
     offered = demand.offered(request)
     answer = _freely(offered)
-    return answer if answer.calls or demand.mode != "required" else forced(offered) or answer
+    return answer if answer.calls or demand.mode != "required" else forced_answer(offered) or answer
 
 
 def _freely(request: CheckedRequest) -> WrittenAnswer:
     if is_title_request(request):
-        return _in_shape(WrittenAnswer(title(request)), request)
+        return _in_shape(WrittenAnswer(conversation_title(request)), request)
     if is_summary_request(request):
         return _in_shape(WrittenAnswer(summarise(request)), request)
     return _in_shape(_by_wish(request), request)
@@ -66,7 +66,7 @@ def _freely(request: CheckedRequest) -> WrittenAnswer:
 def _in_shape(answer: WrittenAnswer, request: CheckedRequest) -> WrittenAnswer:
     if request.schema is None or answer.calls:
         return answer
-    return WrittenAnswer(shaped(request.schema, answer.text))
+    return WrittenAnswer(filled_schema(request.schema, answer.text))
 
 
 def _by_wish(request: CheckedRequest) -> WrittenAnswer:
@@ -74,7 +74,7 @@ def _by_wish(request: CheckedRequest) -> WrittenAnswer:
     while HEAD in asked_in(begun):  # a summary that replaces what was done since the request before it
         summaries += f"{asked_in(begun)}\n"
         begun = replace(begun, messages=begun.messages[: -len(turn_of(begun))])
-    wishes = rounds(asked_in(begun))
+    wishes = request_rounds(asked_in(begun))
     if has_results(request) or summaries:
         return _after_results(request, wishes, summaries)
     if wishes:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from workbench.compaction.actions import call_arguments
 from workbench.compaction.source import both_ends
-from workbench.models.tokens import counter
+from workbench.models.tokens import counter_named
 from workbench.rehearsal.turns import asked_in, has_results, own_words_in, turn_of
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 
@@ -284,7 +284,7 @@ def _line(role: str, line: str) -> Iterator[tuple[str, str]]:
 
 def _written(found: Mapping[str, list[str]], most: int) -> str:
     """The sections, shortened until they fit."""
-    count = counter("o200k_base")
+    count = counter_named("o200k_base")
     text = HEAD
     for items in range(ITEMS, 0, -1):
         parts = [HEAD]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from workbench.rehearsal.plain_requests import rounds
+from workbench.rehearsal.plain_requests import request_rounds
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 from workbench.wire.own_words import own_texts
 
 
 def own_words_in(message: CheckedMessage) -> list[str]:
     """The user's own words in a message; in the middle of the work, only those that ask for something."""
-    return own_texts(message.texts or (message.text,), lambda text: bool(rounds(text)))
+    return own_texts(message.texts or (message.text,), lambda text: bool(request_rounds(text)))
 
 
 def turn_of(request: CheckedRequest) -> tuple[CheckedMessage, ...]:

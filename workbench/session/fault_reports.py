@@ -18,7 +18,7 @@ from types import FrameType
 
 from workbench.config.background import background
 from workbench.config.paths import data_dir
-from workbench.config.text import fit, printable, printable_lines
+from workbench.config.text import fit_columns, printable, printable_lines
 from workbench.config.writing import replace_file
 
 UNEXPECTED = "this should not happen; /report shows it"
@@ -64,7 +64,7 @@ class FaultReports:
         if known:
             return ""
         written = _write(error, top)
-        error_line = fit(printable(_without_keys(f"{type(error).__name__}: {error}")), MOST_SHOWN)
+        error_line = fit_columns(printable(_without_keys(f"{type(error).__name__}: {error}")), MOST_SHOWN)
         where = f"report: {written}" if written else "no report could be written"
         return f"{error_line} ({place}); {where}"
 

@@ -204,8 +204,8 @@ def wanted_slots(opened: OpenSession, setup: Setup, planner: Planner) -> list[Sl
     """The slots to append to a session's log so that its plan has the current contents of the fixed slots."""
     tools = session_toolbox(opened)
     definitions = tools.definitions() if setup.calls_tools else []
-    contents, _ = slots.wanted(tools.places.root, setup.loaded.policy.instructions, definitions)
-    return slots.changes(planner.slots, contents)
+    contents, _ = slots.current_slot_contents(tools.places.root, setup.loaded.policy.instructions, definitions)
+    return slots.slot_changes(planner.slots, contents)
 
 
 class Replanned(NamedTuple):

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from workbench.agent import approvals
-from workbench.agent.approval_patterns import COMMAND, exact
+from workbench.agent.approval_patterns import COMMAND, exact_pattern
 from workbench.agent.tools.base import ProposedCall
 from workbench.compaction.values import CompactionDecision
 from workbench.views.values import A_COPY, AnswerChoice, UserQuestion
@@ -40,10 +40,11 @@ def _narrow(call: ProposedCall, pattern: str) -> AnswerChoice:
     if not colon:
         key, words = ("s", f"any tool of {tool.removesuffix('__*')}") if tool.endswith("*") else ("t", f"any {tool}")
     elif call.kind == "write":
-        key, words = {exact(call): ("f", f"this file: {subject}"), f"{tool}:**": ("p", "any file in the project")}.get(
-            pattern, ("o", f"this folder: {subject}")
-        )
-    elif pattern == exact(call):
+        key, words = {
+            exact_pattern(call): ("f", f"this file: {subject}"),
+            f"{tool}:**": ("p", "any file in the project"),
+        }.get(pattern, ("o", f"this folder: {subject}"))
+    elif pattern == exact_pattern(call):
         key, words = "c", "this command" if call.tool == COMMAND else "this very call"
     else:
         key, words = "l", f"commands like {subject}"

@@ -125,7 +125,7 @@ def passing_now() -> list[PassingNow]:
     for proxy in control.running_proxies():
         with suppress(WorkbenchError):
             sessions = [each.session for each in control.policies_of(proxy)]
-            held = frozenset(each.session for each in control.state_of(proxy).held)
+            held = frozenset(each.session for each in control.proxy_state_of(proxy).held)
             found.append(PassingNow(sessions, held, bool(proxy.agent)))
     return found
 

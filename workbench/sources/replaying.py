@@ -271,7 +271,7 @@ def _paths(what: str, seqs: Mapping[int, tuple[str, ...]]) -> Iterable[str]:
 async def send_replay(services: Services, job: ReplayJob) -> AsyncIterator[ReplayAnswer]:
     """Send the request, and yield each answer. One is sent after the other, so later ones can use the cache."""
     # late: aiohttp takes a fifth of a second
-    from workbench.proxy.resending import ResentRequest, key_for, resend
+    from workbench.proxy.resending import ResentRequest, key_for, resend_request
     from workbench.proxy.routes import Upstreams
     from workbench.rehearsal.server import RehearsalServer
 
@@ -284,7 +284,7 @@ async def send_replay(services: Services, job: ReplayJob) -> AsyncIterator[Repla
         key = await in_background(lambda: key_for(job.dialect, job.model, needed=not to)) if job.sends_key else ""
         sent = ResentRequest(job.dialect, job.model, job.body, job.headers)
         for _ in range(job.times):
-            came = await resend(sent, upstreams, key, settings.largest)
+            came = await resend_request(sent, upstreams, key, settings.largest)
             answer, used = read_answer(job.dialect, came.body)
             made = priced_answer(services.catalogue, job.model, answer, used, (came.took or 0) / 1000)
             problem = came.problem or ("" if answer else "nothing was answered")

@@ -16,7 +16,7 @@ from workbench.log.events import SystemMessage
 from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import FINISH, AnthropicReader
-from workbench.wire.values import as_json, dict_in, list_in, number_in, text_in
+from workbench.wire.values import dict_in, json_text, list_in, number_in, text_in
 
 NAME = "Amp"
 _READ = ("messages", "title", "id", "created", "v", "nextMessageId")
@@ -136,7 +136,7 @@ def _block(block: Any) -> Any:
         case "cancelled":
             content = "User cancelled tool invocation"
         case _:
-            content = as_json(run) if run else block.get("content")
+            content = json_text(run) if run else block.get("content")
     failed = status in ("error", "rejected-by-user", "cancelled")
     call = text_in(block, "toolUseID") or text_in(block, "tool_use_id")
     return {"type": "tool_result", "tool_use_id": call, "content": content, "is_error": failed}
@@ -163,4 +163,4 @@ def as_tags(value: Any, name: str = "result", depth: int = 0) -> str:
             inner = as_tags(each, str(key), depth + 1)
             found.append(f"<{key}>\n{inner}\n</{key}>" if isinstance(each, dict) else inner)
         return "\n".join(found)
-    return f"<{name}>{as_json(value)}</{name}>"
+    return f"<{name}>{json_text(value)}</{name}>"

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from workbench.config.errors import WrongCall
 from workbench.context.setup import LearntWindow, window_setting
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -144,7 +144,7 @@ def content_hash(value: Any) -> str:
         written = _SORTED.encode(value)
     except ValueError:  # half a surrogate pair
         text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        written = clean(text).encode()
+        written = without_surrogates(text).encode()
     return sha256(written).hexdigest()
 
 
@@ -276,7 +276,7 @@ class Builder(Talk):
     def unknown(self, kind: str, value: Any, is_talk: bool = True) -> None:
         """Append an entry that is not understood, unchanged; `is_talk`: it may be part of the conversation."""
         if is_talk and _looks_like_talk(value):
-            self.bodies.strange[clean(kind)] += 1
+            self.bodies.strange[without_surrogates(kind)] += 1
         super().unknown(kind, value)
 
     def leave_out_all_but(self, read: Container[str], value: Iterable[str]) -> None:
@@ -288,7 +288,7 @@ class Builder(Talk):
     def leave_out(self, kind: str, count: int = 1) -> None:
         """Count entries that are understood and no part of the conversation."""
         if count:
-            self._left_out[clean(kind)] += count
+            self._left_out[without_surrogates(kind)] += count
 
     def goes_on(self, events: Sequence[Event]) -> None:
         """Continue after events that are stored already."""

@@ -20,7 +20,7 @@ from workbench.traces.building import Builder, Recording, first_objects, log_ent
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.talk import cost_in
-from workbench.wire.values import as_json, dict_in, list_in, number_in, text_in
+from workbench.wire.values import dict_in, json_text, list_in, number_in, text_in
 
 NAME = "Cline"
 _SHOWN = ("say", "ask")
@@ -88,7 +88,7 @@ def _block(block: Any) -> Any:
         return {"type": "text", "text": text}
     results = list_in(block, "content") if text_in(block, "type") == "tool_result" else []
     if results and not any(text_in(each, "type") for each in results):
-        return {**block, "content": as_json(results)}
+        return {**block, "content": json_text(results)}
     return block
 
 

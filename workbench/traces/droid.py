@@ -18,7 +18,7 @@ from workbench.log.events import AssistantMessage, Reasoning, UserMessage
 from workbench.traces.building import Builder, Recording, first_objects, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
-from workbench.wire.values import as_json, content_of, dict_in, text_in
+from workbench.wire.values import content_of, dict_in, json_text, text_in
 
 NAME = "Droid"
 _PRINTED = {"message": "text", "tool_call": "toolName", "tool_result": "value", "completion": "finalText"}
@@ -67,7 +67,7 @@ class _Reader:
             "tool_call": self._tool_call,
             "tool_result": self._tool_result,
             "completion": self._completion,
-            "error": lambda value: builder.failure(text_in(value, "message") or as_json(value)),
+            "error": lambda value: builder.failure(text_in(value, "message") or json_text(value)),
         }
 
     def line(self, value: Any) -> None:
@@ -131,7 +131,7 @@ class _Reader:
         self._speaking = False
         given = value.get("value", value.get("content"))
         failed = value.get("isError") is True or bool(text_in(value, "error"))
-        content = content_of(given if isinstance(given, str | list) else as_json(given))
+        content = content_of(given if isinstance(given, str | list) else json_text(given))
         self._builder.result(_call_id(value), content if given is not None else text_in(value, "error"), failed)
 
     def _completion(self, value: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from workbench.log.events import AssistantMessage, Override, Part, Reasoning, Us
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.traces.tables import Tables, TableSession, object_in
-from workbench.wire.values import as_json, content_from, content_of, dict_in, list_in, part_of, text_in
+from workbench.wire.values import content_from, content_of, dict_in, json_text, list_in, part_of, text_in
 
 NAME = "goose"
 HIDDEN = "hidden from the model by goose"
@@ -169,7 +169,7 @@ class _Reader:
         value = given.get("value")
         inside = value if isinstance(value, list) else dict_in(given, "value").get("content", value)
         failed = text_in(given, "status") == "error" or dict_in(given, "value").get("isError") is True
-        inside = inside if isinstance(inside, list | str) or inside is None else as_json(inside)
+        inside = inside if isinstance(inside, list | str) or inside is None else json_text(inside)
         content = content_of(inside)
         self._builder.result(text_in(part, "id"), text_in(given, "error") or content, failed)
 

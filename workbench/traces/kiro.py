@@ -19,7 +19,7 @@ from workbench.log.events import AssistantMessage, UserMessage
 from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.reading import Document
 from workbench.traces.tables import Tables, TableSession
-from workbench.wire.values import as_json, dict_in, list_in, text_in
+from workbench.wire.values import dict_in, json_text, list_in, text_in
 
 NAME = "Kiro"
 _READ = ("history", "conversation_id", "tools", "latest_summary", "model", "model_info", "next_message")
@@ -164,5 +164,5 @@ class _Reader:
 def _part(value: Any) -> str:
     if isinstance(value, dict) and len(value) == 1:
         [inside] = value.values()
-        return inside if isinstance(inside, str) else as_json(inside)
-    return as_json(value)
+        return inside if isinstance(inside, str) else json_text(inside)
+    return json_text(value)

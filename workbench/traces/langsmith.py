@@ -16,7 +16,7 @@ from workbench.models.reply_parts import Reported
 from workbench.traces.building import Recording, epoch_milliseconds, first_objects, log_entries
 from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls, no_messages
 from workbench.traces.reading import Document
-from workbench.wire.values import as_json, dict_in, list_in, number_in, parsed, text_in
+from workbench.wire.values import dict_in, json_text, list_in, number_in, parsed, text_in
 
 NAME = "LangSmith"
 _ROLES = {
@@ -124,13 +124,14 @@ def _message(value: Any) -> Any:
 def _content(value: Any) -> Any:
     """Text or parts, without the calls."""
     if not isinstance(value, list):
-        return value if value is None or isinstance(value, str) else as_json(value)
+        return value if value is None or isinstance(value, str) else json_text(value)
     parts = [part for part in value if text_in(part, "type") not in _CALL_BLOCKS]
     texts = [part for part in parts if isinstance(part, str) or text_in(part, "type") == "text"]
     if len(texts) == len(parts):
         return "\n".join(part if isinstance(part, str) else text_in(part, "text") for part in texts)
     return [
-        part if isinstance(part, dict) and "type" in part else {"type": "text", "text": as_json(part)} for part in parts
+        part if isinstance(part, dict) and "type" in part else {"type": "text", "text": json_text(part)}
+        for part in parts
     ]
 
 
@@ -138,7 +139,7 @@ def _tool_call(value: Any) -> dict[str, Any]:
     if dict_in(value, "function"):
         return dict(value)
     arguments = value.get("args") if isinstance(value, dict) else None
-    function = {"name": text_in(value, "name"), "arguments": as_json(arguments if arguments is not None else {})}
+    function = {"name": text_in(value, "name"), "arguments": json_text(arguments if arguments is not None else {})}
     return {"id": text_in(value, "id"), "type": "function", "function": function}
 
 

@@ -29,9 +29,9 @@ from workbench.log.events import (
 from workbench.traces.building import Builder, Recording, epoch_milliseconds
 from workbench.traces.tables import Tables, TableSession, object_in
 from workbench.wire.values import (
-    as_json,
     content_from,
     dict_in,
+    json_text,
     list_in,
     number_in,
     other_part,
@@ -257,7 +257,7 @@ class _Reader:
             self._say("reasoning", text_in(row, "reasoning"))
         self._say("text", text_in(row, "response"))
         for call in self._rows("tool_calls", row["id"]):
-            given = as_json(text_in(call, "arguments") or {})
+            given = json_text(text_in(call, "arguments") or {})
             self.builder.call(text_in(call, "tool_call_id"), text_in(call, "name"), given, self._reply)
         self.report(row)
 

@@ -16,8 +16,8 @@ from typing import Any, Final
 from workbench.log.events import AssistantMessage, SystemMessage, UserMessage
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
-from workbench.wire.anthropic import usage_in
-from workbench.wire.values import as_json, content_of, dict_in, list_in, text_in
+from workbench.wire.anthropic import anthropic_usage
+from workbench.wire.values import content_of, dict_in, json_text, list_in, text_in
 
 NAME = "Claude managed agents"
 COMPACTED = "[The context was compacted here; the events do not hold the summary]"
@@ -86,7 +86,7 @@ class _Reader:
         elif kind == "span.model_request_end":
             self._report(value)
         elif kind == "session.error":
-            builder.failure(text_in(dict_in(value, "error"), "message") or as_json(value.get("error")))
+            builder.failure(text_in(dict_in(value, "error"), "message") or json_text(value.get("error")))
         elif kind.startswith(_PROGRAM):
             builder.leave_out(kind)
         else:
@@ -99,7 +99,7 @@ class _Reader:
         return f"r{self._replies}"
 
     def _report(self, value: dict[str, Any]) -> None:
-        used = usage_in(dict_in(value, "model_usage"), self._builder.model)
+        used = anthropic_usage(dict_in(value, "model_usage"), self._builder.model)
         if used is not None:
             self._builder.add(used)
         self._speaking = False

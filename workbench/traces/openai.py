@@ -13,7 +13,7 @@ from typing import Any
 
 from workbench.context.fixed_slots import tool_definition
 from workbench.context.render import content_json
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.log.events import (
     AssistantMessage,
     Content,
@@ -27,7 +27,7 @@ from workbench.log.events import (
 )
 from workbench.traces.building import Builder, Recording
 from workbench.traces.reading import Document, Located, bad_file, list_elements
-from workbench.wire.chat import ChatReader, Malformed, usage_in
+from workbench.wire.chat import ChatReader, Malformed, chat_usage
 from workbench.wire.values import dict_in, text_in
 
 SHAPE = 'a list of messages, an object with "messages", or JSON lines of messages'
@@ -93,7 +93,9 @@ def _tool(name: str, line: int, tool: Any) -> SlotContent:
     function = tool.get("function", tool) if isinstance(tool, dict) else None
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
         raise bad_file(name, line, 'a tool definition with a "name"', tool)
-    return SlotContent("tools", clean(function["name"]), clean(json.dumps(tool, ensure_ascii=False)))
+    return SlotContent(
+        "tools", without_surrogates(function["name"]), without_surrogates(json.dumps(tool, ensure_ascii=False))
+    )
 
 
 def _messages(name: str, located: list[Located], builder: Builder | None = None) -> Recording:
@@ -109,7 +111,7 @@ def _messages(name: str, located: list[Located], builder: Builder | None = None)
             reader.read_checked_message(value)
         except Malformed as error:
             raise bad_file(name, line, error.expected, error.got) from None
-        used = usage_in(dict_in(dict_in(extra, "response"), "usage"), builder.model)
+        used = chat_usage(dict_in(dict_in(extra, "response"), "usage"), builder.model)
         if used is not None:
             builder.add(used)
     return builder.finish()

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.traces.building import Builder, Recording
 from workbench.traces.tables import Tables, TableSession, object_in
 from workbench.wire.responses import ResponsesReader
@@ -37,7 +37,7 @@ def sessions(tables: Tables) -> list[TableSession]:
 
 def _read(tables: Tables, session: Any) -> Recording:
     builder = Builder(NAME)
-    builder.says_title(clean(str(session)))
+    builder.says_title(without_surrogates(str(session)))
     reader = ResponsesReader(builder)
     rows, reports = _branch(tables, session)
     turns = [row["turn"] for row in rows]

@@ -30,7 +30,7 @@ from workbench.traces.building import Builder, Recording, by_session, first_obje
 from workbench.traces.parents import path_to_last, report_gaps
 from workbench.traces.reading import Document, Located
 from workbench.wire.talk import cost_in
-from workbench.wire.values import as_json, content_from, content_of, dict_in, list_in, number_in, part_of, text_in
+from workbench.wire.values import content_from, content_of, dict_in, json_text, list_in, number_in, part_of, text_in
 
 NAME = "pi"
 _OWN_ROLES = ("toolResult", "bashExecution")
@@ -167,12 +167,12 @@ class _Reader:
             self.builder.slot("system", f"system {self._systems}", content)
         sections = dict_in(message, "sections")
         for name in sections:
-            self.builder.slot("system", as_json(name), text_in(sections, name))
+            self.builder.slot("system", json_text(name), text_in(sections, name))
         for tool in list_in(message, "toolsRemoved"):
             self.builder.slot("tools", text_in(tool, "name"), "")
         for tool in list_in(message, "toolsAdded"):
             kept = {key: tool[key] for key in ("name", "description", "parameters") if key in tool}
-            self.builder.slot("tools", text_in(tool, "name"), as_json({"type": "function", "function": kept}))
+            self.builder.slot("tools", text_in(tool, "name"), json_text({"type": "function", "function": kept}))
 
     def _exclude(self, first: int, last: int, why: str) -> None:
         if first <= last:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.log.events import AssistantMessage, Content, Part, Reasoning, SlotContent, SystemMessage, UserMessage
 from workbench.traces.building import Builder, Recording, first_objects, known_cost, log_entries
 from workbench.traces.reading import Document
@@ -121,12 +121,14 @@ def _arguments(value: Any) -> str:
     try:
         found = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
-        return clean(str(value))
+        return without_surrogates(str(value))
     return _text({} if found is None else found)
 
 
 def _text(value: Any) -> str:
-    return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return without_surrogates(
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    )
 
 
 def _content(value: Any) -> Content:

@@ -24,7 +24,7 @@ from workbench.traces.exchanges import conversations_of
 from workbench.traces.reading import Document, Located
 from workbench.traces.request_thread import Exchange
 from workbench.wire.dialects import DIALECTS, from_stream
-from workbench.wire.parts import split
+from workbench.wire.parts import split_body
 from workbench.wire.values import dict_in, list_in, text_in
 
 NAME = "requests and their answers"
@@ -107,7 +107,7 @@ def exchange_of(value: Any) -> Exchange | None:
     model = text_in(body, "model") or address.rpartition("models/")[2].partition(":")[0]
     answer = from_stream(dialect, given) if isinstance(given, str) else given
     at = _time(value, dict_in(value, "request"), answer)
-    return Exchange(dialect, body, answer, model.removeprefix("models/"), at, split(dialect, body))
+    return Exchange(dialect, body, answer, model.removeprefix("models/"), at, split_body(dialect, body))
 
 
 def _time(*places: dict[str, Any]) -> int:
@@ -121,7 +121,9 @@ def _converse(value: dict[str, Any], body: dict[str, Any], address: str) -> Exch
     raw = _body(given)
     answer = bedrock.answer_of(_opened(given), raw if isinstance(raw, str) else "")
     at = _time(value, dict_in(value, "request"))
-    return Exchange("anthropic", body, answer, text_in(body, "model"), at, split("anthropic", body), is_exact=False)
+    return Exchange(
+        "anthropic", body, answer, text_in(body, "model"), at, split_body("anthropic", body), is_exact=False
+    )
 
 
 def _opened(value: Any) -> dict[str, Any]:

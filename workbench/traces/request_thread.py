@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from workbench.log.events import Body, DialectName, Request, Slot, SlotContent, ToolCall
 from workbench.traces.building import Builder, content_hash
 from workbench.wire.context_edits import applied_edits
-from workbench.wire.dialects import DIALECTS, read_answer, reader
+from workbench.wire.dialects import DIALECTS, read_answer, reader_for
 from workbench.wire.parts import Parts
 from workbench.wire.values import is_models
 
@@ -110,7 +110,7 @@ class RequestThread:
     def __init__(self, builder: Builder, dialect: DialectName) -> None:
         self.builder = builder
         self.dialect = dialect
-        self.reader = reader(dialect, builder)
+        self.reader = reader_for(dialect, builder)
         self._head = ""
         """The hash of what is in the slots."""
         self._slots: dict[tuple[Slot, str], SlotContent] = {}
@@ -200,7 +200,7 @@ class RequestThread:
 
     def scratch(self, messages: list[Any]) -> list[Body]:
         """Messages as events, without adding them."""
-        made = reader(self.dialect, Builder(""))
+        made = reader_for(self.dialect, Builder(""))
         for message in messages:
             made.message(message)
         return made.talk.bodies

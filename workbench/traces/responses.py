@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
-from workbench.wire.responses import CALLS, ResponsesReader, usage_in
+from workbench.wire.responses import CALLS, ResponsesReader, responses_usage
 from workbench.wire.values import dict_in, list_in, text_in
 
 NAME = "OpenAI Responses"
@@ -79,7 +79,7 @@ def _conversation(builder: Builder, items: list[Any], body: dict[str, Any] | Non
         builder.leave_out_all_but(_READ, body)
     for item in items:
         reader.message(item)
-    used = usage_in(dict_in(body, "usage"), builder.model)
+    used = responses_usage(dict_in(body, "usage"), builder.model)
     if used is not None:
         builder.add(used)
     return builder.finish()

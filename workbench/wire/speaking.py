@@ -77,7 +77,7 @@ class DialectSpeaker(ABC):
 
     def late_error_event(self, error: dict[str, Any], status: int) -> bytes:
         """An error that the provider answered with an HTTP status, as an event of a stream that has already begun."""
-        return event(error)
+        return encoded_event(error)
 
     def broken_event(self, broken: str) -> bytes:
         """An event of a stream that is not JSON."""
@@ -119,7 +119,7 @@ def stream_headers(speaker: DialectSpeaker) -> dict[str, str]:
     return {"Content-Type": speaker.stream_type, "Cache-Control": "no-cache"}
 
 
-def event(body: Json, name: str = "") -> bytes:
+def encoded_event(body: Json, name: str = "") -> bytes:
     """Encode a server-sent event."""
     head = f"event: {name}\n" if name else ""
     return f"{head}data: {to_json(body)}\n\n".encode()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolLimits, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolLimits, ToolOutcome, object_schema
 from workbench.agent.tools.registry import Toolbox
 
 Use = Callable[..., Awaitable[ToolOutcome]]
@@ -237,7 +237,7 @@ async def test_a_tool_from_elsewhere_that_breaks_is_an_outcome_too(root: Path) -
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         raise KeyError(arguments["x"])
 
-    tool = Tool("odd", "run", "", parameters(("x",), x={"type": "string"}), run, lambda arguments: arguments["y"])
+    tool = Tool("odd", "run", "", object_schema(("x",), x={"type": "string"}), run, lambda arguments: arguments["y"])
     box = Toolbox(root, more=[tool])
     assert await box.run_tool("odd", '{"x": "z"}') == ToolOutcome("odd failed: KeyError: 'z'", True)
     assert box.call("odd", '{"x": "z"}').problem == "odd failed: KeyError: 'y'"

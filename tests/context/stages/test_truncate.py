@@ -14,7 +14,7 @@ from support.talk import COUNTER, iteration, planned, preset, results, states, w
 from workbench.context.policy import Strategy, ToolTruncation, TruncationPolicy
 from workbench.context.stages.truncate import TruncatedText, TruncationRule, rule_for, truncate_result
 from workbench.log.events import Body, ImagePart, Part, TextPart, ToolCall, ToolResult, UserMessage
-from workbench.models.tokens import counter
+from workbench.models.tokens import counter_named
 
 TOKENS = re.compile(r"\[truncated: kept (first|last|first\+last) ~(\d+) of ~(\d+) tokens \((\w+)\)\] \[id item1\]")
 LINES = re.compile(
@@ -24,7 +24,7 @@ LINES = re.compile(
     r"\n?(?P<tail>.*)",
     re.DOTALL,
 )
-COUNTERS = {name: counter(name) for name in ("o200k_base", "cl100k_base", "claude", "rough")}
+COUNTERS = {name: counter_named(name) for name in ("o200k_base", "cl100k_base", "claude", "rough")}
 
 
 def by_tokens(strategy: Strategy, cap: int) -> TruncationRule:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui.play import SMALL, Script, answer, call, program, settle, until
-from workbench.agent.approvals import FILE_NAME, Saved, load_saved, save
+from workbench.agent.approvals import FILE_NAME, Saved, load_saved, save_patterns
 from workbench.config.paths import config_dir, data_dir
 from workbench.context import policy_files
 from workbench.log.events import UserMessage
@@ -43,7 +43,7 @@ def before() -> dict[str, tuple[int, bytes]]:
         services.store.create([UserMessage("mine")], title="mine").close()
     config_dir().mkdir()
     (config_dir() / "config.toml").write_text('theme = "paper"\n[keys]\ntokens = "ctrl+l"\n')
-    save(config_dir() / FILE_NAME, OURS)
+    save_patterns(config_dir() / FILE_NAME, OURS)
     policy_files.save_policy("mine", "layers", {"masking.keep_last": 4})
     return everything(config_dir(), data_dir())
 

@@ -17,7 +17,7 @@ from proxy.conftest import LS, called, claude, result, user
 from support.provider import Answer, Provider
 from tui.play import program, settle, shown, told, typed, until
 from tui.screens.looking import listed, look, narrowed, seen, values
-from workbench.proxy.control import registered
+from workbench.proxy.control import registered_proxy
 from workbench.proxy.gate import Gate
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
@@ -69,7 +69,7 @@ async def between(*rules: str) -> AsyncIterator[Between]:
         ProxyServer(Upstreams(provider.url.removesuffix("/v1")), gate=gate) as server,
         aiohttp.ClientSession() as client,
     ):
-        with registered(server.control, "pi"):
+        with registered_proxy(server.control, "pi"):
             yield Between(server.address, gate, provider, client)
 
 
@@ -352,7 +352,7 @@ async def test_what_is_not_rewritten_says_so_and_can_be_answered(services: Servi
         while (event := await socket.receive_json())["type"] != "response.completed":
             pass
         gate.set_rules(["every"])
-        with registered(server.control):
+        with registered_proxy(server.control):
             await socket.send_json({**frame, "input": "and now?", "previous_response_id": event["response"]["id"]})
             await until(lambda: bool(gate.held))
             await look(pilot, screen, "break")

@@ -20,9 +20,9 @@ from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.config.settings import Settings
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
-from workbench.proxy.control import registered
+from workbench.proxy.control import registered_proxy
 from workbench.proxy.gate import Gate
-from workbench.proxy.policies import PassingPolicies, setups
+from workbench.proxy.policies import PassingPolicies, setup_maker
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
@@ -55,13 +55,13 @@ class Agent:
 async def agent(batch: int, *rules: str) -> AsyncIterator[tuple[Agent, PassingPolicies]]:
     with Store.open() as store:
         recorder = in_thread(ProxySessions(lambda: store))
-        policies, gate = PassingPolicies(setups(Settings(), Catalogue()), batch, None, recorder), Gate(rules)
+        policies, gate = PassingPolicies(setup_maker(Settings(), Catalogue()), batch, None, recorder), Gate(rules)
         async with (
             Provider(answered(500, 100)) as provider,
             ProxyServer(Upstreams(provider.url.removesuffix("/v1")), recorder, gate=gate, policies=policies) as server,
             aiohttp.ClientSession() as client,
         ):
-            with registered(server.control, "pi"):
+            with registered_proxy(server.control, "pi"):
                 yield Agent(server, provider, client, gate), policies
         await asyncio.to_thread(recorder.close)
 

@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 
-from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, object_schema
 from workbench.agent.tools.guarded_start import guarded_start
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.places import Places
@@ -31,7 +31,7 @@ def command_tool(places: Places, limits: ToolLimits, pass_env: Sequence[str] = (
         "run_command",
         "run",
         "Run a shell command in the project's folder. No input; background processes are ended with it.",
-        parameters(
+        object_schema(
             ("command",),
             command={"type": "string", "minLength": 1},
             timeout={

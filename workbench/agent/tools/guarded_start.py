@@ -14,7 +14,7 @@ from pathlib import Path
 from workbench.agent.tools.base import ToolFailure
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
-from workbench.config.variables import chosen
+from workbench.config.variables import selected_variables
 
 GIT_SETTINGS = (
     *("-c", "safe.bareRepository=explicit"),  # a folder in a clone may look like a repository, with settings
@@ -60,7 +60,7 @@ async def guarded_start(
 
     Raises ToolFailure if the repository's settings cannot be made harmless.
     """
-    env = {**chosen((*KEPT_VARIABLES, *_FOR_PEOPLE)), "PATH": path_outside(roots)}
+    env = {**selected_variables((*KEPT_VARIABLES, *_FOR_PEOPLE)), "PATH": path_outside(roots)}
     if words[0] != "git":
         return list(words), env
     env |= {**GIT_VARIABLES, "GIT_PAGER": "cat", "PAGER": "cat"}

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, object_schema
 from workbench.agent.tools.files import SNIFF_BYTES, open_for_tool, refuse_binary
 from workbench.agent.tools.output import whole_end
 from workbench.agent.tools.places import Places
@@ -44,7 +44,7 @@ def read_tool(places: Places, limits: ToolLimits) -> Tool:
         "read_file",
         "read",
         "Read a text file, or some lines of it.",
-        parameters(
+        object_schema(
             ("path",),
             path={"type": "string", "minLength": 1},
             offset={"type": "integer", "minimum": 1, "description": "first line, from 1"},

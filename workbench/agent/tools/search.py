@@ -12,7 +12,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, object_schema
 from workbench.agent.tools.files import open_for_tool
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.places import Places
@@ -35,7 +35,7 @@ def search_tool(places: Places, limits: ToolLimits) -> Tool:
         "search_text",
         "read",
         "Search files for lines that match a regular expression (Python's).",
-        parameters(
+        object_schema(
             ("pattern",),
             pattern={"type": "string", "minLength": 1},
             path={"type": "string", "description": "file or folder"},

@@ -53,7 +53,7 @@ Ask = Callable[..., Awaitable[Json]]
 """`await ask(path, body)`: the JSON object at a path; an empty one if there is none. With a body it is a POST."""
 
 
-async def discover(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) -> tuple[LocalServer, ...]:
+async def discover_servers(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) -> tuple[LocalServer, ...]:
     """The servers that answer, all asked at once. Also empty if httpx, which comes with litellm, is missing."""
     try:
         await in_background(import_module, "httpx")  # takes a tenth of a second

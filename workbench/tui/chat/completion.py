@@ -16,7 +16,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from workbench.agent.tools.walk import OutOfTime, walk
+from workbench.agent.tools.walk import OutOfTime, walk_folder
 from workbench.config.foreign_files import open_regular_file, read_to_end, size_of
 from workbench.config.text import printable
 from workbench.tui.widgets.cells import fit_cells, fit_cells_end
@@ -73,7 +73,7 @@ class Files:
         paths: list[str] = []
         root = str(self._root)
         try:
-            for entry in walk(root, root, DEEPEST, monotonic() + SECONDS):
+            for entry in walk_folder(root, root, DEEPEST, monotonic() + SECONDS):
                 if entry.is_file:
                     paths.append(entry.path)
                 if len(paths) >= MOST_FILES:

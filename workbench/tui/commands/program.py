@@ -49,7 +49,7 @@ async def edit_breakpoints(host: Host, argument: str) -> None:
         host.push(BreakScreen(host))
         return
     rule = str(parse_rule(argument))
-    found = await host.in_background(control.states)
+    found = await host.in_background(control.proxy_states)
     if not found:
         raise Refused(control.NONE_RUNS)
     for proxy, state in found:
@@ -66,7 +66,7 @@ async def show_held_requests(host: Host, argument: str) -> None:
     from workbench.tui.screens.breakpoints import BreakScreen
     from workbench.tui.screens.held import open_held
 
-    found = [(proxy, each) for proxy, state in await host.in_background(control.states) for each in state.held]
+    found = [(proxy, each) for proxy, state in await host.in_background(control.proxy_states) for each in state.held]
     if not found:
         raise Refused("no request is held; /break sets breakpoints")
     if len(found) > 1:

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from workbench.compaction.values import SelectedRange
-from workbench.config.text import fit, printable
+from workbench.config.text import fit_columns, printable
 from workbench.context.items import Item
 from workbench.context.tool_lines import item_line
 from workbench.tui.widgets.cells import one_line
@@ -49,7 +49,7 @@ def _row(item: Item, kept: bool) -> str:
     """A row; a word says whether it is kept, because colour alone is not enough."""
     word = "kept" if kept else "summarised"
     seq = "" if item.seq is None else str(item.seq)
-    text = fit(item_line(item), ROW)
+    text = fit_columns(item_line(item), ROW)
     return f"{word:<10} {seq:>6}  {printable(item.who)[:16]:<16} {item.tokens or item.original_tokens:>8,}  {text}"
 
 

@@ -68,7 +68,7 @@ class Cells(NamedTuple):
     mark: str = ""
 
 
-def fit_columns(width: int, events: int, marked: bool = False) -> Columns:
+def columns_for_width(width: int, events: int, marked: bool = False) -> Columns:
     """The columns of a line of `width` cells, for a log of `events` events."""
     wide = width >= WIDE
     gap = 2 if wide else 1
@@ -224,7 +224,7 @@ class Heads(Widget):
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
-        columns = fit_columns(width - 1, self.events_count, bool(self.marks))
+        columns = columns_for_width(width - 1, self.events_count, bool(self.marks))
         return Strip([Segment(fit_cells(f" {column_heads(columns, self.sort)}", width), self.rich_style)], width)
 
 

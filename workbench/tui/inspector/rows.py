@@ -18,7 +18,7 @@ from textual.strip import Strip
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item
 from workbench.session.observable import ObservableSession
-from workbench.tui.inspector.columns import NO_MARKS, Columns, ListState, Look, fit_columns, styled_pieces
+from workbench.tui.inspector.columns import NO_MARKS, Columns, ListState, Look, columns_for_width, styled_pieces
 from workbench.tui.inspector.order import RowGroup, RowLines, line_near
 from workbench.tui.observing import Observing, observed
 from workbench.tui.textual_patches import move_thumb, set_line_count
@@ -75,7 +75,7 @@ class RowsView(Observing, VirtualList[Look]):
         """The looks of the rows in the last scene."""
         self._scene: ListState | None = None
         self._width = 0
-        self._laid: tuple[object, Columns] = (None, fit_columns(0, 0))
+        self._laid: tuple[object, Columns] = (None, columns_for_width(0, 0))
         self._styles: dict[str, Style] = {}
 
     # Contents
@@ -272,7 +272,7 @@ class RowsView(Observing, VirtualList[Look]):
             if width != self._width:
                 self._strips.clear()
             self._width = width
-            self._laid = (key, fit_columns(width - 1, self.events_count, bool(self.marks)))
+            self._laid = (key, columns_for_width(width - 1, self.events_count, bool(self.marks)))
         return self._laid[1]
 
     def draw_line(self, line: Look) -> Strip:

@@ -54,7 +54,7 @@ class BreakScreen(Finder[None]):
 
     @work(group="look", exclusive=True)
     async def _query_proxies(self) -> None:
-        if await self.host.in_background(control.states) != self._states:
+        if await self.host.in_background(control.proxy_states) != self._states:
             self.refill()
 
     async def search_rows(self, text: str) -> FinderResult:
@@ -63,7 +63,7 @@ class BreakScreen(Finder[None]):
         The cursor moves to a newly held request, unless it is on another one.
         """
         before = {held.id for _, state in self._states for held in state.held}
-        self._states = await self.host.in_background(control.states)
+        self._states = await self.host.in_background(control.proxy_states)
         new = [held.id for _, state in self._states for held in state.held if held.id not in before]
         mark = f"held {new[0]}" if new and not (self.marked or "").startswith("held ") else None
         rows = [_held_row(proxy, held) for proxy, state in self._states for held in state.held]
@@ -159,7 +159,9 @@ class BreakScreen(Finder[None]):
     async def _release(self, ident: str) -> None:
         try:
             proxy, _ = self._held(ident)
-            await self.host.in_background(lambda: control.release(proxy, ident, control.ReleaseOrder("as_it_was")))
+            await self.host.in_background(
+                lambda: control.release_request(proxy, ident, control.ReleaseOrder("as_it_was"))
+            )
         except WorkbenchError as error:
             self.warning = str(error)
         self.refill()

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from workbench.context.setup import corrected_info
-from workbench.models.catalogue import LOCAL, REHEARSAL, ModelInfo, is_built_in, prices
+from workbench.models.catalogue import LOCAL, REHEARSAL, ModelInfo, is_built_in, price_texts
 from workbench.models.keys import Key
 from workbench.models.local.offers import Offer
 from workbench.models.well_known import well_known
@@ -139,7 +139,7 @@ class ModelsScreen(Finder[str]):
             ready = self._key(info).origin != "none"
             title = Content.assemble(("● ", "$success") if ready else ("○ ", "$error"), name, ("  now", "$quiet"))
         about = "~" if info.window_source == "guess" else ""
-        return Row(name, (title, f"{about}{info.window:,}", state, *prices(info)))
+        return Row(name, (title, f"{about}{info.window:,}", state, *price_texts(info)))
 
     def _state(self, info: ModelInfo, name: str) -> Content:
         """Whether it can be used, or what is missing."""
@@ -162,7 +162,7 @@ class ModelsScreen(Finder[str]):
     def _details(self, name: str) -> Content:
         info, offer = self._info(name), self._offers.get(name)
         kind = "input alone" if info.input_only else "input and output together"
-        price_in, price_out = prices(info)
+        price_in, price_out = price_texts(info)
         address = offer.server.url if offer else self.host.services.routes.address(name)
         facts = name_value_rows(
             [

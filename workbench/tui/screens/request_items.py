@@ -17,10 +17,10 @@ from workbench.proxy.editing import (
     UNCHANGED,
     ChangedRequest,
     RequestEdit,
-    excluding,
-    masking,
-    restoring,
-    rewording,
+    with_excluded,
+    with_masked,
+    with_restored,
+    with_reworded,
 )
 from workbench.tui.screens.edit_dialog import EditDialog
 from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, per_cent, text_lines
@@ -188,17 +188,17 @@ class RequestItemsScreen(Finder[T]):
 
     def action_exclude(self) -> None:
         """Exclude the item; a call and its result are excluded together."""
-        self._on_marked(lambda path: excluding(self._changed.rewrite, path))
+        self._on_marked(lambda path: with_excluded(self._changed.rewrite, path))
 
     def action_mask(self) -> None:
         """Replace the item by a marker."""
         edit = self._edit
         if edit is not None:
-            self._on_marked(lambda path: masking(self._changed.rewrite, path, edit.marker(path)))
+            self._on_marked(lambda path: with_masked(self._changed.rewrite, path, edit.marker(path)))
 
     def action_restore(self) -> None:
         """Restore the item."""
-        self._on_marked(lambda path: restoring(self._changed.rewrite, path))
+        self._on_marked(lambda path: with_restored(self._changed.rewrite, path))
 
     @work(group="ask", exclusive=True)
     async def action_edit(self) -> None:
@@ -208,13 +208,13 @@ class RequestItemsScreen(Finder[T]):
             return
         item = self._item(path)
         try:
-            self._edit.changed_request(rewording(self._changed.rewrite, path, self._now(item) or "-"))
+            self._edit.changed_request(with_reworded(self._changed.rewrite, path, self._now(item) or "-"))
         except WorkbenchError as error:
             self.warning = str(error)
             return
         text = await self.app.push_screen_wait(EditDialog(f"edit {path}", self._now(item)))
         if text is not None and text != self._now(item):
-            self._change(rewording(self._changed.rewrite, path, text))
+            self._change(with_reworded(self._changed.rewrite, path, text))
 
     @work(group="ask", exclusive=True)
     async def action_model(self) -> None:
