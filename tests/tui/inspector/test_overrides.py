@@ -17,14 +17,13 @@ from workbench.tui.inspector.overrides import (
     propose_overrides,
     why_not,
 )
-from workbench.views.context_view import OverrideWish
 
 
 def rows(model: Model, *seqs: int) -> list[Item]:
     return [row for row in model.plan().items if row.seq in seqs]
 
 
-def choice(model: Model, verb: Verb, *seqs: int) -> tuple[tuple[OverrideWish, ...], str]:
+def choice(model: Model, verb: Verb, *seqs: int) -> tuple[tuple[Override, ...], str]:
     queries = model.shown().queries
     assert queries is not None
     made = propose_overrides(verb, rows(model, *seqs), queries)
@@ -44,19 +43,19 @@ def previewed(model: Model, verb: Verb, *seqs: int) -> OverridePreview:
 def test_what_is_done_already_is_taken_back(
     verb: Verb, done: OverrideAction, action: OverrideAction, back: OverrideAction
 ) -> None:
-    assert choice(Model(), verb, 21) == ((OverrideWish(action, 21, 21),), action)
+    assert choice(Model(), verb, 21) == ((Override(action, 21, 21),), action)
     model = Model([*BODIES, Override(done, 21, 21)])
-    assert choice(model, verb, 21) == ((OverrideWish(back, 21, 21),), back)
+    assert choice(model, verb, 21) == ((Override(back, 21, 21),), back)
 
 
 def test_of_a_range_only_what_is_left_to_do_is_done() -> None:
     model = Model([*BODIES, Override("pin", 6, 6)])
-    assert choice(model, "pin", 4, 6, 7) == ((OverrideWish("pin", 4, 4), OverrideWish("pin", 7, 7)), "pin")
+    assert choice(model, "pin", 4, 6, 7) == ((Override("pin", 4, 4), Override("pin", 7, 7)), "pin")
 
 
 @pytest.mark.parametrize(("seq", "action"), [(12, "unmask"), (9, "pin")])
 def test_restoring_makes_a_row_whole(seq: int, action: OverrideAction) -> None:
-    assert choice(Model(), "restore", seq) == ((OverrideWish(action, seq, seq),), "restore")
+    assert choice(Model(), "restore", seq) == ((Override(action, seq, seq),), "restore")
     model = Model()
     for decision in choice(model, "restore", seq)[0]:
         model.append(Override(*decision))
@@ -67,7 +66,7 @@ def test_restoring_makes_a_row_whole(seq: int, action: OverrideAction) -> None:
 @pytest.mark.parametrize(("done", "action"), [("exclude", "include"), ("pin", "unpin")])
 def test_restoring_takes_the_users_own_decision_back(done: OverrideAction, action: OverrideAction) -> None:
     model = Model([*BODIES, Override(done, 21, 21)])
-    assert choice(model, "restore", 21)[0] == (OverrideWish(action, 21, 21),)
+    assert choice(model, "restore", 21)[0] == (Override(action, 21, 21),)
 
 
 @pytest.mark.parametrize(

@@ -119,8 +119,8 @@ class DecidingPane(Observing, Vertical):
     def _agree(self, choice: ProposedOverrides) -> None:
         self._forget()
         self.rows.start = None
-        for at, decision in enumerate(choice.decisions):
-            self.post_message(Decide(*decision, joined=at > 0))
+        for at, each in enumerate(choice.decisions):
+            self.post_message(Decide(each.action, each.first, each.last, joined=at > 0))
 
     def _forget(self) -> None:
         """Clear the question and the notice."""

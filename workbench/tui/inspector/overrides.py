@@ -9,8 +9,8 @@ from workbench.config.errors import WrongCall
 from workbench.context.compare import Effect, plan_effect
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
-from workbench.log.events import OverrideAction
-from workbench.views.context_view import OverrideWish, SessionQueries, merge_overrides
+from workbench.log.events import Override, OverrideAction
+from workbench.views.context_view import SessionQueries, merge_overrides
 from workbench.views.row_lookup import row_of
 
 Verb = Literal["pin", "mask", "exclude", "restore"]
@@ -22,7 +22,7 @@ MOST_RUNS = 50
 class ProposedOverrides(NamedTuple):
     """Overrides that the user has not agreed to yet."""
 
-    decisions: tuple[OverrideWish, ...]
+    decisions: tuple[Override, ...]
     rows: int
     verb: str
     """In a word or two: `pin`, `unmask`, `restore`."""

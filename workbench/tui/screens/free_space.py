@@ -191,7 +191,7 @@ async def free_space(host: Host, order: FreeOrder = ORDERS[0]) -> None:
     made = await host.show_and_wait(FreeSpaceScreen(host, shown, await host.from_session(asked_about), order))
     if made is None or not await host.make_writable():
         return
-    for at, wish in enumerate(made.choice.decisions):
-        host.model.decide(*wish, joined=at > 0)
+    for at, each in enumerate(made.choice.decisions):
+        host.model.decide(each.action, each.first, each.last, joined=at > 0)
     freed = f"masked {counted(made.choice.rows, 'item')}, which frees {made.effect.freed:,} tokens"
     host.show_notice(f"{freed}; u undoes it")
