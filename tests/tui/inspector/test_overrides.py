@@ -58,7 +58,7 @@ def test_restoring_makes_a_row_whole(seq: int, action: OverrideAction) -> None:
     assert choice(Model(), "restore", seq) == ((Override(action, seq, seq),), "restore")
     model = Model()
     for decision in choice(model, "restore", seq)[0]:
-        model.append(Override(*decision))
+        model.append(decision)
     (row,) = rows(model, seq)
     assert (row.state, row.text) == ("sent", row.original)
 
