@@ -65,7 +65,7 @@ def test_every_preset_says_what_it_is_modelled_on() -> None:
 @requirement(
     "layers",
     "configuration",
-    "settings stand in a `context` block of a YAML file under the documented names",
+    "settings are in a `context` block of a YAML file under the documented names",
     decided="they are knobs of a TOML policy; the page on policies leads from each name to its knob",
 )
 @requirement(

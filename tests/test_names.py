@@ -1,9 +1,10 @@
-"""Public functions have names of their own, so that a search for one finds it and nothing else."""
+"""Public functions have names of their own, so that a search finds them and nothing else. Methods say what they do."""
 
 from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import workbench
@@ -11,16 +12,26 @@ import workbench
 ROOT = Path(workbench.__file__).parent
 OWN_NAMES: tuple[str, ...] = (
     # One folder per line. Folders join when they are clean, and never leave.
+    "agent",
+    "cli",
     "compaction",
     "config",
     "context",
+    "lab",
     "live",
     "log",
+    "models",
+    "proxy",
+    "rehearsal",
+    "session",
     "sources",
     "traces",
+    "tui",
+    "views",
+    "wire",
 )
-PROTOCOLS = frozenset({"read", "recognises", "recognises_tables", "sessions"})
-"""Each reader of a format has these: see `traces/formats`."""
+PROTOCOLS = frozenset({"main", "read", "recognises", "recognises_tables", "sessions"})
+"""Each module that runs as a process has a `main`. Each reader of a format has the others: see `traces/formats`."""
 OF_BODIES = frozenset({"answer_of", "is_body"})
 """Of readers of request bodies, which become objects in `wire/`."""
 
@@ -42,3 +53,62 @@ def test_no_two_modules_have_a_public_function_of_the_same_name() -> None:
             found[name] += modules
     allowed = PROTOCOLS | OF_BODIES
     assert {name: modules for name, modules in found.items() if len(modules) > 1 and name not in allowed} == {}
+
+
+PLAIN_METHODS: tuple[str, ...] = (
+    # One folder per line. Folders join when they are clean, and never leave.
+    "agent",
+    "cli",
+    "compaction",
+    "config",
+    "context",
+    "lab",
+    "live",
+    "log",
+    "models",
+    "proxy",
+    "rehearsal",
+    "session",
+    "sources",
+    "traces",
+    "tui",
+    "views",
+    "wire",
+)
+"""Public methods in these folders have none of the names in `VAGUE_METHODS`."""
+VAGUE_METHODS = (
+    *("add", "answered", "ask", "asked", "change", "changed", "check", "do", "each", "find", "get", "give"),
+    *("go", "handle", "has", "held", "hold", "keep", "kept", "known", "look", "make", "must", "note"),
+    *("of", "over", "own", "process", "put", "read", "run", "said", "say", "set", "take", "taken"),
+    *("tell", "told", "under", "update", "whole", "whose", "work"),
+)
+"""Words that do not say what is added, asked or read: `append_event` does. `open`, `close` and `send` may be alone."""
+SHARED_METHODS: dict[str, tuple[str, ...]] = {
+    "add": ("traces/building.py", "wire/talk.py"),  # of a `Talk`: readers of dialects and of formats add events to it
+    "read": ("proxy/unpacking.py",),
+    "run": ("cli/web_session.py", "tui/terminal_patches.py"),  # of classes of textual-serve and Textual
+}
+"""Methods of a protocol, or of objects that take each other's place, and the modules or folders that have them."""
+
+
+def public_methods(folder: str) -> Iterator[tuple[str, str, str]]:
+    """Module, class and name of each public method below a folder; properties are no methods."""
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for holder in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(holder, ast.ClassDef):
+                continue
+            for node in holder.body:
+                if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.name.startswith("_"):
+                    continue
+                if not any("property" in ast.unparse(each) for each in node.decorator_list):
+                    yield path.relative_to(ROOT).as_posix(), holder.name, node.name
+
+
+def test_methods_say_what_they_do_it_to() -> None:
+    found = [
+        f"{module}: {holder}.{name}"
+        for folder in PLAIN_METHODS
+        for module, holder, name in public_methods(folder)
+        if name in VAGUE_METHODS and not module.startswith(SHARED_METHODS.get(name, ()))
+    ]
+    assert found == []

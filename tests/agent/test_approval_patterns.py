@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.approval_calls import command, writing
-from workbench.agent.approval_patterns import advised, covers, exact, suggestions
+from workbench.agent.approval_patterns import advised_pattern, exact_pattern, pattern_allows, suggested_patterns
 from workbench.agent.approvals import (
     Approvals,
 )
@@ -28,8 +28,8 @@ from workbench.config.errors import WrongCall
     ],
 )
 def test_a_commands_pattern_is_its_text_or_its_beginning(pattern: str, yes: list[str], no: list[str]) -> None:
-    assert [text for text in yes if not covers(pattern, command(text))] == []
-    assert [text for text in no if covers(pattern, command(text))] == []
+    assert [text for text in yes if not pattern_allows(pattern, command(text))] == []
+    assert [text for text in no if pattern_allows(pattern, command(text))] == []
 
 
 @pytest.mark.parametrize(
@@ -44,9 +44,9 @@ def test_a_commands_pattern_is_its_text_or_its_beginning(pattern: str, yes: list
     ],
 )
 def test_a_files_pattern_is_for_its_real_path(pattern: str, yes: list[str], no: list[str]) -> None:
-    assert [path for path in yes if not covers(pattern, writing(path))] == []
-    assert [path for path in no if covers(pattern, writing(path))] == []
-    assert not covers("edit_file:**", writing("a"))
+    assert [path for path in yes if not pattern_allows(pattern, writing(path))] == []
+    assert [path for path in no if pattern_allows(pattern, writing(path))] == []
+    assert not pattern_allows("edit_file:**", writing("a"))
 
 
 smuggled = st.sampled_from(
@@ -85,7 +85,7 @@ def test_a_second_command_is_never_smuggled_past_a_beginning(
 ) -> None:
     # What a shell reads as white space at either end is not part of the command.
     call = command(f"git log {before}{operator}{after}.")
-    assert not covers(f"run_command:{pattern}", call)
+    assert not pattern_allows(f"run_command:{pattern}", call)
     assert Approvals(allow=[f"run_command:{pattern}"]).decide(call) == "ask"
 
 
@@ -95,19 +95,19 @@ paths = subjects.map(lambda text: text.strip("/")).filter(bool)
 
 @given(subjects, subjects)
 def test_the_exact_pattern_of_a_command_covers_it_and_no_other(one: str, other: str) -> None:
-    assert covers(exact(command(one)), command(one))
-    assert covers(exact(command(one)), command(other)) == (one == other)
+    assert pattern_allows(exact_pattern(command(one)), command(one))
+    assert pattern_allows(exact_pattern(command(one)), command(other)) == (one == other)
 
 
 @given(paths, paths)
 def test_the_exact_pattern_of_a_file_covers_it_and_no_other(one: str, other: str) -> None:
-    assert covers(exact(writing(one)), writing(one))
-    assert covers(exact(writing(one)), writing(other)) == (one == other)
+    assert pattern_allows(exact_pattern(writing(one)), writing(one))
+    assert pattern_allows(exact_pattern(writing(one)), writing(other)) == (one == other)
 
 
 @given(st.builds(ProposedCall, st.just("t"), st.sampled_from(["run", "write"]), paths))
 def test_every_pattern_offered_covers_the_call(call: ProposedCall) -> None:
-    assert all(covers(pattern, call) for pattern in suggestions(call))
+    assert all(pattern_allows(pattern, call) for pattern in suggested_patterns(call))
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_every_pattern_offered_covers_the_call(call: ProposedCall) -> None:
     ],
 )
 def test_what_is_offered_for_a_command_is_no_wider_than_its_sub_command(text: str, offered: list[str]) -> None:
-    assert suggestions(command(text)) == tuple(f"run_command:{each}" for each in offered)
+    assert suggested_patterns(command(text)) == tuple(f"run_command:{each}" for each in offered)
 
 
 @pytest.mark.parametrize(
@@ -162,27 +162,31 @@ def test_what_is_offered_for_a_command_is_no_wider_than_its_sub_command(text: st
     ],
 )
 def test_nothing_wider_is_offered_for_what_could_run_or_write_anything(text: str) -> None:
-    assert suggestions(command(text)) == (f"run_command:{text}",)
+    assert suggested_patterns(command(text)) == (f"run_command:{text}",)
 
 
 def test_what_is_offered_for_a_file_is_its_folder_and_the_project() -> None:
-    assert suggestions(writing("src/x/a.py")) == ("write_file:src/x/a.py", "write_file:src/x/**", "write_file:**")
-    assert suggestions(writing("a[1].py")) == ("write_file:a[[]1].py", "write_file:**")
+    assert suggested_patterns(writing("src/x/a.py")) == (
+        "write_file:src/x/a.py",
+        "write_file:src/x/**",
+        "write_file:**",
+    )
+    assert suggested_patterns(writing("a[1].py")) == ("write_file:a[[]1].py", "write_file:**")
     for kind in ("run", "read"):
-        assert suggestions(ProposedCall("server_tool", kind, "")) == ("server_tool",)
+        assert suggested_patterns(ProposedCall("server_tool", kind, "")) == ("server_tool",)
 
 
 def test_for_a_servers_tool_all_its_calls_and_all_tools_of_the_server_are_offered() -> None:
     call = ProposedCall("notes__add", "run", '{"text": "rm -rf *; echo"}')
-    found = suggestions(call)
+    found = suggested_patterns(call)
     assert found == ('notes__add:{"text": "rm -rf *; echo"}', "notes__add", "notes__*")
-    assert all(covers(pattern, call) for pattern in found)
-    assert covers("notes__*", ProposedCall("notes__read", "run", "{}"))
-    assert not covers("notes__*", ProposedCall("run_command", "run", "notes__add"))
+    assert all(pattern_allows(pattern, call) for pattern in found)
+    assert pattern_allows("notes__*", ProposedCall("notes__read", "run", "{}"))
+    assert not pattern_allows("notes__*", ProposedCall("run_command", "run", "notes__add"))
     unclear = ProposedCall("a__b__c", "run", '{"x": 1}')
-    assert suggestions(unclear)[1:] == ("a__b__c",), "whose server that is, is not sure"
-    assert advised(call) == "notes__add"
-    assert advised(command("git log")) == "run_command:git log"
+    assert suggested_patterns(unclear)[1:] == ("a__b__c",), "whose server that is, is not sure"
+    assert advised_pattern(call) == "notes__add"
+    assert advised_pattern(command("git log")) == "run_command:git log"
 
 
 @pytest.mark.parametrize("pattern", ["", ":", "run command:x", "run_command:", "run_command: ", "a/b", "x:\ud800"])

@@ -18,7 +18,7 @@ from workbench.agent.hooks import Hooks
 from workbench.agent.loop import Agent
 from workbench.agent.steps import Planned, Step, Summarising
 from workbench.compaction.record import read_record
-from workbench.compaction.undo import undo
+from workbench.compaction.undo import undo_change
 from workbench.compaction.values import CompactionDecision
 from workbench.config.errors import Refused
 from workbench.context.render import render_messages
@@ -86,7 +86,7 @@ async def test_undoing_it_gives_the_plan_from_before(session: Session, project: 
     made = agent(session, project, gateway, **FULL)
     before = render_messages(made.plan), made.plan.totals
     assert bodies(await settled(made), Compaction)
-    made.append(undo(session.events())[0].revert)
+    made.append(undo_change(session.events())[0].revert)
     assert (render_messages(made.plan), made.plan.totals) == before
 
 
@@ -147,7 +147,7 @@ async def test_no_means_go_on_with_a_shorter_answer(session: Session, project: P
     assert all(asked.startswith("Context usage at 9") for asked in user.asked), "not before it is time"
 
 
-@requirement("confirm", "failures", "a full window is told with the way out, and the question comes back")
+@requirement("confirm", "failures", "a full window is reported with the way out, and the question comes back")
 async def test_what_cannot_be_sent_names_the_way_out_and_the_question_comes_back(
     session: Session, project: Path, gateway: Gateway
 ) -> None:
@@ -250,7 +250,9 @@ async def test_what_was_agreed_to_is_made_or_nothing_is(session: Session, projec
 
 
 @requirement("codex", "failures", "a compaction that came to nothing is recorded with its error")
-async def test_what_frees_too_little_is_refused_and_said(session: Session, project: Path, gateway: Gateway) -> None:
+async def test_a_compaction_that_frees_too_little_is_refused_and_logged(
+    session: Session, project: Path, gateway: Gateway
+) -> None:
     session.append(*talk(2, tokens=5))
     made = agent(session, project, gateway)
     steps = [step async for step in made.compact()]

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.xdist_group("litellm")
 @requirement("confirm", "summary", "the request for the summary leaves the system prompt out")
 @requirement("confirm", "summary", "the prompt wants the summary alone, brief but complete, without a preamble")
 @requirement(
-    "confirm", "request", "what is sent next is the system prompt, summary, acknowledgement and the new message"
+    "confirm", "request", "the next request has the system prompt, summary, acknowledgement and the new message"
 )
 async def test_the_request_for_a_summary_is_one_of_its_own(session: Session, project: Path) -> None:
     for at in range(8):

@@ -42,14 +42,14 @@ def raising(error: BaseException) -> Callable[[Any], None]:
 
 async def test_without_hooks_nothing_happens() -> None:
     for point in POINTS:
-        assert await Hooks().run(point, {"x": 1}) == HookResult(None, ())
+        assert await Hooks().run_hooks(point, {"x": 1}) == HookResult(None, ())
 
 
 async def test_a_command_sees_only_the_keys_that_it_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     monkeypatch.setenv("GH_TOKEN", "gh-secret")
     table = {"after_tool": ["echo $OPENAI_API_KEY.$GH_TOKEN > got"], "pass_env": ["GH_*"]}
-    assert await Hooks(table, cwd=tmp_path).run("after_tool", {}) == HookResult()
+    assert await Hooks(table, cwd=tmp_path).run_hooks("after_tool", {}) == HookResult()
     assert (tmp_path / "got").read_text() == ".gh-secret\n"
 
 
@@ -59,12 +59,12 @@ async def test_callables_and_commands_get_the_payload(tmp_path: Path) -> None:
     both = Hooks(
         {"after_tool": ["cat > got; echo $WORKBENCH_HOOK > point"]}, [Entry("after_tool", got.append)], cwd=tmp_path
     )
-    assert await both.run("after_tool", {"tool": "é", "path": tmp_path}) == HookResult()
+    assert await both.run_hooks("after_tool", {"tool": "é", "path": tmp_path}) == HookResult()
     payload = {"point": "after_tool", "tool": "é", "path": str(tmp_path)}
     assert got == [payload]
     assert json.loads((tmp_path / "got").read_text()) == payload
     assert (tmp_path / "point").read_text() == "after_tool\n"
-    assert await both.run("before_tool", {}) == HookResult()
+    assert await both.run_hooks("before_tool", {}) == HookResult()
     assert len(got) == 1
 
 
@@ -72,14 +72,14 @@ async def test_one_hook_cannot_change_what_another_gets() -> None:
     got: list[Any] = []
     chain = Hooks({}, [Entry("before_tool.a", dict.clear), Entry("before_tool.b", got.append)])
     payload = {"arguments": {"x": 1}}
-    assert await chain.run("before_tool", payload) == HookResult()
+    assert await chain.run_hooks("before_tool", payload) == HookResult()
     assert got == [{"point": "before_tool", "arguments": {"x": 1}}]
     assert payload == {"arguments": {"x": 1}}
 
 
 @pytest.mark.parametrize("said", [None, True])
 async def test_a_callable_that_agrees_lets_it_pass(said: bool | None) -> None:
-    assert await hooks(lambda payload: said).run("before_tool", {}) == HookResult()
+    assert await hooks(lambda payload: said).run_hooks("before_tool", {}) == HookResult()
 
 
 async def test_a_coroutine_is_waited_for() -> None:
@@ -87,12 +87,12 @@ async def test_a_coroutine_is_waited_for() -> None:
         await asyncio.sleep(0)
         return False, payload["tool"]
 
-    assert await hooks(hook).run("before_tool", {"tool": "fly"}) == HookResult("fly")
+    assert await hooks(hook).run_hooks("before_tool", {"tool": "fly"}) == HookResult("fly")
 
 
 async def test_a_callable_vetoes_with_or_without_a_reason() -> None:
-    assert (await hooks(lambda payload: (False, "no")).run("before_tool", {})).vetoed == "no"
-    assert (await hooks(lambda payload: False).run("before_tool", {})).vetoed == "before_tool.test gave no reason"
+    assert (await hooks(lambda payload: (False, "no")).run_hooks("before_tool", {})).vetoed == "no"
+    assert (await hooks(lambda payload: False).run_hooks("before_tool", {})).vetoed == "before_tool.test gave no reason"
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ async def test_a_callable_vetoes_with_or_without_a_reason() -> None:
 )
 async def test_a_command_vetoes_and_those_behind_it_do_not_run(tmp_path: Path, command: str, reason: str) -> None:
     chain = Hooks({"before_model": [command, "touch ran"]}, cwd=tmp_path)
-    assert await chain.run("before_model", {}) == HookResult(reason)
+    assert await chain.run_hooks("before_model", {}) == HookResult(reason)
     assert not (tmp_path / "ran").exists()
 
 
@@ -126,7 +126,7 @@ async def test_a_command_vetoes_and_those_behind_it_do_not_run(tmp_path: Path, c
 async def test_a_callable_that_fails_is_reported_and_skipped(hook: Any, message: str) -> None:
     got: list[Any] = []
     chain = Hooks({}, [Entry("before_tool.bad", hook), Entry("before_tool.good", got.append)])
-    result = await chain.run("before_tool", {})
+    result = await chain.run_hooks("before_tool", {})
     assert result.vetoed is None
     (problem,) = result.problems
     assert (problem.point, problem.hook) == ("before_tool", "before_tool.bad")
@@ -147,7 +147,7 @@ async def test_a_callable_that_fails_is_reported_and_skipped(hook: Any, message:
 )
 async def test_a_command_that_fails_is_reported_and_skipped(tmp_path: Path, command: str, message: str) -> None:
     chain = Hooks({"before_tool": [command, "echo '{}'; touch ran"]}, cwd=tmp_path)
-    assert await chain.run("before_tool", {}) == HookResult(None, (HookProblem("before_tool", command, message),))
+    assert await chain.run_hooks("before_tool", {}) == HookResult(None, (HookProblem("before_tool", command, message),))
     assert (tmp_path / "ran").exists()
 
 
@@ -159,7 +159,7 @@ async def test_a_hook_that_takes_too_long_is_reported_and_left(tmp_path: Path) -
 
     entries = [Entry("before_tool.thread", lambda payload: never.wait()), Entry("before_tool.loop", sleeps)]
     chain = Hooks({"before_tool": ["sleep 1000"]}, entries, cwd=tmp_path, seconds=0.2)
-    result = await chain.run("before_tool", {})
+    result = await chain.run_hooks("before_tool", {})
     never.set()
     assert [problem.hook for problem in result.problems] == ["before_tool.thread", "before_tool.loop", "sleep 1000"]
     assert {problem.message for problem in result.problems} == {"took longer than 0.2 s"}
@@ -169,7 +169,7 @@ async def test_a_coroutine_that_cancels_itself_does_not_cancel_the_turn() -> Non
     async def hook(payload: Any) -> None:
         raise asyncio.CancelledError
 
-    (problem,) = (await hooks(hook).run("before_tool", {})).problems
+    (problem,) = (await hooks(hook).run_hooks("before_tool", {})).problems
     assert problem.message == "CancelledError"
 
 
@@ -180,7 +180,7 @@ async def test_cancelling_the_turn_cancels_the_hook() -> None:
         started.set()
         await asyncio.get_running_loop().create_future()
 
-    running = asyncio.create_task(hooks(hook).run("before_tool", {}))
+    running = asyncio.create_task(hooks(hook).run_hooks("before_tool", {}))
     await started.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -190,7 +190,7 @@ async def test_cancelling_the_turn_cancels_the_hook() -> None:
 async def test_afterwards_there_is_nothing_to_veto(tmp_path: Path) -> None:
     points: tuple[Point, ...] = ("after_model", "after_tool", "after_compact")
     for point in points:
-        result = await Hooks({point: ["echo late >&2; exit 2"]}, cwd=tmp_path).run(point, {})
+        result = await Hooks({point: ["echo late >&2; exit 2"]}, cwd=tmp_path).run_hooks(point, {})
         assert result.vetoed is None
         assert [str(problem) for problem in result.problems] == [
             f"hook {point}: echo late >&2; exit 2: cannot veto what has happened: late"
@@ -199,9 +199,9 @@ async def test_afterwards_there_is_nothing_to_veto(tmp_path: Path) -> None:
 
 async def test_an_entry_point_with_another_name_is_reported_once() -> None:
     odd = Hooks({}, [Entry("befor_tool", print)])
-    (problem,) = (await odd.run("before_tool", {})).problems
+    (problem,) = (await odd.run_hooks("before_tool", {})).problems
     assert problem.message.startswith("no such point; expected before_model, ")
-    assert (await odd.run("before_tool", {})).problems == ()
+    assert (await odd.run_hooks("before_tool", {})).problems == ()
 
 
 @pytest.mark.parametrize(

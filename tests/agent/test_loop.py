@@ -109,7 +109,7 @@ async def test_a_broken_answer_is_kept_and_marked(
     "layers",
     "turn",
     "the turn's budget is calculated once, before it begins",
-    decided="anew before every request: the window may be learnt on the way",
+    decided="again before every request: the window may be learnt meanwhile",
 )
 async def test_a_limit_the_provider_names_is_learnt_and_the_request_tried_once_more(
     session: Session, project: Path, gateway: Gateway

@@ -123,20 +123,20 @@ async def test_tools_are_named_after_their_server_and_do_what_it_does(
         assert (box.kind("tiny__echo"), box.kind("tiny__fail")) == ("read", "run")
         assert box.call("tiny__echo", '{"text": "é"}').subject == '{"text": "é"}'
         assert box.call("tiny__fail", "").subject == ""
-        assert await box.run("tiny__echo", '{"text": "é"}') == ToolOutcome("é")
-        assert (await box.run("tiny__echo", '{"text": 1}')).text == "text: expected text, got 1"
-        failed = await box.run("tiny__fail", "")
+        assert await box.run_tool("tiny__echo", '{"text": "é"}') == ToolOutcome("é")
+        assert (await box.run_tool("tiny__echo", '{"text": 1}')).text == "text: expected text, got 1"
+        failed = await box.run_tool("tiny__fail", "")
         assert failed.is_error
         assert "no luck" in failed.text
-        assert (await box.run("tiny__picture", "")).text == "look\n[image: image/png, 5 bytes]"
-        assert (await box.run("tiny__odd_name__", "")).text == f"{tmp_path} red none"
+        assert (await box.run_tool("tiny__picture", "")).text == "look\n[image: image/png, 5 bytes]"
+        assert (await box.run_tool("tiny__odd_name__", "")).text == f"{tmp_path} red none"
         assert tools.problems == ["mcp.tiny.off: no tool called gone"]
         costs = {cost.name: cost for cost in tools.costs(counter_for("gpt-4o"))}
         assert [cost.name for cost in costs.values() if not cost.is_off] == [tool.name for tool in tools.tools]
         assert costs["tiny__echo"].tokens > costs["tiny__fail"].tokens > 0
         assert (costs["tiny__hang"].is_off, costs["tiny__hang"].own_name) == (True, "hang")
         assert costs["tiny__odd_name__"].own_name == "odd name/é"
-    gone = await box.run("tiny__echo", '{"text": "é"}')
+    gone = await box.run_tool("tiny__echo", '{"text": "é"}')
     assert gone == ToolOutcome("the MCP server tiny is gone: stopped", is_error=True)
 
 
@@ -146,18 +146,18 @@ async def test_a_server_sees_those_variables_that_are_passed_and_no_other_keys(
     monkeypatch.setenv("COLOUR", "blue")
     monkeypatch.setenv("SECRET", "not for servers")
     async with McpTools([McpServer("tiny", tiny.command, pass_env=("COL*",))], tmp_path) as tools:
-        assert (await toolbox(tools, tmp_path).run("tiny__odd_name__", "")).text == f"{tmp_path} blue none"
+        assert (await toolbox(tools, tmp_path).run_tool("tiny__odd_name__", "")).text == f"{tmp_path} blue none"
 
 
 async def test_a_server_that_dies_is_reported_and_the_others_go_on(tiny: McpServer, tmp_path: Path) -> None:
     async with McpTools([tiny, McpServer("other", tiny.command)], tmp_path) as tools:
         box = toolbox(tools, tmp_path)
         for tool in ("tiny__die", "tiny__echo"):
-            outcome = await box.run(tool, '{"text": "a"}' if tool == "tiny__echo" else "")
+            outcome = await box.run_tool(tool, '{"text": "a"}' if tool == "tiny__echo" else "")
             assert outcome.is_error
             assert outcome.text == "the MCP server tiny is gone: ended: Connection closed (out of cheese)"
         assert tools.problems == ["mcp.tiny: ended: Connection closed (out of cheese)"]
-        assert await box.run("other__echo", '{"text": "a"}') == ToolOutcome("a")
+        assert await box.run_tool("other__echo", '{"text": "a"}') == ToolOutcome("a")
 
 
 async def test_servers_that_do_not_start_are_reported(tiny: McpServer, tmp_path: Path) -> None:
@@ -194,18 +194,18 @@ async def test_nothing_is_left_when_starting_is_cancelled(tmp_path: Path) -> Non
 async def test_a_cancelled_call_is_cancelled_at_the_server(tiny: McpServer, tmp_path: Path) -> None:
     async with McpTools([tiny], tmp_path) as tools:
         box = toolbox(tools, tmp_path)
-        call = asyncio.create_task(box.run("tiny__hang", ""))
-        assert (await box.run("tiny__until_started", "")).text == "started"
+        call = asyncio.create_task(box.run_tool("tiny__hang", ""))
+        assert (await box.run_tool("tiny__until_started", "")).text == "started"
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        assert (await box.run("tiny__until_stopped", "")).text == "stopped"
+        assert (await box.run_tool("tiny__until_stopped", "")).text == "stopped"
         assert tools.problems == []
 
 
 async def test_a_call_has_a_time_limit(tiny: McpServer, tmp_path: Path) -> None:
     async with McpTools([tiny], tmp_path, call_seconds=0.2) as tools:
-        outcome = await toolbox(tools, tmp_path).run("tiny__hang", "")
+        outcome = await toolbox(tools, tmp_path).run_tool("tiny__hang", "")
         assert outcome == ToolOutcome("the MCP server tiny did not answer within 0.2 s", is_error=True)
 
 
@@ -213,10 +213,10 @@ async def test_streamable_http(http: tuple[McpServer, subprocess.Popen[str]], tm
     server, process = http
     async with McpTools([server], tmp_path) as tools:
         box = toolbox(tools, tmp_path)
-        assert await box.run("far__echo", '{"text": "a"}') == ToolOutcome("a")
+        assert await box.run_tool("far__echo", '{"text": "a"}') == ToolOutcome("a")
         process.kill()
         process.wait()
-        outcome = await box.run("far__echo", '{"text": "a"}')
+        outcome = await box.run_tool("far__echo", '{"text": "a"}')
         assert outcome.is_error
         assert "the MCP server far" in outcome.text
         assert len(tools.problems) == 1
@@ -285,12 +285,12 @@ def test_the_config() -> None:
         ),
         (
             {"url": "http://h", "pass_env": ["K"]},
-            "mcp.a.pass_env: expected it beside a command; a url has no environment",
+            "mcp.a.pass_env: expected only with a command; a url has no environment",
         ),
         ({"command": ["x"], "off": "t"}, "mcp.a.off: expected a list of tools, got 't'"),
         ({"url": "ftp://h"}, "mcp.a.url: expected an http or https address, got 'ftp://h'"),
         ({"url": "http://[h"}, "mcp.a.url: expected an http or https address, got 'http://[h'"),
-        ({"url": "http://h", "env": {"K": "v"}}, "mcp.a.env: expected it beside a command; a url has no environment"),
+        ({"url": "http://h", "env": {"K": "v"}}, "mcp.a.env: expected only with a command; a url has no environment"),
     ],
 )
 def test_a_wrong_config_is_named(entry: Any, message: str) -> None:

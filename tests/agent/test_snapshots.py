@@ -11,7 +11,14 @@ import pytest
 
 from workbench.agent import snapshots
 from workbench.agent.private_git import SnapshotFailed
-from workbench.agent.snapshots import Difference, compare, kept, prune, restore, take
+from workbench.agent.snapshots import (
+    Difference,
+    compare_snapshot,
+    kept_snapshots,
+    prune_snapshots,
+    restore_snapshot,
+    take_snapshot,
+)
 from workbench.config.paths import data_dir
 from workbench.log.events import Snapshot
 
@@ -66,7 +73,7 @@ def seen(folder: Path) -> tuple[object, ...]:
 
 
 async def taken(folder: Path, why: str = "") -> Snapshot:
-    snapshot = await take(folder, why)
+    snapshot = await take_snapshot(folder, why)
     assert snapshot is not None
     return snapshot
 
@@ -91,19 +98,19 @@ async def test_git_does_not_collect_a_snapshot_until_it_is_let_go(repo: Path) ->
     git(repo, "gc", "-q", "--prune=now")
     for snapshot in kept:
         git(repo, "cat-file", "-e", snapshot.commit)
-    assert await prune(repo, keep=1) == 2
-    assert await prune(repo, keep=1) == 0
+    assert await prune_snapshots(repo, keep=1) == 2
+    assert await prune_snapshots(repo, keep=1) == 0
     assert len(git(repo, "for-each-ref", snapshots.REFS).splitlines()) == 1
 
 
 async def test_outside_a_repository_there_is_none(tmp_path: Path, repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "plain").mkdir()
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
-    assert await take(tmp_path / "plain") is None
-    assert await take(repo / ".git") is None
-    assert await take(tmp_path / "gone") is None
+    assert await take_snapshot(tmp_path / "plain") is None
+    assert await take_snapshot(repo / ".git") is None
+    assert await take_snapshot(tmp_path / "gone") is None
     monkeypatch.setenv("PATH", str(tmp_path / "plain"))
-    assert await take(repo) is None
+    assert await take_snapshot(repo) is None
 
 
 async def test_a_repository_without_a_commit_has_snapshots(tmp_path: Path) -> None:
@@ -111,7 +118,7 @@ async def test_a_repository_without_a_commit_has_snapshots(tmp_path: Path) -> No
     empty = await taken(tmp_path / "empty")
     put(tmp_path / "empty/a", "a")
     await taken(tmp_path / "empty")
-    back = await restore(empty, remove_created=True)
+    back = await restore_snapshot(empty, remove_created=True)
     assert back.removed == ("a",)
 
 
@@ -124,12 +131,12 @@ async def test_restoring_brings_files_back_and_keeps_what_was_created(repo: Path
     (repo / "new").unlink()
     put(repo / "made/up", "created")
     put(repo / "ignored", "later")
-    back = await restore(snapshot)
+    back = await restore_snapshot(snapshot)
     assert back.changed == ("deep/er/file", "kept", "new")
     assert (back.created, back.removed, back.blocked) == (("made/up",), (), ())
     assert (repo / "made/up").read_text() == "created"
     assert (repo / "ignored").read_text() == "later"
-    assert (await restore(snapshot, remove_created=True)).removed == ("made/up",)
+    assert (await restore_snapshot(snapshot, remove_created=True)).removed == ("made/up",)
     assert not (repo / "made").exists()
     put(repo / "ignored", "ignored")
     assert seen(repo) == before
@@ -140,10 +147,10 @@ async def test_a_restore_can_be_undone(repo: Path) -> None:
     put(repo / "kept", "second")
     put(repo / "made", "created")
     spoilt = seen(repo)
-    back = await restore(snapshot, remove_created=True)
+    back = await restore_snapshot(snapshot, remove_created=True)
     assert seen(repo) != spoilt
     assert back.before.why == f"before restoring {snapshot.commit[:12]}"
-    await restore(back.before, remove_created=True)
+    await restore_snapshot(back.before, remove_created=True)
     assert seen(repo) == spoilt
 
 
@@ -157,7 +164,7 @@ async def test_modes_links_and_odd_names_come_back(repo: Path) -> None:
     (repo / "kept").chmod(0o644)
     (repo / "link").unlink()
     put(repo / "link", "no link")
-    back = await restore(snapshot)
+    back = await restore_snapshot(snapshot)
     assert set(back.changed) == {odd, "kept", "link"}
     assert (repo / odd).read_text() == "odd"
     assert os.access(repo / "kept", os.X_OK)
@@ -171,11 +178,11 @@ async def test_nothing_is_removed_to_make_room(repo: Path) -> None:
     (repo / "deep/er/file").unlink()
     (repo / "deep/er").rmdir()
     os.symlink("..", repo / "deep/er")
-    back = await restore(snapshot)
+    back = await restore_snapshot(snapshot)
     assert set(back.blocked) == {"kept", "deep/er/file"}
     assert (repo / "kept/ignored").read_text() == "precious"
     assert (repo / "deep/er").is_symlink()
-    back = await restore(snapshot, remove_created=True)
+    back = await restore_snapshot(snapshot, remove_created=True)
     assert (back.blocked, back.changed, back.removed) == (("kept",), ("deep/er/file",), ("deep/er",))
 
 
@@ -187,7 +194,7 @@ async def test_repositories_inside_are_left_alone(repo: Path) -> None:
     snapshot = await taken(repo)
     put(inner / "a", "b")
     git(inner, "-c", "user.name=A", "-c", "user.email=a", "commit", "-q", "--allow-empty", "-m", "y")
-    assert (await restore(snapshot, remove_created=True)).changed == ()
+    assert (await restore_snapshot(snapshot, remove_created=True)).changed == ()
     assert (inner / "a").read_text() == "b"
 
 
@@ -232,11 +239,11 @@ async def test_nothing_that_a_repository_names_is_run(repo: Path, tmp_path: Path
     set_traps(repo, repo / ".git/config", repo / attributes, tmp_path)
     snapshot = await taken(repo)
     put(repo / "kept", "spoilt")
-    assert "kept" in (await compare(snapshot)).changed
-    await restore(snapshot)
+    assert "kept" in (await compare_snapshot(snapshot)).changed
+    await restore_snapshot(snapshot)
     assert (repo / "kept").read_text() == "old"
-    await kept(repo)
-    await prune(repo, 1)
+    await kept_snapshots(repo)
+    await prune_snapshots(repo, 1)
     assert not (tmp_path / "ran").exists()
 
 
@@ -245,8 +252,8 @@ async def test_a_folder_that_looks_like_a_repository_is_none(repo: Path, tmp_pat
     git(repo, "config", "-f", "docs/config", "core.bare", "false")
     git(repo, "config", "-f", "docs/config", "core.worktree", "..")
     set_traps(repo, repo / "docs/config", repo / ".gitattributes", tmp_path)
-    await take(repo / "docs")
-    await take(repo)
+    await take_snapshot(repo / "docs")
+    await take_snapshot(repo)
     assert not (tmp_path / "ran").exists()
 
 
@@ -267,7 +274,7 @@ async def test_a_repository_inside_has_no_say_either(repo: Path, tmp_path: Path)
 async def test_a_work_tree_elsewhere_is_left_alone(repo: Path, tmp_path: Path) -> None:
     put(tmp_path / "elsewhere/precious", "x")
     git(repo, "config", "core.worktree", str(tmp_path / "elsewhere"))
-    assert await take(repo) is None
+    assert await take_snapshot(repo) is None
 
 
 async def test_a_part_of_a_clone_that_is_missing_is_not_fetched(repo: Path, tmp_path: Path) -> None:
@@ -278,7 +285,7 @@ async def test_a_part_of_a_clone_that_is_missing_is_not_fetched(repo: Path, tmp_
     git(repo, "config", "core.repositoryFormatVersion", "1")
     head = git(repo, "rev-parse", "HEAD").strip()
     (repo / ".git/objects" / head[:2] / head[2:]).unlink()
-    await take(repo)
+    await take_snapshot(repo)
     assert not (tmp_path / "ran").exists()
 
 
@@ -292,7 +299,7 @@ async def test_bytes_come_back_as_they_were_whatever_git_converts(repo: Path) ->
     snapshot = await taken(repo)
     for name in content:
         (repo / name).write_bytes(b"spoilt")
-    await restore(snapshot)
+    await restore_snapshot(snapshot)
     assert {name: (repo / name).read_bytes() for name in content} == content
 
 
@@ -300,10 +307,10 @@ async def test_what_is_kept_for_the_next_snapshot_may_be_damaged_or_name_what_is
     first = await taken(repo)
     [index] = (data_dir() / "snapshots").iterdir()
     put(repo / "kept", "changed")
-    assert (await compare(first)).changed == ("kept",)
+    assert (await compare_snapshot(first)).changed == ("kept",)
     index.write_bytes(b"no index")
     assert git(repo, "show", f"{(await taken(repo)).commit}:kept") == "changed"
-    await prune(repo, keep=0)
+    await prune_snapshots(repo, keep=0)
     git(repo, "gc", "-q", "--prune=now")
     assert git(repo, "show", f"{(await taken(repo)).commit}:new") == "new"
 
@@ -321,28 +328,28 @@ async def test_git_sees_no_key(repo: Path, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     for name in ("OPENAI_API_KEY", "GH_TOKEN", "GIT_ASKPASS", "GIT_SSH_COMMAND", "LD_LIBRARY_PATH_X"):
         monkeypatch.setenv(name, "sk-secret")
-    await restore(await taken(repo))
+    await restore_snapshot(await taken(repo))
     assert "sk-secret" not in (tmp_path / "seen").read_text()
 
 
 async def test_too_little_time_is_reported(repo: Path) -> None:
     with pytest.raises(SnapshotFailed, match=r"git took longer than 0 s; no snapshot$"):
-        await take(repo, seconds=0)
+        await take_snapshot(repo, seconds=0)
 
 
 async def test_what_git_says_is_reported(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(repo / ".git/config", "[broken")
     with pytest.raises(SnapshotFailed, match=r"git rev-parse failed: .*bad config"):
-        await take(repo)
+        await take_snapshot(repo)
 
 
 async def test_only_the_name_of_a_commit_is_restored(repo: Path, tmp_path: Path) -> None:
     with pytest.raises(SnapshotFailed, match="expected the name of a commit"):
-        await restore(Snapshot("--output=x", str(repo)))
+        await restore_snapshot(Snapshot("--output=x", str(repo)))
     with pytest.raises(SnapshotFailed, match="the state from before is kept as"):
-        await restore(Snapshot("0" * 40, str(repo)))
+        await restore_snapshot(Snapshot("0" * 40, str(repo)))
     with pytest.raises(SnapshotFailed, match="no longer a git repository"):
-        await restore(Snapshot("0" * 40, str(tmp_path / "gone")))
+        await restore_snapshot(Snapshot("0" * 40, str(tmp_path / "gone")))
 
 
 async def test_what_would_change_is_told_without_changing_or_keeping_anything(repo: Path) -> None:
@@ -353,10 +360,10 @@ async def test_what_would_change_is_told_without_changing_or_keeping_anything(re
     (repo / "changed").unlink()
     put(repo / "changed/folder", "in the way")
     before, refs = seen(repo), git(repo, "for-each-ref")
-    found = await compare(snapshot)
+    found = await compare_snapshot(snapshot)
     assert found == Difference(("kept", "new"), ("changed/folder", "made/up"), ("changed",))
     assert (seen(repo), git(repo, "for-each-ref")) == (before, refs)
-    back = await restore(snapshot)
+    back = await restore_snapshot(snapshot)
     assert (back.changed, back.created, back.blocked) == found
 
 
@@ -364,21 +371,21 @@ async def test_what_is_in_the_way_goes_with_what_was_created(repo: Path) -> None
     snapshot = await taken(repo)
     (repo / "changed").unlink()
     put(repo / "changed/folder", "in the way")
-    back = await restore(snapshot, remove_created=True)
+    back = await restore_snapshot(snapshot, remove_created=True)
     assert (back.changed, back.removed, back.blocked) == (("changed",), ("changed/folder",), ())
     assert (repo / "changed").read_text() == "changed"
 
 
 async def test_which_snapshots_a_repository_still_has(repo: Path, tmp_path: Path) -> None:
     first, second = await taken(repo), await taken(repo, "again")
-    assert await kept(repo) == {first.commit, second.commit}
-    assert len(await kept(repo)) - await prune(repo, 1) == 1
-    assert await kept(tmp_path / "gone") == await kept(tmp_path) == frozenset()
+    assert await kept_snapshots(repo) == {first.commit, second.commit}
+    assert len(await kept_snapshots(repo)) - await prune_snapshots(repo, 1) == 1
+    assert await kept_snapshots(tmp_path / "gone") == await kept_snapshots(tmp_path) == frozenset()
 
 
 async def test_nothing_is_compared_with_what_is_no_commit(repo: Path) -> None:
     with pytest.raises(SnapshotFailed, match="expected the name of a commit"):
-        await compare(Snapshot("--output=x", str(repo)))
+        await compare_snapshot(Snapshot("--output=x", str(repo)))
     before = await taken(repo)
     with pytest.raises(SnapshotFailed, match="expected the name of a commit"):
-        await restore(Snapshot("--output=x", str(repo)), before)
+        await restore_snapshot(Snapshot("--output=x", str(repo)), before)

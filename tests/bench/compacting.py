@@ -8,9 +8,9 @@ from itertools import islice
 
 from bench import material
 from bench.harness import Row, Scale, Work, absolute, beside, rounds, timed
-from workbench.compaction.audit import audit
-from workbench.compaction.digest import digest
-from workbench.compaction.selection import select
+from workbench.compaction.audit import audit_summary
+from workbench.compaction.digest import make_digest
+from workbench.compaction.selection import select_range
 from workbench.compaction.values import SelectedRange
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import plan
@@ -44,11 +44,11 @@ class _Transcript:
         self.events = _events(characters)
         self.plan: ContextPlan = plan(self.events, self.policy, self.limits, self.counter)
         self.selected: SelectedRange = self.select()
-        self.digest: str = digest(self.selected, SUMMARY, self.counter)
+        self.digest: str = make_digest(self.selected, SUMMARY, self.counter)
 
     def select(self) -> SelectedRange:
         """The cut, the plan's rows made for it included."""
-        return select(self.plan, self.events, self.policy.compaction, self.limits, self.counter)
+        return select_range(self.plan, self.events, self.policy.compaction, self.limits, self.counter)
 
 
 def run(scale: Scale) -> Iterator[Row]:
@@ -59,8 +59,8 @@ def run(scale: Scale) -> Iterator[Row]:
         made = _Transcript(length)
         steps: dict[str, Callable[[], object]] = {
             "selection": made.select,
-            "digest": partial(digest, made.selected, SUMMARY, made.counter),
-            "audit": partial(audit, made.selected, made.digest),
+            "digest": partial(make_digest, made.selected, SUMMARY, made.counter),
+            "audit": partial(audit_summary, made.selected, made.digest),
         }
         for step, work in steps.items():
             works[f"{step} {name}"] = partial(timed, work)

@@ -19,7 +19,7 @@ from workbench.context.load import load_policy
 from workbench.context.policy import Policy
 from workbench.log.events import AssistantMessage, Body, Event, ToolCall, ToolResult, UserMessage
 from workbench.models.catalogue import Catalogue
-from workbench.models.encoders import load
+from workbench.models.encoders import load_encoder
 from workbench.models.tokens import TokenCounter
 
 MODEL = "gpt-4o"
@@ -152,7 +152,7 @@ def number(bodies: Iterator[Body], after: int = 0) -> list[Event]:
 
 def fresh_counter() -> TokenCounter:
     """A counter that has counted nothing yet, with a tokenizer of its own: they may remember words, too."""
-    load.cache_clear()
+    load_encoder.cache_clear()
     made = TokenCounter(TOKENIZER, None, True, "")
     made.count("")
     return made
@@ -171,4 +171,4 @@ def policy(name: str) -> Policy:
 
 def model_limits(chosen: Policy) -> Limits:
     """The limits of the model under a policy."""
-    return budget.model_limits(Catalogue().find(MODEL), chosen.budget)
+    return budget.model_limits(Catalogue().find_model(MODEL), chosen.budget)

@@ -10,7 +10,7 @@ from bench import material, peers
 from bench.harness import Row, Scale, Work, absolute, now, rounds, timed
 from workbench.context.planner import plan
 from workbench.context.policy import Policy, Strategy, TruncationPolicy
-from workbench.context.stages.truncate import rule_for, truncate
+from workbench.context.stages.truncate import rule_for, truncate_result
 from workbench.log.events import Body, ToolCall, ToolResult, UserMessage
 from workbench.models.tokens import TokenCounter
 
@@ -93,7 +93,7 @@ def truncation(scale: Scale) -> Iterator[Row]:
         rule = rule_for(TruncationPolicy(strategy=strategy), "", window)
         tokens = counter.count(said[-1]).tokens
         start = now()
-        found = truncate(said[-1], tokens, rule, counter, f"e{len(said):012d}")
+        found = truncate_result(said[-1], tokens, rule, counter, f"e{len(said):012d}")
         spent = now() - start
         assert found is not None
         return spent

@@ -76,10 +76,10 @@ async def _ours(text: str) -> tuple[float, float]:
         app.activity = Activity("answering")
         async with _measured() as figures:
             for end in range(PIECE, len(text) + PIECE, PIECE):
-                updates.put(live=Live("1", "", text[:end]))
+                updates.change_state(live=Live("1", "", text[:end]))
                 await asyncio.sleep(PACE)
             entries = [*app.transcript.entries, *said(("ai", text), first=21)]
-            updates.put(transcript=ListTranscript(entries), live=None)
+            updates.change_state(transcript=ListTranscript(entries), live=None)
             await until(lambda: updates.is_clear)
             await settle(pilot)
         assert len(app.pane.view.lines) == 21, "the answer is an entry now"

@@ -51,7 +51,7 @@ def test_the_answer_streams_to_standard_output(call: Call) -> None:
 
 
 @requirement(
-    "confirm", "shown", "after each answer a line tells used tokens, window, percentage and the answer's tokens"
+    "confirm", "shown", "after each answer a line shows used tokens, window, percentage and the answer's tokens"
 )
 @requirement(
     "confirm",
@@ -59,7 +59,7 @@ def test_the_answer_streams_to_standard_output(call: Call) -> None:
     "a chat bot's answers end in a footer with the usage",
     decided="there is no chat bot; what `ask` prints ends so",
 )
-def test_behind_the_answer_stands_how_full_the_window_is(call: Call) -> None:
+def test_a_line_after_the_answer_says_how_full_the_window_is(call: Call) -> None:
     outcome = call("ask", "read a.py", "--window", "5000")
     lines = outcome.err.splitlines()
     [session] = call("sessions", "--json").json["sessions"]
@@ -80,8 +80,8 @@ def test_the_window_fills_up_in_green_yellow_and_red(prompt: int, colour: str) -
     assert line == f"[tokens: \x1b[{colour}m{figures}\x1b[0m | response: 850 tokens]"
 
 
-@requirement("codex", "instructions", "that instructions were cut is known to whoever runs the agent")
-def test_instructions_that_were_cut_are_told(call: Call, project: Path) -> None:
+@requirement("codex", "instructions", "the user who runs the agent is informed that instructions were cut")
+def test_instructions_that_were_cut_are_reported(call: Call, project: Path) -> None:
     (project / "AGENTS.md").write_text("Be kind.\n" * 5_000)
     told = re.compile(r"truncated: kept first \d+ of 45000 bytes of .*/AGENTS\.md$")
     outcome = call("ask", "hello", "--policy", "codex")
@@ -91,8 +91,8 @@ def test_instructions_that_were_cut_are_told(call: Call, project: Path) -> None:
     assert re.search(r"^warning  truncated: kept first", call("plan", session["id"]).out, re.MULTILINE)
 
 
-@requirement("codex", "shown", "the user is told of each compaction, with its figures")
-def test_a_compaction_is_told_with_its_figures(call: Call, project: Path) -> None:
+@requirement("codex", "shown", "the user is informed about each compaction, with its figures")
+def test_a_compaction_is_shown_with_its_figures(call: Call, project: Path) -> None:
     (project / "long.txt").write_text("\n".join(f"line {at} of the long file" for at in range(300)))
     narrow = ("--policy", "codex", "--window", "4000", "--reserve", "500")
     told = call("ask", "read long.txt", *narrow).err

@@ -96,7 +96,7 @@ def test_a_file_is_compacted_by_the_rehearsal_model_and_nothing_is_stored(call: 
 @requirement(
     "confirm",
     "commands",
-    "a chat bot has the command too, and tells the usage before and after",
+    "a chat bot has the command too, and shows the usage before and after",
     decided="there is no chat bot; `workbench compact` does it without a screen",
 )
 def test_by_hand_the_figures_the_summary_and_the_new_usage_are_shown(call: Call, session: str) -> None:

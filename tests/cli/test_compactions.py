@@ -114,7 +114,7 @@ def test_what_was_freed_is_not_said_to_be_nothing_where_nobody_noted_it(call: Ca
 
 
 @requirement("sliding", "commands", "a command shows the state of compaction: policy, triggers, what comes next")
-def test_json_has_all_of_it(call: Call) -> None:
+def test_json_has_all_values(call: Call) -> None:
     session = nested()
     found = call("compactions", session, "--policy", "confirm", "--window", "1000", "--json").json
     assert (found["session"], found["policy"], found["mode"], found["headless_mode"]) == (

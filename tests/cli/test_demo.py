@@ -21,7 +21,7 @@ pytestmark = pytest.mark.xdist_group("litellm")
 
 
 async def test_it_opens_as_a_session_that_can_go_on_and_its_project_is_where_it_was_left() -> None:
-    with demo.folders() as ref, Services() as services:
+    with demo.demo_folders() as ref, Services() as services:
         folder = Path.cwd()
         assert "ROUND_HALF_UP" in (folder / "bakery" / "pricing.py").read_text()
         done = subprocess.run(["python3", "-m", "unittest"], capture_output=True, text=True, check=False)
@@ -29,7 +29,7 @@ async def test_it_opens_as_a_session_that_can_go_on_and_its_project_is_where_it_
         assert done.returncode == 0
         async with program(services, (120, 40), ref) as (pilot, screen):
             assert screen.model.state.read_only == ""
-            screen.say(Send("read AGENTS.md"))
+            screen.send_or_run(Send("read AGENTS.md"))
             await settle(pilot)
             await until(lambda: "That is what the tools gave" in shown(pilot.app))
             assert any(
@@ -42,7 +42,7 @@ def test_it_leaves_nothing_behind_and_takes_nothing_away() -> None:
     before, data = Path.cwd(), data_dir()
     with Services() as services:
         services.store.create([UserMessage("mine")], title="mine").close()
-    with demo.folders(), Services() as services:
+    with demo.demo_folders(), Services() as services:
         assert [info.title for info in services.store.list()] == ["A penny short: order 1042"]
         assert data_dir() != data
     assert Path.cwd() == before
@@ -53,7 +53,7 @@ def test_it_leaves_nothing_behind_and_takes_nothing_away() -> None:
 
 def test_without_a_data_folder_of_ones_own_none_is_set_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WORKBENCH_DATA_DIR")
-    with demo.folders():
+    with demo.demo_folders():
         assert "WORKBENCH_DATA_DIR" in os.environ
     assert "WORKBENCH_DATA_DIR" not in os.environ
 
@@ -91,12 +91,12 @@ def test_it_opens_from_within_and_quitting_it_comes_back(talk: Path) -> None:
 
 
 async def test_it_is_not_opened_from_itself() -> None:
-    with demo.folders() as ref, Services() as services:
+    with demo.demo_folders() as ref, Services() as services:
         app = full_screen(services, ref)
         async with app.run_test(notifications=True) as pilot:
             await settle(pilot)
             screen = main_screen(app)
             screen.demo = ""
-            screen.say(Send("/demo"))
+            screen.send_or_run(Send("/demo"))
             await settle(pilot)
             assert "this is the demo; Ctrl+Q leaves it" in told(app)

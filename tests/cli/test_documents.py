@@ -54,7 +54,7 @@ def test_a_session_is_kept_with_its_times(call: Call, tmp_path: Path) -> None:
 
 @requirement("codex", "budget", "what may be used is the window less the reserve, and shown with what is used")
 @requirement("codex", "shown", "the threshold is shown with how far the conversation is from it")
-def test_used_available_and_threshold_are_told(call: Call) -> None:
+def test_used_available_and_threshold_are_shown(call: Call) -> None:
     with Store.open() as store, store.create(turns(4, 100)) as made:
         session = made.id
     narrow = ("--policy", "codex", "--model", "unheard-of", "--set", "budget.max_input_tokens=10000")
@@ -100,7 +100,7 @@ def test_each_conversation_starts_fresh(call: Call) -> None:
 # confirm
 
 
-@requirement("confirm", "shown", "whoever asked for an answer can read the utilisation with it")
+@requirement("confirm", "shown", "a caller that asked for an answer can read the utilisation with it")
 def test_utilisation_comes_with_the_answer(call: Call) -> None:
     lines = [json.loads(line) for line in call("ask", "hello", "--policy", "confirm", "--stream").out.splitlines()]
     [planned] = [line for line in lines if line.get("step") == "planned"]

@@ -135,7 +135,7 @@ def test_snapshots(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     repo.mkdir()
     subprocess.run(["git", "init", "-q", str(repo)], check=True)
     (repo / "a.txt").write_text("old")
-    taken = asyncio.run(snapshots.take(repo, "before write_file"))
+    taken = asyncio.run(snapshots.take_snapshot(repo, "before write_file"))
     assert taken is not None
     with Store.open() as store, store.create() as made:
         made.append(UserMessage("go"), taken)

@@ -10,7 +10,7 @@ import pytest
 
 from support.calls import Call
 from workbench.cli import asking, replay
-from workbench.sources.replay_answers import ReplayAnswer, difference
+from workbench.sources.replay_answers import ReplayAnswer, answer_difference
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_where_nobody_can_be_asked_money_needs_a_yes(call: Call, recording: Path
 def test_it_asks_before_it_sends(call: Call, recording: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    monkeypatch.setattr(asking, "agrees", lambda question: bool(asked.append(question)))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(asking, "user_agrees", lambda question: bool(asked.append(question)))  # type: ignore[func-returns-value]
     assert call("replay", recording, "--to", "http://127.0.0.1:9").err == "workbench: nothing was sent\n"
     assert len(asked) == 1
     assert "about $0.00" in asked[0]
@@ -104,7 +104,7 @@ def test_lines_that_were_replaced_stand_together() -> None:
     answer = ReplayAnswer("m", "all of it\nnumber one was here\nnumber two was here")
     other = answer._replace(text="all of it\nnumber one is here\nnumber two is here")
     gone = ["- number one was here", "- number two was here"]
-    assert difference(other, answer) == ["  all of it", *gone, "+ number one is here", "+ number two is here"]
+    assert answer_difference(other, answer) == ["  all of it", *gone, "+ number one is here", "+ number two is here"]
 
 
 def test_an_answer_is_compared_in_words() -> None:

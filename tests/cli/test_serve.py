@@ -200,5 +200,5 @@ def test_what_is_wrong_is_told_in_a_line(
 
 
 def test_each_visit_starts_the_program_anew() -> None:
-    assert serve.command("")[-2:] == ["-m", "workbench.cli.web_process"]
-    assert serve.command("a talk.json")[-2:] == ["open", "a talk.json"]
+    assert serve.visit_command("")[-2:] == ["-m", "workbench.cli.web_process"]
+    assert serve.visit_command("a talk.json")[-2:] == ["open", "a talk.json"]

@@ -60,7 +60,7 @@ def test_a_session_that_goes_on_from_another_takes_them_along(call: Call, sessio
 @requirement("layers", "request", "every way into the program sends by the same rules")
 def test_the_screen_and_the_command_plan_the_same(call: Call, session: str) -> None:
     with Services() as services:
-        opened = opening.first(services, Options(), session)
+        opened = opening.open_first_session(services, Options(), session)
         assert opened.session is not None
         seen = opened.plan
         opened.session.close()

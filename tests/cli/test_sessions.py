@@ -15,7 +15,7 @@ from support.requirements import requirement
 from workbench.cli.own_commands import OVERRIDES
 from workbench.log.codec import encode_event
 from workbench.log.events import OverrideAction, Setting, SlotContent, UserMessage
-from workbench.session.reports import export
+from workbench.session.reports import write_export
 from workbench.sources.services import Services
 from workbench.sources.source import number_events
 
@@ -288,5 +288,5 @@ def test_half_a_surrogate_pair_in_a_tools_description_is_exported(call: Call, tm
 @pytest.mark.parametrize("name", ["talk.json", "talk.jsonl"])
 def test_half_a_surrogate_pair_in_a_log_is_exported(tmp_path: Path, name: str) -> None:
     file = tmp_path / name
-    assert export(number_events([UserMessage("half \ud800 a pair")]), file) == file.stat().st_size
+    assert write_export(number_events([UserMessage("half \ud800 a pair")]), file) == file.stat().st_size
     assert "half" in json.dumps(json.loads(file.read_text(encoding="utf-8")))

@@ -26,7 +26,7 @@ def repo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def taken(folder: Path, why: str) -> Snapshot:
-    found = asyncio.run(snapshots.take(folder, why))
+    found = asyncio.run(snapshots.take_snapshot(folder, why))
     assert found is not None
     return found
 
@@ -104,7 +104,7 @@ def test_old_ones_are_let_go_and_said_to_be_gone(call: Call, session: str, repo:
     assert found["let_go"] == 1
     assert sum(each["kept"] for each in found["snapshots"]) == 1
     assert "git has it no more" in call("snapshots", session).out
-    assert "let go" not in call("snapshots", session, "--keep", "1").out
+    assert "released" not in call("snapshots", session, "--keep", "1").out
 
 
 def test_a_session_that_is_written_elsewhere_is_left_alone(call: Call, session: str, repo: Path) -> None:

@@ -12,7 +12,7 @@ from support import logs
 from support.ranges import range_of, range_of_log
 from support.requirements import requirement
 from support.talk import named_turns, preset
-from workbench.compaction.audit import HEADING, audit, summary_with_lost
+from workbench.compaction.audit import HEADING, audit_summary, summary_with_lost
 from workbench.compaction.values import Audit, CompactionRefused, Fact, SelectedRange
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, UserMessage
 
@@ -24,7 +24,7 @@ def everything(bodies: Sequence[Body]) -> SelectedRange:
 
 def audited(text: str, summary: str) -> Audit:
     """The audit of a summary of what a user said."""
-    return audit(everything([UserMessage(text)]), summary)
+    return audit_summary(everything([UserMessage(text)]), summary)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_trivial_differences_are_no_loss(text: str, summary: str) -> None:
 
 
 @requirement(
-    "window", "summary", "a summary loses some detail", decided="it does; what was lost is listed and can be put back"
+    "window", "summary", "a summary loses some detail", decided="it does; lost details are listed and can be put back"
 )
 @pytest.mark.parametrize(
     ("text", "summary", "lost"),
@@ -81,13 +81,15 @@ def test_a_shortened_path_counts_only_when_it_is_unambiguous() -> None:
 
 
 def test_each_fact_names_the_event_it_came_from_and_the_score_is_the_share_kept() -> None:
-    found = audit(everything([UserMessage("edit src/app.py"), AssistantMessage("then lib/b.py")]), "src/app.py")
+    found = audit_summary(everything([UserMessage("edit src/app.py"), AssistantMessage("then lib/b.py")]), "src/app.py")
     assert found == Audit(0.5, (Fact("src/app.py", "path", "e00001"),), (Fact("lib/b.py", "path", "e00002"),))
 
 
 def test_what_a_list_has_no_room_for_is_counted_where_it_is_lost() -> None:
     names = [f"src/part_{number}.py" for number in range(100)]
-    found = audit(everything([UserMessage(f"edit {name}") for name in names]), f"edited {', '.join(names[-45:])}")
+    found = audit_summary(
+        everything([UserMessage(f"edit {name}") for name in names]), f"edited {', '.join(names[-45:])}"
+    )
     assert (found.score, found.lost, found.unlisted) == (1.0, (), 55)
     assert audited("edit src/app.py", "").unlisted == 0
 
@@ -100,20 +102,22 @@ def test_a_decision_of_the_summary_before_that_this_one_drops_is_listed() -> Non
     decision = "Money is counted in Decimal and rounded once, half up, at the end of an invoice"
     earlier = f"## Decisions\n- {decision}\n- Short one\n## Next\n- The cache stays as it is until the release"
     selected = everything([UserMessage("go on")])
-    found = audit(selected, "- the cache stays as it is until the release", previous=earlier)
+    found = audit_summary(selected, "- the cache stays as it is until the release", previous=earlier)
     assert [(fact.kind, fact.text) for fact in found.forgotten] == [("statement", decision)]
-    assert audit(selected, f"We said: {decision.lower()}.", previous=f"- {decision}").forgotten == ()
+    assert audit_summary(selected, f"We said: {decision.lower()}.", previous=f"- {decision}").forgotten == ()
     prose = "The parser was rewritten by hand. Every caller waits for the second answer."
-    [gone] = audit(selected, "Every caller waits for the second answer.", previous=prose).forgotten
+    [gone] = audit_summary(selected, "Every caller waits for the second answer.", previous=prose).forgotten
     assert gone.text == "The parser was rewritten by hand."
 
 
 def test_what_the_previous_summary_held_and_this_one_does_not_is_forgotten() -> None:
     log: list[Body] = [*named_turns([1]), Compaction(1, 2, "edited src/app.py and lib/b.py"), UserMessage("go on")]
     selected = everything(log)
-    found = audit(selected, "lib/b.py was edited")
+    found = audit_summary(selected, "lib/b.py was edited")
     assert found.forgotten == (Fact("src/app.py", "path", "e00003"),)
-    assert audit(selected, "lib/b.py", previous="see docs/x.md").forgotten == (Fact("docs/x.md", "path", "e00003"),)
+    assert audit_summary(selected, "lib/b.py", previous="see docs/x.md").forgotten == (
+        Fact("docs/x.md", "path", "e00003"),
+    )
     assert audited("go", "x").forgotten == ()
 
 
@@ -163,8 +167,8 @@ speech = st.lists(st.lists(st.one_of(facts, st.sampled_from(logs.WORDS)), max_si
 @given(speech, st.lists(facts, max_size=4).map(" ".join))
 def test_what_was_lost_and_added_is_kept(messages: list[str], summary: str) -> None:
     selected = everything([body for text in messages for body in (UserMessage(text), AssistantMessage(text))])
-    found = audit(selected, summary)
-    mended = audit(selected, summary_with_lost(summary, found.lost))
+    found = audit_summary(selected, summary)
+    mended = audit_summary(selected, summary_with_lost(summary, found.lost))
     assert mended.lost == ()
     assert mended.score == 1.0
 
@@ -176,9 +180,9 @@ def test_every_fact_is_kept_or_lost_and_the_score_is_their_share(events: list[Ev
         selected = range_of_log(events, preset("confirm"), overflow=True)
     except CompactionRefused:
         return
-    found = audit(selected, summary)
+    found = audit_summary(selected, summary)
     both = [*found.kept, *found.lost]
     assert len(set(both)) == len(both)
     assert found.score == (len(found.kept) / len(both) if both else 1.0)
     assert {fact.event for fact in both} <= {item.id for item in selected.items}
-    assert found == audit(selected, summary)
+    assert found == audit_summary(selected, summary)

@@ -21,12 +21,12 @@ from support.talk import iterations, words
 from workbench.compaction import compactor as compactor_module
 from workbench.compaction import facts, requests
 from workbench.compaction import progress as progress_module
-from workbench.compaction.compactor import NOBODY, TOO_WEAK, Compactor, meta
+from workbench.compaction.compactor import NO_MODEL, TOO_WEAK, Compactor, draft_meta
 from workbench.compaction.preview import SHORTEST
 from workbench.compaction.progress import Progress, ReportProgress, Stage
 from workbench.compaction.prompts import load_prompt
 from workbench.compaction.record import read_record
-from workbench.compaction.summariser import watched
+from workbench.compaction.summariser import run_with_progress
 from workbench.compaction.values import CompactionRefused
 from workbench.context.conversation import Conversation
 from workbench.context.load import PRESETS
@@ -202,10 +202,10 @@ async def test_an_emptied_draft_must_not_stand() -> None:
 @pytest.mark.parametrize(
     ("made", "problem"),
     [
-        (compactor(), NOBODY),
+        (compactor(), NO_MODEL),
         (compactor("http://127.0.0.1:9/v1", setup(model="local", window=20_000)), TOO_WEAK),
         (compactor("http://127.0.0.1:9/v1", setup(sets=["compaction.model=local"])), TOO_WEAK),
-        (compactor("http://127.0.0.1:9/v1", setup(model="")), NOBODY),
+        (compactor("http://127.0.0.1:9/v1", setup(model="")), NO_MODEL),
     ],
 )
 async def test_without_a_model_that_can_summarise_the_digest_says_why(made: Compactor, problem: str) -> None:
@@ -266,7 +266,7 @@ async def test_whoever_stops_waiting_stops_the_work(monkeypatch: pytest.MonkeyPa
             raise
 
     begun = asyncio.Event()
-    waiting = asyncio.create_task(watched(work_on, lambda _: begun.set()))
+    waiting = asyncio.create_task(run_with_progress(work_on, lambda _: begun.set()))
     await begun.wait()
     waiting.cancel()
     await asyncio.wait([waiting])
@@ -285,7 +285,7 @@ async def test_a_word_that_was_on_its_way_is_not_told_after_the_end() -> None:
         tell(Progress("selecting"))
         spoken.set()
 
-    waiting = asyncio.create_task(watched(work_on, said.append))
+    waiting = asyncio.create_task(run_with_progress(work_on, said.append))
     await going.wait()
     waiting.cancel()
     go.set()
@@ -297,12 +297,12 @@ async def test_a_word_that_was_on_its_way_is_not_told_after_the_end() -> None:
 
 async def test_selection_digest_and_audit_leave_the_loop_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[str] = []
-    for name in ("audit", "digest_of", "source_of"):
+    for name in ("audit_summary", "make_digest", "summary_source"):
         real = getattr(compactor_module, name)
 
         def spy(*args: object, _real: object = real, **more: object) -> object:
             threads.append(threading.current_thread().name)
-            return _real(*args, **more)  # type: ignore[operator]  # it is what stood there
+            return _real(*args, **more)  # type: ignore[operator]  # it is the real function
 
         monkeypatch.setattr(compactor_module, name, spy)
     async with Provider(says(" ")) as provider:
@@ -334,7 +334,7 @@ def test_metadata_of_an_empty_cut_is_still_whole() -> None:
     preview = compactor().preview(number(work(8)), "manual", digest=True)
     draft = asyncio.run(compactor().draft(number(work(8)), preview, digest=True))
     bare = replace(draft, preview=replace(preview, selected=preview.selected._replace(items=())))
-    assert (meta(bare)["first_turn"], meta(bare)["last_turn"]) == (0, 0)
+    assert (draft_meta(bare)["first_turn"], draft_meta(bare)["last_turn"]) == (0, 0)
     assert isinstance(compactor().body(draft), Compaction)
 
 
@@ -380,13 +380,13 @@ async def test_a_log_that_is_planned_is_not_planned_from_its_beginning_for_a_com
 
 async def test_the_requests_that_a_preview_tells_of_are_those_that_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     laid_out: list[int] = []
-    lay_out = requests.lay_out
+    lay_out = requests.split_into_requests
 
     def counted(*arguments: Any) -> Any:
         laid_out.append(1)
         return lay_out(*arguments)
 
-    monkeypatch.setattr(compactor_module, "lay_out", counted)
+    monkeypatch.setattr(compactor_module, "split_into_requests", counted)
     async with Provider(says("Port 9001 was chosen.")) as provider:
         made = compactor(provider.url)
         draft = await drafted(made, number(work(8)))

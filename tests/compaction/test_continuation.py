@@ -12,7 +12,7 @@ from support.provider import Provider
 from support.requirements import requirement
 from support.validity import problems
 from workbench.compaction.continuation import PREFACE, first_events, summarise_session, whole_session
-from workbench.compaction.record import metrics, read_record
+from workbench.compaction.record import count_metrics, read_record
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import WrongCall
 from workbench.context.load import PRESETS
@@ -96,5 +96,5 @@ def test_the_link_and_who_wrote_it_are_kept() -> None:
     *_, body = first_events("old-id", "text", [])
     assert isinstance(body, Compaction)
     assert (body.meta["made_by"], body.meta[CONTINUED_FROM]) == ("hand", "old-id")
-    assert metrics(read_record(number([body]))).uncosted == 0, "writing by hand costs nothing"
+    assert count_metrics(read_record(number([body]))).uncosted == 0, "writing by hand costs nothing"
     assert (body.first, body.last) == (1, 1)

@@ -28,7 +28,9 @@ def test_nothing_fired_is_nothing_to_do() -> None:
 
 
 @requirement(
-    "confirm", "trigger", "nothing is compacted without the user's consent; whoever shows the session is told to ask"
+    "confirm",
+    "trigger",
+    "nothing is compacted without the user's consent; the program that shows the session has to ask",
 )
 @requirement(
     "confirm",

@@ -12,7 +12,7 @@ from support import logs
 from support.ranges import range_of, range_of_log
 from support.talk import COUNTER, named_turns, preset, words
 from workbench.compaction.actions import actions_in, error_line, exit_status
-from workbench.compaction.digest import MARK, digest
+from workbench.compaction.digest import MARK, make_digest
 from workbench.compaction.values import CompactionRefused
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, ToolCall, ToolResult, UserMessage
 
@@ -43,20 +43,20 @@ def test_it_starts_over_where_there_is_no_summary_to_update() -> None:
     sliding = preset("sliding", "compaction.overlap=9")
     selected = range_of([*named_turns([1, 2]), Compaction(1, 4, "what was before"), *WORK], sliding)
     assert selected.previous
-    assert "what was before" in digest(selected, 2_000, COUNTER)
-    assert "what was before" not in digest(selected, 2_000, COUNTER, "")
+    assert "what was before" in make_digest(selected, 2_000, COUNTER)
+    assert "what was before" not in make_digest(selected, 2_000, COUNTER, "")
 
 
 def test_replies_are_told_by_their_first_sentence_that_says_something() -> None:
     talk = [*WORK, UserMessage(words(3_000)), AssistantMessage("Perfect! Now the parser reads whole tables.", "d")]
-    text = digest(range_of([*talk, *named_turns([1])], CONFIRM), 2_000, COUNTER)
+    text = make_digest(range_of([*talk, *named_turns([1])], CONFIRM), 2_000, COUNTER)
     assert "- Now the parser reads whole tables. [" in text
     assert "Perfect!" not in text
 
 
 def test_what_was_touched_is_not_mentioned_again() -> None:
     talk = [*WORK, AssistantMessage("src/parse.py goes with src/lex.py", "d"), UserMessage(words(3_000))]
-    text = digest(range_of([*talk, *named_turns([1])], CONFIRM), 2_000, COUNTER)
+    text = make_digest(range_of([*talk, *named_turns([1])], CONFIRM), 2_000, COUNTER)
     [mentioned] = [line for line in text.splitlines() if line.startswith("- path: ")]
     assert "src/lex.py" in mentioned
     assert "src/parse.py" not in mentioned
@@ -70,9 +70,9 @@ def test_code_that_speaks_of_errors_is_no_error(line: str) -> None:
 
 
 def test_it_keeps_what_was_asked_decided_done_and_left_open_in_a_fixed_order() -> None:
-    text = digest(range_of(WORK, CONFIRM), 2_000, COUNTER)
+    text = make_digest(range_of(WORK, CONFIRM), 2_000, COUNTER)
     filler = named_turns([9])
-    long = digest(range_of([*WORK, UserMessage(words(3_000)), *filler], CONFIRM), 2_000, COUNTER)
+    long = make_digest(range_of([*WORK, UserMessage(words(3_000)), *filler], CONFIRM), 2_000, COUNTER)
     assert COUNTER.count(text).tokens <= sum(item.tokens for item in range_of(WORK, CONFIRM).items)
     assert long.startswith(f"Digest of 18 items (e00001 to e00018), {MARK}: lines taken from the record.")
     wanted = [
@@ -101,14 +101,14 @@ def test_it_keeps_what_was_asked_decided_done_and_left_open_in_a_fixed_order() -
 
 
 def test_a_small_cap_keeps_the_requests_before_the_rest() -> None:
-    text = digest(range_of([*WORK, UserMessage(words(3_000)), *named_turns([9])], CONFIRM), 120, COUNTER)
+    text = make_digest(range_of([*WORK, UserMessage(words(3_000)), *named_turns([9])], CONFIRM), 120, COUNTER)
     assert "Fix the parser." in text
     assert COUNTER.count(text).tokens <= 120
 
 
 def test_what_is_left_out_is_said() -> None:
     many = [body for at in range(300) for body in call(at, "run_command", "exit status 0", command=f"make part{at}")]
-    text = digest(range_of([UserMessage("go"), *many, *named_turns([1])], CONFIRM), 300, COUNTER)
+    text = make_digest(range_of([UserMessage("go"), *many, *named_turns([1])], CONFIRM), 300, COUNTER)
     assert "more left out)" in text
     assert "make part299" in text, "the newest are kept"
 
@@ -116,10 +116,10 @@ def test_what_is_left_out_is_said() -> None:
 def test_the_content_of_the_previous_summary_goes_on() -> None:
     log: list[Body] = [*named_turns([1]), Compaction(1, 2, f"Digest, {MARK}.\n# Goals\nFix the lexer."), *WORK]
     selected = range_of(log, CONFIRM)
-    text = digest(selected, 2_000, COUNTER)
+    text = make_digest(selected, 2_000, COUNTER)
     assert "## Earlier summary\n## Goals\nFix the lexer.\n" in text
     assert text.count(MARK) == 1
-    assert "Build a house." in digest(selected, 2_000, COUNTER, previous="Build a house.")
+    assert "Build a house." in make_digest(selected, 2_000, COUNTER, previous="Build a house.")
 
 
 def test_commands_of_an_agent_without_tools_are_found_by_their_answer() -> None:
@@ -193,8 +193,8 @@ def test_it_is_never_over_its_cap_nor_larger_than_its_source(events: list[Event]
         selected = range_of_log(events, CONFIRM, overflow=True)
     except CompactionRefused:
         return
-    text = digest(selected, cap, COUNTER, previous)
-    assert text == digest(selected, cap, COUNTER, previous)
+    text = make_digest(selected, cap, COUNTER, previous)
+    assert text == make_digest(selected, cap, COUNTER, previous)
     tokens = COUNTER.count(text).tokens
     assert tokens <= cap
     earlier = previous or "\n\n".join(

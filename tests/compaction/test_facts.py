@@ -182,10 +182,15 @@ def everything(text: str) -> Iterable[object]:
     yield list(map(fact_words.facts_in_word, fact_words.split_words(text)))
     yield [
         list(find(text))
-        for find in (fact_phrases.quotes, fact_phrases.numbers, fact_phrases.todos, fact_phrases.sentences)
+        for find in (
+            fact_phrases.quoted_texts,
+            fact_phrases.numbers_with_units,
+            fact_phrases.open_tasks,
+            fact_phrases.sentences_in,
+        )
     ]
     yield [list(marks.phrases(text)) for marks in (fact_phrases.CONSTRAINTS, fact_phrases.DECISIONS)]
-    yield fact_phrases.prose(text), fact_phrases.code(text)
+    yield fact_phrases.without_fenced_code(text), fact_phrases.fenced_code(text)
 
 
 @pytest.mark.parametrize("name", HARD)

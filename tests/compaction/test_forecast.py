@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.deciding import sized
 from support.logs import number
 from support.talk import planned, preset, turns
-from workbench.compaction.forecast import SOON, forecast, in_turns, next_step
+from workbench.compaction.forecast import SOON, forecast_compaction, in_turns, next_step
 from workbench.compaction.record import read_record
 from workbench.compaction.triggers import decide_compaction
 from workbench.context.budget import Limits
@@ -22,7 +22,7 @@ from workbench.log.events import Body, Compaction
 
 def ahead(made: ContextPlan, log: list[Body], policy: CompactionPolicy, **more: Any) -> tuple[Any, ...]:
     events = number(log)
-    return tuple(forecast(made, events, read_record(events), policy, **more))
+    return tuple(forecast_compaction(made, events, read_record(events), policy, **more))
 
 
 def test_the_next_trigger_in_tokens_and_turns() -> None:
@@ -90,7 +90,7 @@ def test_what_fired_is_due_now_and_off_is_never() -> None:
 def said(made: ContextPlan, log: list[Body], policy: CompactionPolicy, growth: float | None = None) -> str:
     events = number(log)
     found = read_record(events)
-    coming = forecast(made, events, found, policy, growth=growth)
+    coming = forecast_compaction(made, events, found, policy, growth=growth)
     decided = decide_compaction(made, events, found, policy, headless=False, turn_over=True)
     return next_step(coming, decided, policy, made.limits.window)
 
@@ -130,7 +130,7 @@ def test_a_number_of_turns_that_says_nothing_is_never_told(turns: int) -> None:
 
 def test_a_context_that_shrinks_is_not_one_of_unknown_growth() -> None:
     policy = preset("workbench").compaction
-    unknown = forecast(sized(10, 1_000), [], read_record([]), policy)
-    shrinks = forecast(sized(10, 1_000), [], read_record([]), policy, growth=-181.0)
+    unknown = forecast_compaction(sized(10, 1_000), [], read_record([]), policy)
+    shrinks = forecast_compaction(sized(10, 1_000), [], read_record([]), policy, growth=-181.0)
     assert "how fast that grows is not known" in unknown.why
     assert "that does not grow" in shrinks.why

@@ -162,7 +162,7 @@ async def test_a_summary_can_never_introduce_a_user_instruction_that_no_user_wro
 
 def test_percentages_are_of_the_real_window_and_count_the_real_overhead() -> None:
     made = setup(model="gpt-4o", window=None)
-    assert made.limits.window == Catalogue().find("gpt-4o").window
+    assert made.limits.window == Catalogue().find_model("gpt-4o").window
     talk: list[Body] = [UserMessage("hello"), AssistantMessage("hi")]
     tool = json.dumps({"type": "function", "function": {"name": "f", "description": words(300), "parameters": {}}})
     bare = made.plan(number(talk)).totals

@@ -12,7 +12,7 @@ from support.drafts import appended, compactor, drafted, setup, work
 from support.logs import number
 from support.talk import ROOMY, planned, preset, summary_of, words
 from workbench.compaction.cache import cache_effect, paid_back
-from workbench.compaction.preview import can_recall, event_of, loss_words, source_of
+from workbench.compaction.preview import can_recall, event_of, loss_words, summary_source
 from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.compaction.summary_sizes import UNCAPPED, summary_cap
 from workbench.compaction.values import Audit, CompactionRefused, Fact
@@ -25,7 +25,7 @@ from workbench.models.framing import REPLY_PRIMING
 NOWHERE = "http://127.0.0.1:9/v1"
 """A model that is never asked."""
 PRICES = replace(
-    Catalogue().find("nobody-knows-this"),
+    Catalogue().find_model("nobody-knows-this"),
     input_price=10.0,
     output_price=30.0,
     cached_price=1.0,
@@ -61,7 +61,7 @@ def test_a_preview_says_what_would_be_summarised_kept_and_freed() -> None:
 def test_the_request_to_the_summariser_is_planned_and_priced_before_it_is_made() -> None:
     made = compactor(NOWHERE, setup(model="gpt-4o"), catalogue=Catalogue())
     preview = made.preview(number(work(8)), "threshold", "84 of 100")
-    info = Catalogue().find("gpt-4o")
+    info = Catalogue().find_model("gpt-4o")
     assert info.input_price
     assert info.output_price
     assert (preview.model, preview.parts, preview.trigger, preview.why) == ("gpt-4o", 1, "threshold", "84 of 100")
@@ -114,7 +114,7 @@ async def test_the_draft_is_as_large_as_the_plan_will_be() -> None:
 
 def test_the_blocks_keep_to_their_units_in_order() -> None:
     selected = compactor().preview(number(work(5)), "manual", digest=True).selected
-    blocks = source_of(selected, CompactionPolicy()).blocks
+    blocks = summary_source(selected, CompactionPolicy()).blocks
     units = [block.unit for block in blocks]
     assert units == sorted(units)
     assert min(units) >= 0

@@ -15,12 +15,12 @@ from workbench.compaction.prompts import (
     NAMES,
     RECALL_TOOLS,
     RULES,
-    framed,
-    inert,
+    inert_text,
     load_prompt,
+    merge_message,
     merge_prompt,
-    merging,
-    preface,
+    summary_message,
+    summary_preface,
 )
 from workbench.config.errors import WrongCall
 from workbench.context.load import PRESETS, load_policy
@@ -63,7 +63,7 @@ def test_every_prompt_has_the_rules_and_is_known_to_the_rehearsal_model(prompt: 
     text = prompt.text  # type: ignore[attr-defined]  # parametrize hands out objects
     assert text.endswith(RULES)
     assert is_summary_request(
-        CheckedRequest((CheckedMessage("system", text), CheckedMessage("user", framed(["[1 user]\nhi"], 100))))
+        CheckedRequest((CheckedMessage("system", text), CheckedMessage("user", summary_message(["[1 user]\nhi"], 100))))
     )
 
 
@@ -97,23 +97,23 @@ def test_errors_name_the_file_or_the_prompts_there_are(tmp_path: Path) -> None:
 
 
 def test_the_request_says_what_to_do_and_what_is_data() -> None:
-    text = framed(["[e1 user]\nhello", "[e2 assistant]\nhi"], 2_000, previous="It began.")
+    text = summary_message(["[e1 user]\nhello", "[e2 assistant]\nhi"], 2_000, previous="It began.")
     assert text == (
         "Summarise the conversation in the record below. Update the earlier summary with it: what still holds stays, "
         "what has changed is corrected.\n\n<earlier_summary>\nIt began.\n</earlier_summary>\n\n"
         "<record>\n[e1 user]\nhello\n\n[e2 assistant]\nhi\n</record>\n\nThe summary has at most 2,000 tokens."
     )
-    assert "part 2 of 3" in framed(["x"], 10, part=2, parts=3)
-    assert merging(["a", "b"], 10).count("Part ") == 2
+    assert "part 2 of 3" in summary_message(["x"], 10, part=2, parts=3)
+    assert merge_message(["a", "b"], 10).count("Part ") == 2
 
 
 @given(st.lists(st.sampled_from(["<", "</", "record", ">", "RECORD>", "earlier_summary>", "x", "\n"]), max_size=12))
 def test_no_text_can_ever_leave_its_frame(pieces: list[str]) -> None:
     said = "x" + "".join(pieces)
-    text = framed([said], 10, previous=said)
+    text = summary_message([said], 10, previous=said)
     for tag in ("<record>", "</record>", "<earlier_summary>", "</earlier_summary>"):
         assert len(re.findall(re.escape(tag), text, re.IGNORECASE)) == 1
-    assert len(inert(said)) == len(said)
+    assert len(inert_text(said)) == len(said)
 
 
 def test_the_rehearsal_model_reads_the_record_and_nothing_around_it() -> None:
@@ -124,7 +124,7 @@ def test_the_rehearsal_model_reads_the_record_and_nothing_around_it() -> None:
         "[e4 assistant, stays in the request]\nWe decided to use tabs.",
     ]
     earlier = "## Goals\n- Ship it."
-    asked = framed(blocks, 900, previous=earlier)
+    asked = summary_message(blocks, 900, previous=earlier)
     made = summarise(
         CheckedRequest((CheckedMessage("system", load_prompt("workbench").text), CheckedMessage("user", asked)))
     )
@@ -135,9 +135,9 @@ def test_the_rehearsal_model_reads_the_record_and_nothing_around_it() -> None:
 
 
 def test_a_summary_is_always_framed_and_names_its_range_where_it_can_be_read() -> None:
-    assert preface("Record:\n", 3, 41, False) == "Record:\n"
-    assert preface(" ", 3, 41, False) == FRAME
-    recalled = preface("Record:\n", 3, 41, True)
+    assert summary_preface("Record:\n", 3, 41, False) == "Record:\n"
+    assert summary_preface(" ", 3, 41, False) == FRAME
+    recalled = summary_preface("Record:\n", 3, 41, True)
     assert recalled.startswith("Record:\n[The originals can be read with ")
     assert "id 3-41" in recalled
     assert all(tool in recalled for tool in RECALL_TOOLS)

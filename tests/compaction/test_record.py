@@ -12,7 +12,7 @@ from support.deciding import failure
 from support.logs import logs, number
 from support.requirements import requirement
 from support.talk import named_turns
-from workbench.compaction.record import Details, details, metrics, read_record
+from workbench.compaction.record import Details, count_metrics, read_details, read_record
 from workbench.context.control import in_effect
 from workbench.log.events import (
     AssistantMessage,
@@ -38,7 +38,7 @@ def statuses(bodies: list[Body]) -> list[tuple[int, str, int | None]]:
 def test_an_empty_log_has_an_empty_record() -> None:
     found = read_record([])
     assert (found.entries, found.failures, found.covered, found.tried, found.turns) == ((), (), 0, 0, 0)
-    assert metrics(found).made == 0
+    assert count_metrics(found).made == 0
 
 
 # What became of a compaction
@@ -67,7 +67,7 @@ def test_of_several_later_ranges_the_first_one_replaced_it() -> None:
 def test_what_the_record_calls_standing_is_what_the_plan_uses(log: list[Event]) -> None:
     found = read_record(log)
     stands = in_effect([event for event in log if isinstance(event.body, (Compaction, Revert, Override))]).compactions
-    assert found.standing == stands
+    assert found.active == stands
     assert {entry.event.seq for entry in found.entries if entry.status == "standing"} == {e.seq for e in stands}
     assert found.counted == sum(entry.status != "reverted" for entry in found.entries)
     assert len(found.entries) == sum(isinstance(event.body, Compaction) for event in log)
@@ -123,7 +123,7 @@ def test_a_compaction_that_was_undone_was_still_a_success() -> None:
 def test_nothing_to_summarise_is_no_failure_of_the_breaker() -> None:
     found = read_record(number([*named_turns([1]), failure("nothing"), failure("nothing"), failure("nothing")]))
     assert found.failures_in_a_row == 0
-    assert metrics(found).failures == {"nothing": 3}
+    assert count_metrics(found).failures == {"nothing": 3}
 
 
 @pytest.mark.parametrize("said", [UserMessage("so?"), AssistantMessage("well"), ToolCall("a", "run", "{}")])
@@ -172,7 +172,7 @@ FULL = {
 
 
 def test_every_note_is_read() -> None:
-    found = details(FULL)
+    found = read_details(FULL)
     assert {name: getattr(found, name) for name in Details.__dataclass_fields__} == FULL
     assert found.freed == 600
 
@@ -182,13 +182,13 @@ JUNK = st.one_of(st.none(), st.booleans(), st.lists(st.integers()), st.just(floa
 
 @given(st.dictionaries(st.sampled_from(sorted(FULL)), JUNK), st.sets(st.sampled_from(sorted(FULL))))
 def test_what_is_absent_or_of_the_wrong_type_is_none(junk: dict[str, Any], absent: set[str]) -> None:
-    found = details({**{name: value for name, value in FULL.items() if name not in absent}, **junk, "else": 1})
+    found = read_details({**{name: value for name, value in FULL.items() if name not in absent}, **junk, "else": 1})
     for name, value in FULL.items():
         assert getattr(found, name) == (None if name in junk or name in absent else value)
 
 
 def test_a_number_is_no_text_and_a_text_no_number() -> None:
-    assert details({"trigger": 3, "tokens_before": "3", "events": 1.5, "cost": "1"}) == Details()
+    assert read_details({"trigger": 3, "tokens_before": "3", "events": 1.5, "cost": "1"}) == Details()
 
 
 # The counters
@@ -207,7 +207,7 @@ def test_metrics_count_by_trigger_kind_and_status() -> None:
         compaction(5, 6),
         failure("larger"),
     ]
-    found = metrics(read_record(number(log)))
+    found = count_metrics(read_record(number(log)))
     assert found.made == 4
     assert found.by_trigger == {"threshold": 2, "turns": 1, "unknown": 1}
     assert found.by_status == {"standing": 2, "replaced": 1, "reverted": 1}

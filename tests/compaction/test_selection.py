@@ -153,7 +153,7 @@ def test_the_user_message_that_spills_over_is_cut_in_its_middle() -> None:
     assert texts(selected) == [words(300), "answer", "answer", "answer", "answer"], "older ones are summarised"
 
 
-@requirement("codex", "selection", "kept messages stand in the order of the conversation")
+@requirement("codex", "selection", "kept messages are in the order of the conversation")
 def test_codex_sends_the_user_messages_and_then_the_summary() -> None:
     assert after(named_turns([1, 2, 3]), preset("codex")) == ["q1", "q2", "q3", "the summary"]
 

@@ -15,7 +15,7 @@ from support.requirements import requirement
 from support.talk import COUNTER, iterations, planned, preset
 from support.validity import problems
 from workbench.compaction.candidates import candidates_in
-from workbench.compaction.selection import select
+from workbench.compaction.selection import select_range
 from workbench.compaction.values import CompactionRefused
 from workbench.context.budget import Limits
 from workbench.context.plan import ContextPlan
@@ -49,7 +49,7 @@ class Case:
         self.before = self._planned(self.events)
         self.candidates = candidates_in(self.before, self.events)
         knobs = self.policy.compaction
-        self.selected = select(self.before, self.events, knobs, limits, COUNTER, overflow=overflow)
+        self.selected = select_range(self.before, self.events, knobs, limits, COUNTER, overflow=overflow)
         self.made = self._add(self.events, event_of(self.selected, self.policy))
         self.after = self._planned(self.made)
 
@@ -143,7 +143,7 @@ def what_is_updated_is_replaced(found: Case) -> None:
     previous = {event.id for event in found.selected.previous}
     assert not previous & {row.id for row in found.after.items}
     if found.policy.compaction.update:
-        standing = [event for event in found.candidates.standing.compactions if event.id not in previous]
+        standing = [event for event in found.candidates.effective.compactions if event.id not in previous]
         assert all(isinstance(event.body, Compaction) and event.body.first > found.selected.last for event in standing)
 
 
@@ -168,7 +168,7 @@ def test_every_rule_holds_for_every_cut(found: Case) -> None:
         rule(found)
 
 
-@requirement("confirm", "summary", "nothing of the old conversation stands beside the summary")
+@requirement("confirm", "summary", "nothing of the old conversation is sent in addition to the summary")
 @pytest.mark.parametrize("name", ["codex", "sliding", "window", "confirm", "workbench"])
 @given(st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=14))
 def test_no_preset_sends_an_answered_message_without_its_answer(name: str, turns: list[tuple[int, bool]]) -> None:

@@ -16,7 +16,14 @@ from support.talk import COUNTER, words
 from support.validity import problems
 from workbench.compaction.progress import Progress
 from workbench.compaction.prompts import load_prompt
-from workbench.compaction.requests import LEAST_ROOM, SummarySource, bare, lay_out, merge_groups, shorten
+from workbench.compaction.requests import (
+    LEAST_ROOM,
+    SummarySource,
+    merge_groups,
+    shorten_to_tokens,
+    split_into_requests,
+    without_stages,
+)
 from workbench.compaction.source import SourceBlock
 from workbench.compaction.summariser import Summariser, SummariserAccess, setup_for
 from workbench.compaction.values import CompactionRefused
@@ -36,7 +43,7 @@ CODEX = load_prompt("codex")
 
 def narrow(window: int) -> Setup:
     """A summariser with a window of so many tokens, all of them for the request."""
-    made = bare(setup())
+    made = without_stages(setup())
     return replace(made, limits=replace(made.limits, window=window, reserve=0, margin=0))
 
 
@@ -57,7 +64,7 @@ def source(*sizes: int, previous: str = "") -> SummarySource:
     "confirm", "summary", "the summary is made by a request of its own, which holds the prompt and the history"
 )
 def test_what_fits_is_one_request_of_two_messages() -> None:
-    layout = lay_out(source(5, 5, previous="before"), CODEX, narrow(5_000), 100)
+    layout = split_into_requests(source(5, 5, previous="before"), CODEX, narrow(5_000), 100)
     [request] = layout.requests
     assert layout.previous == ""
     assert request.plan.verdict.fits
@@ -70,7 +77,7 @@ def test_what_fits_is_one_request_of_two_messages() -> None:
 
 def test_what_does_not_fit_is_split_between_units_and_the_earlier_summary_is_merged() -> None:
     given_source = source(*[300] * 8, previous="before")
-    layout = lay_out(given_source, CODEX, narrow(1_700), 100)
+    layout = split_into_requests(given_source, CODEX, narrow(1_700), 100)
     assert len(layout.requests) > 1
     assert layout.previous == "before"
     assert "\n\n".join(record(each.plan) for each in layout.requests) == "\n\n".join(
@@ -80,7 +87,7 @@ def test_what_does_not_fit_is_split_between_units_and_the_earlier_summary_is_mer
 
 
 def test_a_unit_that_fits_nowhere_is_cut_by_the_stage_that_cuts_results() -> None:
-    layout = lay_out(source(20, 3_000), CODEX, narrow(1_000), 100)
+    layout = split_into_requests(source(20, 3_000), CODEX, narrow(1_000), 100)
     [request] = layout.requests
     assert request.plan.verdict.fits
     text = record(request.plan)
@@ -105,7 +112,7 @@ def test_every_request_fits_and_nothing_is_left_out(sizes: list[int], window: in
     wanted = source(*sizes, previous=previous)
     refused: CompactionRefused | None = None
     try:
-        layout = lay_out(wanted, CODEX, narrow(window), cap)
+        layout = split_into_requests(wanted, CODEX, narrow(window), cap)
     except CompactionRefused as error:
         refused = error
     if refused:
@@ -133,15 +140,15 @@ def test_merging_always_comes_to_an_end(sizes: list[int], window: int) -> None:
 
 def test_a_window_too_small_for_the_prompt_is_said_with_its_numbers() -> None:
     with pytest.raises(CompactionRefused, match=r"it has \d+ tokens before any conversation, and 300 fit") as refused:
-        lay_out(source(500), CODEX, narrow(300), 100)
+        split_into_requests(source(500), CODEX, narrow(300), 100)
     assert refused.value.kind == "does_not_fit"
     with pytest.raises(CompactionRefused, match="does not fit"):
         merge_groups(["a", "b"], narrow(LEAST_ROOM), 100)
 
 
 def test_a_short_text_is_not_cut() -> None:
-    assert shorten("alpha", 10, COUNTER, "x") == "alpha"
-    assert COUNTER.count(shorten(words(500), 60, COUNTER, "x")).tokens <= 60
+    assert shorten_to_tokens("alpha", 10, COUNTER, "x") == "alpha"
+    assert COUNTER.count(shorten_to_tokens(words(500), 60, COUNTER, "x")).tokens <= 60
 
 
 # With a model
@@ -153,7 +160,7 @@ async def written(
     told: list[Progress] = []
     means = SummariserAccess(Gateway(Endpoint(url, "key", "openai")), schedule=Schedule(tries=1))
     writer = Summariser(made, means, told.append)
-    layout = lay_out(wanted, CODEX, bare(made), cap)
+    layout = split_into_requests(wanted, CODEX, without_stages(made), cap)
     return await writer.write_summary(layout, lambda: wanted, CODEX, cap), writer, told
 
 
@@ -190,7 +197,7 @@ async def test_merging_goes_on_in_rounds_until_one_is_left() -> None:
 
 async def test_the_length_is_bounded_in_words_and_by_the_provider() -> None:
     async with Provider(says("short")) as provider:
-        await written(provider.url, bare(setup()), source(50), 300)
+        await written(provider.url, without_stages(setup()), source(50), 300)
         body = provider.requests[0].body
     assert body["max_tokens"] == 2 * 300 + 2_000
     assert "at most 300 tokens" in body["messages"][1]["content"]
@@ -211,7 +218,9 @@ async def test_what_was_spent_is_known_also_when_nothing_came_of_it() -> None:
         means = SummariserAccess(Gateway(Endpoint(provider.url, "key", "openai")), schedule=Schedule(tries=1))
         writer = Summariser(setup(), means, lambda _: None)
         with pytest.raises(CompactionRefused, match="scripted wrote nothing"):
-            await writer.write_summary(lay_out(source(50), CODEX, bare(setup()), 100), lambda: source(50), CODEX, 100)
+            await writer.write_summary(
+                split_into_requests(source(50), CODEX, without_stages(setup()), 100), lambda: source(50), CODEX, 100
+            )
     assert [(each.prompt, each.completion) for each in writer.usages] == [(700, 9)]
 
 
@@ -258,5 +267,5 @@ def test_the_session_model_summarises_unless_the_policy_names_another() -> None:
     assert setup_for(own, Catalogue()) is own
     other = setup_for(setup(model="gpt-4o", sets=["compaction.model=gpt-3.5-turbo"]), Catalogue())
     assert other.model == "gpt-3.5-turbo"
-    assert other.limits.window == Catalogue().find("gpt-3.5-turbo").window != WINDOW
+    assert other.limits.window == Catalogue().find_model("gpt-3.5-turbo").window != WINDOW
     assert other.counter.name == "cl100k_base"

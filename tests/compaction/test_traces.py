@@ -12,9 +12,9 @@ import pytest
 from support.recordings import FOLDER, readable_files
 from support.talk import COUNTER, ROOMY, preset
 from support.validity import problems
-from workbench.compaction.audit import audit, summary_with_lost
-from workbench.compaction.digest import digest
-from workbench.compaction.selection import select
+from workbench.compaction.audit import audit_summary, summary_with_lost
+from workbench.compaction.digest import make_digest
+from workbench.compaction.selection import select_range
 from workbench.compaction.values import CompactionRefused
 from workbench.config.text import table
 from workbench.context.planner import plan
@@ -61,17 +61,17 @@ def test_digest_and_audit_of_every_transcript(capsys: pytest.CaptureFixture[str]
     for name, events in transcripts():
         made = plan(events, policy, ROOMY, COUNTER)
         try:
-            selected = select(made, events, policy.compaction, ROOMY, COUNTER, overflow=True)
+            selected = select_range(made, events, policy.compaction, ROOMY, COUNTER, overflow=True)
         except CompactionRefused:
             refused += 1
             continue
-        text = digest(selected, CAP, COUNTER)
-        found = audit(selected, text)
+        text = make_digest(selected, CAP, COUNTER)
+        found = audit_summary(selected, text)
         before = sum(item.tokens for item in selected.items)
         after = COUNTER.count(text).tokens
         assert after <= min(CAP, before)
         assert 0 <= found.score <= 1
-        assert audit(selected, summary_with_lost(text, found.lost)).lost == ()
+        assert audit_summary(selected, summary_with_lost(text, found.lost)).lost == ()
         facts = len(found.kept) + len(found.lost)
         figures = (len(events), before, after, before / after, facts, len(found.kept))
         shown = (f"{figure:,.1f}" if isinstance(figure, float) else f"{figure:,}" for figure in figures)

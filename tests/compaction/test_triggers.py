@@ -14,7 +14,7 @@ from support.logs import number
 from support.requirements import requirement
 from support.talk import COUNTER, ROOMY, planned, preset, turns, words
 from workbench.compaction.record import read_record
-from workbench.compaction.triggers import check_triggers, compacts_at, measured, size_limit
+from workbench.compaction.triggers import check_triggers, compacts_at, measure_size, size_limit
 from workbench.context.budget import Limits
 from workbench.context.planner import plan
 from workbench.context.policy import CompactionPolicy
@@ -71,7 +71,7 @@ def test_each_preset_has_the_share_of_its_document(name: str) -> None:
         (108_000, "confirm", "108,000 of 120,000 = 90.0 % >= 90 % (reported by the provider)"),
     ],
 )
-def test_the_comparison_is_told_in_numbers(tokens: int, name: str, why: str) -> None:
+def test_the_comparison_is_shown_in_numbers(tokens: int, name: str, why: str) -> None:
     log = [*turns(1), Usage("m", 1, tokens)]
     assert look(sized(tokens, 120_000, name), log, preset(name).compaction)["threshold"].why == why
 
@@ -167,7 +167,7 @@ def test_the_threshold_that_is_shown_is_what_a_request_may_have_where_that_is_le
 @requirement("codex", "counting", "utilisation is used tokens divided by the whole window")
 def test_the_plans_tokens_include_what_is_in_every_request() -> None:
     made = planned(turns(2, 50), preset("workbench"))
-    found = measured(made, [], read_record([]), preset("workbench").compaction)
+    found = measure_size(made, [], read_record([]), preset("workbench").compaction)
     assert found == (made.totals.tokens, "")
     assert made.totals.tokens > 200, "the framing counts"
 
@@ -176,26 +176,26 @@ FIXED = SlotContent("system", "prompt", words(70)), SlotContent("tools", "t", '{
 """In every request, and no events of the conversation."""
 
 
-@requirement("sliding", "trigger", "what is measured is the events since the last compaction")
+@requirement("sliding", "trigger", "only the events since the last compaction are measured")
 def test_since_the_last_compaction_events_alone_are_measured() -> None:
     policy = preset("sliding")
     log: list[Body] = [*FIXED, *turns(3, 100), Compaction(3, 6, words(50))]
     events = number([*log, *turns(2, 10, first=4)])
     made = plan(events, policy, ROOMY, COUNTER)
-    found = measured(made, events, read_record(events), policy.compaction)
+    found = measure_size(made, events, read_record(events), policy.compaction)
     assert found == (200 + 40, "events since the last compaction"), "turn 3 lies behind the range"
 
 
 def test_before_any_compaction_they_are_all_events() -> None:
     made = planned([*FIXED, *turns(3, 100)], preset("sliding"))
-    found = measured(made, [], read_record([]), preset("sliding").compaction)
+    found = measure_size(made, [], read_record([]), preset("sliding").compaction)
     assert found == (600, "events since the beginning")
 
 
 @requirement("confirm", "counting", "the prompt tokens of the most recent call are known")
 def test_the_last_report_counts_and_not_an_earlier_one() -> None:
     log = number([*turns(1), Usage("m", 1, 500), *turns(1, first=2), Usage("m", 1, 700)])
-    found = measured(sized(9, 1_000), log, read_record(log), preset("confirm").compaction)
+    found = measure_size(sized(9, 1_000), log, read_record(log), preset("confirm").compaction)
     assert found == (700, "reported by the provider")
 
 
@@ -203,7 +203,7 @@ def test_the_last_report_counts_and_not_an_earlier_one() -> None:
     "confirm",
     "counting",
     "a compaction resets the counters",
-    decided="utilisation starts anew; the totals of the session go on, or its cost would be forgotten",
+    decided="utilisation starts again; the totals of the session continue, or its cost would be forgotten",
 )
 @pytest.mark.parametrize(
     ("last", "found"),
@@ -216,9 +216,9 @@ def test_the_last_report_counts_and_not_an_earlier_one() -> None:
     ],
     ids=["no report", "compacted since", "reported since", "undone since", "failed since"],
 )
-def test_after_a_compaction_utilisation_starts_anew(last: list[Body], found: tuple[int, str]) -> None:
+def test_after_a_compaction_utilisation_starts_again(last: list[Body], found: tuple[int, str]) -> None:
     log = number([*turns(1), Usage("m", 1, 500), *last])
-    assert measured(sized(9, 1_000), log, read_record(log), preset("confirm").compaction) == found
+    assert measure_size(sized(9, 1_000), log, read_record(log), preset("confirm").compaction) == found
 
 
 @pytest.mark.parametrize(("tokens", "fired"), [(699_999, False), (700_000, False), (700_001, True)])

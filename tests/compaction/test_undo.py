@@ -19,10 +19,10 @@ from workbench.compaction.undo import (
     changes_in_words,
     compaction_tree,
     last_undoable,
-    peel,
-    redo,
-    undo,
+    peel_compaction,
+    redo_change,
     undo_all_compactions,
+    undo_change,
     undo_override,
 )
 from workbench.config.errors import Refused, WrongCall
@@ -78,15 +78,15 @@ def test_undo_gives_exactly_the_plan_from_before(
         return plan(log, policy, budget, COUNTER)
 
     before, log = worlds
-    changes = undo(log)
+    changes = undo_change(log)
     assert changes[0].target == log[-1]
     undone = changed(log, changes)
     assert planned(undone) == planned(before)
-    redone = changed(undone, redo(undone))
+    redone = changed(undone, redo_change(undone))
     assert planned(redone) == planned(log)
-    again = changed(redone, undo(redone))
+    again = changed(redone, undo_change(redone))
     assert planned(again) == planned(before), "undo, redo, undo is undo"
-    assert planned(changed(again, redo(again))) == planned(log)
+    assert planned(changed(again, redo_change(again))) == planned(log)
 
 
 @settings(max_examples=40)
@@ -95,11 +95,11 @@ def test_undo_ends_and_what_was_undone_comes_back_in_order(log: list[Event], pol
     plans = []
     while last_undoable(log):
         plans.append(plan(log, policy, budget, COUNTER))
-        log = changed(log, undo(log))
+        log = changed(log, undo_change(log))
     with pytest.raises(Refused, match="nothing to undo"):
-        undo(log)
+        undo_change(log)
     while plans:
-        log = changed(log, redo(log))
+        log = changed(log, redo_change(log))
         assert plan(log, policy, budget, COUNTER) == plans.pop()
 
 
@@ -114,7 +114,7 @@ def test_undoing_all_compactions_leaves_none(log: list[Event]) -> None:
     for change in undo_all_compactions(log):
         log = changed(log, change)
     found = read_record(log)
-    assert found.standing == ()
+    assert found.active == ()
     assert all(entry.status == "reverted" for entry in found.entries)
     assert [event for event in log if isinstance(event.body, Override)] == overrides
 
@@ -138,34 +138,34 @@ def test_the_tree_holds_every_compaction_once(log: list[Event]) -> None:
 def test_the_last_compaction_or_override_is_undone_and_named() -> None:
     log = number([*TALK, Compaction(1, 4, "s", meta={"tokens_before": 9_000, "tokens_after": 1_000})])
     log = grown(log, Override("pin", 5, 7))
-    (first,) = undo(log)
+    (first,) = undo_change(log)
     assert (first.revert, first.what) == (Revert(10), "undid: pinned 3 items (#5 to #7)")
     log = changed(log, first)
-    (second,) = undo(log)
+    (second,) = undo_change(log)
     assert second.revert == Revert(9)
     assert second.what == "undid compaction #9 (events 1 to 4, 8,000 tokens)"
 
 
 def test_an_override_of_one_event_is_named_by_it() -> None:
-    assert undo(number([*TALK, Override("mask", 3, 3)]))[0].what == "undid: masked #3"
+    assert undo_change(number([*TALK, Override("mask", 3, 3)]))[0].what == "undid: masked #3"
 
 
 def test_what_was_decided_together_is_undone_and_redone_together_and_named_as_one() -> None:
     decided = [Override("mask", 1, 1), Override("mask", 4, 5, joined=True), Override("mask", 7, 7, joined=True)]
     log = number([*TALK, Override("pin", 2, 2), *decided])
-    undone = undo(log)
+    undone = undo_change(log)
     assert [change.revert.target for change in undone] == [12, 11, 10]
     assert changes_in_words(undone) == "undid: masked 4 items (#1, #4 to #5, #7)"
     log = changed(log, undone)
-    assert changes_in_words(undo(log)) == "undid: pinned #2"
-    redone = redo(log)
+    assert changes_in_words(undo_change(log)) == "undid: pinned #2"
+    redone = redo_change(log)
     assert changes_in_words(redone) == "redid: masked 4 items (#1, #4 to #5, #7)"
-    assert [change.revert.target for change in undo(changed(log, redone))] == [12, 11, 10]
+    assert [change.revert.target for change in undo_change(changed(log, redone))] == [12, 11, 10]
 
 
 def test_overrides_can_be_undone_before_the_compaction_that_came_later() -> None:
     log = number([*TALK, Override("exclude", 3, 3), compaction(1, 2)])
-    assert changes_in_words(undo(log)) == "undid compaction #10 (events 1 to 2)"
+    assert changes_in_words(undo_change(log)) == "undid compaction #10 (events 1 to 2)"
     undone = undo_override(log)
     assert changes_in_words(undone) == "undid: excluded #3"
     with pytest.raises(Refused, match="there is no active override"):
@@ -174,13 +174,13 @@ def test_overrides_can_be_undone_before_the_compaction_that_came_later() -> None
 
 def test_a_certain_one_is_undone() -> None:
     log = number([*TALK, compaction(1, 2), compaction(5, 6), Override("pin", 3, 3)])
-    (change,) = undo(log, 9)
+    (change,) = undo_change(log, 9)
     assert change.revert == Revert(9)
-    assert read_record(changed(log, change)).standing == (log[9],)
+    assert read_record(changed(log, change)).active == (log[9],)
 
 
 def test_undoing_a_replaced_one_says_that_nothing_changes() -> None:
-    (change,) = undo(number([*TALK, compaction(1, 2), compaction(1, 4)]), 9)
+    (change,) = undo_change(number([*TALK, compaction(1, 2), compaction(1, 4)]), 9)
     assert change.what.endswith("the request does not change, because a later compaction replaces it")
 
 
@@ -195,7 +195,7 @@ def test_undoing_a_replaced_one_says_that_nothing_changes() -> None:
 )
 def test_what_cannot_be_undone_is_refused(target: int, error: type[Exception], complaint: str) -> None:
     with pytest.raises(error, match=complaint):
-        undo(number([*TALK, compaction(1, 2), Revert(9)]), target)
+        undo_change(number([*TALK, compaction(1, 2), Revert(9)]), target)
 
 
 # Layers
@@ -212,7 +212,7 @@ def test_peeling_brings_the_layer_below_back() -> None:
     log = grown(number(bodies), Override("pin", 8, 8))
     seen = []
     for _ in range(3):
-        log = changed(log, peel(log))
+        log = changed(log, peel_compaction(log))
         said = spoken(plan(log, policy, Limits(10_000, "option", 0, 0), COUNTER))
         seen.append([text.removeprefix(policy.compaction.preface) for _, text in said])
     assert seen == [
@@ -221,11 +221,11 @@ def test_peeling_brings_the_layer_below_back() -> None:
         ["q1", "a1", "q2", "a2", "q3", "a3", "q4", "a4"],
     ]
     with pytest.raises(Refused, match="there is no active compaction"):
-        peel(log)
+        peel_compaction(log)
 
 
 def test_peeling_says_what_stands_again() -> None:
-    change = peel(number([*TALK, compaction(1, 2), compaction(1, 4)]))
+    change = peel_compaction(number([*TALK, compaction(1, 2), compaction(1, 4)]))
     assert change.what.endswith(": compaction #9 is active again")
 
 
@@ -236,7 +236,7 @@ def test_the_tree_shows_replaced_ones_inside_what_replaced_them() -> None:
         return [(node.entry.event.seq, shape(node.inside)) for node in nodes]
 
     assert shape(compaction_tree(read_record(log))) == [(12, [(11, [(9, []), (10, [])])]), (13, [])]
-    peeled = changed(log, undo(log, 12))
+    peeled = changed(log, undo_change(log, 12))
     assert shape(compaction_tree(read_record(peeled))) == [(11, [(9, []), (10, [])]), (12, []), (13, [])]
 
 
@@ -245,26 +245,26 @@ def test_the_tree_shows_replaced_ones_inside_what_replaced_them() -> None:
 
 def test_redo_brings_back_what_was_undone_last() -> None:
     log = number([*TALK, compaction(1, 2), compaction(5, 6)])
-    log = changed(log, undo(log))
-    log = changed(log, undo(log))
-    (first,) = redo(log)
+    log = changed(log, undo_change(log))
+    log = changed(log, undo_change(log))
+    (first,) = redo_change(log)
     assert (first.revert, first.target.seq) == (Revert(12), 9)
     assert first.what == "redid compaction #9 (events 1 to 2)"
     log = changed(log, first)
-    assert redo(log)[0].target.seq == 10
+    assert redo_change(log)[0].target.seq == 10
 
 
 def test_a_new_compaction_or_override_ends_what_can_be_redone_unnamed() -> None:
     log = number([*TALK, compaction(1, 2)])
-    log = grown(changed(log, undo(log)), Override("pin", 1, 1))
+    log = grown(changed(log, undo_change(log)), Override("pin", 1, 1))
     with pytest.raises(Refused, match="nothing to redo: the override of event 11 came later"):
-        redo(log)
-    assert redo(log, 9)[0].revert == Revert(10)
+        redo_change(log)
+    assert redo_change(log, 9)[0].revert == Revert(10)
 
 
 def test_nothing_undone_is_nothing_to_redo() -> None:
     log = number([*TALK, compaction(1, 2)])
     with pytest.raises(Refused, match="nothing to redo"):
-        redo(log)
+        redo_change(log)
     with pytest.raises(Refused, match="event 9: the compaction was not undone"):
-        redo(log, 9)
+        redo_change(log, 9)

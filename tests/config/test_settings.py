@@ -170,7 +170,7 @@ prompt_template = "file://~/.code_agent/compaction_prompt.txt"
 @requirement(
     "sliding",
     "configuration",
-    "settings stand in a `[compaction]` table of `config.toml`",
+    "settings are in a `[compaction]` table of `config.toml`",
     decided="they are knobs of a policy; the error names each one's place",
 )
 def test_the_compaction_table_of_the_document_is_answered_with_what_to_write_instead(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from workbench.config.text import (
     editable,
     edited,
     escaped_json,
-    fit,
+    fit_columns,
     printable,
     printable_lines,
     table,
@@ -84,7 +84,7 @@ def test_lines_keep_their_white_space() -> None:
 
 @given(st.text(st.sampled_from("ab测デ\u0301\u200d🙂")), st.integers(1, 40))
 def test_a_fitted_text_is_never_too_wide(text: str, columns: int) -> None:
-    made = fit(text, columns)
+    made = fit_columns(text, columns)
     assert width(made) <= columns
     assert made == text or made.endswith("…")
 

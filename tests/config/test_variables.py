@@ -16,7 +16,7 @@ from workbench.agent.tools.environment import ToolSettings
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.errors import WrongCall
 from workbench.config.tables import read_table
-from workbench.config.variables import chosen, without_keys, without_known_keys
+from workbench.config.variables import selected_variables, without_keys, without_known_keys
 
 KEYS = (
     *("OPENAI_API_KEY", "GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "CLIENT_SECRET", "PGPASSWORD_TOKEN"),
@@ -101,8 +101,8 @@ def test_the_user_may_let_some_through() -> None:
         *HARMLESS,
         *("GH_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"),
     }
-    assert set(chosen(["GH_TOKEN", "LANG"], environ)) == {"GH_TOKEN", "LANG"}
-    assert chosen([], environ) == {}
+    assert set(selected_variables(["GH_TOKEN", "LANG"], environ)) == {"GH_TOKEN", "LANG"}
+    assert selected_variables([], environ) == {}
 
 
 @given(st.text(max_size=12), st.sampled_from(["_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD", "_KEY"]))
@@ -115,9 +115,9 @@ async def test_a_command_does_not_see_them(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("GH_TOKEN", "gh-secret")
     monkeypatch.setenv("GREETING", "hello")
     call = '{"command": "echo $GREETING $OPENAI_API_KEY $GH_TOKEN"}'
-    assert (await Toolbox(tmp_path).run("run_command", call)).text.startswith("hello\n")
+    assert (await Toolbox(tmp_path).run_tool("run_command", call)).text.startswith("hello\n")
     passing = Toolbox(tmp_path, pass_env=["GH_*"])
-    assert (await passing.run("run_command", call)).text.startswith("hello gh-secret\n")
+    assert (await passing.run_tool("run_command", call)).text.startswith("hello gh-secret\n")
     assert os.environ["OPENAI_API_KEY"] == "sk-secret", "we ourselves need it"
 
 

@@ -23,7 +23,7 @@ TOOL = '{"type": "function", "function": {"name": "read_file", "description": "R
 
 
 def model(window: int = 100_000, max_output: int | None = 10_000, *, input_only: bool = False) -> ModelInfo:
-    info = Catalogue().find("unheard-of")
+    info = Catalogue().find_model("unheard-of")
     return replace(info, window=window, max_output=max_output, input_only=input_only, window_source="catalogue")
 
 
@@ -149,7 +149,7 @@ def test_the_least_answer_is_1_024_tokens_or_5_percent_of_the_window(
     "window",
     "budget",
     "the room for the answer is always kept",
-    decided="it is a wish: a shorter answer is better than none, and the shortening is told",
+    decided="it is a wish: a shorter answer is better than none, and the shortening is shown",
 )
 @pytest.mark.parametrize("name", PRESETS)
 @given(window=st.integers(300, 40_000), share=st.integers(1, 110))
@@ -203,7 +203,7 @@ def test_window_works_in_any_window(window: int) -> None:
     assert list(made.warnings) == (warned if advised < 300 and window > 1_000 else [])
 
 
-@requirement("codex", "failures", "what cannot be sent is told with the reason, in numbers")
+@requirement("codex", "failures", "a request that cannot be sent is reported with the reason, in numbers")
 @given(st.integers(1, 3_000), st.integers(0, 500), st.integers(0, 500))
 def test_what_does_not_fit_says_by_how_much(tokens: int, reserve: int, margin: int) -> None:
     made = plan(number([UserMessage(words(tokens))]), Policy(), Limits(2_000, "option", reserve, margin), COUNTER)

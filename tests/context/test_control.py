@@ -137,7 +137,7 @@ def test_a_reverted_compaction_no_longer_hides_the_one_inside_it() -> None:
     assert ranges(controls(inner, outer, Revert(12), Revert(13))) == ["outer"]
 
 
-@requirement("sliding", "log", "a compaction stands for what was there when it was made")
+@requirement("sliding", "log", "a compaction replaces what existed when it was made")
 def test_a_range_never_reaches_beyond_its_own_compaction() -> None:
     events = controls(Compaction(1, 99, "early"), UserMessage("more"), Compaction(5, 12, "late"))
     assert ranges([events[0], events[2]]) == ["early", "late"], "the early one ends at 10, so neither is inside"

@@ -27,7 +27,7 @@ def built(meter: Meter, ground: Preconditions, events: list[Event]) -> tuple[Con
 
 def ground_of(effective: InEffect, of: Conversation) -> Preconditions:
     """What stands, for the events of a conversation."""
-    found = fold.coverage(effective, of.cells, of.units, of.latest)
+    found = fold.compaction_coverage(effective, of.cells, of.units, of.latest)
     return Preconditions(effective.overrides, found.cover, found.kept)
 
 
@@ -68,7 +68,7 @@ def test_a_conversation_under_other_compactions_is_the_one_that_was_built_with_t
         controls.append(Event(last + 1 + number, f"compaction{number}", 0, body))
         ground = ground_of(in_effect(controls), now)
         before = seen(now)
-        made = now.under(ground)
+        made = now.with_preconditions(ground)
         assert seen(made) == seen(built(meter, ground, events)[0])
         assert seen(now) == before
         now = made

@@ -157,7 +157,7 @@ def test_window_warns_and_does_not_cut() -> None:
     made = planned([*slots, UserMessage("go")], preset("window"))
     assert len(made.warnings) == 2
     assert spoken(made)[0][1].count("alpha") == 1_600
-    assert model_limits(Catalogue().find("unheard-of"), preset("window").budget).reserve == 4_000
+    assert model_limits(Catalogue().find_model("unheard-of"), preset("window").budget).reserve == 4_000
 
 
 # Slots: one system message under headings, but separate rows
@@ -217,14 +217,14 @@ def test_knobs_may_stand_in_a_models_entry() -> None:
 def test_the_reserve_is_the_maximum_output_within_a_quarter(
     window: int, max_output: int | None, sets: list[str], reserve: int
 ) -> None:
-    info = replace(Catalogue().find("unheard-of"), window=window, max_output=max_output)
+    info = replace(Catalogue().find_model("unheard-of"), window=window, max_output=max_output)
     assert model_limits(info, preset("workbench", *sets).budget).reserve == reserve
     input_only = model_limits(replace(info, input_only=True), preset("workbench", *sets).budget)
     assert (input_only.reserve, input_only.capacity) == (0, window)
 
 
 def test_a_limit_for_input_alone_may_be_filled_to_the_brim() -> None:
-    info = replace(Catalogue().find("unheard-of"), window=1_000, max_output=900, input_only=True)
+    info = replace(Catalogue().find_model("unheard-of"), window=1_000, max_output=900, input_only=True)
     made = planned([UserMessage(words(993))], preset("codex"), model_limits(info, preset("codex").budget))
     assert (made.totals.tokens, made.budget.reserve, made.budget.free) == (1_000, 0, 0)
     assert made.verdict.fits

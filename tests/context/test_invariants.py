@@ -25,9 +25,9 @@ from workbench.log.events import (
     ToolResult,
     UserMessage,
 )
-from workbench.models.tokens import counter
+from workbench.models.tokens import counter_named
 
-COUNTER = counter("o200k_base")
+COUNTER = counter_named("o200k_base")
 ANSWERED: list[Body] = [UserMessage("how many?"), AssistantMessage("three", "three")]
 
 

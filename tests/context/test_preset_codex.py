@@ -96,7 +96,7 @@ def test_the_first_128_and_the_last_128_lines_are_kept() -> None:
 
 
 @requirement("codex", "results", "an output that is cut begins with the total number of its lines")
-def test_the_total_stands_first() -> None:
+def test_the_total_comes_first() -> None:
     (row,) = results(planned([UserMessage("go"), *iterations([lines(756)])], CODEX))
     assert row.text is not None
     assert row.text.startswith("Total output lines: 756\n\nline 1\nline 2\n")
@@ -178,7 +178,7 @@ def test_only_the_output_of_tools_is_cut() -> None:
     [(1_000_000, 100_000), (2_000_000, 200_000), (128_000, 12_800), (200_000, 20_000), (32_000, 3_200), (4_000, 400)],
 )
 def test_a_tenth_of_the_window_is_reserved_for_output(window: int, reserve: int) -> None:
-    info = replace(Catalogue().find("unheard-of"), window=window)
+    info = replace(Catalogue().find_model("unheard-of"), window=window)
     found = model_limits(info, CODEX.budget)
     assert (found.reserve, found.margin) == (reserve, 0)
     made = planned([UserMessage("go")], CODEX, found)
@@ -187,7 +187,7 @@ def test_a_tenth_of_the_window_is_reserved_for_output(window: int, reserve: int)
 
 
 @requirement("codex", "history", "nothing is dropped to make room: no queue, no window of last items")
-def test_history_is_whole_and_what_does_not_fit_is_said() -> None:
+def test_history_is_whole_and_what_does_not_fit_is_reported() -> None:
     made = planned([*turns(20, 100), UserMessage("go")], CODEX, Limits(2_000, "option", 200, 0))
     assert set(states(rows_of(made, "message"))) == {"sent"}
     assert made.verdict.status == "too_large"
@@ -225,7 +225,7 @@ def test_every_call_has_an_output_and_every_output_a_call() -> None:
 @requirement(
     "codex", "summary", "a compacted conversation is initial context, selected user messages, then the summary"
 )
-def test_the_summary_stands_behind_the_retained_user_messages() -> None:
+def test_the_summary_follows_the_retained_user_messages() -> None:
     log: list[Body] = [SlotContent("system", "prompt", "initial context"), *named_turns([1, 2, 3])]
     kept = (KeptEvent(2, "q1, cut short"), KeptEvent(4), KeptEvent(6))
     log += [summary_of(CODEX, 2, 7, "what happened", kept=kept), UserMessage("q4")]
@@ -239,8 +239,8 @@ def test_the_summary_stands_behind_the_retained_user_messages() -> None:
     ]
 
 
-@requirement("codex", "log", "nothing is lost silently: what was compacted is marked, and can be read")
-def test_what_was_compacted_is_still_there_to_read() -> None:
+@requirement("codex", "log", "nothing is lost silently: compacted items are marked, and can be read")
+def test_compacted_items_can_still_be_read() -> None:
     log: list[Body] = [
         *named_turns([1, 2]),
         summary_of(CODEX, 1, 4, "what happened", kept=(KeptEvent(3),)),

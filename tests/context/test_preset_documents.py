@@ -31,7 +31,7 @@ SLIDING, WINDOW, CONFIRM, WORKBENCH = map(preset, ("sliding", "window", "confirm
 
 
 def model(window: int, max_output: int | None = None) -> ModelInfo:
-    return replace(Catalogue().find("unheard-of"), window=window, max_output=max_output, window_source="config")
+    return replace(Catalogue().find_model("unheard-of"), window=window, max_output=max_output, window_source="config")
 
 
 # sliding: [E1, ..., C(1-3), ...] in storage, [C(1-3), ...] in the request
@@ -89,7 +89,7 @@ def sent(log: list[Body]) -> str:
         ("E1 E2 E3 E4 C(2-3) E5", "E1 C(2-3) E4 E5"),
     ],
 )
-def test_raw_events_inside_a_standing_range_are_not_sent(storage: str, context: str) -> None:
+def test_raw_events_inside_a_range_in_effect_are_not_sent(storage: str, context: str) -> None:
     assert sent(stored(storage)) == context
 
 
@@ -105,7 +105,7 @@ def test_all_events_stay_in_the_log_and_in_the_rows() -> None:
 @requirement(
     "sliding",
     "summary",
-    "the summary stands in the request as an event of the model's",
+    "the summary is in the request as an event of the model's",
     decided="in the user's role, framed as a record: a model takes its own words for a promise",
 )
 def test_a_summary_is_framed_as_a_record_in_the_users_role() -> None:

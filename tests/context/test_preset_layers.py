@@ -56,7 +56,7 @@ WINDOWS = [
 
 
 def model(window: int, max_output: int | None = 8_192) -> ModelInfo:
-    return replace(Catalogue().find("claude-unheard-of"), window=window, max_output=max_output)
+    return replace(Catalogue().find_model("claude-unheard-of"), window=window, max_output=max_output)
 
 
 # The window
@@ -74,7 +74,7 @@ def model(window: int, max_output: int | None = 8_192) -> ModelInfo:
 @requirement("layers", "windows", "the longer pattern of a name decides before its family, in capitals or not")
 @pytest.mark.parametrize(("name", "window"), WINDOWS)
 def test_the_window_comes_from_the_name_where_nothing_else_is_known(name: str, window: int) -> None:
-    found = model_limits(Catalogue().find(name), preset("layers").budget)
+    found = model_limits(Catalogue().find_model(name), preset("layers").budget)
     assert found.window == window
     assert found.window_source == ("guess" if name == "unheard-of" else "fallback")
 
@@ -88,7 +88,7 @@ def test_max_input_tokens_caps_the_window() -> None:
 @requirement("layers", "windows", "the limit may be raised above the default of a custom model")
 @pytest.mark.parametrize("name", ["claude-unheard-of", "unheard-of"])
 def test_max_input_tokens_raises_the_window_of_a_model_known_by_its_name_alone(name: str) -> None:
-    found = model_limits(Catalogue().find(name), preset("layers", "budget.max_input_tokens=500000").budget)
+    found = model_limits(Catalogue().find_model(name), preset("layers", "budget.max_input_tokens=500000").budget)
     assert found.window == 500_000
 
 
@@ -115,7 +115,7 @@ def test_two_messages_for_every_200_tokens_stay_resident(window: int, resident: 
 @requirement("layers", "history", "1,000 messages are held where the limit is not known")
 def test_a_thousand_messages_stay_resident_where_the_limit_is_a_guess() -> None:
     policy = preset("layers", "history.max_tokens=0")
-    found = model_limits(Catalogue().find("unheard-of"), policy.budget)
+    found = model_limits(Catalogue().find_model("unheard-of"), policy.budget)
     made = planned([*turns(520), UserMessage("now")], policy, found)
     assert sum(row.in_request for row in rows_of(made, "message") if row.slot == "history") == 1_000
 

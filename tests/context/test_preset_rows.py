@@ -34,7 +34,7 @@ from workbench.compaction.preview import previous_text
 from workbench.compaction.summary_sizes import summary_cap
 from workbench.compaction.values import CompactionRefused
 from workbench.config.settings import Settings
-from workbench.context.budget import Limits, guidance, model_limits
+from workbench.context.budget import Limits, model_limits, slot_guidance
 from workbench.context.setup import PlanOptions, set_up
 from workbench.log.events import AssistantMessage, Body, Compaction, Usage, UserMessage
 from workbench.models.catalogue import Catalogue
@@ -258,7 +258,7 @@ FRAMES = {
 )
 @requirement("confirm", "summary", "the assistant acknowledges the summary in the documented words")
 @pytest.mark.parametrize("name", FRAMES)
-def test_how_a_summary_is_framed_and_where_it_stands(name: str) -> None:
+def test_how_a_summary_is_framed_and_placed(name: str) -> None:
     policy = preset(name)
     selected = range_of(user_messages(3, 20), preset(name, "compaction.keep_turns=1", "compaction.keep_messages=2"))
     said = spoken(planned([*user_messages(3, 20), event_of(selected, policy, "S")], policy))
@@ -309,15 +309,15 @@ def test_what_a_presets_own_prompt_asks_for(name: str, says: str) -> None:
 )
 def test_the_room_that_a_request_has_beside_its_answer(name: str, window: int, target: int) -> None:
     """Of a model whose answer may have 15,000 tokens; `layers` keeps a margin of a tenth as well."""
-    info = Catalogue({"house": {"window": window, "max_output": 15_000}}).find("house")
+    info = Catalogue({"house": {"window": window, "max_output": 15_000}}).find_model("house")
     assert model_limits(info, preset(name).budget).target == target
 
 
 @requirement("window", "budget", "the system prompt has about 500 tokens")
 @requirement("window", "budget", "memory has about 500 tokens")
 def test_window_advises_500_tokens_each_or_a_sixteenth() -> None:
-    assert guidance(preset("window").budget, 100_000) == (("system", 500), ("memory", 500))
-    assert guidance(preset("window").budget, 4_000) == (("system", 250), ("memory", 250))
+    assert slot_guidance(preset("window").budget, 100_000) == (("system", 500), ("memory", 500))
+    assert slot_guidance(preset("window").budget, 4_000) == (("system", 250), ("memory", 250))
 
 
 # Results and history
@@ -389,7 +389,7 @@ def test_codex_reads_32_kib_from_a_root_with_a_known_marker(marker: str) -> None
 
 @pytest.mark.parametrize("name", ["layers", "window"])
 def test_a_model_s_own_window_is_used(name: str) -> None:
-    info = Catalogue({"house": {"window": 123_456, "max_output": 1_000}}).find("house")
+    info = Catalogue({"house": {"window": 123_456, "max_output": 1_000}}).find_model("house")
     assert model_limits(info, preset(name).budget).window == 123_456
 
 

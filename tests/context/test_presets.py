@@ -10,7 +10,7 @@ import pytest
 
 import workbench
 from support.requirements import requirement
-from workbench.context.knobs import KNOBS, flatten
+from workbench.context.knobs import KNOBS, flatten_table
 from workbench.context.load import RECORDED, load_policy, preset_names
 from workbench.context.policy import CompactionPolicy, Policy
 
@@ -185,7 +185,7 @@ def test_a_preset_has_the_documented_value(name: str, knob: str, value: Any) -> 
 def test_a_preset_says_nothing_more(name: str) -> None:
     table = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     assert table.pop("description")
-    assert {knob for knob, _ in flatten(table)} == {*DOCUMENTED[name], "compaction.preface"}
+    assert {knob for knob, _ in flatten_table(table)} == {*DOCUMENTED[name], "compaction.preface"}
 
 
 @pytest.mark.parametrize(

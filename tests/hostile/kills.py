@@ -28,7 +28,7 @@ from support.talk import COUNTER, ROOMY, preset
 from support.validity import problems
 from workbench.agent import reply as replies
 from workbench.agent.steps import Appended
-from workbench.compaction.undo import redo, undo
+from workbench.compaction.undo import redo_change, undo_change
 from workbench.context.planner import plan
 from workbench.context.render import render_messages
 from workbench.log.drafts import Draft
@@ -184,7 +184,7 @@ def undoing(place: Place, say: Say) -> None:
         override = Override("exclude" if number % 2 else "pin", 1 + number % 7, 1 + number % 7)
         for event in session.append(override):
             say(f"event {event.seq} {event.id}")
-        for change in (undo, redo, undo):
+        for change in (undo_change, redo_change, undo_change):
             for event in session.append(*(each.revert for each in change(session.events()))):
                 say(f"event {event.seq} {event.id}")
 

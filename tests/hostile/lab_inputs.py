@@ -23,7 +23,7 @@ import msgspec
 from hostile.tally import Tally, call, complaint
 from support.talk import words
 from workbench.config.errors import WorkbenchError
-from workbench.lab.running.clusters import DaskWorkers, packed_outcome, unpacked
+from workbench.lab.running.clusters import DaskWorkers, packed_outcome, unpack_outcome
 from workbench.lab.running.tasks import LabTask, TaskOutcome
 from workbench.lab.tuning.objective import NAMES, parse_objective
 
@@ -119,7 +119,7 @@ def _garbage(chance: random.Random, trap: Path) -> bytes:
 def answer(chance: random.Random, _: Path, trap: Path) -> None:
     """Bytes of a worker that are no figures."""
     try:
-        found = unpacked(_garbage(chance, trap))
+        found = unpack_outcome(_garbage(chance, trap))
     except (ValueError, RecursionError):
         return
     raise AssertionError(f"taken for figures: {found}")

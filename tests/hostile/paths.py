@@ -41,7 +41,7 @@ def run(tries: int, chance: random.Random, folder: Path) -> Tally:
             arguments["glob"] = chance.choice((path, f"{path}/**", "../**", "{..,a}/**/*", "/**"))
             arguments["path"] = chance.choice((".", path))
         with tally.watching(f"{tool} {arguments!r}"):
-            outcome = asyncio.run(box.run(tool, json.dumps(arguments)))
+            outcome = asyncio.run(box.run_tool(tool, json.dumps(arguments)))
             refused += outcome.is_error
             assert SECRET not in outcome.text, "it was read"
             assert NAME not in outcome.text, "it was listed"

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from hostile.tally import Tally
-from workbench.agent.approval_patterns import suggestions
+from workbench.agent.approval_patterns import suggested_patterns
 from workbench.agent.approvals import Approvals
 from workbench.agent.calls import Calls
 from workbench.agent.tools.base import ProposedCall
@@ -99,9 +99,9 @@ def run(tries: int, chance: random.Random, folder: Path) -> Tally:
 def offered() -> tuple[list[str], list[str]]:
     """The patterns that are offered for writing, and the wide ones that are offered for running."""
     written = [ProposedCall("write_file", "write", path) for path in ("src/a.py", "a.py")]
-    writing = [pattern for call in written for pattern in suggestions(call) if pattern.endswith("**")]
+    writing = [pattern for call in written for pattern in suggested_patterns(call) if pattern.endswith("**")]
     ran = [ProposedCall("run_command", "run", command) for command in COMMANDS]
-    running = [pattern for call in ran for pattern in suggestions(call)[1:]]
+    running = [pattern for call in ran for pattern in suggested_patterns(call)[1:]]
     exact = [f"run_command:{pattern.partition(':')[2].removesuffix(' *')}" for pattern in running]
     return list(dict.fromkeys(writing)), [*dict.fromkeys(running), *dict.fromkeys(exact)]
 
@@ -140,7 +140,7 @@ async def _no_hook(point: object, payload: object) -> None:
 
 async def _call(calls: Calls, tool: str, arguments: dict[str, object]) -> str:
     call = ToolCall("1", tool, json.dumps(arguments))
-    found = [body async for body in calls.run([call], {})]
+    found = [body async for body in calls.run_calls([call], {})]
     assert isinstance(found[-1], ToolResult)
     return str(found[-1].content)
 

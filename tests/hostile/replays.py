@@ -23,7 +23,7 @@ from workbench.proxy.resending import key_for
 from workbench.proxy.routes import route_of
 from workbench.proxy.sessions import CameBack, ProxySessions, SentRequest
 from workbench.sources.options import Options
-from workbench.sources.replaying import ReplayWish, prepare, replay
+from workbench.sources.replaying import ReplayWish, prepare_replay, send_replay
 from workbench.sources.services import Services
 from workbench.sources.source import Source
 
@@ -114,7 +114,7 @@ def recorded_session(services: Services, dialect: DialectName) -> str:
     known = {info.id for info in services.store.list()}
     sent = sessions.sent(SentRequest(route_of(PATHS[dialect], {}), {}, BODIES[dialect], 1))
     assert sent is not None
-    sessions.answered(sent, CameBack(200, {}, {}, 10, 1_500))
+    sessions.add_answer(sent, CameBack(200, {}, {}, 10, 1_500))
     sessions.close()
     [made] = {info.id for info in services.store.list()} - known
     return made
@@ -143,9 +143,9 @@ async def _sent_again(
 ) -> None:
     """To an odd address, to a server that answers, or to one that sends it on; with the key only in the last case."""
     if kind == 0:
-        job = prepare(services, Options(), source, ReplayWish(to=chance.choice(ADDRESSES)))
+        job = prepare_replay(services, Options(), source, ReplayWish(to=chance.choice(ADDRESSES)))
         assert not job.sends_key, "the key would go to another server"
-        [made] = [answer async for answer in replay(services, job)]
+        [made] = [answer async for answer in send_replay(services, job)]
         assert made.problem
         return
     key = key_for(dialect, name, needed=False)  # Ollama may have none
@@ -157,10 +157,10 @@ async def _sent_again(
         answer = Answer(body=b"{}", content_type="application/json") if kind == 1 else onward
         async with Provider(answer) as provider:
             address = provider.url.removesuffix("/v1")
-            job = prepare(services, Options(), source, ReplayWish(to=address, send_key=kind == 2))
+            job = prepare_replay(services, Options(), source, ReplayWish(to=address, send_key=kind == 2))
             assert f" at {address}, {how}" in job.question
             assert f"to {name} at" in job.question, "the question names another model"
-            [_] = [each async for each in replay(services, job)]
+            [_] = [each async for each in send_replay(services, job)]
             [request] = provider.requests
     assert other.requests == [], "a redirect was followed"
     assert (KEY in str(request.headers)) == has_key, "the key"

@@ -61,10 +61,10 @@ async def _repository(base: Path, place: str, key: str) -> None:
     values = {"core.hooksPath": base / "hooks", "include.path": base / "more", "core.attributesFile": base / "more"}
     _git(repo, "config", "-f", str(config), key, str(values.get(key, program)))
     for _ in range(2):
-        taken = await snapshots.take(where)
+        taken = await snapshots.take_snapshot(where)
         if taken is not None:
             (repo / "f").write_text("new")
-            await snapshots.restore(taken)
+            await snapshots.restore_snapshot(taken)
             assert (repo / "f").read_text() == "old", "not brought back"
     assert not marker.exists(), "it was run"
 

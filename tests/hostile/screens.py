@@ -133,7 +133,7 @@ def _watching(tally: Tally) -> Iterator[None]:
         return wall(markup, *more, **named)
 
     key = (textual_markup, "to_content")
-    with patch.object(FaultReports, "report", report), patch.dict(textual_patches.MENDED, {key: noted}):
+    with patch.object(FaultReports, "report", report), patch.dict(textual_patches.PATCHES, {key: noted}):
         yield
 
 
@@ -160,7 +160,7 @@ async def _look_at(
 async def _visit(pilot: Pilot[Any], place: tuple[str, ...], fault: Callable[[str], None], seen: set[str]) -> None:
     """Go there, look at each screen on the way, and come back."""
     command, *keys = place
-    main_screen(pilot.app).run(command)
+    main_screen(pilot.app).run_by_name(command)
     for step in (None, *keys):
         if step is not None:
             await pilot.press(step)

@@ -19,7 +19,7 @@ from typing import Any
 from hostile.tally import Tally, call, complaint
 from support.validity import problems
 from traces.format_samples import LINES, SAMPLES, WORDS
-from workbench.cli.plan import FoundPlan, as_json
+from workbench.cli.plan import FoundPlan, plan_as_json
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import WorkbenchError
@@ -163,7 +163,7 @@ def _check_requests(session: RecordedSession) -> None:
 
 def _check(shown_plan: FoundPlan) -> None:
     made = shown_plan.plan
-    shown = json.loads(json.dumps(as_json(shown_plan, full=True), allow_nan=False))
+    shown = json.loads(json.dumps(plan_as_json(shown_plan, full=True), allow_nan=False))
     totals = shown["totals"]
     assert totals["items"] == sum(row["tokens"] for row in shown["items"]), "a sum is wrong"
     assert totals["tokens"] == totals["items"] + totals["framing"], "a sum is wrong"

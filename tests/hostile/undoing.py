@@ -15,7 +15,7 @@ from pathlib import Path
 from hostile.forks import forked
 from hostile.tally import Tally, call, complaint
 from support.calls import Outcome
-from workbench.context.control import reverted
+from workbench.context.control import reverted_events
 from workbench.log.events import AssistantMessage, Compaction, Event, Override, Revert, UserMessage
 from workbench.log.store import FILE_NAME, Store
 
@@ -87,7 +87,7 @@ def _check(path: Path, said: dict[int, str]) -> None:
         )
     for event in events:
         if isinstance(event.body, Revert):
-            assert event.body.target not in reverted(events[: event.seq - 1]), f"event {event.seq}: undone twice"
+            assert event.body.target not in reverted_events(events[: event.seq - 1]), f"event {event.seq}: undone twice"
 
 
 def _words(events: list[Event], seq: int) -> str:

@@ -74,7 +74,7 @@ class _Watched:
     def look(self) -> tuple[str, list[str] | None]:
         """The sign, and what is shown now."""
         self._clock += 1.0
-        found = self._follower.look(lambda: read_source(str(self.path), _no_store, growing=True))
+        found = self._follower.read_if_changed(lambda: read_source(str(self.path), _no_store, growing=True))
         if found.read is not None:
             self._shown = _said(found.read)
         return found.sign, self._shown

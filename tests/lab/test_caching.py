@@ -32,11 +32,11 @@ def test_every_token_is_read_or_written_or_plain(size: int, same: int, idle: int
     ],
 )
 def test_providers_have_their_own_rules(model: str, same: int, idle: int, read: int) -> None:
-    assert cache_rules(Catalogue().find(model)).cache_use(6_000, same, idle) == CacheUse(read, 6_000 - read)
+    assert cache_rules(Catalogue().find_model(model)).cache_use(6_000, same, idle) == CacheUse(read, 6_000 - read)
 
 
 def test_what_is_kept_for_an_hour_is_read_after_minutes_and_costs_more_to_write() -> None:
-    claude = Catalogue().find("claude-sonnet-4-5")
+    claude = Catalogue().find_model("claude-sonnet-4-5")
     rules = cache_rules(claude, HOUR)
     assert rules.cache_use(6_000, 5_000, 59 * MINUTE) == CacheUse(5_000, 1_000, 0, hour=1_000)
     assert rules.cache_use(6_000, 5_000, 61 * MINUTE) == CacheUse(0, 6_000, 0, hour=6_000)
@@ -49,6 +49,6 @@ def test_an_agent_keeps_its_cache_as_long_as_it_keeps_most_of_it(hours: tuple[in
 
 
 def test_what_is_written_costs_more_where_the_provider_says_so() -> None:
-    claude, gpt = Catalogue().find("claude-sonnet-4-5"), Catalogue().find("gpt-4o")
+    claude, gpt = Catalogue().find_model("claude-sonnet-4-5"), Catalogue().find_model("gpt-4o")
     assert request_price(claude, CacheUse(1_000, 1_000, 1_000), 100) == pytest.approx(0.0003 + 0.00375 + 0.003 + 0.0015)
     assert request_price(gpt, CacheUse(1_000, 1_000, 1_000), 100) == pytest.approx(0.00125 + 0.0025 + 0.0025 + 0.001)

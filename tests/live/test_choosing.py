@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
-from workbench.live.choosing import choose_session, short_ids
+from workbench.live.choosing import choose_agent_session, short_ids
 from workbench.live.finder import AgentSession
 from workbench.live.processes import PROGRAMS
 
@@ -37,15 +37,15 @@ SESSIONS = [
     ],
 )
 def test_one_is_chosen(wanted: str, title: str) -> None:
-    assert choose_session(SESSIONS, wanted, HERE).session.title == title
-    assert choose_session(SESSIONS, wanted, HERE).note == ""
+    assert choose_agent_session(SESSIONS, wanted, HERE).session.title == title
+    assert choose_agent_session(SESSIONS, wanted, HERE).note == ""
 
 
 def test_of_another_folder_it_is_said() -> None:
-    chosen = choose_session(SESSIONS, "codex", "/srv/elsewhere")
+    chosen = choose_agent_session(SESSIONS, "codex", "/srv/elsewhere")
     assert chosen.session.title == "newest of all"
     assert chosen.note == "no session of Codex in this folder; this is the last one on this machine, of /srv/mill"
-    assert "unknown folder" in choose_session(SESSIONS, "opencode", HERE).note
+    assert "unknown folder" in choose_agent_session(SESSIONS, "opencode", HERE).note
 
 
 @pytest.mark.parametrize(
@@ -61,24 +61,24 @@ def test_of_another_folder_it_is_said() -> None:
 )
 def test_what_is_not_found_or_not_one_is_told(wanted: str, here: str, told: str) -> None:
     with pytest.raises(WrongCall) as error:
-        choose_session(SESSIONS, wanted, here)
+        choose_agent_session(SESSIONS, wanted, here)
     assert told in str(error.value)
 
 
 def test_on_an_empty_machine_it_is_said_where_was_looked() -> None:
     for wanted in ("", "codex", "x"):
         with pytest.raises(WrongCall, match=r"looked in ~/\.claude, ~/\.codex"):
-            choose_session([], wanted, HERE)
+            choose_agent_session([], wanted, HERE)
 
 
 @given(st.sampled_from([*PROGRAMS]), st.permutations(SESSIONS))
 def test_a_programs_name_never_gives_another_agents_session(program: str, sessions: list[AgentSession]) -> None:
     of_agent = [each for each in sessions if each.agent == PROGRAMS[program]]
     if of_agent:
-        assert choose_session(sessions, program, HERE).session in of_agent
+        assert choose_agent_session(sessions, program, HERE).session in of_agent
     else:
         with pytest.raises(WrongCall, match=PROGRAMS[program]):
-            choose_session(sessions, program, HERE)
+            choose_agent_session(sessions, program, HERE)
 
 
 @given(st.sets(st.text("ab1", min_size=1, max_size=14), max_size=30))

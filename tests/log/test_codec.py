@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.log.codec import clean, decode_event, encode_event, search_text, settle_event
+from workbench.log.codec import decode_event, encode_event, search_text, settle_event, without_surrogates
 from workbench.log.errors import BadEvent
 from workbench.log.events import (
     AssistantMessage,
@@ -200,15 +200,15 @@ def test_what_could_not_be_read_back_is_never_written(body: Body) -> None:
 @settings(deadline=None)
 @given(st.text(st.characters()))
 def test_a_clean_text_has_utf8_and_differs_only_in_lone_surrogates(text: str) -> None:
-    cleaned = clean(text)
+    cleaned = without_surrogates(text)
     cleaned.encode()
     if not any("\ud800" <= char <= "\udfff" for char in text):
         assert cleaned == text
 
 
 def test_a_lone_surrogate_becomes_one_replacement_character() -> None:
-    assert clean("a\ud800b\udc00") == "a\ufffdb\ufffd"
-    assert clean("\ud83c\udf89") == "🎉"  # the two halves of one character
+    assert without_surrogates("a\ud800b\udc00") == "a\ufffdb\ufffd"
+    assert without_surrogates("\ud83c\udf89") == "🎉"  # the two halves of one character
 
 
 @settings(deadline=None)

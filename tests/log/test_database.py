@@ -154,7 +154,7 @@ class TestMigrations:
             migrations.migrate(db)
             db.execute("INSERT INTO sessions VALUES(1, 'old', 'bread', '', 1, 2, 0, NULL, NULL)")
             migrations.view_older(db)  # where nothing can be written
-            assert [info[1:3] for info in session_lookup.listed_sessions(db, None, "", "")] == [("bread", 1)]
+            assert [info[1:3] for info in session_lookup.query_sessions(db, None, "", "")] == [("bread", 1)]
         with Store.open(path) as store:
             assert [(info.title, info.folder, info.branch) for info in store.list()] == [("bread", "", "")]
 
@@ -321,7 +321,7 @@ class TestLock:
         one, two = lock.WriterLock(tmp_path / "x.lock"), lock.WriterLock(tmp_path / "x.lock")
         assert one.acquire()
         assert not two.acquire()
-        assert two.taken()
+        assert two.is_locked()
         one.release()
-        assert not two.taken()
+        assert not two.is_locked()
         assert two.acquire()

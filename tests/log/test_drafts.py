@@ -18,7 +18,7 @@ from workbench.context.render import render_messages
 from workbench.log.drafts import Draft
 from workbench.log.events import AssistantMessage, Body, Override, Reasoning, UserMessage
 from workbench.log.store import Store
-from workbench.models.tokens import counter
+from workbench.models.tokens import counter_named
 
 STREAM = """
 import sys
@@ -126,7 +126,7 @@ def test_killed_at_any_point_the_log_has_the_answer_once_and_plans(
         number([event.body for event in again.events()]),
         preset("workbench"),
         Limits(9_000, "option", 0, 0),
-        counter("o200k_base"),
+        counter_named("o200k_base"),
     )
     sent = render_messages(made)
     assert not problems(sent)

@@ -33,7 +33,7 @@ def table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
 
 @requirement("codex", "windows", "the registry of models knows window and maximum output")
 def test_a_known_model_is_described_by_the_table() -> None:
-    info = Catalogue().find("gpt-4o")
+    info = Catalogue().find_model("gpt-4o")
     assert (info.window, info.window_source, info.max_output) == (128_000, "catalogue", 16_384)
     assert (info.input_price, info.output_price) == (2.5e-06, 1e-05)
     assert info.cached_price == 1.25e-06
@@ -46,7 +46,7 @@ def test_a_known_model_is_described_by_the_table() -> None:
     "name", ["GPT-4o", "openai/gpt-4o", "openrouter/openai/gpt-4o", "azure/gpt-4o", "OpenRouter/OpenAI/GPT-4o"]
 )
 def test_prefixes_and_case_do_not_matter(name: str) -> None:
-    info = Catalogue().find(name)
+    info = Catalogue().find_model(name)
     assert info.name == name
     assert (info.window, info.window_source) == (128_000, "catalogue")
 
@@ -57,14 +57,14 @@ def test_a_name_without_a_prefix_is_found_under_its_makers_before_resellers(tabl
         ' "xai/m": {"max_input_tokens": 2, "litellm_provider": "xai"}}'
     )
     for name in ("m", "M", "openrouter/x-ai/m"):
-        assert Catalogue().find(name).window == 2
-    assert Catalogue().find("m").provider == "xai"
+        assert Catalogue().find_model(name).window == 2
+    assert Catalogue().find_model("m").provider == "xai"
 
 
 def test_the_provider_is_the_one_that_was_asked_for() -> None:
-    assert Catalogue().find("openrouter/anthropic/claude-sonnet-4-5").provider == "openrouter"
-    assert Catalogue().find("meta-llama/unheard-of").provider == "meta-llama"
-    assert Catalogue().find("unheard-of").provider == ""
+    assert Catalogue().find_model("openrouter/anthropic/claude-sonnet-4-5").provider == "openrouter"
+    assert Catalogue().find_model("meta-llama/unheard-of").provider == "meta-llama"
+    assert Catalogue().find_model("unheard-of").provider == ""
 
 
 @requirement(
@@ -100,7 +100,7 @@ def test_the_provider_is_the_one_that_was_asked_for() -> None:
     ],
 )
 def test_windows_and_whether_they_are_for_input_alone(name: str, window: int, source: str, input_only: bool) -> None:
-    info = Catalogue().find(name)
+    info = Catalogue().find_model(name)
     assert (info.window, info.window_source, info.input_only) == (window, source, input_only)
 
 
@@ -152,40 +152,40 @@ def test_an_entry_without_a_window_keeps_its_prices_and_takes_the_window_of_its_
         '{"shop/maker/m": {"input_cost_per_token": 2e-6, "litellm_provider": "shop"},'
         ' "m": {"max_input_tokens": 7000, "max_output_tokens": 500, "input_cost_per_token": 1e-6}}'
     )
-    info = Catalogue().find("shop/maker/m")
+    info = Catalogue().find_model("shop/maker/m")
     assert (info.window, info.window_source, info.max_output) == (7000, "catalogue", 500)
     assert (info.provider, info.input_price) == ("shop", 2e-6)
 
 
 def test_an_entry_without_a_window_or_namesake_falls_back_to_its_name(table: Path) -> None:
     table.write_text('{"shop/qwen-odd": {"mode": "chat", "input_cost_per_token": 2e-6, "litellm_provider": "shop"}}')
-    info = Catalogue().find("shop/qwen-odd")
+    info = Catalogue().find_model("shop/qwen-odd")
     assert (info.window, info.window_source, info.input_price) == (128_000, "fallback", 2e-6)
 
 
 def test_a_price_of_nothing_is_unknown_unless_the_model_is_local(table: Path) -> None:
     table.write_text('{"shop/a": {"input_cost_per_token": 0.0}, "ollama/a": {"input_cost_per_token": 0.0}}')
-    assert Catalogue().find("shop/a").input_price is None
-    assert Catalogue().find("ollama/a").input_price == 0.0
+    assert Catalogue().find_model("shop/a").input_price is None
+    assert Catalogue().find_model("ollama/a").input_price == 0.0
 
 
 def test_a_local_model_never_takes_a_hosted_models_figures() -> None:
-    info = Catalogue().find("lm_studio/gpt-4o")
+    info = Catalogue().find_model("lm_studio/gpt-4o")
     assert (info.window_source, info.input_price, info.provider) == ("fallback", 0.0, "lm_studio")
-    assert Catalogue().find("ollama_chat/llama3").window == 8_192
+    assert Catalogue().find_model("ollama_chat/llama3").window == 8_192
 
 
 @pytest.mark.parametrize("content", [None, "{ broken", "{}"])
 def test_without_a_table_models_are_told_from_their_names(table: Path, content: str | None) -> None:
     if content is not None:
         table.write_text(content)
-    assert Catalogue().find("gpt-4o").window_source == "fallback"
+    assert Catalogue().find_model("gpt-4o").window_source == "fallback"
     assert Catalogue().names() == []
 
 
 def test_without_litellm_there_is_no_table(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "model_table", lambda: None)
-    assert Catalogue().find("mystery").window_source == "guess"
+    assert Catalogue().find_model("mystery").window_source == "guess"
 
 
 def test_names_are_chat_models_and_the_users_own() -> None:
@@ -206,7 +206,7 @@ def test_a_mistyped_name_has_close_matches() -> None:
 @requirement("confirm", "windows", "a model's window can be configured, and the agent knows it")
 def test_the_users_entry_wins_and_inherits_the_rest() -> None:
     own = {"gpt-4o": {"window": 64_000, "input_price": 3, "cached_price": 0, "capabilities": ["tools"]}}
-    info = Catalogue(own).find("gpt-4o")
+    info = Catalogue(own).find_model("gpt-4o")
     assert (info.window, info.window_source) == (64_000, "config")
     assert (info.input_price, info.cached_price, info.output_price) == (3e-06, 0.0, 1e-05)
     assert info.capabilities == {"tools"}
@@ -215,25 +215,25 @@ def test_the_users_entry_wins_and_inherits_the_rest() -> None:
 
 def test_the_users_entry_holds_with_a_prefix_and_in_any_case() -> None:
     models = Catalogue({"House-Model": {"window": 9_000, "input_only": True, "max_output": 100}})
-    info = models.find("hosted_vllm/house-model")
+    info = models.find_model("hosted_vllm/house-model")
     assert (info.window, info.input_only, info.max_output) == (9_000, True, 100)
 
 
 def test_an_entry_for_the_full_name_wins_over_one_for_the_bare_name() -> None:
     models = Catalogue({"m": {"window": 1}, "a/m": {"window": 2}})
-    assert [models.find(name).window for name in ("m", "a/m", "b/m")] == [1, 2, 1]
+    assert [models.find_model(name).window for name in ("m", "a/m", "b/m")] == [1, 2, 1]
 
 
 def test_an_entry_without_a_window_leaves_its_source() -> None:
-    assert Catalogue({"mystery": {"output_price": 1.5}}).find("mystery").window_source == "guess"
+    assert Catalogue({"mystery": {"output_price": 1.5}}).find_model("mystery").window_source == "guess"
 
 
 def test_the_users_tokenizer_is_believed() -> None:
-    info = Catalogue({"prod-chat": {"tokenizer": "cl100k_base"}}).find("prod-chat")
+    info = Catalogue({"prod-chat": {"tokenizer": "cl100k_base"}}).find_model("prod-chat")
     assert (info.tokenizer, info.tokenizer_exact) == ("cl100k_base", True)
     assert info.tokenizer_note == "cl100k_base, as the [models] entry says"
-    assert not Catalogue({"prod-chat": {"tokenizer": "rough"}}).find("prod-chat").tokenizer_exact
-    assert not Catalogue({"gemini-x": {"tokenizer": "o200k_base"}}).find("gemini-x").tokenizer_exact
+    assert not Catalogue({"prod-chat": {"tokenizer": "rough"}}).find_model("prod-chat").tokenizer_exact
+    assert not Catalogue({"gemini-x": {"tokenizer": "o200k_base"}}).find_model("gemini-x").tokenizer_exact
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_a_bad_entry_is_refused_by_its_key(entry: Any, message: str) -> None:
 
 @given(name=st.text())
 def test_any_name_has_an_answer(name: str) -> None:
-    info = Catalogue().find(name)
+    info = Catalogue().find_model(name)
     assert info.window > 0
     assert info.tokenizer_note
 
@@ -274,7 +274,7 @@ def test_any_name_has_an_answer(name: str) -> None:
 def test_every_model_of_the_table_has_a_window() -> None:
     models = Catalogue()
     for name in models.names():
-        info = models.find(name)
+        info = models.find_model(name)
         assert info.window > 0
         assert info.max_output is None or info.max_output > 0
         assert all(price is None or 0 <= price < 0.01 for price in (info.input_price, info.output_price))
@@ -303,7 +303,7 @@ def test_every_model_of_the_table_has_a_window() -> None:
     ],
 )
 def test_a_model_of_the_documents_has_the_window_they_give_it(name: str, window: int) -> None:
-    assert Catalogue().find(name).window == window
+    assert Catalogue().find_model(name).window == window
 
 
 @requirement("codex", "windows", "the registry has the maximum output of every model that the documents name")
@@ -325,12 +325,12 @@ def test_a_model_of_the_documents_has_the_window_they_give_it(name: str, window:
     ],
 )
 def test_a_model_of_the_documents_has_a_maximum_output(model: str, tokens: int) -> None:
-    assert Catalogue().find(model).max_output == tokens
+    assert Catalogue().find_model(model).max_output == tokens
 
 
 @requirement("layers", "windows", "a name with `mistral` in it has 128,000")
 def test_mistral_without_a_server_has_the_window_of_its_family() -> None:
-    info = Catalogue().find("mistral")
+    info = Catalogue().find_model("mistral")
     assert (info.window, info.window_source) == (128_000, "fallback")
 
 
@@ -338,16 +338,16 @@ def test_mistral_without_a_server_has_the_window_of_its_family() -> None:
     "codex", "windows", "Gemini 2.5 Flash answers with at most 8,000 tokens", decided="65,536, as its maker says"
 )
 def test_the_maximum_output_is_the_makers_own_figure() -> None:
-    assert Catalogue().find("gemini/gemini-2.5-flash").max_output == 65_536
+    assert Catalogue().find_model("gemini/gemini-2.5-flash").max_output == 65_536
 
 
 def test_a_long_request_has_the_prices_of_long_ones() -> None:
-    info = Catalogue().find("gpt-5.4")
+    info = Catalogue().find_model("gpt-5.4")
     assert [each.above for each in info.long_prices] == [272_000]
     assert info.for_request(272_000) is info
     long = info.for_request(272_001)
     assert (long.input_price, long.cached_price, long.output_price) == (5e-6, 5e-7, 2.25e-5)
-    own = Catalogue({"gpt-5.4": {"input_price": 1}}).find("gpt-5.4")
+    own = Catalogue({"gpt-5.4": {"input_price": 1}}).find_model("gpt-5.4")
     assert own.for_request(300_000).input_price == 1e-6, "whoever says a price means it"
 
 
@@ -366,7 +366,7 @@ def test_a_long_request_has_the_prices_of_long_ones() -> None:
     ],
 )
 def test_a_name_spelt_otherwise_finds_its_entry(name: str, known: str) -> None:
-    found, listed = Catalogue().find(name), Catalogue().find(known)
+    found, listed = Catalogue().find_model(name), Catalogue().find_model(known)
     assert (found.window, found.window_source) == (listed.window, "catalogue")
     assert (found.input_price, found.output_price) == (listed.input_price, listed.output_price)
     assert found.input_price
@@ -374,7 +374,7 @@ def test_a_name_spelt_otherwise_finds_its_entry(name: str, known: str) -> None:
 
 
 def test_a_variant_with_prices_of_its_own_does_not_take_those_of_the_model() -> None:
-    assert Catalogue().find("claude-opus-4.8-fast").input_price is None
+    assert Catalogue().find_model("claude-opus-4.8-fast").input_price is None
 
 
 @pytest.mark.parametrize(

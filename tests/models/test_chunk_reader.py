@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.models.chunk_reader import ChunkReader, coalesce, reported
+from workbench.models.chunk_reader import ChunkReader, coalesce_parts, reported_usage
 from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text, Thinking
 
@@ -119,14 +119,14 @@ def test_without_a_finish_reason_the_stream_is_broken(word: str | None) -> None:
 def test_usage_in_two_halves_is_added_up_and_growing_usage_is_not() -> None:
     start = {"prompt_tokens": 90, "completion_tokens": 1, "cache_read_input_tokens": 50}
     end = {"prompt_tokens": 0, "completion_tokens": 12, "cache_creation_input_tokens": 30, "cost": 0.5}
-    assert reported([start, end]) == Reported(90, 12, cached=50, cache_write=30, cost=0.5)
+    assert reported_usage([start, end]) == Reported(90, 12, cached=50, cache_write=30, cost=0.5)
     growing = [{"prompt_tokens": 9, "completion_tokens": made} for made in (1, 2, 3)]
-    assert reported(growing) == Reported(9, 3)
+    assert reported_usage(growing) == Reported(9, 3)
 
 
 def test_usage_of_nothing_is_no_usage() -> None:
-    assert reported([]) is None
-    assert reported([{"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": None}]) is None
+    assert reported_usage([]) is None
+    assert reported_usage([{"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": None}]) is None
 
 
 parts = st.one_of(
@@ -158,14 +158,14 @@ def test_joining_neighbours_never_changes_what_was_said(found: list[Part]) -> No
             )
         ]
 
-    joined = coalesce(found)
+    joined = coalesce_parts(found)
     assert spelled(joined) == spelled(found)
     assert len(joined) <= len(found)
 
 
 def test_neighbours_of_one_kind_are_joined() -> None:
     fragments = [CallFragment(0, "x", "f", "{"), CallFragment(0, "", "", "}")]
-    assert coalesce([Text("a"), Text("b"), *fragments, Finished("stop")]) == [
+    assert coalesce_parts([Text("a"), Text("b"), *fragments, Finished("stop")]) == [
         Text("ab"),
         CallFragment(0, "x", "f", "{}"),
         Finished("stop"),

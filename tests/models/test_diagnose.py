@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from support.waiting import GIVE_UP
 from workbench.config.variables import HIDDEN
-from workbench.models.diagnose import diagnose, sizes
+from workbench.models.diagnose import diagnose, sizes_in_error
 from workbench.models.endpoints import Endpoint, redact
 from workbench.models.failures import ModelFailure
 
@@ -81,7 +81,7 @@ def odd(name: str, message: str, **fields: object) -> Exception:
 def test_a_context_that_is_too_long_is_known_by_its_words(words: str, limit: int | None, asked: int | None) -> None:
     failure = diagnose(odd("BadRequestError", f"litellm.BadRequestError: XException - {words}", status_code=400))
     assert failure.category == "context_too_long"
-    assert (failure.limit, failure.asked) == (limit, asked) == sizes(words)
+    assert (failure.limit, failure.asked) == (limit, asked) == sizes_in_error(words)
 
 
 def test_litellms_class_names_are_taken_off_the_providers_words() -> None:
@@ -204,7 +204,7 @@ NASTY = (
 
 ALL_OF_THEM = """
 import sys
-from workbench.models.diagnose import diagnose, sizes
+from workbench.models.diagnose import diagnose
 for piece in sys.stdin.read().split(chr(0)):
     inner = ValueError(piece * (2_000_000 // len(piece)))
     outer = type("BadRequestError", (Exception,), {})("x" + str(inner))

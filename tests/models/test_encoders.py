@@ -40,9 +40,9 @@ def loading_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setattr(socket.socket, "connect", no_network)
     monkeypatch.setattr(socket, "getaddrinfo", no_network)
-    encoders.load.cache_clear()
+    encoders.load_encoder.cache_clear()
     yield
-    encoders.load.cache_clear()
+    encoders.load_encoder.cache_clear()
 
 
 @requirement(
@@ -56,7 +56,7 @@ def loading_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @example("<EOT><|endoftext|> ½ ﬁ … ，e\u0301 \r\n\n  x")
 @settings(max_examples=200, deadline=None)
 def test_counts_are_those_of_the_makers(reference: Reference, tokenizer: str, text: str) -> None:
-    encoder = encoders.load(tokenizer)
+    encoder = encoders.load_encoder(tokenizer)
     assert encoder is not None
     assert encoder.size(text) == len(reference[tokenizer](text))
 
@@ -99,7 +99,7 @@ hard_texts = st.lists(pieces_of_text, max_size=12).map("".join)
 
 
 def quick(tokenizer: str) -> encoders.QuickEncoder:
-    encoder = encoders.load(tokenizer)
+    encoder = encoders.load_encoder(tokenizer)
     assert isinstance(encoder, encoders.QuickEncoder), "splintr is not used"
     return encoder
 
@@ -160,7 +160,7 @@ def test_tiktoken_takes_over_where_splintr_cannot_be_used(
         monkeypatch.setitem(sys.modules, "splintr", ModuleType("splintr"))
     else:
         monkeypatch.setitem(encoders.TRIAL_IDS, tokenizer, sha256(b"").hexdigest())
-    encoder = encoders.load(tokenizer)
+    encoder = encoders.load_encoder(tokenizer)
     assert type(encoder) is encoders.PairEncoder
     text = "what the model sees 好 😀"
     assert encoder.size(text) == len(reference[tokenizer](text)) == len(encoder.ends(text))
@@ -171,7 +171,7 @@ def test_tiktoken_takes_over_where_splintr_cannot_be_used(
 @given(text=st.text(st.sampled_from("abc \n😀好é½ﬁ…，e\u0301가각\u1100"), max_size=40), tokens=st.integers(1, 20))
 @settings(max_examples=200, deadline=None)
 def test_ends_heads_and_tails_lie_on_characters_and_go_up(tokenizer: str, text: str, tokens: int) -> None:
-    encoder = encoders.load(tokenizer)
+    encoder = encoders.load_encoder(tokenizer)
     assert encoder is not None
     ends = encoder.ends(text)
     assert len(ends) == encoder.size(text)

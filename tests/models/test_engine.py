@@ -24,15 +24,15 @@ async def test_all_things_arrive_in_order_however_fast_they_come(batches: list[l
 
     async def fill() -> None:
         for batch, pause in zip(batches, pauses, strict=False):
-            pipe.put(batch)
+            pipe.add_items(batch)
             if pause:
                 await asyncio.sleep(0)
-        pipe.put([None], last=True)
+        pipe.add_items([None], last=True)
 
     asyncio.run_coroutine_threadsafe(fill(), engine().loop)
     found: list[int | None] = []
     while not found or found[-1] is not None:
-        found += await asyncio.wait_for(pipe.take(), GIVE_UP)
+        found += await asyncio.wait_for(pipe.take_items(), GIVE_UP)
     assert found == [*(thing for batch in batches for thing in batch), None]
 
 
@@ -42,19 +42,19 @@ async def test_what_comes_in_one_go_is_handed_over_with_few_wake_ups() -> None:
 
     async def fill() -> None:
         for number in range(500):
-            pipe.put([number])
+            pipe.add_items([number])
         filled.set()
 
     asyncio.run_coroutine_threadsafe(fill(), engine().loop)
     filled.wait(10)  # the loop stands still: nothing is fetched meanwhile
-    assert await pipe.take() == list(range(500))
+    assert await pipe.take_items() == list(range(500))
 
 
 async def test_a_closed_loop_is_noticed() -> None:
     gone = asyncio.new_event_loop()
     gone.close()
     with pytest.raises(RuntimeError):
-        Pipe(gone).put(["x"], last=True)
+        Pipe(gone).add_items(["x"], last=True)
 
 
 def test_there_is_one_engine() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.models.event_stream import MOST_EVENT, EventStream, mended
+from workbench.models.event_stream import MOST_EVENT, EventStream, mended_event
 from workbench.models.failures import ModelFailure
 
 WORDS = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=12)
@@ -67,12 +67,12 @@ def choice(**delta: object) -> bytes:
 def test_texts_ids_and_arguments_get_their_usual_shapes() -> None:
     thought = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
     parts = [thought, {"type": "text", "text": "a"}, "b", 5, None, {"type": "image"}]
-    assert json.loads(mended(choice(content=parts))) == json.loads(choice(content="ab", reasoning_content="hm"))
+    assert json.loads(mended_event(choice(content=parts))) == json.loads(choice(content="ab", reasoning_content="hm"))
     call = {"index": 0, "id": 5, "function": {"name": "f", "arguments": {"x": 1}}}
-    [found] = json.loads(mended(choice(tool_calls=[call])))["choices"][0]["delta"]["tool_calls"]
+    [found] = json.loads(mended_event(choice(tool_calls=[call])))["choices"][0]["delta"]["tool_calls"]
     assert (found["id"], found["function"]["arguments"]) == ("5", '{"x": 1}')
     block = {"type": "content_block_start", "content_block": {"type": "tool_use", "id": None}}
-    assert json.loads(mended(json.dumps(block).encode()))["content_block"]["id"] == ""
+    assert json.loads(mended_event(json.dumps(block).encode()))["content_block"]["id"] == ""
 
 
 JSON = st.recursive(
@@ -86,14 +86,14 @@ KEYS = ("content", "tool_calls", "id", "function", "arguments", "type", "thinkin
 @given(st.dictionaries(st.sampled_from(KEYS), JSON), JSON)
 def test_whatever_stands_in_an_event_nothing_is_raised(delta: dict[str, object], other: object) -> None:
     for body in ({"choices": [{"delta": delta}, delta, other]}, {"content_block": delta}, {"choices": other}, other):
-        json.loads(mended(json.dumps(body).encode()))
+        json.loads(mended_event(json.dumps(body).encode()))
 
 
 def test_figures_that_are_no_numbers_are_left_out() -> None:
     data = b'{"usage": {"total_tokens": Infinity, "prompt_tokens": 3, "details": {"cached": NaN, "audio": 1e999}}}'
-    assert json.loads(mended(data)) == {"usage": {"prompt_tokens": 3, "details": {}}}
+    assert json.loads(mended_event(data)) == {"usage": {"prompt_tokens": 3, "details": {}}}
 
 
 def test_what_is_in_order_is_not_touched() -> None:
     for data in (choice(content="a"), b"[DONE]", b"", b"[1", b"1" * 5_000, b"[" * 10_000):
-        assert mended(data) is data
+        assert mended_event(data) is data

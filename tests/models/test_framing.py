@@ -20,9 +20,9 @@ from workbench.models.framing import (
     count_tools_frame,
     tool_style,
 )
-from workbench.models.tokens import Count, TokenCounter, counter
+from workbench.models.tokens import Count, TokenCounter, counter_named
 
-O200K, CL100K = counter("o200k_base"), counter("cl100k_base")
+O200K, CL100K = counter_named("o200k_base"), counter_named("cl100k_base")
 
 WEATHER: Json = {
     "type": "function",
@@ -190,7 +190,7 @@ def test_a_call_costs_its_name_and_its_arguments() -> None:
 
 
 def test_a_call_is_as_exact_as_its_parts() -> None:
-    assert not count_call(counter("rough"), "f", "{}").exact
+    assert not count_call(counter_named("rough"), "f", "{}").exact
     assert not count_call(O200K, "f", "\ud800").exact
 
 

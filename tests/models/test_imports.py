@@ -14,7 +14,7 @@ def heavy():
     return sorted({"litellm", "splintr", "tiktoken", "tokenizers", "textual", "rich"} & set(sys.modules))
 
 print(heavy())
-counter = tokens.counter("o200k_base")
+counter = tokens.counter_named("o200k_base")
 catalogue.Catalogue().find("gpt-4o")
 print(heavy())
 counter.count("hello")

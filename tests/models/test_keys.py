@@ -147,7 +147,7 @@ def test_the_variables_of_a_provider(provider: str, variables: tuple[str, ...]) 
     ],
 )
 def test_who_needs_no_key_is_told_apart(model: str, origin: str) -> None:
-    assert find_key(model, Catalogue().find(model).provider, {}).origin == origin
+    assert find_key(model, Catalogue().find_model(model).provider, {}).origin == origin
 
 
 @given(st.text(max_size=20))

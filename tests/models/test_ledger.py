@@ -96,7 +96,7 @@ def test_adding_event_by_event_gives_the_same_as_reading_all(log: list[Body], da
     split = data.draw(st.integers(0, len(log)))
     account = Ledger.from_events(all_events[:split], CATALOGUE)
     for event in all_events[split:]:
-        row = account.add(event)
+        row = account.add_event(event)
         assert (row is not None) == isinstance(event.body, Usage)
     whole = Ledger.from_events(all_events, CATALOGUE)
     assert (account.rows, account.total, account.turns) == (whole.rows, whole.total, whole.turns)
@@ -165,7 +165,7 @@ def test_an_estimate_that_the_log_lacks_can_be_given() -> None:
     log = events(UserMessage("hi"), Usage("m", 0, 1_000), Usage("m", 400, 1_000))
     account = Ledger(CATALOGUE, {2: 300}, lambda model: Calibration(model, 1.5))
     for event in log:
-        account.add(event)
+        account.add_event(event)
     assert [(row.estimate, row.unattributed) for row in account.rows] == [(300, 700), (400, 600)]
     assert account.calibration("m") == Calibration("m", 1.5)
 

@@ -87,7 +87,7 @@ def measure(text: str, size: tuple[int, int]) -> text_pieces.Index:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(text_pieces, "PIECE", size[0])
         patch.setattr(text_pieces, "REACH", size[1])
-        return text_pieces.measure(text, len)
+        return text_pieces.measure_text(text, len)
 
 
 runs = st.tuples(st.sampled_from([*"aB 7\n=好", "a ", "\n/"]), st.integers(1, 30)).map(lambda run: run[0] * run[1])
@@ -139,7 +139,7 @@ def test_measuring_stops_when_there_is_enough() -> None:
         seen.append(piece)
         return len(piece)
 
-    index = text_pieces.measure("word " * 10_000, size, 10_000)
+    index = text_pieces.measure_text("word " * 10_000, size, 10_000)
     assert index.totals[-2] <= 10_000 < index.totals[-1]
     assert sum(map(len, seen)) < 20_000
 
@@ -151,6 +151,6 @@ def test_equal_pieces_in_a_run_are_encoded_once() -> None:
         seen.append(piece)
         return 1
 
-    index = text_pieces.measure("a" * 1_000_000, size)
+    index = text_pieces.measure_text("a" * 1_000_000, size)
     assert len(index.totals) > 100
     assert len(seen) == 2

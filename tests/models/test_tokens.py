@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from support.requirements import requirement
 from workbench.config.errors import WrongCall
 from workbench.models import text_pieces, tokens
-from workbench.models.encoders import TOKENIZERS, RoughEncoder, load
-from workbench.models.tokens import Count, TokenCounter, counter, counter_for
+from workbench.models.encoders import TOKENIZERS, RoughEncoder, load_encoder
+from workbench.models.tokens import Count, TokenCounter, counter_for, counter_named
 
 ALL = ["o200k_base", "cl100k_base", "claude", "rough"]
 MEGABYTE = 1_000_000
@@ -195,14 +195,14 @@ def test_a_counter_apart_counts_only_what_the_other_does_not_know() -> None:
     known.suppose("counted before", 77)
     apart = known.apart()
     assert apart.count("counted before").tokens == 77
-    assert apart.count("not counted before") == counter("o200k_base").count("not counted before")
-    assert known.known("not counted before") is None
+    assert apart.count("not counted before") == counter_named("o200k_base").count("not counted before")
+    assert known.known_count("not counted before") is None
 
 
 def test_a_text_in_memory_is_known_and_another_is_not() -> None:
     counter = fresh()
-    assert counter.known("hello") is None
-    assert counter.count("hello") is counter.known("hello")
+    assert counter.known_count("hello") is None
+    assert counter.count("hello") is counter.known_count("hello")
 
 
 def test_memory_is_bounded_and_the_older_half_goes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,7 +211,7 @@ def test_memory_is_bounded_and_the_older_half_goes(monkeypatch: pytest.MonkeyPat
     texts = [f"{number} " + "word " * 1000 for number in range(40)]
     for text in texts:
         counter.count(text)
-    known = [counter.known(text) is not None for text in texts]
+    known = [counter.known_count(text) is not None for text in texts]
     assert known == sorted(known)
     assert 0 < sum(known) * len(texts[0]) <= 100_000
     assert len(counter._indexes) == sum(known)
@@ -274,7 +274,7 @@ def test_a_stored_count_is_never_made_again(tmp_path: Path) -> None:
     second = fresh(store=SqliteCounts(tmp_path / "counts.db"))
     second._encoder = Refusing()
     assert second.count(text) == count
-    assert second.known(text) == count
+    assert second.known_count(text) == count
     with pytest.raises(AssertionError, match="encoded again"):
         second.count("something new")
 
@@ -293,15 +293,15 @@ def test_counts_wait_for_flush_and_short_texts_are_not_stored(tmp_path: Path) ->
 def test_what_is_stored_is_the_tokenizers_word_not_the_models(tmp_path: Path) -> None:
     store = SqliteCounts(tmp_path / "counts.db")
     text = "word " * 1000
-    stand_in = counter("o200k_base", store, exact=False, note="stands in")
+    stand_in = counter_named("o200k_base", store, exact=False, note="stands in")
     assert not stand_in.count(text).exact
     stand_in.flush()
-    assert counter("o200k_base", store).count(text).exact
+    assert counter_named("o200k_base", store).count(text).exact
 
 
 def test_rough_counts_are_not_stored(tmp_path: Path) -> None:
     store = SqliteCounts(tmp_path / "counts.db")
-    rough = counter("rough", store)
+    rough = counter_named("rough", store)
     assert rough.count("word " * 1000) == (1250, False)
     rough.flush()
     assert store.rows() == []
@@ -350,14 +350,14 @@ def test_cutting_a_text_counted_here_encodes_one_piece(monkeypatch: pytest.Monke
 
 
 def test_without_a_store_a_counter_is_shared() -> None:
-    assert counter("o200k_base") is counter("o200k_base")
-    assert counter("o200k_base") is counter_for("openai/gpt-4o")
-    assert counter("o200k_base") is not counter_for("gemini-2.5-pro")
+    assert counter_named("o200k_base") is counter_named("o200k_base")
+    assert counter_named("o200k_base") is counter_for("openai/gpt-4o")
+    assert counter_named("o200k_base") is not counter_for("gemini-2.5-pro")
 
 
 def test_an_unknown_tokenizer_is_a_wrong_call() -> None:
     with pytest.raises(WrongCall, match="unknown tokenizer 'bert': expected one of o200k_base, cl100k_base, claude"):
-        counter("bert")
+        counter_named("bert")
 
 
 @requirement(
@@ -370,4 +370,4 @@ def test_a_stand_in_is_never_exact() -> None:
 
 
 def test_every_named_tokenizer_can_be_read() -> None:
-    assert all(load(name) is not None for name in TOKENIZERS)
+    assert all(load_encoder(name) is not None for name in TOKENIZERS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.models.tokens import counter
+from workbench.models.tokens import counter_named
 
 PIECES = st.sampled_from(["word ", "x=1;\n", "測試，", "  ", "\n", "/", "🙂", "don't ", "12345", "[a]", "\t", "aaaa"])
 
@@ -14,7 +14,7 @@ PIECES = st.sampled_from(["word ", "x=1;\n", "測試，", "  ", "\n", "/", "🙂
 @given(st.lists(PIECES, min_size=1, max_size=12), st.data(), st.sampled_from(["o200k_base", "cl100k_base", "claude"]))
 def test_a_joined_count_is_the_count_of_the_joined_text(parts: list[str], data: st.DataObject, name: str) -> None:
     text = "".join(parts) * 400
-    counted = counter(name)
+    counted = counter_named(name)
     counted.count(text)
     end = data.draw(st.integers(0, len(text)))
     start = data.draw(st.integers(end, len(text)))

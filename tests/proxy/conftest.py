@@ -26,8 +26,8 @@ class Recording(MarkedConversations):
         self.store = store
         self.sessions = ProxySessions(lambda: store, **more)
 
-    def note(self, session: str, setting: Setting) -> None:
-        self.sessions.note(session, setting)
+    def note_setting(self, session: str, setting: Setting) -> None:
+        self.sessions.add_session_event(session, setting)
 
     def send(self, path: str, body: dict[str, Any], headers: Mapping[str, str] | None = None) -> OpenRequest:
         asked = self.sessions.sent(SentRequest(route_of(path, headers or {}), headers or {}, body, 1))
@@ -37,7 +37,7 @@ class Recording(MarkedConversations):
 
     def answer(self, asked: OpenRequest, body: dict[str, Any], status: int = 200, problem: str = "") -> None:
         finish = "broken" if problem else ""
-        self.sessions.answered(asked, CameBack(status, {}, body, 10, 20, problem, finish))
+        self.sessions.add_answer(asked, CameBack(status, {}, body, 10, 20, problem, finish))
 
     def pass_through(
         self, path: str, body: dict[str, Any], answer: dict[str, Any], headers: Mapping[str, str] | None = None

@@ -11,7 +11,7 @@ import pytest
 from proxy.conftest import Recording
 from workbench.log.events import AssistantMessage, DialectName, Request, ToolCall, ToolResult, Usage, UserMessage
 from workbench.proxy.routes import PROVIDERS, Route, Upstreams, route_of
-from workbench.proxy.unpacking import read_answer, read_body
+from workbench.proxy.unpacking import read_body, unpack_answer
 
 ARGUMENTS = {"path": "src"}
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
@@ -208,7 +208,7 @@ def test_a_turn_with_a_tool_is_the_same_in_every_dialect(recording: Recording, d
     wire = WIRES[dialect]
     assert route_of(wire.path, {}).dialect == dialect
     for body, events in zip((wire.first, wire.second), wire.streams, strict=True):
-        answer = read_answer(dialect, stream(events), {"Content-Type": "text/event-stream"})
+        answer = unpack_answer(dialect, stream(events), {"Content-Type": "text/event-stream"})
         recording.pass_through(wire.path, read_body(json.dumps(body).encode(), {}), answer)
     assert len(recording.store.list()) == 1
     talk = [

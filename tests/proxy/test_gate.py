@@ -30,11 +30,11 @@ from workbench.proxy.control import (
     RunningProxy,
     detail_of,
     find_held,
-    registered,
-    release,
+    proxy_state_of,
+    registered_proxy,
+    release_request,
     running_proxies,
     set_rules,
-    state_of,
 )
 from workbench.proxy.gate import Gate
 from workbench.proxy.recorder import Recorder
@@ -90,13 +90,13 @@ class Held:
         """What waits, as soon as something does."""
         while not self.gate.held:
             await asyncio.sleep(0)
-        return (await asyncio.to_thread(state_of, self.proxy)).held[0]
+        return (await asyncio.to_thread(proxy_state_of, self.proxy)).held[0]
 
     async def detail(self) -> HeldDetail:
         return await asyncio.to_thread(detail_of, self.proxy, (await self.held()).id)
 
     async def let_go(self, end: Any, **more: Any) -> None:
-        await asyncio.to_thread(release, self.proxy, (await self.held()).id, ReleaseOrder(end, **more))
+        await asyncio.to_thread(release_request, self.proxy, (await self.held()).id, ReleaseOrder(end, **more))
 
     async def events(self) -> list[Event]:
         await asyncio.to_thread(self._recorder.close)
@@ -237,7 +237,7 @@ async def test_a_client_that_goes_away_is_not_held_any_more(tmp_path: Path) -> N
         while running.gate.held:
             await asyncio.sleep(0)
         with pytest.raises(WrongCall, match="not held any more"):
-            await asyncio.to_thread(release, running.proxy, held.id, ReleaseOrder("as_it_was"))
+            await asyncio.to_thread(release_request, running.proxy, held.id, ReleaseOrder("as_it_was"))
         assert not provider.requests
         assert [hold.end for hold in of(Hold, await running.events())] == ["gone"]
 
@@ -294,7 +294,7 @@ async def test_a_provider_that_is_not_there_is_told_inside_the_stream(tmp_path: 
 
 
 async def test_without_breakpoints_nothing_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Gate, "look", None)
+    monkeypatch.setattr(Gate, "decide_hold", None)
     async with Provider(WHOLE) as provider, proxy(tmp_path, provider.url) as running:
         assert (await running.ask(ASK))[0] == 200
 
@@ -351,7 +351,7 @@ async def test_a_proxy_is_known_while_it_runs(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("WORKBENCH_DATA_DIR", str(tmp_path))
     folder = tmp_path / "proxies"
     assert running_proxies() == []
-    with registered("http://127.0.0.1:9/x", "pi"):
+    with registered_proxy("http://127.0.0.1:9/x", "pi"):
         (path,) = folder.iterdir()
         assert path.stat().st_mode & 0o777 == 0o600
         (found,) = running_proxies()

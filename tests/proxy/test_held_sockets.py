@@ -21,7 +21,7 @@ from support.waiting import GIVE_UP
 from workbench.config.errors import WrongCall
 from workbench.log.events import AssistantMessage, Hold, Request, RequestAnswer, Usage
 from workbench.proxy import holding
-from workbench.proxy.control import ReleaseOrder, release
+from workbench.proxy.control import ReleaseOrder, release_request
 from workbench.proxy.frame_texts import frame_of, request_in
 from workbench.proxy.frames import SocketFrames
 from workbench.proxy.routes import Route
@@ -73,7 +73,7 @@ async def test_it_waits_is_seen_whole_and_goes_on_as_it_was(tmp_path: Path) -> N
         assert detail.new == ("messages.1", "messages.2")
         order = ReleaseOrder("changed", body={**detail.body, "model": "gpt-5-mini"})
         with pytest.raises(WrongCall, match="not rewritten"):
-            await asyncio.to_thread(release, running.proxy, detail.summary.id, order)
+            await asyncio.to_thread(release_request, running.proxy, detail.summary.id, order)
         assert detail.summary.fixed == FIXED
         await running.let_go("as_it_was")
         await done(socket)
@@ -218,8 +218,8 @@ def test_whatever_was_done_the_provider_always_knows_what_the_client_knows(steps
         body = {"input": [*client, new]} if sends_all else {"input": [new], "previous_response_id": earlier}
         client = [*client, new]
         text = frame_of(body, "{}")
-        request = frames.known(request_in(text))
-        assert frames.earlier.whole(request)["input"] == client
+        request = frames.request_for_provider(request_in(text))
+        assert frames.earlier.full_request(request)["input"] == client
         if end == "changed" and request.get("previous_response_id"):
             end = "as_it_was"  # such ones are not rewritten
         asked = frames.from_client(text)
@@ -227,7 +227,7 @@ def test_whatever_was_done_the_provider_always_knows_what_the_client_knows(steps
         frames.went_on(asked, HoldMark("every", "", 0, end), other, {"input": client})  # type: ignore[arg-type]
         earlier = f"r{number}"
         if end == "answered":
-            frames.answered(asked, {"id": earlier, "output": [said]})
+            frames.record_own_answer(asked, {"id": earlier, "output": [said]})
         else:
             sent = request_in(frame_of(other, text) if other is not None else frames.to_provider(text))
             items = [*memory[sent.get("previous_response_id") or ""], *sent["input"]]

@@ -17,7 +17,7 @@ ASK = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
 
 
 async def held_by(gate: Gate) -> HeldRequest:
-    held, _ = await gate.look(Route("openai", "chat"), {}, lambda: ASK)
+    held, _ = await gate.decide_hold(Route("openai", "chat"), {}, lambda: ASK)
     assert held is not None
     return held
 

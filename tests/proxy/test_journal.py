@@ -71,7 +71,7 @@ class Places:
         """What the recorder of the next proxy does when it starts."""
         told: list[Feedback] = []
         options = RecorderOptions(str(self.journals), "1-1", store=str(self.store))
-        RecorderLoop(options, told.append).run(lambda: False)
+        RecorderLoop(options, told.append).record_until_end(lambda: False)
         return told
 
 
@@ -139,15 +139,15 @@ async def test_a_recorder_goes_on_to_the_end_when_its_proxy_is_gone(places: Plac
 async def test_an_answer_finds_its_request_in_the_next_recorder_and_nothing_is_recorded_twice(places: Places) -> None:
     told: list[str] = []
     recorder = places.recorder(told)
-    asked = [recorder.asked(ROUTE, {}, [ASKED], 1) for _ in range(3)]
+    asked = [recorder.record_request(ROUTE, {}, [ASKED], 1) for _ in range(3)]
     await _recorded(recorder)
-    asked[0].answered(200, JSON, [WHOLE], 1, 2)
+    asked[0].record_answer(200, JSON, [WHOLE], 1, 2)
     await _recorded(recorder)
     first = recorder._link._process  # type: ignore[attr-defined]
     first.kill()
     await asyncio.to_thread(first.wait)
     for each in asked[1:]:
-        each.answered(200, JSON, [WHOLE], 1, 2)
+        each.record_answer(200, JSON, [WHOLE], 1, 2)
     await _recorded(recorder)
     await asyncio.to_thread(recorder.close, 120)
     found = [each for each in _events(places.store) if isinstance(each, Request | RequestAnswer)]
@@ -160,8 +160,8 @@ async def test_an_answer_finds_its_request_in_the_next_recorder_and_nothing_is_r
 async def test_a_request_that_a_killed_proxy_left_open_says_so_once(places: Places, recorder_too: bool) -> None:
     recorder = places.recorder([])
     with stopped(recorder) as process:
-        asked = [recorder.asked(ROUTE, {}, [ASKED], 1) for _ in range(2)]
-        asked[0].answered(200, JSON, [WHOLE], 1, 2)
+        asked = [recorder.record_request(ROUTE, {}, [ASKED], 1) for _ in range(2)]
+        asked[0].record_answer(200, JSON, [WHOLE], 1, 2)
         recorder._link._is_closing = True  # type: ignore[attr-defined]  # as the proxy is gone, it starts no other one
         if recorder_too:
             process.kill()
@@ -212,11 +212,11 @@ async def test_with_redaction_no_secret_reaches_the_journal(places: Places) -> N
         said = {"choices": [{"message": {"role": "assistant", "content": f"{secret} is yours"}}]}
         packed = {**JSON, "Content-Encoding": "gzip"}
         frames = json.dumps([json.dumps({"type": "response.completed", "response": {"output": [secret]}})]).encode()
-        recorder.asked(ROUTE, packed, [gzip.compress(body)], 1).answered(
+        recorder.record_request(ROUTE, packed, [gzip.compress(body)], 1).record_answer(
             200, packed, [gzip.compress(json.dumps(said).encode())], 1, 2
         )
         frame = json.dumps({"type": "response.create", "input": secret}).encode()
-        recorder.asked(Route("openai", "responses"), {}, [frame], 1, payload="frame").answered(
+        recorder.record_request(Route("openai", "responses"), {}, [frame], 1, payload="frame").record_answer(
             0, {}, [frames], 1, 2, payload="frames"
         )
         link: Any = recorder._link
@@ -294,7 +294,7 @@ def _read(folder: Path) -> list[bytes]:
             found.append(each[1])
     except BrokenJournal:
         pass
-    assert reader.position == Position.of(reader.position.number)
+    assert reader.position == Position.from_number(reader.position.number)
     return found
 
 

@@ -22,8 +22,8 @@ from workbench.log.events import AssistantMessage, Failure, Request, RequestAnsw
 from workbench.models.catalogue import Catalogue
 from workbench.proxy.control import WayPolicy
 from workbench.proxy.gate import Gate
-from workbench.proxy.policies import PassingPolicies, setups
-from workbench.proxy.resending import ResentRequest, resend
+from workbench.proxy.policies import PassingPolicies, setup_maker
+from workbench.proxy.resending import ResentRequest, resend_request
 from workbench.proxy.routes import Upstreams
 
 LIMIT = 100_000
@@ -99,7 +99,7 @@ async def test_an_answer_over_the_limit_arrives_as_it_is_and_the_session_says_so
 
 
 async def test_no_breakpoint_and_no_policy_reads_what_is_too_large(tmp_path: Path) -> None:
-    policies = PassingPolicies(setups(Settings(), Catalogue()), 0, WayPolicy("layers"))
+    policies = PassingPolicies(setup_maker(Settings(), Catalogue()), 0, WayPolicy("layers"))
     body = zlib.compress(OVER)
     async with (
         Provider(FINE) as provider,
@@ -115,7 +115,7 @@ async def test_a_replayed_answer_is_read_up_to_the_limit() -> None:
         Answer(body=gzip.compress(b"\0" * 2 * LIMIT), content_type=JSON, headers={"Content-Encoding": "gzip"}),
     ):
         async with Provider(answer) as provider:
-            came = await resend(ResentRequest("chat", "m", dict(ASK), {}), Upstreams(provider.url), "k", LIMIT)
+            came = await resend_request(ResentRequest("chat", "m", dict(ASK), {}), Upstreams(provider.url), "k", LIMIT)
         assert came.body == {}
         assert "the answer is not read: it " in came.problem
 

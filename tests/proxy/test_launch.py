@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 
 from proxy.test_websockets import serving
-from workbench.proxy.launch import launch, silence
+from workbench.proxy.launch import launch_for, silence_message
 from workbench.traces import codex, opencode, pi
 
 
@@ -25,7 +25,7 @@ def test_what_opencode_is_given_already_stays_and_is_led_through_the_proxy(
     monkeypatch.setenv("OPENCODE_CONFIG_CONTENT", json.dumps({"theme": "dark", "provider": own}))
 
     def given() -> dict[str, Any]:
-        made = launch(["opencode"], "http://p", tmp_path).environment["OPENCODE_CONFIG_CONTENT"]
+        made = launch_for(["opencode"], "http://p", tmp_path).environment["OPENCODE_CONFIG_CONTENT"]
         return dict(json.loads(made))
 
     assert (given()["theme"], given()["provider"]["x"]) == ("dark", {})
@@ -46,7 +46,7 @@ def test_what_opencode_is_given_already_stays_and_is_led_through_the_proxy(
     ],
 )
 def test_an_agent_that_is_not_known_has_the_name_of_its_program(command: list[str], name: str, tmp_path: Path) -> None:
-    assert launch(command, "http://127.0.0.1:1/t", tmp_path).agent == name
+    assert launch_for(command, "http://127.0.0.1:1/t", tmp_path).agent == name
 
 
 def test_agents_are_told_in_their_own_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,29 +54,29 @@ def test_agents_are_told_in_their_own_way(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("ANTHROPIC_API_KEY", "mine")
     monkeypatch.setenv("KIMI_CODE_HOME", str(tmp_path))
     address = "http://127.0.0.1:1/t"
-    made = launch(["/usr/bin/codex", "exec", "hi"], address, tmp_path, rehearsal=True)
+    made = launch_for(["/usr/bin/codex", "exec", "hi"], address, tmp_path, rehearsal=True)
     assert made.agent == codex.NAME
     assert made.command == ("/usr/bin/codex", "-c", f'openai_base_url="{address}/v1"', "exec", "hi")
     assert made.environment["OPENAI_API_KEY"] == "rehearsal"
     assert "ANTHROPIC_API_KEY" not in made.environment
-    made = launch(["opencode"], address, tmp_path)
+    made = launch_for(["opencode"], address, tmp_path)
     assert made.agent == opencode.NAME
     given = json.loads(made.environment["OPENCODE_CONFIG_CONTENT"])
     assert given["provider"]["anthropic"]["options"]["baseURL"] == f"{address}/v1"
     assert "OPENAI_API_KEY" not in made.environment
-    made = launch(["copilot", "-p", "hi"], address, tmp_path, rehearsal=True)
+    made = launch_for(["copilot", "-p", "hi"], address, tmp_path, rehearsal=True)
     assert (made.environment["COPILOT_MODEL"], made.environment["GOOGLE_GENERATIVE_AI_API_KEY"]) == ("rehearsal",) * 2
     for name in ("GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     gemini = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
-    made = launch(["gemini"], address, tmp_path, rehearsal=True)
+    made = launch_for(["gemini"], address, tmp_path, rehearsal=True)
     assert [name in made.environment for name in gemini] == [True, False], "it warns where both are set"
-    made = launch(["python", "own.py"], address, tmp_path, rehearsal=True)
+    made = launch_for(["python", "own.py"], address, tmp_path, rehearsal=True)
     assert [name in made.environment for name in gemini] == [True, True]
     monkeypatch.setenv("GOOGLE_API_KEY", "mine")
-    made = launch(["gemini"], address, tmp_path, rehearsal=True)
+    made = launch_for(["gemini"], address, tmp_path, rehearsal=True)
     assert [name in made.environment for name in gemini] == [False, False]
-    made = launch(["kimi", "-p", "hi"], address, tmp_path, rehearsal=True)
+    made = launch_for(["kimi", "-p", "hi"], address, tmp_path, rehearsal=True)
     kimi = {name: value for name, value in made.environment.items() if name.startswith("KIMI_")}
     assert kimi == {
         "KIMI_CODE_BASE_URL": f"{address}/coding/v1",
@@ -84,7 +84,7 @@ def test_agents_are_told_in_their_own_way(tmp_path: Path, monkeypatch: pytest.Mo
         "KIMI_MODEL_API_KEY": "rehearsal",
         "KIMI_MODEL_BASE_URL": f"{address}/v1",
     }
-    made = launch(["pi", "-p", "hi"], address, tmp_path)
+    made = launch_for(["pi", "-p", "hi"], address, tmp_path)
     assert made.agent == pi.NAME
     assert address in Path(made.command[2]).read_text()
     assert made.command[3:] == ("-p", "hi")
@@ -93,11 +93,11 @@ def test_agents_are_told_in_their_own_way(tmp_path: Path, monkeypatch: pytest.Mo
 @pytest.mark.long
 def test_kimis_login_keeps_the_address_that_it_was_made_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KIMI_CODE_HOME", str(tmp_path))
-    assert launch(["kimi"], "http://p/t", tmp_path).environment["KIMI_CODE_BASE_URL"] == "http://p/t/coding/v1"
+    assert launch_for(["kimi"], "http://p/t", tmp_path).environment["KIMI_CODE_BASE_URL"] == "http://p/t/coding/v1"
     login = tmp_path / "credentials" / "kimi-code.json"
     login.parent.mkdir(parents=True)
     login.write_text("{}")
-    assert "KIMI_CODE_BASE_URL" not in launch(["kimi"], "http://p/t", tmp_path).environment
+    assert "KIMI_CODE_BASE_URL" not in launch_for(["kimi"], "http://p/t", tmp_path).environment
 
 
 FETCHING = """
@@ -121,7 +121,7 @@ async def test_what_gemini_cli_asks_google_goes_to_the_proxy(
         return web.Response(text=f"{incoming.method} {incoming.path}")
 
     async with serving(told) as url:
-        made = launch(["gemini"], f"{url}/token", folder)
+        made = launch_for(["gemini"], f"{url}/token", folder)
         own = {**os.environ, **made.environment, **({"GEMINI_CLI_NO_RELAUNCH": "true"} if relaunched else {})}
         done = await asyncio.to_thread(
             subprocess.run, ["node", "-e", FETCHING], env=own, capture_output=True, text=True, check=False
@@ -131,9 +131,9 @@ async def test_what_gemini_cli_asks_google_goes_to_the_proxy(
     assert (done.stdout, done.stderr) == (said, "")
     assert made.environment["GOOGLE_GEMINI_BASE_URL"] == ""
     monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", "https://gateway")
-    assert launch(["gemini"], "http://p/t", folder).environment["GOOGLE_GEMINI_BASE_URL"] == "http://p/t"
+    assert launch_for(["gemini"], "http://p/t", folder).environment["GOOGLE_GEMINI_BASE_URL"] == "http://p/t"
 
 
 def test_why_nothing_passed_depends_on_the_agent() -> None:
-    assert "login" in silence("Kimi Code")
-    assert "settings" in silence("oa.py")
+    assert "login" in silence_message("Kimi Code")
+    assert "settings" in silence_message("oa.py")

@@ -11,11 +11,11 @@ from workbench.config.settings import Settings
 from workbench.models.catalogue import Catalogue
 from workbench.proxy.gate import Gate
 from workbench.proxy.orders import take_order
-from workbench.proxy.policies import PassingPolicies, setups
+from workbench.proxy.policies import PassingPolicies, setup_maker
 
 
 async def answer(method: str, path: str, *, with_policies: bool) -> tuple[int, str]:
-    policies = PassingPolicies(setups(Settings(), Catalogue()), 0) if with_policies else None
+    policies = PassingPolicies(setup_maker(Settings(), Catalogue()), 0) if with_policies else None
     made = await take_order(make_mocked_request(method, path), path, Gate(), policies)
     assert isinstance(made.body, bytes)
     return made.status, json.loads(made.body).get("error", "")

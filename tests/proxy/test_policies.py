@@ -35,7 +35,7 @@ from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
 from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession
-from workbench.sources.savings import savings
+from workbench.sources.savings import session_savings
 from workbench.sources.services import Services
 from workbench.sources.source import as_source
 from workbench.wire.requests import RequestBodies
@@ -89,7 +89,7 @@ def test_what_was_sent_masked_once_is_sent_so_for_good_and_all_else_as_it_is(
     for steps in range(1, len(lengths) + 1):
         calls = [Call(f"c{at}", "ls", False, f"result {at}\n" * lengths[at]) for at in range(steps)]
         asked = written(dialect, (Said(("look",)), *(Reply("hm", "", (call,)) for call in calls)))
-        sent = policy.changed(route(dialect), {}, asked) or asked
+        sent = policy.changed_body(route(dialect), {}, asked) or asked
         now, whole = results(dialect, sent), results(dialect, asked)
         changed = {at for at in range(steps) if now[at] != whole[at]}
         assert [now[at] for at in sorted(masked)] == [before[at] for at in sorted(masked)]
@@ -131,7 +131,7 @@ def test_words_that_are_forgotten_do_not_wait_for_a_batch(monkeypatch: pytest.Mo
         return len(words.decide("chat", body, plan_body("chat", body, setup), 100, (), masking=True, aside=aside).masks)
 
     assert sent(6) == 5
-    words.leave_all(anew=True)
+    words.leave_all(forget_undone=True)
     assert sent(1, aside=True) == 0, "which forgets most of the others"
     assert sent(1) == 0
     assert not words.leaving
@@ -140,7 +140,9 @@ def test_words_that_are_forgotten_do_not_wait_for_a_batch(monkeypatch: pytest.Mo
 def test_new_masks_wait_for_a_batch() -> None:
     policy = passing(1_000)
     changed = [
-        sum("masked" in text for text in results("anthropic", policy.changed(route("anthropic"), {}, body) or body))
+        sum(
+            "masked" in text for text in results("anthropic", policy.changed_body(route("anthropic"), {}, body) or body)
+        )
         for body in (written("anthropic", talk(steps)) for steps in range(1, 10))
     ]
     assert changed[0] == changed[1] == 0
@@ -156,14 +158,14 @@ def test_new_masks_wait_for_a_batch() -> None:
     [(Route("openai", "responses", "counting"), {}), (route("responses"), {"previous_response_id": "r"})],
 )
 def test_what_is_counted_or_has_only_what_is_new_passes(where: Route, more: dict[str, Any]) -> None:
-    assert passing(0).changed(where, {}, {**written("responses", talk(5)), **more}) is None
-    assert passing(0).changed(route("responses"), {}, written("responses", talk(5))) is not None
+    assert passing(0).changed_body(where, {}, {**written("responses", talk(5)), **more}) is None
+    assert passing(0).changed_body(route("responses"), {}, written("responses", talk(5))) is not None
 
 
 def test_parallel_results_that_the_model_has_not_seen_stay_whole() -> None:
     calls = tuple(Call(f"c{at}", "ls", False, f"result {at}\n" * 200) for at in range(4))
     body = written("chat", (Said(("look",)), Reply("", "", calls)))
-    assert passing(0).changed(route("chat"), {}, body) is None
+    assert passing(0).changed_body(route("chat"), {}, body) is None
 
 
 def answered(prompt: int, cached: int) -> Answer:
@@ -208,7 +210,7 @@ async def test_what_was_asked_and_what_was_sent_are_both_in_the_log(tmp_path: Pa
     assert [body.instead_of for _, body in logged] == [0, 0, logged[1][0], 0, logged[3][0]]
     said = [text_of(event.body.content) for event in events if isinstance(event.body, ToolResult)]
     assert said == results("anthropic", bodies[2]), "the conversation is the agent's, whole"
-    found = savings(RecordedSession(services, Options(), as_source("s", events)).listed)
+    found = session_savings(RecordedSession(services, Options(), as_source("s", events)).listed)
     assert found is not None
     assert (found.changed, found.batches, found.cache_lost) == (2, 1, 200)
     assert found.not_sent > 1_000
@@ -240,7 +242,7 @@ async def test_what_is_undone_is_a_batch_that_costs_cache_too(tmp_path: Path, se
         [True, False],
         [False, True, False],
     ]
-    found = savings(RecordedSession(services, Options(), as_source("s", events)).listed)
+    found = session_savings(RecordedSession(services, Options(), as_source("s", events)).listed)
     assert found is not None
     assert (found.changed, found.batches, found.cache_lost) == (2, 2, 200 + 10)
 

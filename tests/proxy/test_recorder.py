@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from proxy.conftest import Recording, answered, claude, said, user
 from support.provider import Answer, Provider
 from support.recorder_thread import in_thread
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.log.errors import ReadOnly
 from workbench.log.events import Request, RequestAnswer
 from workbench.log.store import Store
@@ -65,7 +65,7 @@ def slow(tmp_path: Path) -> Iterator[SlowStore]:
 
 
 def exchange(recorder: Recorder, size: int = 0) -> None:
-    recorder.asked(ROUTE, {}, [ASKED, b" " * size], 1).answered(200, {}, [WHOLE], 1, 2)
+    recorder.record_request(ROUTE, {}, [ASKED, b" " * size], 1).record_answer(200, {}, [WHOLE], 1, 2)
 
 
 def requests(store: Store) -> int:
@@ -135,10 +135,10 @@ async def test_a_recorder_that_never_catches_up_holds_up_nobody(
     monkeypatch.setattr(recorder, "BEHIND", 0.01)
     told: list[str] = []
     made = in_thread(ProxySessions(slow), told.append)
-    open_ = made.asked(ROUTE, {}, [ASKED, b" " * 800], 1)
+    open_ = made.record_request(ROUTE, {}, [ASKED, b" " * 800], 1)
     await made.room()
     exchange(made, 800)
-    open_.answered(200, {}, [b" " * 900], 1, 2)
+    open_.record_answer(200, {}, [b" " * 900], 1, 2)
     assert told == [f"not recorded: {recorder.TOO_MUCH}"]
     slow.ready.set()
     made.close(120)
@@ -216,13 +216,13 @@ def test_known_values_are_as_found_and_never_take_more_than_they_may(values: lis
     lookalikes = [1, True, 1.0, "1", [1], [True], {"a": 1}, {"a": 1.0}]
     everything = [*values, *lookalikes, *reversed(values), *lookalikes]
     for value in everything:
-        assert known.of(value) == known.of([value][0]) == content_hash(value)
-        assert known.each([value, value]) == [content_hash(value)] * 2
+        assert known.result_for(value) == known.result_for([value][0]) == content_hash(value)
+        assert known.results_for([value, value]) == [content_hash(value)] * 2
         assert known._size == sum(size for _, _, size in known._known.values()) <= most
-    assert known.of([*everything]) == content_hash(everything)
+    assert known.result_for([*everything]) == content_hash(everything)
 
 
 @given(VALUES)
 def test_a_content_is_known_by_its_sorted_json(value: Any) -> None:
     written = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    assert content_hash(value) == sha256(clean(written).encode()).hexdigest()
+    assert content_hash(value) == sha256(without_surrogates(written).encode()).hexdigest()

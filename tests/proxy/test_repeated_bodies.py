@@ -23,10 +23,10 @@ from workbench.proxy.records import AnsweredRecord, AskedRecord
 from workbench.proxy.repeated_bodies import RepeatedBodies
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import ProxySessions
-from workbench.proxy.unpacking import BodyTooLarge, countable
+from workbench.proxy.unpacking import BodyTooLarge, checked_size
 from workbench.traces.building import content_hash
 from workbench.wire.dialects import DIALECTS
-from workbench.wire.streams import loaded
+from workbench.wire.streams import parsed_json
 
 MARK = '"cache_control": {"type": "ephemeral"}'
 WORDS = (
@@ -177,14 +177,14 @@ def as_read(read: Any, data: bytes, key: str) -> str:
 
 
 def read_whole(data: bytes, _: str) -> Any:
-    return loaded(countable(data))
+    return parsed_json(checked_size(data))
 
 
 @given(requests(), st.sampled_from([0, 3_000, 1 << 20]))
 def test_what_is_read_is_what_reading_all_of_it_gives(sent: list[tuple[Agent, bytes]], most: int) -> None:
     bodies = RepeatedBodies(most)
     for agent, data in sent:
-        assert as_read(bodies.read, data, agent.key) == as_read(read_whole, data, agent.key)
+        assert as_read(bodies.parse_body, data, agent.key) == as_read(read_whole, data, agent.key)
         assert bodies._size == sum(each.size for each in bodies._kept) <= most
 
 
@@ -197,24 +197,24 @@ def test_a_body_with_too_many_values_is_too_large_whatever_it_repeats(
         patch.setattr(unpacking, "MOST_VALUES", most)
         bodies = RepeatedBodies()
         for agent, data in sent:
-            assert as_read(bodies.read, data, agent.key) == as_read(read_whole, data, agent.key)
+            assert as_read(bodies.parse_body, data, agent.key) == as_read(read_whole, data, agent.key)
 
 
 @given(requests(4), st.data())
 def test_a_byte_that_differs_anywhere_is_read(sent: list[tuple[Agent, bytes]], data: st.DataObject) -> None:
     bodies = RepeatedBodies()
     for agent, body in sent:
-        bodies.read(body, agent.key)
+        bodies.parse_body(body, agent.key)
         at, more = data.draw(st.integers(0, len(body))), data.draw(st.integers(0, 2))
         put = data.draw(st.sampled_from([b"", b",", b"]", b"}", b'"', b"\\", b"1", b"\xff", b" ", b'"messages":[],']))
         changed = body[:at] + put + body[at + more :]
-        assert as_read(bodies.read, changed, agent.key) == as_read(read_whole, changed, agent.key)
+        assert as_read(bodies.parse_body, changed, agent.key) == as_read(read_whole, changed, agent.key)
 
 
 class Whole(RepeatedBodies):
     """Reads each body as if it were the first."""
 
-    def read(self, data: bytes, key: str) -> Any:
+    def parse_body(self, data: bytes, key: str) -> Any:
         return read_whole(data, key)
 
 
@@ -225,12 +225,12 @@ def recorded(sent: Sequence[tuple[Agent, bytes]], batch: int, *, quick: bool) ->
         recording = BatchRecording(sessions)
         if not quick:
             recording._bodies = Whole()
-            sessions._messages, sessions._hashes = ByIdentity(KnownMessage.of, 0), ByIdentity(content_hash, 0)
+            sessions._messages, sessions._hashes = ByIdentity(KnownMessage.from_message, 0), ByIdentity(content_hash, 0)
         lost: list[str] = []
         for number, (agent, data) in enumerate(sent, 1):
-            recording.take(AskedRecord(number, Route("openai", agent.dialect), agent.headers, number), data)
+            recording.process_record(AskedRecord(number, Route("openai", agent.dialect), agent.headers, number), data)
             answer = json.dumps(SAID[agent.dialect]).encode()
-            recording.take(AnsweredRecord(number, 200, {"content-type": "application/json"}, 1, 2), answer)
+            recording.process_record(AnsweredRecord(number, 200, {"content-type": "application/json"}, 1, 2), answer)
             if number % batch == 0:
                 lost += recording.finish_batch().lost
         lost += recording.finish_batch().lost
@@ -254,10 +254,10 @@ def test_the_same_is_recorded_as_without_it(sent: list[tuple[Agent, bytes]], bat
 def test_what_a_request_repeats_is_not_read_again() -> None:
     bodies = RepeatedBodies()
     talk: list[dict[str, Any]] = [user("look"), said("yes"), user("and?"), said("no")]
-    first = bodies.read(json.dumps(claude(*talk, user("then?"))).encode(), "messages")
+    first = bodies.parse_body(json.dumps(claude(*talk, user("then?"))).encode(), "messages")
     marked = {"role": "user", "content": [{"type": "text", "text": "why?", "cache_control": {"type": "ephemeral"}}]}
     asked = claude(*talk, said("because"), marked)
-    second = bodies.read(json.dumps(asked).encode(), "messages")
+    second = bodies.parse_body(json.dumps(asked).encode(), "messages")
     assert second == asked
     assert list(map(id, second["messages"][:4])) == list(map(id, first["messages"][:4]))
     assert second["tools"] is first["tools"]
@@ -269,7 +269,7 @@ def test_conversations_that_take_turns_are_all_remembered(monkeypatch: pytest.Mo
 
     def ask(number: int, *more: str) -> Any:
         talk = [{"role": "system", "content": "the same for all"}, user(f"task {number}"), *map(user, more)]
-        return bodies.read(json.dumps({"messages": talk}).encode(), "messages")["messages"]
+        return bodies.parse_body(json.dumps({"messages": talk}).encode(), "messages")["messages"]
 
     first = [ask(number) for number in range(4)]
     second = [ask(number, "go on") for number in (1, 2, 3, 0)]
@@ -282,11 +282,11 @@ def test_agents_that_go_apart_late_do_not_take_each_others_place() -> None:
     bodies = RepeatedBodies()
     shared = [user(f"step {number}") for number in range(10)]
     talks = [[*shared, *(user(f"{name} {number}") for number in range(8))] for name in ("one", "other")]
-    before = [bodies.read(json.dumps({"messages": talk}).encode(), "messages")["messages"] for talk in talks]
+    before = [bodies.parse_body(json.dumps({"messages": talk}).encode(), "messages")["messages"] for talk in talks]
     for _ in range(3):
         for at, talk in enumerate(talks):
             talk.append(user("go on"))
-            now = bodies.read(json.dumps({"messages": talk}).encode(), "messages")["messages"]
+            now = bodies.parse_body(json.dumps({"messages": talk}).encode(), "messages")["messages"]
             assert now == talk
             assert all(one is other for one, other in zip(now[:-1], before[at], strict=True))
             before[at] = now

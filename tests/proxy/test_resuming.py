@@ -168,7 +168,7 @@ def test_a_log_that_cannot_be_resumed_costs_nothing(recording: Recording, monkey
     steps = of_claude()[1:3]
     recording.pass_through(*steps[0])
     recording.sessions.close()
-    monkeypatch.setattr("workbench.proxy.resuming.split", None)
+    monkeypatch.setattr("workbench.proxy.resuming.split_body", None)
     again = Recording(recording.store)
     again.pass_through(*steps[1])
     assert [len(again.requests(number)) for number in (0, 1)] == [1, 1]

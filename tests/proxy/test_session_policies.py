@@ -28,12 +28,12 @@ from workbench.proxy import control
 from workbench.proxy.control import PolicyOrder, ReleaseOrder, RunningProxy, WayPolicy
 from workbench.proxy.conversation_marks import Conversations
 from workbench.proxy.gate import Gate
-from workbench.proxy.policies import CONVERSATIONS, PassingPolicies, setups
-from workbench.proxy.policy_preview import NOTHING, in_words, preview
+from workbench.proxy.policies import CONVERSATIONS, PassingPolicies, setup_maker
+from workbench.proxy.policy_preview import NOTHING, in_words, preview_policy
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
-from workbench.wire.parts import split
+from workbench.wire.parts import split_body
 from workbench.wire.rewriting import items_in
 
 SET = PolicyOrder("set", WayPolicy("workbench", KNOBS))
@@ -47,7 +47,7 @@ PATHS: dict[DialectName, str] = {
 
 
 def without_default(batch: int, sessions: Conversations) -> PassingPolicies:
-    return PassingPolicies(setups(Settings(), Catalogue()), batch, None, sessions)
+    return PassingPolicies(setup_maker(Settings(), Catalogue()), batch, None, sessions)
 
 
 def asked(*steps: int, first: str = "look", size: int = 100) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class Conversation:
         self.headers = {"x-claude-code-session-id": key} if key else {}
 
     def ask(self, body: dict[str, Any]) -> dict[str, Any] | None:
-        changed = self.policies.changed(route("anthropic"), self.headers, body)
+        changed = self.policies.changed_body(route("anthropic"), self.headers, body)
         self.recording.pass_through("/v1/messages", body, answered_with("ok"), self.headers)
         return changed
 
@@ -92,8 +92,8 @@ def test_a_policy_is_set_for_one_conversation_and_no_other_is_touched(
     assert policies.order(first, SET).policy == SET.policy
     assert [*on, policies.is_on] == [False, True], "nothing is read while there is none"
     assert [masked(one.ask(asked(4))), masked(two.ask(asked(4, first="look here")))] == [3, 0]
-    assert policies.told(first).results == 3
-    assert policies.told(second) == control.SessionPolicy(second, None)
+    assert policies.session_policy(first).results == 3
+    assert policies.session_policy(second) == control.SessionPolicy(second, None)
     assert [each.session for each in policies.listed()] == [first, second]
 
 
@@ -167,7 +167,7 @@ def test_undo_gives_the_last_batch_back_with_the_next_and_the_policy_leaves_it_a
     then = one.ask(asked(10))
     assert then is not None
     assert ["masked" in text for text in results("anthropic", then)] == [True] * 3 + [False] * 3 + [True] * 3 + [False]
-    assert policies.told(session).leaving == 0
+    assert policies.session_policy(session).leaving == 0
     notes = [body.value for body in recording.bodies() if isinstance(body, Setting) and body.key == ON_THE_WAY]
     assert notes == [
         {"do": "set", "policy": " ".join(("workbench", *KNOBS))},
@@ -215,15 +215,15 @@ def test_between_batches_a_request_begins_with_what_the_one_before_began_with(
             if dialect == "anthropic":  # the mark moves with the end, as clients do it
                 body["messages"][-1]["content"][-1]["cache_control"] = {"type": "ephemeral"}
             batches = twin.figures.batches
-            twin.changed(route(dialect), {}, body)
-            sent = policies.changed(route(dialect), {}, body) or body
-            parts = split(dialect, sent)
+            twin.changed_body(route(dialect), {}, body)
+            sent = policies.changed_body(route(dialect), {}, body) or body
+            parts = split_body(dialect, sent)
             if twin.figures.batches == batches:
                 assert json.dumps(parts.messages[: len(before)]) == json.dumps(before), (
                     "not a batch, and another beginning"
                 )
             before = parts.messages
-            assert parts.cache_marks == split(dialect, body).cache_marks
+            assert parts.cache_marks == split_body(dialect, body).cache_marks
             now, whole = items_in(dialect, sent), items_in(dialect, body)
             assert [each for each in now if each.kind != "result"] == [each for each in whole if each.kind != "result"]
             assert now[-1] == whole[-1], "the last message is what is answered"
@@ -231,7 +231,7 @@ def test_between_batches_a_request_begins_with_what_the_one_before_began_with(
             [session] = recording.marks
             if steps == 1:
                 policies.order(session, SET)
-            elif orders.get(steps) == "off" or (orders.get(steps) and policies.told(session).batches):
+            elif orders.get(steps) == "off" or (orders.get(steps) and policies.session_policy(session).batches):
                 policies.order(session, PolicyOrder(orders[steps]))
         recording.sessions.close()
 
@@ -263,22 +263,22 @@ def test_pinned_results_are_never_changed_and_masked_ones_come_back_at_once(reco
 def test_what_a_policy_would_change_in_a_request_is_told_before() -> None:
     body = asked(4)
     setup = setup_for("claude-sonnet-4-5")
-    found = preview("anthropic", body, body, setup, 500)
+    found = preview_policy("anthropic", body, body, setup, 500)
     assert (found.masked, found.cut, found.whole, found.is_due) == (3, 0, 0, True)
     assert 900 < found.freed < found.cache < found.tokens
     assert str(found).startswith(
         f"in the latest request: 3 results masked, about {found.freed:,} of {found.tokens:,} tokens"
     )
-    sent = passing(0).changed(route("anthropic"), {}, body)
+    sent = passing(0).changed_body(route("anthropic"), {}, body)
     assert sent is not None
-    assert preview("anthropic", body, sent, setup, 500).masked == 0
-    off = preview("anthropic", body, sent, setup, 500, masking=False)
+    assert preview_policy("anthropic", body, sent, setup, 500).masked == 0
+    off = preview_policy("anthropic", body, sent, setup, 500, masking=False)
     assert (off.whole, off.freed) == (3, -found.freed)
     assert "3 results whole again" in str(off)
 
 
 def test_a_policy_is_told_in_words() -> None:
-    made = setups(Settings(), Catalogue())
+    made = setup_maker(Settings(), Catalogue())
     told = in_words(made(WayPolicy("layers"), ""), 4_000)
     assert told == (
         "masks results of tools but for the first 2 and the last 5 of the turn and cuts results over 8,000 tokens, "
@@ -316,7 +316,7 @@ class Running:
 @asynccontextmanager
 async def running(store: Store, provider: Provider, *rules: str) -> AsyncIterator[Running]:
     recorder = in_thread(ProxySessions(lambda: store))
-    policies = PassingPolicies(setups(Settings(), Catalogue()), 0, None, recorder)
+    policies = PassingPolicies(setup_maker(Settings(), Catalogue()), 0, None, recorder)
     gate = Gate(rules)
     async with (
         ProxyServer(Upstreams(provider.url.removesuffix("/v1")), recorder, gate=gate, policies=policies) as server,
@@ -362,9 +362,9 @@ async def test_a_result_is_pinned_while_its_request_is_held(tmp_path: Path) -> N
             assert (detail.pinned, detail.policy.split()[0]) == ((), "workbench")
             wrong = ReleaseOrder("as_it_was", pin=("messages.1.0",))
             with pytest.raises(WrongCall, match="expected the path of a tool's result"):
-                await asyncio.to_thread(control.release, proxy.proxy, held, wrong)
+                await asyncio.to_thread(control.release_request, proxy.proxy, held, wrong)
             await asyncio.to_thread(
-                control.release, proxy.proxy, held, ReleaseOrder("as_it_was", pin=("messages.4.0",))
+                control.release_request, proxy.proxy, held, ReleaseOrder("as_it_was", pin=("messages.4.0",))
             )
             assert await asking == 200
             sent = results("anthropic", provider.requests[-1].body)
@@ -378,7 +378,7 @@ async def test_a_result_is_pinned_while_its_request_is_held(tmp_path: Path) -> N
 
 def test_a_proxy_that_records_nothing_has_no_sessions_to_set_one_for() -> None:
     with pytest.raises(WrongCall, match="records nothing"):
-        passing(0).told("s")
+        passing(0).session_policy("s")
 
 
 def test_a_session_that_goes_on_in_a_proxy_without_a_policy_says_so(tmp_path: Path) -> None:
@@ -395,5 +395,5 @@ def test_a_session_that_goes_on_in_a_proxy_without_a_policy_says_so(tmp_path: Pa
         assert [*second.marks] == [session]
         notes = [body.value for body in second.bodies() if isinstance(body, Setting) and body.key == ON_THE_WAY]
         assert [note["do"] for note in notes] == ["set", "default"]
-        assert anew.told(session).policy is None
+        assert anew.session_policy(session).policy is None
         second.sessions.close()

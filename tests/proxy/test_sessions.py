@@ -32,7 +32,7 @@ from workbench.proxy.conversation import GROWN, LEFT_OUT, MASKED
 from workbench.proxy.redaction import redacted
 from workbench.proxy.unpacking import read_body
 from workbench.sources.source import as_source, number_events
-from workbench.tui.compaction.descriptions import figures
+from workbench.tui.compaction.descriptions import entry_figures
 
 MESSAGES = "/v1/messages"
 ONE = {"X-Claude-Code-Session-Id": "one", "User-Agent": "claude-cli/2.1", "Authorization": "Bearer secret"}
@@ -209,7 +209,7 @@ def test_the_agents_own_compaction_is_one(recording: Recording, headers: dict[st
     assert noted.tokens_after is not None
     assert 50 < noted.tokens_after < 300, "counted, and in the measure of what was reported for the summary's request"
     assert (noted.seconds, noted.model) == (0.02, "claude-sonnet-4-5-20250929")
-    assert figures(entry) == f"request 937 → {noted.tokens_after} tokens"
+    assert entry_figures(entry) == f"request 937 → {noted.tokens_after} tokens"
 
 
 def test_a_compaction_is_known_behind_a_result_and_before_a_reminder(recording: Recording) -> None:

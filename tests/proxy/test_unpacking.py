@@ -15,7 +15,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.proxy.unpacking import MIB, BodyTooLarge, read_body, unpacked
+from workbench.proxy.unpacking import MIB, BodyTooLarge, read_body, unpacked_body
 
 
 def _raw_deflate(body: bytes) -> bytes:
@@ -41,21 +41,21 @@ def packed(body: bytes, names: list[str]) -> bytes:
 
 @given(st.binary(max_size=300).map(lambda text: text * 700), NAMES)
 def test_what_was_packed_comes_back_whole(body: bytes, names: list[str]) -> None:
-    assert unpacked(packed(body, names), ", ".join(names)) == body
+    assert unpacked_body(packed(body, names), ", ".join(names)) == body
 
 
 @pytest.mark.parametrize("size", [64 * 1024 - 1, 64 * 1024, 64 * 1024 + 1, 640 * 1024])
 @pytest.mark.parametrize("name", PACK)
 def test_no_byte_is_lost_between_two_steps(name: str, size: int) -> None:
-    assert unpacked(packed(b"a" * size, [name]), name) == b"a" * size
+    assert unpacked_body(packed(b"a" * size, [name]), name) == b"a" * size
 
 
 def test_deflate_without_its_header_and_gzip_of_several_members_are_read() -> None:
-    assert unpacked(_raw_deflate(b"look"), "deflate") == b"look"
-    assert unpacked(gzip.compress(b"lo") + gzip.compress(b"ok"), "gzip") == b"look"
-    assert unpacked(gzip.compress(b"look") + b"\0\0", "gzip") == b"look"
+    assert unpacked_body(_raw_deflate(b"look"), "deflate") == b"look"
+    assert unpacked_body(gzip.compress(b"lo") + gzip.compress(b"ok"), "gzip") == b"look"
+    assert unpacked_body(gzip.compress(b"look") + b"\0\0", "gzip") == b"look"
     frames = zstandard.ZstdCompressor()
-    assert unpacked(frames.compress(b"lo") + frames.compress(b"ok"), "zstd") == b"look"
+    assert unpacked_body(frames.compress(b"lo") + frames.compress(b"ok"), "zstd") == b"look"
 
 
 @pytest.mark.parametrize(
@@ -65,29 +65,29 @@ def test_a_body_that_unpacks_to_more_than_the_limit_is_given_up_at_the_limit(nam
     bomb = packed(b"\0" * (100 * MIB), names)
     tracemalloc.start()
     with pytest.raises(BodyTooLarge, match="unpacks to more than 1 MiB"):
-        unpacked(bomb, ", ".join(names), LIMIT)
+        unpacked_body(bomb, ", ".join(names), LIMIT)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < len(bomb) + 8 * LIMIT
 
 
 def test_a_body_may_be_as_large_as_the_limit() -> None:
-    assert len(unpacked(b"a" * LIMIT, "", LIMIT)) == LIMIT
-    assert len(unpacked(gzip.compress(b"a" * LIMIT), "gzip", LIMIT)) == LIMIT
+    assert len(unpacked_body(b"a" * LIMIT, "", LIMIT)) == LIMIT
+    assert len(unpacked_body(gzip.compress(b"a" * LIMIT), "gzip", LIMIT)) == LIMIT
     with pytest.raises(BodyTooLarge, match="larger than 1 MiB"):
-        unpacked(b"a" * (LIMIT + 1), "", LIMIT)
+        unpacked_body(b"a" * (LIMIT + 1), "", LIMIT)
 
 
 def test_a_body_is_not_unpacked_any_number_of_times() -> None:
     with pytest.raises(BodyTooLarge, match="packed 1000 times"):
-        unpacked(b"", ",".join(["gzip"] * 1000))
+        unpacked_body(b"", ",".join(["gzip"] * 1000))
 
 
 @given(st.sampled_from([*PACK]), st.binary(max_size=200), st.integers(0, 200))
 def test_of_what_is_damaged_or_cut_off_as_much_is_given_as_can_be_read(name: str, junk: bytes, cut: int) -> None:
     body = json.dumps({"text": "words " * 1000}).encode()
-    assert body.startswith(unpacked(packed(body, [name])[:cut], name))
-    unpacked(junk, name)
+    assert body.startswith(unpacked_body(packed(body, [name])[:cut], name))
+    unpacked_body(junk, name)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from workbench.cli.main import make_parser
-from workbench.cli.rehearse import run
+from workbench.cli.rehearse import run_rehearse
 from workbench.config.errors import WrongCall
 
 
@@ -69,4 +69,4 @@ def test_it_needs_no_litellm_and_loads_nothing_heavy() -> None:
 )
 def test_a_wrong_call_is_refused_in_one_line(words: tuple[str, ...], complaint: str) -> None:
     with pytest.raises(WrongCall, match=complaint):
-        run(options(*words))
+        run_rehearse(options(*words))

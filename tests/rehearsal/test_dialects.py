@@ -222,9 +222,9 @@ def test_any_object_is_answered_or_refused_and_nothing_else(name: DialectName, d
             place = place[key]
         place[last] = data.draw(JSON)
     try:
-        request = dialect.read(sent, "/v1beta/models/m:generateContent")
+        request = dialect.read_request(sent, "/v1beta/models/m:generateContent")
     except BadRequest:
         return
     played = RehearsalModel().play(request)
-    assert json.loads(to_json(dialect.whole(played, request, "1")))
+    assert json.loads(to_json(dialect.full_answer(played, request, "1")))
     assert b"".join(event.data for event in dialect.stream(played, request, "1"))

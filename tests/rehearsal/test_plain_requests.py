@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.rehearsal.plain_requests import PlainRequest, rounds
+from workbench.rehearsal.plain_requests import PlainRequest, request_rounds
 
 
 def read(*paths: str) -> list[PlainRequest]:
@@ -81,7 +81,7 @@ def edit(path: str, old: str, new: str) -> list[PlainRequest]:
     ],
 )
 def test_requests_and_what_they_mean(said: str, meant: list[list[PlainRequest]]) -> None:
-    assert rounds(said) == meant
+    assert request_rounds(said) == meant
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_requests_and_what_they_mean(said: str, meant: list[list[PlainRequest]])
     ],
 )
 def test_talk_is_no_request(said: str) -> None:
-    assert rounds(said) == []
+    assert request_rounds(said) == []
 
 
 words = st.sampled_from(
@@ -108,7 +108,7 @@ words = st.sampled_from(
 
 @given(st.one_of(st.text(), st.lists(words).map(" ".join)))
 def test_any_text_is_understood_or_let_be_and_always_alike(said: str) -> None:
-    found = rounds(said)
-    assert found == rounds(said)
+    found = request_rounds(said)
+    assert found == request_rounds(said)
     assert all(found)
     assert "\0" not in str(found)

@@ -14,7 +14,7 @@ from workbench.context.setup import PlanOptions, set_up
 from workbench.log.events import AssistantMessage, Body, SlotContent, SystemMessage, ToolCall, ToolResult, UserMessage
 from workbench.models.catalogue import Catalogue
 from workbench.models.reply_parts import Reported
-from workbench.models.tokens import counter
+from workbench.models.tokens import counter_named
 from workbench.rehearsal.rehearsal_model import RehearsalModel
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.usage import LONG, SAMPLE, SAMPLES
@@ -65,7 +65,7 @@ def test_the_report_is_the_plan_s_own_count() -> None:
         ToolResult("c1", "x = 1\n" * 50),
     ]
     plan = set_up(PlanOptions(model="rehearsal"), Settings(), Catalogue()).plan(number_events(bodies))
-    usage = RehearsalModel().play(DIALECTS["chat"].new_speaker().read(render(plan))).answer.usage
+    usage = RehearsalModel().play(DIALECTS["chat"].new_speaker().read_request(render(plan))).answer.usage
     assert usage is not None
     assert usage.prompt == plan.totals.tokens
 
@@ -76,7 +76,7 @@ def test_of_a_very_long_message_a_sample_is_counted_and_taken_for_all_of_it() ->
         assert found is not None
         return found.prompt
 
-    count = counter("o200k_base")
+    count = counter_named("o200k_base")
     around = reported("") - count.count("").tokens
     just_short = ("word, " * LONG)[: LONG - 1]
     assert reported(just_short) == around + count.count(just_short).tokens
@@ -127,7 +127,7 @@ def test_a_request_over_the_window_is_refused_with_both_sizes_and_costs_no_step(
 @given(st.text(max_size=400), st.text(max_size=100), st.integers(1, 60))
 def test_an_answer_is_never_longer_than_the_request_allows(reply: str, reasoning: str, most: int) -> None:
     played = RehearsalModel(Script([{"reply": reply, "reasoning": reasoning}])).play(ask("hi", max_tokens=most))
-    count = counter("o200k_base").count
+    count = counter_named("o200k_base").count
     assert count(played.answer.text).tokens + count(played.answer.reasoning).tokens <= most
     whole = played.answer.text == reply and played.answer.reasoning == reasoning
     assert played.answer.reason == ("stop" if whole else "length")
@@ -140,7 +140,11 @@ def test_ids_of_calls_are_the_same_for_the_same_request_and_never_come_again() -
     one, other = RehearsalModel(Script([call] * 30)), RehearsalModel(Script([call] * 30))
     for _ in range(30):
         # Only the last group is still there, as after a cut: the ids must not depend on how much was dropped.
-        request = DIALECTS["chat"].new_speaker().read({"messages": [messages[0], *messages[-3:] * (len(messages) > 1)]})
+        request = (
+            DIALECTS["chat"]
+            .new_speaker()
+            .read_request({"messages": [messages[0], *messages[-3:] * (len(messages) > 1)]})
+        )
         calls = one.play(request).answer.calls[:2]
         assert calls == other.play(request).answer.calls[:2]
         ids = [each.call_id for each in calls]

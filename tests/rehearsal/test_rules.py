@@ -147,16 +147,18 @@ def test_a_path_is_absolute_where_the_tool_insists_and_the_folder_is_known(told:
 def test_freeform_tools_get_text_in_chat_too() -> None:
     offered = {"type": "custom", "custom": {"name": "apply_patch", "description": "freeform"}}
     body = {"messages": [{"role": "user", "content": "write a.txt: hi"}], "tools": [offered]}
-    request = DIALECTS["chat"].new_speaker().read(body)
+    request = DIALECTS["chat"].new_speaker().read_request(body)
     played = RehearsalModel().play(request)
-    [call] = DIALECTS["chat"].new_speaker().whole(played, request, "1")["choices"][0]["message"]["tool_calls"]
+    [call] = DIALECTS["chat"].new_speaker().full_answer(played, request, "1")["choices"][0]["message"]["tool_calls"]
     assert (call["type"], call["custom"]["name"]) == ("custom", "apply_patch")
     assert call["custom"]["input"].startswith("*** Begin Patch\n*** Add File: a.txt\n+hi")
     streamed = b"".join(event.data for event in DIALECTS["chat"].new_speaker().stream(played, request, "1"))
     assert b'"custom":{"name":"apply_patch"' in streamed
     result = {"role": "tool", "tool_call_id": call["id"], "content": "Done"}
     turn = [*body["messages"], {"role": "assistant", "content": None, "tool_calls": [call]}, result]  # type: ignore[misc]
-    assert "`apply_patch`" in answer_by_rule(DIALECTS["chat"].new_speaker().read({**body, "messages": turn})).text
+    assert (
+        "`apply_patch`" in answer_by_rule(DIALECTS["chat"].new_speaker().read_request({**body, "messages": turn})).text
+    )
 
 
 @pytest.mark.parametrize("said", ["read a.py", "call nothing {}", "call read_file {broken}"])
@@ -192,7 +194,7 @@ def talk(said: str, *groups: list[tuple[str, dict[str, Any], str]]) -> CheckedRe
         ]
         messages.append({"role": "assistant", "content": None, "tool_calls": calls})
         messages += [{"role": "tool", "tool_call_id": f"{number}.{at}", "content": g[2]} for at, g in enumerate(group)]
-    return DIALECTS["chat"].new_speaker().read({"messages": messages, "tools": list(TOOLS)})
+    return DIALECTS["chat"].new_speaker().read_request({"messages": messages, "tools": list(TOOLS)})
 
 
 def test_results_are_described_with_tool_size_and_first_lines() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from workbench.config.errors import WrongCall
 from workbench.models.reply_parts import Reported
-from workbench.rehearsal.faults import FAULTS, Fault, UnknownFault, refusal
+from workbench.rehearsal.faults import FAULTS, Fault, UnknownFault, refusal_for
 from workbench.rehearsal.script import Script, ScriptStep
 from workbench.wire.answers import Pace, WrittenAnswer, WrittenCall
 
@@ -137,10 +137,10 @@ def test_other_words_are_no_fault(text: str) -> None:
 
 
 def test_a_fault_that_refuses_carries_its_numbers() -> None:
-    too_long = refusal(Fault.parse("context 1000"), 5000)
+    too_long = refusal_for(Fault.parse("context 1000"), 5000)
     assert too_long is not None
     assert (too_long.status, too_long.limit, too_long.asked) == (400, 1000, 5000)
-    busy = refusal(Fault.parse("status 529"), 1)
+    busy = refusal_for(Fault.parse("status 529"), 1)
     assert busy is not None
     assert busy.wait == 1
-    assert refusal(Fault.parse("cut"), 1) is None
+    assert refusal_for(Fault.parse("cut"), 1) is None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.rehearsal.rules import answer_by_rule
-from workbench.rehearsal.side_requests import instance
+from workbench.rehearsal.side_requests import schema_instance
 from workbench.rehearsal.summaries import HEAD
 from workbench.wire.answers import WrittenCall
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest, request_of
@@ -45,7 +45,7 @@ def chat(*parts: Any) -> CheckedRequest:
         {"role": "user", "content": [{"type": "text", "text": each} for each in texts] if texts else "x"}
         for texts in parts
     ]
-    return DIALECTS["chat"].new_speaker().read({"messages": messages, "tools": [TOOL]})
+    return DIALECTS["chat"].new_speaker().read_request({"messages": messages, "tools": [TOOL]})
 
 
 @pytest.mark.parametrize("reminder", REMINDERS)
@@ -187,9 +187,9 @@ def test_the_prompt_of_an_agent_may_speak_of_titles_and_summaries() -> None:
     ],
 )
 def test_the_plainest_value_of_a_schema(schema: Any, value: Any) -> None:
-    assert instance(schema, "text") == value
+    assert schema_instance(schema, "text") == value
 
 
 def test_a_schema_that_goes_on_for_ever_ends() -> None:
     inner = {"type": "object", "properties": {"next": {"$ref": "#"}}, "required": ["next"]}
-    assert "next" in instance(inner, "text")
+    assert "next" in schema_instance(inner, "text")

@@ -11,7 +11,7 @@ import pytest
 from tui.play import Watcher, until
 from workbench.cli.main import main
 from workbench.context.plan import ContextPlan
-from workbench.tui.inspector.request import as_json
+from workbench.tui.inspector.request import request_json
 
 ROW = ("seq", "kind", "state", "tokens", "original_tokens", "pinned", "text")
 """What is compared of a row."""
@@ -82,7 +82,7 @@ async def check_moment(
         )
     if on.shown.view != "what-if" and mark.tokens:
         assert plan.size == mark.tokens, "the timeline's figure"
-    body: dict[str, Any] = json.loads(as_json(plan))
+    body: dict[str, Any] = json.loads(request_json(plan))
     if not mark.exact and plan.verdict.fits and body["messages"]:
         assert await printed(capsys, "plan", ref, "--nth", number, "--request", *more) == body
     return body

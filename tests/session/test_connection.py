@@ -47,7 +47,7 @@ def test_a_new_session_that_cannot_be_set_up_is_not_there(services: Services) ->
 async def test_what_a_turn_needs_is_checked_before_it_is_connected(services: Services, tmp_path: Path) -> None:
     configure("[mcp.notes]\ncommand = 7\n", tmp_path)
     with pytest.raises(WrongCall, match="notes"):
-        TurnConnection(services, Options()).check()
+        TurnConnection(services, Options()).checked_preconditions()
 
 
 async def test_turns_of_one_session_share_their_services(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from workbench.session.figures import turns_that_fit
     "codex",
     "counting",
     "turns remaining are what is left of the window divided by the average turn",
-    decided="divided by the growth per turn: input is sent anew each turn, and an average would count it again",
+    decided="divided by the growth per turn: input is sent again each turn, and an average would count it twice",
 )
 @pytest.mark.parametrize(
     ("tokens", "growth", "turns"), [(10_000, 3_000.0, 30), (98_000, 3_000.0, 0), (120_000, 3_000.0, 0)]

@@ -52,7 +52,7 @@ async def say(services: Services, text: str) -> str:
 
 def first(services: Services) -> OpenSession:
     """What the program starts with in the folder that is worked in."""
-    made = opening.first(services, Options(), "")
+    made = opening.open_first_session(services, Options(), "")
     assert made.session is not None
     made.session.close()
     return made
@@ -66,7 +66,7 @@ async def test_a_folder_resumes_its_own_last_session(
     await say(services, "rolls")
     bread = await say(services, "bread")
     shop = go("shop")
-    assert not first(services).said, "a folder without sessions begins a new one"
+    assert not first(services).has_user_message, "a folder without sessions begins a new one"
     await say(services, "till")
     info = services.store.list(folder=str(shop))[0]
     assert (info.title, info.folder, info.branch) == ("till", str(shop), "shop-branch")
@@ -82,10 +82,10 @@ async def test_what_was_made_of_a_file_is_not_resumed(
     folder = go("bakery")
     imported = services.store.create_from(services.source(str(talk)).events)
     imported.close()
-    assert not first(services).said
+    assert not first(services).has_user_message
     async with opened(services, str(talk)) as on:
         assert on.said
-    assert not first(services).said
+    assert not first(services).has_user_message
     async with opened(services, imported.id) as on:
         on.model.send("does it still fail?")
         await on.settled()
@@ -96,7 +96,7 @@ async def test_what_was_made_of_a_file_is_not_resumed(
 async def test_a_session_from_before_folders_belongs_to_none(services: Services, go: Go) -> None:
     go("bakery")
     services.store.create([UserMessage("old")], title="old").close()
-    assert not first(services).said
+    assert not first(services).has_user_message
     assert services.store.list(folder=str(Path.cwd())) == []
     assert [info.folder for info in services.store.list()] == [""]
 

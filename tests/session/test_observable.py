@@ -53,7 +53,7 @@ def test_the_last_value_always_arrives_and_never_twice_within_an_interval(steps:
     for wait, number in steps:
         clock.run(wait)
         last = f"{number} {clock.now}"
-        updates.put(title=last, queue=(last,))
+        updates.change_state(title=last, queue=(last,))
     clock.run(1)
     assert updates.is_clear
     assert all(later - earlier >= INTERVAL * 0.999 for (earlier, _), (later, _) in pairwise(seen))
@@ -67,7 +67,7 @@ def test_what_comes_after_a_pause_is_shown_at_once() -> None:
     updates.observe(lambda *_: seen.append(clock.now))
     for _ in range(3):
         clock.run(1)
-        updates.put(activity=Activity())
+        updates.change_state(activity=Activity())
         clock.run(0)
     assert seen == [1.0, 2.0, 3.0]
 
@@ -77,7 +77,7 @@ def test_every_notice_is_told_in_order() -> None:
     updates = ObservableSession(cast(Any, clock))
     updates.listen(told.append)
     for number in range(5):
-        updates.tell(Notice(str(number)))
+        updates.show_notice(Notice(str(number)))
     clock.run(1)
     assert [notice.text for notice in told] == ["0", "1", "2", "3", "4"]
 
@@ -88,7 +88,7 @@ def test_a_screen_that_is_gone_is_no_error() -> None:
             raise RuntimeError("the loop is closed")
 
     updates = ObservableSession(cast(Any, Gone()))
-    updates.put(title="x")
+    updates.change_state(title="x")
     assert updates.is_clear
 
 
@@ -96,12 +96,12 @@ def test_whoever_waits_hears_after_each_update_and_after_a_poke() -> None:
     clock, heard = Clock(), list[str]()
     updates = ObservableSession(cast(Any, clock), lambda: heard.append("look"))
     updates.observe(lambda *_: heard.append("update"))
-    updates.put(title="x")
+    updates.change_state(title="x")
     clock.run(1)
     assert heard == ["update", "look"]
-    updates.poke()
+    updates.call_updated()
     clock.run(1)
-    assert heard == ["update", "look", "look"], "a poke shows nothing"
+    assert heard == ["update", "look", "look"], "it shows nothing"
     assert updates.is_clear
 
 
@@ -110,12 +110,12 @@ def test_all_observers_see_the_same_states_and_a_late_one_finds_the_present_stat
     updates = ObservableSession(cast(Any, clock))
     first, late = list[tuple[SessionState, SessionState]](), list[tuple[SessionState, SessionState]]()
     updates.observe(lambda *states: first.append(states))
-    updates.put(title="x", folder="~/x")
+    updates.change_state(title="x", folder="~/x")
     assert updates.state == SessionState(), "nothing changes before the observers hear of it"
     clock.run(1)
     updates.observe(lambda *states: late.append(states))
     assert updates.state == SessionState(title="x", folder="~/x")
-    updates.put(title="y")
+    updates.change_state(title="y")
     clock.run(1)
     assert late == [(SessionState(title="x", folder="~/x"), SessionState(title="y", folder="~/x"))]
     assert first == [(SessionState(), late[0][0]), *late]
@@ -133,7 +133,7 @@ def test_an_observer_that_another_one_unsubscribes_is_not_called_any_more() -> N
     leave = updates.observe(lambda *_: called.append("second"))
     updates.observe(lambda *_: called.append("third"))
     for title in "xy":
-        updates.put(title=title)
+        updates.change_state(title=title)
         clock.run(1)
     assert called == ["first", "third", "first", "third"]
 
@@ -148,7 +148,7 @@ def test_an_observer_that_fails_keeps_no_other_from_the_change_and_is_told_of() 
     updates.observe(broken)
     updates.observe(lambda _, after: called.append(after.title))
     updates.listen(told.append)
-    updates.put(title="x")
+    updates.change_state(title="x")
     clock.run(1)
     assert called == ["x"]
     assert told == [Notice("cannot show x", "error")]

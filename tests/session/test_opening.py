@@ -27,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("project")
 async def test_what_is_asked_before_anything_is_open_is_answered_once_it_is(services: Services) -> None:
     model = SessionModel(services, Options(), asyncio.get_running_loop())
     try:
-        name = model.ask(lambda opened: opened.name)
+        name = model.call_with_session(lambda opened: opened.name)
         model.start("")
         async with patiently():
             assert await name == "new session"
@@ -39,13 +39,13 @@ async def test_what_is_said_while_a_session_opens_is_said_in_it(
     services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Script(answer("here")).play(monkeypatch)
-    gate, first = threading.Event(), opening.first
+    gate, first = threading.Event(), opening.open_first_session
 
     def slowly(*arguments: Any) -> OpenSession:
         assert gate.wait(GIVE_UP)
         return first(*arguments)
 
-    monkeypatch.setattr(opening, "first", slowly)
+    monkeypatch.setattr(opening, "open_first_session", slowly)
     watcher = Watcher(services)
     watcher.model.send("anybody there?")
     gate.set()
@@ -83,7 +83,7 @@ async def test_the_end_of_a_long_session_is_shown_before_it_is_planned(
         assert (watcher.title, watcher.status.ready) == ("long", "loading")
         watcher.model.decide("exclude", 1, 1)
         await until(lambda: "still being read" in watcher.told)
-        name = watcher.model.ask(lambda opened: opened.name)
+        name = watcher.model.call_with_session(lambda opened: opened.name)
         watcher.model.send("one more")
         await until(lambda: watcher.queue == ("one more",))
         assert not name.work.done(), "it is answered once there is something to ask"

@@ -30,7 +30,7 @@ from workbench.sources.recorded import RecordedSession
 from workbench.sources.services import Services
 from workbench.sources.source import as_source, file_logs, number_events
 from workbench.traces.cut_words import OLD_RESULT
-from workbench.tui.inspector.filters import parse
+from workbench.tui.inspector.filters import parse_filter
 from workbench.wire.context_edits import CLEARED
 
 LONG = "what the tool gave back " * 200
@@ -247,4 +247,4 @@ def test_the_filter_finds_what_an_agent_cut() -> None:
     ]
     session = session_of(number_events([*bodies, Setting(RECORDED, "Codex")]))
     rows = session.plan(2).items
-    assert [row.seq for row in rows if parse("state:truncated").holds(row)] == [3]
+    assert [row.seq for row in rows if parse_filter("state:truncated").holds(row)] == [3]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from workbench.agent import approvals
-from workbench.agent.approval_patterns import suggestions
+from workbench.agent.approval_patterns import suggested_patterns
 from workbench.agent.tools.base import ProposedCall
-from workbench.session.questions import approval, approved, detail, typed_answer
+from workbench.session.questions import approval_answer, approval_question, call_detail, typed_answer
 
 
 def asked(call: ProposedCall) -> approvals.ApprovalQuestion:
-    return approvals.ApprovalQuestion(call, suggestions(call))
+    return approvals.ApprovalQuestion(call, suggested_patterns(call))
 
 
 @pytest.mark.parametrize(
@@ -29,15 +29,15 @@ def asked(call: ProposedCall) -> approvals.ApprovalQuestion:
 )
 def test_an_answer_holds_for_what_its_label_says(given: str, meant: approvals.ApprovalAnswer) -> None:
     question = asked(ProposedCall("run_command", "run", "git status -s"))
-    assert approved(question, given) == meant
-    shown = approval(3, question, '{"command": "git status -s"}')
+    assert approval_answer(question, given) == meant
+    shown = approval_question(3, question, '{"command": "git status -s"}')
     label = next((choice.label for choice in shown.choices if given in (choice.answer, choice.saved)), "")
     assert meant.pattern.removeprefix("run_command:") in label
     assert shown.number == 3
 
 
 def test_keys_of_the_choices_are_their_own() -> None:
-    shown = approval(1, asked(ProposedCall("write_file", "write", "src/a.py")), "{}")
+    shown = approval_question(1, asked(ProposedCall("write_file", "write", "src/a.py")), "{}")
     keys = [choice.key for choice in shown.choices]
     assert len(set(keys)) == len(keys)
     assert shown.default in [choice.answer for choice in shown.choices]
@@ -74,7 +74,7 @@ def test_keys_of_the_choices_are_their_own() -> None:
     ids=["command", "file", "server"],
 )
 def test_each_narrow_choice_has_a_letter_of_its_own(call: ProposedCall, choices: list[str]) -> None:
-    shown = approval(1, asked(call), "{}")
+    shown = approval_question(1, asked(call), "{}")
     labels = [f"{each.key} {each.label.removesuffix(' (this session)')}" for each in shown.choices]
     assert labels == choices
     for each in shown.choices:
@@ -90,7 +90,7 @@ def test_each_narrow_choice_has_a_letter_of_its_own(call: ProposedCall, choices:
     ],
 )
 def test_a_key_or_a_word_that_is_typed_is_an_answer(typed: str, answer: str | None) -> None:
-    shown = approval(1, asked(ProposedCall("write_file", "write", "a.py")), "{}")
+    shown = approval_question(1, asked(ProposedCall("write_file", "write", "a.py")), "{}")
     assert typed_answer(shown, typed) == answer
 
 
@@ -104,10 +104,10 @@ def test_a_key_or_a_word_that_is_typed_is_an_answer(typed: str, answer: str | No
     ],
 )
 def test_the_detail_says_what_would_happen(arguments: str, lines: str) -> None:
-    assert detail("a", arguments) == lines
+    assert call_detail("a", arguments) == lines
 
 
 def test_what_is_too_long_to_be_shown_is_said_before_anything_else() -> None:
     command = "echo " + "x" * 30_000 + "; rm -rf /"
-    shown = approval(1, asked(ProposedCall("run_command", "run", command)), "{}")
+    shown = approval_question(1, asked(ProposedCall("run_command", "run", command)), "{}")
     assert shown.detail.startswith("[only the first 20,000 of 30,015 characters are shown]\necho x")

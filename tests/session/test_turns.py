@@ -172,7 +172,7 @@ async def test_the_time_of_a_tool_is_its_own_without_the_wait_for_permission(
 ) -> None:
     Script(call("run_command", '{"command": "true"}'), answer("Done.")).play(monkeypatch)
     clock = itertools.count(1_000_000, 60_000)
-    monkeypatch.setattr("workbench.log.rows.now", lambda: next(clock))
+    monkeypatch.setattr("workbench.log.rows.now_in_ms", lambda: next(clock))
     async with opened(services) as on:
         on.model.send("run it")
         await until(lambda: on.question is not None)
@@ -339,7 +339,7 @@ async def test_a_look_that_is_stopped_before_its_first_step_does_not_stop_later_
         await on.ask(look_and_stop)
         await on.settled()
         before = on.compaction
-        on.model.put(compaction=None)
+        on.model.change_state(compaction=None)
         await on.ask(compactions.show)
         await on.settled()
         assert on.compaction == before

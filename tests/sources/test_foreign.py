@@ -13,7 +13,7 @@ from workbench.config.paths import config_dir
 from workbench.context.knobs import KNOBS, as_toml
 from workbench.log.codec import encode_event
 from workbench.log.events import CONTINUED_FROM, Body, Compaction, Event, Failure, Setting, UserMessage
-from workbench.sources.foreign import NOT_APPLIED, harmless, harmless_lines, harmless_log
+from workbench.sources.foreign import NOT_APPLIED, harmless_body, harmless_lines, harmless_log
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.sources.source import knobs_of, number_events, read_source
@@ -33,7 +33,7 @@ def test_no_knob_of_a_file_names_a_place(place: str, form: str, blank: str) -> N
         if (name, place[:5]) == ("compaction.model", "file:"):
             continue  # the name of a model, which nobody knows
         refused: list[str] = []
-        assert harmless(Setting("knobs", ["masking.keep_last=3", knob]), refused) == Setting(
+        assert harmless_body(Setting("knobs", ["masking.keep_last=3", knob]), refused) == Setting(
             "knobs", ["masking.keep_last=3"]
         )
         assert refused == [knob]
@@ -42,7 +42,7 @@ def test_no_knob_of_a_file_names_a_place(place: str, form: str, blank: str) -> N
 def test_every_other_knob_is_applied() -> None:
     known = {name: knob for name, knob in KNOBS.items() if knob.default is not None and knob.kind != "list"}
     setting = Setting("knobs", [f"{name}={as_toml(knob.default)}" for name, knob in known.items()])
-    assert harmless(setting, []) is setting
+    assert harmless_body(setting, []) is setting
 
 
 @pytest.mark.parametrize(
@@ -66,10 +66,10 @@ def test_settings_that_reach_beyond_the_log_are_told_and_not_applied(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "elsewhere").write_text("")
     for value in fine:
-        assert harmless(Setting(key, value), []) == Setting(key, value)
+        assert harmless_body(Setting(key, value), []) == Setting(key, value)
     for value in reaching:
         refused: list[str] = []
-        assert harmless(Setting(key, value), refused) == Setting(key, "")
+        assert harmless_body(Setting(key, value), refused) == Setting(key, "")
         assert refused == [f"{key}={value}"]
 
 
@@ -120,5 +120,5 @@ def test_a_log_without_such_settings_is_the_same() -> None:
 def test_what_cannot_be_set_is_not_applied_either() -> None:
     refused: list[str] = []
     knobs = ["masking.keep_last=3", "compaction={prompt='file:/etc/passwd'}", "masking.keep_last=many", "no.such=1"]
-    assert harmless(Setting("knobs", knobs), refused) == Setting("knobs", knobs[:1])
+    assert harmless_body(Setting("knobs", knobs), refused) == Setting("knobs", knobs[:1])
     assert refused == knobs[1:]

@@ -340,7 +340,7 @@ def test_thinking_is_part_of_a_request_that_is_held_whole() -> None:
 def test_where_all_of_a_request_is_held_the_factor_leaves_no_negative_part() -> None:
     made = Calibrator("m")
     for items, reported in ((10_000, 12_800), (11_000, 14_300), (15_000, 19_600), (16_000, 20_600)):
-        made.add(ReportedSize(items, 0, reported))
+        made.add_report(ReportedSize(items, 0, reported))
     assert made.calibration.factor == pytest.approx(1.29, abs=0.02)
     assert abs(made.calibration.rest) < 500
 

@@ -19,8 +19,8 @@ from workbench.proxy.replay_targets import headers_again
 from workbench.proxy.routes import Upstreams, route_of
 from workbench.proxy.sessions import CameBack, ProxySessions, SentRequest
 from workbench.sources.options import Options
-from workbench.sources.replay_answers import ReplayAnswer, difference, marked_lines
-from workbench.sources.replaying import ReplayJob, ReplayWish, prepare, replay
+from workbench.sources.replay_answers import ReplayAnswer, answer_difference, marked_lines
+from workbench.sources.replaying import ReplayJob, ReplayWish, prepare_replay, send_replay
 from workbench.sources.services import Services
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.rewriting import Rewrite, items_in, rewritten
@@ -89,18 +89,18 @@ def record(services: Services, dialect: DialectName, body: dict[str, Any] | None
     headers = {"anthropic-version": "2023-06-01", "anthropic-beta": "x-1", "user-agent": "it"}
     sent = sessions.sent(SentRequest(route, headers, body or asked(dialect), 1))
     assert sent is not None
-    sessions.answered(sent, CameBack(200, {}, answer(dialect, "one\ntwo"), 10, 1_500))
+    sessions.add_answer(sent, CameBack(200, {}, answer(dialect, "one\ntwo"), 10, 1_500))
     sessions.close()
     [info] = services.store.list()
     return info.id
 
 
 def ready(services: Services, session: str, wish: ReplayWish, **options: Any) -> ReplayJob:
-    return prepare(services, Options(**options), services.source(session), wish)
+    return prepare_replay(services, Options(**options), services.source(session), wish)
 
 
 async def answers(services: Services, job: ReplayJob) -> list[ReplayAnswer]:
-    return [each async for each in replay(services, job)]
+    return [each async for each in send_replay(services, job)]
 
 
 def json_answer(body: dict[str, Any], status: int = 200) -> Answer:
@@ -130,7 +130,7 @@ async def test_a_request_is_sent_as_it_was_with_the_providers_key(
         assert (each.text, each.prompt, each.completion, each.problem) == ("one\nthree", 1_000, 10, "")
         assert each.cost == job.recorded.cost
         assert each.cost
-        assert difference(each, job.recorded) == ["  one", "- two", "+ three"]
+        assert answer_difference(each, job.recorded) == ["  one", "- two", "+ three"]
         assert marked_lines(each, job.recorded) == ["  one", "+ three"]
         assert each.likeness(job.recorded) == 0.5
 
@@ -179,7 +179,7 @@ def test_what_was_asked_is_compared_with_the_answer_to_what_was_sent_in_its_plac
     assert sent is not None
     masked = rewritten("anthropic", body, Rewrite(mask={"messages.2.0": "gone"}))
     sent = sessions.replaced(sent, SentRequest(where, {}, masked, 2))
-    sessions.answered(sent, CameBack(200, {}, answer("anthropic", "it is gone"), 10, 1_500))
+    sessions.add_answer(sent, CameBack(200, {}, answer("anthropic", "it is gone"), 10, 1_500))
     sessions.close()
     [info] = services.store.list()
     jobs = [ready(services, info.id, ReplayWish(number)) for number in (3, 4)]
@@ -265,7 +265,7 @@ def test_what_cannot_be_asked_for_is_told_in_a_line(services: Services, wish: Re
 def test_a_request_that_is_only_inferred_is_refused_and_why(services: Services, talk: Any) -> None:
     for wish in (ReplayWish(number=1), ReplayWish()):
         with pytest.raises(Refused, match="workbench proxy"):
-            prepare(services, Options(), services.source(str(talk)), wish)
+            prepare_replay(services, Options(), services.source(str(talk)), wish)
 
 
 # Where keys go, and what a log from elsewhere may say
@@ -339,8 +339,8 @@ def test_a_log_does_not_choose_the_path(services: Services, name: str) -> None:
     ]
     if name:
         with pytest.raises(Refused, match="is no model"):
-            prepare(services, Options(), source._replace(events=events), ReplayWish())
-    assert prepare(services, Options(model="gemini-2.5-pro"), source._replace(events=events), ReplayWish()).model
+            prepare_replay(services, Options(), source._replace(events=events), ReplayWish())
+    assert prepare_replay(services, Options(model="gemini-2.5-pro"), source._replace(events=events), ReplayWish()).model
 
 
 def test_the_model_in_the_question_is_the_one_that_is_asked(services: Services) -> None:
@@ -353,7 +353,7 @@ def test_the_model_in_the_question_is_the_one_that_is_asked(services: Services) 
         for event in source.events
     ]
     with pytest.raises(Refused, match="is no model"):
-        prepare(services, Options(), source._replace(events=events), ReplayWish())
+        prepare_replay(services, Options(), source._replace(events=events), ReplayWish())
 
 
 @given(st.text())

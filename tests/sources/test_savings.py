@@ -7,7 +7,7 @@ from typing import Any
 from workbench.log.events import Hold
 from workbench.sources.recorded import ListedRequest
 from workbench.sources.requests import RequestMark
-from workbench.sources.savings import left_out, savings, way_figures
+from workbench.sources.savings import left_out, session_savings, way_figures
 
 CHANGED = frozenset({"a result"})
 
@@ -31,7 +31,7 @@ BEGIN = [
 
 def figures(*more: ListedRequest) -> tuple[int, int, int, int | None]:
     """Requests changed, tokens not sent, batches, tokens of cache."""
-    found = savings([*BEGIN, *more])
+    found = session_savings([*BEGIN, *more])
     assert found is not None
     return found.changed, found.not_sent, found.batches, found.cache_lost
 
@@ -41,15 +41,15 @@ def test_a_change_costs_what_is_not_read_from_the_cache() -> None:
 
 
 def test_what_was_not_sent_is_an_estimate_and_says_how_far_it_may_be_off() -> None:
-    found = savings(BEGIN, 0.07)
+    found = session_savings(BEGIN, 0.07)
     assert str(found).startswith("changed on the way: 1 request, about 300 tokens (± 7.0 %) not sent, 1 batch;")
     assert str(way_figures("layers", BEGIN)).startswith("layers: saved about 300 tokens in 1 request; 1 batch,")
 
 
 def test_the_tokens_of_cache_are_named_where_a_cache_was_reported() -> None:
     uncached = [asked(1, 1_000, reported=1_000), asked(2, 1_200), changed(3, 900, 2, reported=900)]
-    assert str(savings(BEGIN)).endswith(" not sent, 1 batch; 300 tokens were not read from the cache for it")
-    assert str(savings(uncached)).endswith(" not sent, 1 batch")
+    assert str(session_savings(BEGIN)).endswith(" not sent, 1 batch; 300 tokens were not read from the cache for it")
+    assert str(session_savings(uncached)).endswith(" not sent, 1 batch")
     assert str(way_figures("layers", BEGIN)).endswith("; 1 batch, cost 300 tokens of cache")
     assert str(way_figures("layers", uncached)).endswith("; 1 batch, no cache was reported")
 
@@ -78,7 +78,7 @@ def test_what_is_held_or_on_its_way_says_nothing_yet() -> None:
 def test_what_the_provider_refused_says_nothing_of_the_cache() -> None:
     refused = [asked(1, 1_000, reported=1_000), asked(2, 1_200), changed(3, 900, 2)]
     again = [asked(4, 1_200), changed(5, 900, 4, reported=900, cached=950)]
-    found = savings([*refused, *again])
+    found = session_savings([*refused, *again])
     assert found is not None
     assert (found.changed, found.batches, found.cache_lost) == (2, 1, 50)
 

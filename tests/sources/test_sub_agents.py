@@ -15,7 +15,7 @@ from support.claude_sessions import SESSION, agent_lines, as_lines, write_sessio
 from support.deciding import sized
 from support.talk import preset
 from workbench.compaction.record import read_record
-from workbench.compaction.triggers import measured
+from workbench.compaction.triggers import measure_size
 from workbench.config.errors import WrongCall
 from workbench.context.agent_window import as_the_agent_used_it
 from workbench.log.events import AssistantMessage, Compaction, Request, Usage, UserMessage
@@ -80,10 +80,10 @@ def test_the_chat_says_how_they_are_opened(services: Services, tmp_path: Path) -
 def test_what_a_sub_agent_writes_is_new(tmp_path: Path) -> None:
     path = write_session(tmp_path, {})
     follower = follow_file(str(path), lambda: 0.0)
-    assert follower.look(lambda: "read").read == "read"
-    assert follower.look(lambda: "read").read is None
+    assert follower.read_if_changed(lambda: "read").read == "read"
+    assert follower.read_if_changed(lambda: "read").read is None
     write_session(tmp_path, {"a1": agent_lines("a1", 4)})
-    assert follower.look(lambda: "read").read == "read"
+    assert follower.read_if_changed(lambda: "read").read == "read"
 
 
 TURN = (
@@ -99,7 +99,7 @@ COMPACTED = Compaction(1, 3, "in short", meta={"made_by": "Claude Code", "trigge
 
 
 def test_the_window_that_a_compaction_shows_does_not_depend_on_sub_agents() -> None:
-    info = replace(Catalogue().find("claude-sonnet-4-5"), window=1_000_000)
+    info = replace(Catalogue().find_model("claude-sonnet-4-5"), window=1_000_000)
     alone = as_the_agent_used_it(info, number_events([*TURN, COMPACTED]))
     assert alone.window < 1_000_000
     assert as_the_agent_used_it(info, number_events([*TURN, *THEIRS, COMPACTED])) == alone
@@ -107,7 +107,7 @@ def test_the_window_that_a_compaction_shows_does_not_depend_on_sub_agents() -> N
 
 def test_the_compaction_pane_measures_the_session_and_not_its_sub_agents() -> None:
     log = number_events([*TURN, *THEIRS])
-    assert measured(sized(9, 1_000), log, read_record(log), preset("confirm").compaction).tokens == 150_000
+    assert measure_size(sized(9, 1_000), log, read_record(log), preset("confirm").compaction).tokens == 150_000
     figures = LogFigures()
     figures.catch_up(log)
     assert figures.events()[-1].body == TURN[-1]

@@ -88,7 +88,9 @@ async def hold_chat(
         await gateway.close()
     for received in server.requests:
         outcome.invalid += problems(received.body["messages"])
-        outcome.largest = max(outcome.largest, request_tokens(DIALECTS["chat"].new_speaker().read(received.body)))
+        outcome.largest = max(
+            outcome.largest, request_tokens(DIALECTS["chat"].new_speaker().read_request(received.body))
+        )
     outcome.requests = len(server.requests)
     logged = [event.body.content for event in session.events() if isinstance(event.body, UserMessage)]
     assert logged == asked

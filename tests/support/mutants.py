@@ -20,7 +20,7 @@ from unittest.mock import patch
 import workbench
 from support.requirements import TESTS
 from workbench.context import load
-from workbench.context.knobs import find_knob, flatten
+from workbench.context.knobs import find_knob, flatten_table
 
 FOLDER = Path(workbench.__file__).parent / "policies"
 NEAREST = (
@@ -77,7 +77,7 @@ def values_of(name: str) -> list[tuple[str, Any]]:
     """What the file of a preset sets."""
     table = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
     table.pop("description")
-    return list(flatten(table))
+    return list(flatten_table(table))
 
 
 def _changed(knob: str, value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TypedDict, Unpack
 
 from support.logs import number
 from support.talk import COUNTER, ROOMY
-from workbench.compaction.selection import select
+from workbench.compaction.selection import select_range
 from workbench.compaction.values import SelectedRange
 from workbench.context.budget import Limits
 from workbench.context.planner import plan
@@ -44,7 +44,7 @@ def range_of_log(
 ) -> SelectedRange:
     """The same for a log."""
     made = plan(events, policy, limits, COUNTER, live=live)
-    return select(made, events, policy.compaction, limits, COUNTER, **how)
+    return select_range(made, events, policy.compaction, limits, COUNTER, **how)
 
 
 def event_of(selected: SelectedRange, policy: Policy, summary: str = "the summary") -> Compaction:

@@ -31,7 +31,7 @@ class ThreadLink:
         """Begin."""
         self._thread = background(lambda: self._run(hear))
 
-    def put(self, *records: tuple[Record, Sequence[bytes]]) -> int:
+    def put_records(self, *records: tuple[Record, Sequence[bytes]]) -> int:
         """Hand on records."""
         size = 0
         for record, parts in records:
@@ -54,7 +54,7 @@ class ThreadLink:
         item = self._queue.get()
         while item is not None:
             for _ in range(BATCH):
-                self._recording.take(*item)
+                self._recording.process_record(*item)
                 try:
                     item = self._queue.get_nowait()
                 except Empty:

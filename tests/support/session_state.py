@@ -9,13 +9,13 @@ from workbench.session.observable import ObservableSession, SessionChanges
 
 
 class SetSession(ObservableSession):
-    """What is put is observed at once."""
+    """A session whose changes are observed at once."""
 
     def __init__(self, **changes: Unpack[SessionChanges]) -> None:
         super().__init__(cast(Any, None))
-        self.put(**changes)
+        self.change_state(**changes)
 
-    def put(self, **changes: Unpack[SessionChanges]) -> None:
+    def change_state(self, **changes: Unpack[SessionChanges]) -> None:
         before, self.state = self.state, replace(self.state, **changes)
         self._notify(before, self.state)
 
@@ -37,4 +37,4 @@ class StateField:
         return self if app is None else getattr(app.session.state, self._name)
 
     def __set__(self, app: HasSession, value: Any) -> None:
-        app.session.put(**cast(SessionChanges, {self._name: value}))
+        app.session.change_state(**cast(SessionChanges, {self._name: value}))

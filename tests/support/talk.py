@@ -15,9 +15,9 @@ from workbench.context.planner import plan
 from workbench.context.policy import Policy
 from workbench.context.render import render_messages
 from workbench.log.events import AssistantMessage, Body, Compaction, ToolCall, ToolResult, UserMessage
-from workbench.models.tokens import counter
+from workbench.models.tokens import counter_named
 
-COUNTER = counter("o200k_base")
+COUNTER = counter_named("o200k_base")
 ROOMY = Limits(1_000_000, "option", 0, 0)
 """Room for everything: what is cut here is cut by its own cap."""
 

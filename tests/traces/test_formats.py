@@ -144,4 +144,4 @@ def test_a_format_is_taken_only_when_nine_tenths_of_the_talk_are_understood() ->
     ],
 )
 def test_times_are_read_as_transcripts_write_them(written: object, read: int) -> None:
-    assert building.milliseconds(written) == read
+    assert building.epoch_milliseconds(written) == read

@@ -185,7 +185,7 @@ def test_times_are_seconds_or_rfc_3339() -> None:
 @requirement(
     "sliding",
     "log",
-    "a compaction stands in the event's custom metadata, under a key of ADK's",
+    "a compaction is in the event's custom metadata, under a key of ADK's",
     decided="it is an event of its own kind; that form is read from ADK's files",
 )
 def test_a_compaction_in_the_custom_metadata_is_read() -> None:
@@ -201,8 +201,8 @@ def test_a_compaction_in_the_custom_metadata_is_read() -> None:
     assert read([*said, made])[3:] == [Compaction(1, 2, "one, two", meta={**BY_ADK, "tokens_before": 900})]
 
 
-@requirement("sliding", "log", "a summary is used though the events it stands for are not there")
-def test_a_compaction_stands_where_its_originals_were_when_they_are_not_in_the_file() -> None:
+@requirement("sliding", "log", "a summary is used even if the events that it replaces are missing")
+def test_a_compaction_takes_the_place_of_originals_that_are_not_in_the_file() -> None:
     lost = [compacting(1, 2, "long ago"), compacting(2, 4, "later")]
     assert read([*told(5, 6), *lost]) == [
         Compaction(1, 0, "long ago", meta=BY_ADK),

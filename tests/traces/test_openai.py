@@ -29,7 +29,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.sources.source import file_logs, number_events
-from workbench.traces.openai import conversations, to_openai
+from workbench.traces.openai import openai_conversations, to_openai
 from workbench.traces.reading import read_json
 
 CALL = {"id": "a", "type": "function", "function": {"name": "read", "arguments": '{"path": "x"}'}}
@@ -43,7 +43,7 @@ def test_a_refusal_is_what_the_assistant_said() -> None:
 
 def read(value: Any) -> list[Body]:
     text = value if isinstance(value, str) else json.dumps(value)
-    [bodies] = conversations(read_json("file", text), text)
+    [bodies] = openai_conversations(read_json("file", text), text)
     return bodies
 
 
@@ -124,7 +124,7 @@ def test_the_answers_of_a_mini_swe_agent_run_have_their_reports() -> None:
     used = {"prompt_tokens": 90, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 40}, "cost": 0.25}
     answer = {"role": "assistant", "content": "b", "extra": {"response": {"created": 1_763_511_545, "usage": used}}}
     value = {"messages": [{"role": "user", "content": "a"}, answer], "info": {"config": {"model": {"model_name": "m"}}}}
-    [bodies] = conversations(read_json("file", json.dumps(value)), json.dumps(value))
+    [bodies] = openai_conversations(read_json("file", json.dumps(value)), json.dumps(value))
     assert bodies[2:] == [AssistantMessage("b", "r1"), Usage("m", 0, 90, cached=40, completion=7, cost=0.25)]
     assert bodies.times == [0, 0, 1_763_511_545_000, 1_763_511_545_000]
 

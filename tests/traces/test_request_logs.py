@@ -26,7 +26,7 @@ from workbench.log.events import (
 from workbench.sources.source import number_events
 from workbench.traces.building import Recording
 from workbench.traces.formats import read_conversations
-from workbench.wire.parts import join
+from workbench.wire.parts import join_body
 from workbench.wire.requests import RequestBodies
 
 LS = {"type": "function", "function": {"name": "ls", "parameters": {"type": "object", "properties": {}}}}
@@ -65,7 +65,7 @@ def requests(bodies: list[Body]) -> list[dict[str, Any]]:
             kept = messages[body.base][: body.keep] if body.base else []
             messages[seq] = [*kept, *(parts[each] for each in body.messages)]
             system, tools = parts.get(body.system), parts.get(body.tools)
-            found.append(join(body.dialect, system, tools, messages[seq], body.parameters, body.cache_marks))
+            found.append(join_body(body.dialect, system, tools, messages[seq], body.parameters, body.cache_marks))
     return found
 
 

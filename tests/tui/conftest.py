@@ -20,7 +20,7 @@ from textual.css.stylesheet import Stylesheet
 from workbench.models.keys import Key
 from workbench.models.model_routes import ModelRoutes
 from workbench.session.fault_reports import FaultReports
-from workbench.tui.textual_patches import MENDED, text_as_it_is
+from workbench.tui.textual_patches import PATCHES, text_as_it_is
 
 PARSED: dict[Hashable, list[RuleSet]] = {}
 """The rules of all styles that any app of this process has used."""
@@ -120,7 +120,7 @@ def no_markup(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
             found.append(markup)
         return text_as_it_is(markup, *more, **named)
 
-    monkeypatch.setitem(MENDED, (textual_markup, "to_content"), noted)
+    monkeypatch.setitem(PATCHES, (textual_markup, "to_content"), noted)
     monkeypatch.setattr(textual_markup, "to_content", noted)
     yield
     assert found == [], "read as markup by plain Textual"

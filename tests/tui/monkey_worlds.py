@@ -31,7 +31,7 @@ from workbench.models.failures import ModelFailure
 from workbench.models.reply_parts import CallFragment, Finished, Part, Reported, Text
 from workbench.sources.services import Services
 from workbench.sources.source import number_events
-from workbench.tui.demo import recording
+from workbench.tui.demo import recording_lines
 from workbench.tui.themes import shipped_folder
 
 ANSWERS = (
@@ -117,7 +117,7 @@ async def nothing(services: Services) -> AsyncIterator[World]:
 @asynccontextmanager
 async def demo(services: Services) -> AsyncIterator[World]:
     """A session with a past, that can be changed."""
-    with services.store.import_events(recording(), "demo") as session:
+    with services.store.import_events(recording_lines(), "demo") as session:
         yield World(session.id)
 
 

@@ -107,7 +107,7 @@ class Watcher:
 
     async def ask(self, question: Callable[[OpenSession], T]) -> T:
         """Something about what is open."""
-        return await self.model.ask(question)
+        return await self.model.call_with_session(question)
 
     async def settled(self) -> None:
         """Wait until nothing goes on."""

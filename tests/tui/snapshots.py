@@ -179,7 +179,7 @@ def pictures(snap_compare: Callable[..., bool], tmp_path: Path) -> Iterator[Pict
             patch.setenv(name, value)
         patch.setenv("HOME", str(tmp_path))  # a folder is told by its way from here, whose name is another in every run
         time.tzset()
-        patch.setattr(rows, "now", lambda: NOON)
+        patch.setattr(rows, "now_in_ms", lambda: NOON)
         patch.setattr(text, "time", SimpleNamespace(time=lambda: NOON / 1000 + DAYS_LATER))
         patch.setattr(ids, "time", SimpleNamespace(time_ns=lambda: NOON * 1_000_000))
         patch.setattr(ids, "secrets", SimpleNamespace(randbelow=lambda _: 0))

@@ -23,7 +23,7 @@ from workbench.context.items import SIGNS
 from workbench.sources.services import Services
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.chat.transcript import TranscriptView
-from workbench.tui.colours import SIXTEEN, Colourless, Sixteen, contrast, nearest, readable
+from workbench.tui.colours import SIXTEEN, Colourless, Sixteen, contrast_ratio, nearest_colour, readable_colour
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.views.values import WindowUse
@@ -156,16 +156,16 @@ def test_text_in_sixteen_colours_can_always_be_read(text: tuple[int, int, int], 
     colour, on = segment.style.color, segment.style.bgcolor
     assert colour is not None
     assert on is not None
-    assert contrast(SIXTEEN[colour.number or 0], SIXTEEN[on.number or 0]) >= 3
+    assert contrast_ratio(SIXTEEN[colour.number or 0], SIXTEEN[on.number or 0]) >= 3
 
 
 def test_a_colour_keeps_its_hue_and_a_drawing_its_colours() -> None:
     for number, name in ((0, "#12161f"), (8, "#4a5468"), (15, "#fdfcf8"), (1, "#a40000"), (9, "#ff7b72")):
-        assert nearest(Color.parse(name).rgb) == number, name
-    assert nearest(Color.parse("#6ea8fe").rgb) in (4, 12)
-    assert nearest(Color.parse("#8ccf7e").rgb) in (2, 10)
-    assert readable(4, 0) == 12
-    assert readable(14, 15) == 0
+        assert nearest_colour(Color.parse(name).rgb) == number, name
+    assert nearest_colour(Color.parse("#6ea8fe").rgb) in (4, 12)
+    assert nearest_colour(Color.parse("#8ccf7e").rgb) in (2, 10)
+    assert readable_colour(4, 0) == 12
+    assert readable_colour(14, 15) == 0
     same = Style.from_color(RichColor.from_rgb(80, 80, 80), RichColor.from_rgb(85, 85, 85))
     drawn, read = Sixteen().apply([Segment("▀▀ ", same), Segment("│", same)], BASE)
     assert drawn.style is not None
@@ -188,7 +188,7 @@ def test_without_colours_all_else_of_a_style_stays(
     assert (segment.style.color, segment.style.bgcolor) == (None, None)
     assert segment.style.italic
     assert segment.style.meta == {"offset": (3, 4)}
-    assert segment.style.reverse == (contrast(text if reverse else ground, BASE.rgb) >= 2.5)
+    assert segment.style.reverse == (contrast_ratio(text if reverse else ground, BASE.rgb) >= 2.5)
 
 
 def test_with_many_colours_nothing_is_translated(monkeypatch: pytest.MonkeyPatch) -> None:

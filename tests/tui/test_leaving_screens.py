@@ -13,7 +13,7 @@ from textual.widgets import Static
 from textual.worker import WorkerFailed
 
 from tui.play import until
-from workbench.tui.textual_patches import SteadyApp
+from workbench.tui.steady_app import SteadyApp
 
 
 class Slow(Static):

@@ -20,7 +20,7 @@ from textual.content import Content
 from textual.widgets import Button, Static
 
 import workbench.tui
-from workbench.tui.textual_patches import Plain, mend, text_as_it_is
+from workbench.tui.textual_patches import Plain, patch_textual, text_as_it_is
 
 SOURCE = Path(workbench.tui.__file__).parent
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path.name != "textual_patches.py")
@@ -241,7 +241,7 @@ class Titled(App[None]):
 async def test_plain_textual_makes_links_of_strings_and_ours_does_not(
     is_plain: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mend()
+    patch_textual()
     monkeypatch.setattr(textual_markup, "to_content", Plain.to_content if is_plain else text_as_it_is)
     async with Titled().run_test() as pilot:
         made: list[Any] = [

@@ -88,14 +88,14 @@ async def test_a_widget_shows_the_state_when_it_is_mounted_and_after_each_change
     async with app.run_test() as pilot:
         line = app.query_one(TitleLine)
         assert line.seen == [("first", "first")]
-        app.session.put(title="second")
+        app.session.change_state(title="second")
         assert (line.title, line.seen[1:]) == ("second", [("first", "second")])
-        app.session.put(title="second", folder="~/elsewhere")
+        app.session.change_state(title="second", folder="~/elsewhere")
         assert len(line.seen) == 2, "nothing that it shows has changed"
         late = TitleLine(app.session)
         await app.mount(late)
         assert late.seen == [("second", "second")]
-        app.session.put(title="third")
+        app.session.change_state(title="third")
         await pilot.pause()
         assert {str(each.render()) for each in (line, late)} == {"third"}
 
@@ -111,12 +111,12 @@ async def test_a_widget_that_is_removed_while_others_are_called_is_left_alone() 
     app = Host(Box, TitleLine)
     async with app.run_test() as pilot:
         inner, outer = app.query_one(Box).query_one(TitleLine), app.query(TitleLine).last()
-        app.session.put(title="remove")
+        app.session.change_state(title="remove")
         assert ("first", "remove") not in inner.seen, "its parent was called first and has removed it"
         assert outer.seen[-1] == ("first", "remove")
         await pilot.pause()
         assert not inner.is_attached
-        app.session.put(title="later")
+        app.session.change_state(title="later")
         assert (inner.seen, outer.seen[-1]) == ([("first", "first")], ("remove", "later"))
 
 

@@ -17,7 +17,7 @@ from tui.snapshots import check_look
 from workbench.models.reply_parts import Text
 from workbench.session import opening
 from workbench.sources.services import Services
-from workbench.tui.demo import recording
+from workbench.tui.demo import recording_lines
 from workbench.tui.messages import Send
 from workbench.tui.widgets.help import Help
 from workbench.tui.widgets.report import Report
@@ -36,7 +36,7 @@ PANES = ("F2 Chat", "F3 Context", "F4 Compaction", "F5 One pane", "─ Context "
 def demo(services: Services, patch: pytest.MonkeyPatch) -> App[Any]:
     """The recording as a session of the user's. Its slots stay as recorded: a path of today would be seen."""
     patch.setattr(opening, "fill_slots", lambda opened: None)
-    with services.store.import_events(recording(), "demo") as session:
+    with services.store.import_events(recording_lines(), "demo") as session:
         return full_screen(services, session.id)
 
 
@@ -108,7 +108,7 @@ def test_the_split_with_a_question(services: Services, pictures: Pictures, monke
     async def act(pilot: Pilot[Any]) -> None:
         await settle(pilot)
         main = main_screen(pilot.app)
-        main.say(Send("run the tests"))
+        main.send_or_run(Send("run the tests"))
         await until(lambda: main.model.state.question is not None)
 
     words = (*PANES, "waiting for you, F2", "? asks you", "y allow once", "▸ n deny once", "a key answers")
@@ -122,7 +122,7 @@ def test_the_split_during_a_turn(services: Services, pictures: Pictures, monkeyp
     async def act(pilot: Pilot[Any]) -> None:
         await settle(pilot)
         main = main_screen(pilot.app)
-        main.say(Send("why does the login hang?"))
+        main.send_or_run(Send("why does the login hang?"))
         await until(lambda: main.model.state.live is not None and "twice" in main.model.state.live.text)
 
     words = (*PANES, "The fixture opens the database", "● answering Esc stop", "… assistant ~10", "▸ compacts at")

@@ -35,9 +35,9 @@ QUIT = "\x11"
 def test_without_a_terminal_the_way_out_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     with pytest.raises(WrongCall, match=r"`workbench plan talk\.json` needs none"):
-        start.run("talk.json", Options())
+        start.show_full_screen("talk.json", Options())
     with pytest.raises(WrongCall, match="`workbench plan SOURCE` needs none"):
-        start.run("", Options())
+        start.show_full_screen("", Options())
 
 
 def test_before_the_first_frame_nothing_heavy_is_imported_and_nothing_is_planned(talk: Path) -> None:

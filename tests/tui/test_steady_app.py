@@ -20,16 +20,13 @@ from textual.reactive import var
 from textual.screen import Screen
 from textual.widgets import Static
 
-from workbench.tui.textual_patches import (
-    Plain,
-    SteadyApp,
-    mend,
-)
+from workbench.tui.steady_app import SteadyApp
+from workbench.tui.textual_patches import Plain, patch_textual
 
 
 @pytest.mark.parametrize("is_plain", [True, False])
 async def test_plain_textual_takes_another_screen_where_one_is_left_twice_and_ours_does_not(is_plain: bool) -> None:
-    mend()
+    patch_textual()
     dismiss = Plain.dismiss if is_plain else Screen.dismiss
     async with App[None]().run_test() as pilot:
         under, over = Screen[None](), Screen[None]()
@@ -73,7 +70,7 @@ class Parent(Static):
 
 @pytest.mark.parametrize("is_plain", [True, False])
 async def test_plain_textual_calls_a_widget_that_lost_its_children_and_ours_does_not(is_plain: bool) -> None:
-    mend()
+    patch_textual()
     on_invoke_later = Plain.on_invoke_later if is_plain else MessagePump._on_invoke_later
     async with App[None]().run_test() as pilot:
         parent = Parent()
@@ -91,7 +88,7 @@ async def test_plain_textual_calls_a_widget_that_lost_its_children_and_ours_does
 async def test_plain_textual_cannot_take_a_click_on_what_is_gone_and_ours_can(
     is_plain: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mend()
+    patch_textual()
     if is_plain:
         monkeypatch.setattr(Screen, "get_widget_and_offset_at", Plain.widget_and_offset_at)
     async with App[None]().run_test() as pilot:
@@ -149,7 +146,7 @@ async def press_both(app: App[None]) -> None:
 
 
 async def test_plain_textual_ends_with_an_error_in_a_widget_and_ours_goes_on() -> None:
-    mend()
+    patch_textual()
 
     class Ending(App[None]):
         def compose(self) -> ComposeResult:
@@ -184,7 +181,7 @@ async def failing_beside_others(app: App[None]) -> list[str]:
 
 
 async def test_plain_textual_lets_one_that_fails_keep_news_from_the_others_and_ours_does_not() -> None:
-    mend()
+    patch_textual()
     with pytest.raises(ValueError, match="a"):
         await failing_beside_others(App())
     app = Steady()

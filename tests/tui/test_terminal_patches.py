@@ -20,7 +20,7 @@ from textual.drivers.headless_driver import HeadlessDriver
 
 from support.terminal import Terminal
 from workbench.log.store import Store
-from workbench.tui.chat.blocks import bare
+from workbench.tui.chat.blocks import clipboard_text
 from workbench.tui.terminal_patches import (
     END,
     KEYBOARD,
@@ -29,7 +29,7 @@ from workbench.tui.terminal_patches import (
     START,
     PasteParser,
     SteadyWriter,
-    guard,
+    guarded_driver,
     lenient_decoder,
 )
 
@@ -83,7 +83,7 @@ def test_a_huge_paste_is_cut_before_it_costs_anything() -> None:
 def test_colours_leave_a_pasted_log_whole() -> None:
     [paste] = fed(f"{START}\x1b[1;31mfailed\x1b[0m: \x1b[4mtest_a\x1b[24m{END}", [3])
     assert isinstance(paste, events.Paste)
-    assert bare(paste.text) == "failed: test_a"
+    assert clipboard_text(paste.text) == "failed: test_a"
 
 
 def test_the_end_of_input_reaches_the_parser() -> None:
@@ -115,7 +115,7 @@ def test_a_terminal_that_tells_shift_and_enter_apart_is_known_by_what_it_says_an
 
 
 def test_a_driver_without_that_parser_is_left_alone() -> None:
-    assert guard(HeadlessDriver) is HeadlessDriver
+    assert guarded_driver(HeadlessDriver) is HeadlessDriver
     assert issubclass(HeadlessDriver, Driver)
 
 
@@ -162,7 +162,7 @@ def test_a_byte_that_is_no_text_ends_the_program_in_plain_textual_and_is_shown_i
 
 
 def test_the_driver_that_users_get_has_all_of_ours() -> None:
-    guard(linux_driver.LinuxDriver)
+    guarded_driver(linux_driver.LinuxDriver)
     assert {name: getattr(linux_driver, name) for name in REPLACEMENTS} == REPLACEMENTS
 
 

@@ -40,16 +40,9 @@ from support.terminal import Terminal
 from tui.play import until
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
-from workbench.tui.textual_patches import (
-    Plain,
-    RestingTextArea,
-    SteadyApp,
-    SteadyPalette,
-    mend,
-    move_thumb,
-    render_cleaned,
-    set_line_count,
-)
+from workbench.tui.steady_app import SteadyApp, SteadyPalette
+from workbench.tui.text_areas import RestingTextArea
+from workbench.tui.textual_patches import Plain, move_thumb, patch_textual, render_cleaned, set_line_count
 
 EVIL = "\x1b]52;c;ZXZpbA==\x07"
 
@@ -97,12 +90,12 @@ def test_private_parts_of_textual_are_imported_where_it_is_patched() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("textual._")
     }
-    assert found == {"textual_patches.py", "terminal_patches.py"}
+    assert found == {"steady_app.py", "terminal_patches.py", "textual_patches.py"}
 
 
 def test_no_widget_overrides_a_private_method_of_textual() -> None:
     for info in walk_packages(workbench.tui.__path__, "workbench.tui."):
-        if info.name.endswith("_patches"):
+        if info.name.endswith(("_patches", ".steady_app", ".text_areas")):
             continue
         for ours in vars(import_module(info.name)).values():
             if inspect.isclass(ours) and ours.__module__ == info.name:
@@ -182,7 +175,7 @@ async def test_a_list_that_gets_shorter_is_scrolled_to_where_it_has_lines() -> N
 async def test_plain_textual_draws_a_screen_behind_another_blank_and_ours_as_it_is(
     is_plain: bool,
 ) -> None:
-    mend()
+    patch_textual()
     async with App[None]().run_test() as pilot:
         lower, upper = ModalScreen[None](), ModalScreen[None]()
         await pilot.app.push_screen(lower)
@@ -364,7 +357,7 @@ async def test_a_worker_that_is_cancelled_does_not_cancel_a_screen_that_closes()
 
 @pytest.mark.parametrize("is_plain", [False, True])
 async def test_a_timer_that_is_due_already_goes_off(monkeypatch: pytest.MonkeyPatch, is_plain: bool) -> None:
-    mend()
+    patch_textual()
     set_timer = Plain.set_timer if is_plain else MessagePump.set_timer
     app: App[None] = App()
     went_off = asyncio.Event()
@@ -398,7 +391,7 @@ async def test_a_click_outside_the_screen_closes_the_palette(palette: type[Comma
             faults.append(error)
 
     app = Steady()
-    mend()
+    patch_textual()
     async with app.run_test(size=(8, 4)) as pilot:
         await app.push_screen(palette())
         await pilot.pause()

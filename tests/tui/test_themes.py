@@ -124,18 +124,18 @@ def test_the_users_own_theme_of_the_same_name_wins(tmp_path: Path) -> None:
 def test_a_folder_tells_when_a_theme_came_changed_or_went(tmp_path: Path) -> None:
     folder = ThemeFolder(tmp_path / "themes")
     assert "mine" not in [theme.name for theme in folder.load().themes]
-    assert not folder.changed()
+    assert not folder.has_changed()
     path = tmp_path / "themes" / "mine.toml"
     path.parent.mkdir()
     for text in (SOUND, SOUND + "\n", "name ="):
         path.write_text(text)
-        assert folder.changed()
+        assert folder.has_changed()
         loaded = folder.load()
         assert ("mine" in [theme.name for theme in loaded.themes]) == (text != "name =")
         assert bool(loaded.problems) == (text == "name =")
-        assert not folder.changed()
+        assert not folder.has_changed()
     path.unlink()
-    assert folder.changed()
+    assert folder.has_changed()
 
 
 ODD_COLOURS = (

@@ -14,7 +14,8 @@ from textual.app import App, ComposeResult
 from textual.content import Content
 from textual.widgets import Input, OptionList, TextArea
 
-from workbench.tui.textual_patches import CleanTextArea, Plain, mend
+from workbench.tui.text_areas import CleanTextArea
+from workbench.tui.textual_patches import Plain, patch_textual
 
 # Terminals of a few columns
 
@@ -23,13 +24,13 @@ from workbench.tui.textual_patches import CleanTextArea, Plain, mend
 def test_plain_textual_cannot_wrap_in_no_column_and_ours_can(width: int) -> None:
     with pytest.raises(ValueError, match="must not be zero"):
         Plain.wrap(Content("word"), 0)
-    mend()
+    patch_textual()
     assert Content("word").get_height({}, width) == 4
 
 
 @pytest.mark.parametrize("is_plain", [True, False])
 async def test_plain_textual_cannot_turn_a_page_in_a_list_without_room_and_ours_can(is_plain: bool) -> None:
-    mend()
+    patch_textual()
 
     class Narrow(App[None]):
         def compose(self) -> ComposeResult:
@@ -77,7 +78,7 @@ SIGNS = ["a", " ", "é", "字", FAMILY, "✔\ufe0f", "\u200d", "\ufe0f", "e\u030
 
 
 def test_plain_rich_cuts_an_emoji_between_its_parts_and_ours_does_not() -> None:
-    mend()
+    patch_textual()
     assert cell_len(Plain.split_cells(Segment(f"about {FAMILY}"), 7)[0].text) == 8
     assert Segment(f"about {FAMILY}").split_cells(7) == (Segment("about  "), Segment(" "))
 
@@ -89,7 +90,7 @@ TEXTS = st.lists(st.sampled_from(SIGNS), min_size=1, max_size=12).map("".join)
     TEXTS.filter(lambda text: text[0] not in "\u200d\ufe0f"), st.integers(0, 30)
 )  # what such a one joins is elsewhere
 def test_what_is_cut_takes_as_many_columns_as_before(text: str, cut: int) -> None:
-    mend()
+    patch_textual()
     before, after = Segment(text).split_cells(cut)
     width = cell_len(text)
     assert (cell_len(before.text), cell_len(after.text)) == (min(cut, width), max(width - cut, 0))
@@ -100,7 +101,7 @@ def test_what_is_cut_takes_as_many_columns_as_before(text: str, cut: int) -> Non
 
 @pytest.mark.parametrize("width", [-12, -1])
 def test_plain_textual_cuts_nothing_to_fewer_columns_than_none_and_ours_cuts_all(width: int) -> None:
-    mend()
+    patch_textual()
     text = Content("pin event 12")
     assert Plain.truncate(text, width, ellipsis=True).cell_length == width
     cut = text.truncate(width, ellipsis=True)
@@ -125,7 +126,7 @@ class _Lines(App[None]):
 async def test_plain_textual_keeps_the_controls_of_what_is_pasted_and_ours_does_not(
     is_plain: bool, is_own: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mend()
+    patch_textual()
     if is_plain:
         monkeypatch.setattr(Input, "replace", Plain.input_replace)
     async with _Lines(TextArea if is_plain else CleanTextArea).run_test() as pilot:
@@ -144,7 +145,7 @@ async def test_plain_textual_keeps_the_controls_of_what_is_pasted_and_ours_does_
 
 
 async def test_pasted_lines_and_tabs_stay_in_an_area_and_a_line_takes_the_first() -> None:
-    mend()
+    patch_textual()
     async with _Lines().run_test() as pilot:
         line, area = pilot.app.query_one(Input), pilot.app.query_one(TextArea)
         for widget in (line, area):

@@ -22,7 +22,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.sources.requests import RequestMarks
-from workbench.views.context_view import LogQueries, OverrideWish, merge_overrides
+from workbench.views.context_view import LogQueries, merge_overrides
 
 
 def requests(bodies: list[Body]) -> list[tuple[int, int]]:
@@ -46,7 +46,7 @@ def test_what_if_plans_the_log_with_the_overrides_and_leaves_the_log_alone() -> 
     length = len(model.events)
     queries = LogQueries(model.events, model.setup)
     model.append(UserMessage("later"))
-    after = queries.what_if([OverrideWish("pin", 9, 9), OverrideWish("exclude", 12, 12)])
+    after = queries.what_if([Override("pin", 9, 9), Override("exclude", 12, 12)])
     states = {row.seq: (row.state, row.pinned) for row in after.items}
     assert states[9] == ("sent", True)
     assert states[12] == ("excluded", False)
@@ -70,11 +70,11 @@ def test_neighbours_become_one_override() -> None:
         UserMessage("d"),
     ]
     queries = LogQueries(logs.number(bodies), setup())
-    assert merge_overrides(queries, [(1, "pin"), (2, "pin"), (5, "pin")]) == [OverrideWish("pin", 1, 5)]
-    assert merge_overrides(queries, [(5, "pin"), (7, "pin")]) == [OverrideWish("pin", 5, 5), OverrideWish("pin", 7, 7)]
+    assert merge_overrides(queries, [(1, "pin"), (2, "pin"), (5, "pin")]) == [Override("pin", 1, 5)]
+    assert merge_overrides(queries, [(5, "pin"), (7, "pin")]) == [Override("pin", 5, 5), Override("pin", 7, 7)]
     assert merge_overrides(queries, [(2, "pin"), (1, "mask")]) == [
-        OverrideWish("mask", 1, 1),
-        OverrideWish("pin", 2, 2),
+        Override("mask", 1, 1),
+        Override("pin", 2, 2),
     ]
     assert merge_overrides(queries, []) == []
 

@@ -14,9 +14,9 @@ def test_parts_are_put_together_and_events_take_their_place() -> None:
     assert coming.live() is None
     coming.follow(reply)
     for part in (Thinking("hm"), Text("I "), Text("look."), CallFragment(0, "c1", "read_file", '{"pa')):
-        reply.add(part)
-    reply.add(CallFragment(0, "", "", 'th": 1}'))
-    reply.add(Finished("tool_calls"))
+        reply.add_part(part)
+    reply.add_part(CallFragment(0, "", "", 'th": 1}'))
+    reply.add_part(Finished("tool_calls"))
     live = coming.live()
     assert live is not None
     assert (live.reasoning, live.text) == ("hm", "I look.")
@@ -45,7 +45,7 @@ def test_looking_does_not_change_what_comes() -> None:
     coming.begin()
     coming.follow(reply)
     for at in range(50):
-        reply.add(Text(str(at)))
+        reply.add_part(Text(str(at)))
         live = coming.live()
         assert live is not None
         assert live.text == "".join(map(str, range(at + 1)))

@@ -22,7 +22,7 @@ def test_in_each_request_the_oldest_results_are_cleared_and_no_others(steps: lis
         if kind == "result":
             seq += 1
             results.append(seq)
-            clearing.take(seq, ToolResult(f"c{seq}", "x", "ls"))
+            clearing.add_event(seq, ToolResult(f"c{seq}", "x", "ls"))
             continue
         for decided in clearing.decisions(ProviderEdits(results=count)):
             seq += 1
@@ -33,9 +33,9 @@ def test_in_each_request_the_oldest_results_are_cleared_and_no_others(steps: lis
 
 def test_what_a_compaction_replaced_is_not_counted() -> None:
     clearing = ProviderClearing()
-    clearing.take(1, ToolResult("a", "x"))
-    clearing.take(2, Compaction(1, 1, "so far"))
-    clearing.take(3, ToolResult("b", "y"))
+    clearing.add_event(1, ToolResult("a", "x"))
+    clearing.add_event(2, Compaction(1, 1, "so far"))
+    clearing.add_event(3, ToolResult("b", "y"))
     assert [each.first for each in clearing.decisions(ProviderEdits(results=1))] == [3]
 
 

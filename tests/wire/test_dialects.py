@@ -23,7 +23,7 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.wire.dialects import read_answer, read_request
-from workbench.wire.parts import join, split
+from workbench.wire.parts import join_body, split_body
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
 FUNCTION = {"name": "ls", "description": "lists", "parameters": SCHEMA}
@@ -268,7 +268,7 @@ def test_system_messages_in_the_middle_stay_where_they_are() -> None:
 
 
 def test_marks_for_the_cache_are_taken_out_and_told_by_their_place() -> None:
-    parts = split("anthropic", ANTHROPIC)
+    parts = split_body("anthropic", ANTHROPIC)
     assert parts.cache_marks == ("system.0", 'messages.2.0={"type": "ephemeral", "ttl": "1h"}')
     assert "cache_control" not in json.dumps([parts.system, parts.tools, parts.messages])
     assert {key: value for key, value in parts.parameters.items() if value is not None} == {
@@ -276,13 +276,13 @@ def test_marks_for_the_cache_are_taken_out_and_told_by_their_place() -> None:
         "max_tokens": 100,
     }
     later = {**ANTHROPIC, "messages": [*ANTHROPIC["messages"], {"role": "user", "content": "go on"}]}  # type: ignore[misc]
-    assert split("anthropic", later).messages[:3] == parts.messages
+    assert split_body("anthropic", later).messages[:3] == parts.messages
 
 
 @pytest.mark.parametrize("dialect", get_args(DialectName))
 def test_the_parts_of_a_body_are_that_body_again(dialect: DialectName) -> None:
     body = BODIES[dialect]
-    assert join(dialect, *split(dialect, body)) == body
+    assert join_body(dialect, *split_body(dialect, body)) == body
 
 
 values = st.recursive(
@@ -312,7 +312,7 @@ places = st.sampled_from(
 )
 def test_no_body_is_lost_or_changed_in_its_parts(dialect: DialectName, body: dict[str, Any]) -> None:
     before = json.dumps(body)
-    joined = join(dialect, *split(dialect, body))
+    joined = join_body(dialect, *split_body(dialect, body))
     assert joined == body
     assert list(joined) == list(body)
     assert json.dumps(body) == before

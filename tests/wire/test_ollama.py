@@ -23,10 +23,10 @@ PLAYED = PacedAnswer(
 
 def test_a_stream_says_what_the_whole_answer_says() -> None:
     speaker = OLLAMA.new_speaker()
-    request = speaker.read(ASKED)
+    request = speaker.read_request(ASKED)
     assert request.stream
     lines = b"".join(each.data for each in speaker.stream(PLAYED, request, "1"))
-    assert OLLAMA.answer_in_stream(lines) == speaker.whole(PLAYED, request, "1")
+    assert OLLAMA.answer_in_stream(lines) == speaker.full_answer(PLAYED, request, "1")
     bodies, used = read_answer("ollama", OLLAMA.answer_in_stream(lines))
     assert [type(body) for body in bodies[::2]] == [Reasoning, ToolCall]
     assert used is not None
@@ -35,7 +35,7 @@ def test_a_stream_says_what_the_whole_answer_says() -> None:
 
 def test_a_stream_that_is_cut_off_gives_what_it_held() -> None:
     speaker = OLLAMA.new_speaker()
-    lines = [each.data for each in speaker.stream(PLAYED, speaker.read(ASKED), "1")]
+    lines = [each.data for each in speaker.stream(PLAYED, speaker.read_request(ASKED), "1")]
     found = OLLAMA.answer_in_stream(b"".join(lines[:2]) + lines[2][:20])
     assert found["message"] == {"role": "assistant", "content": "done", "thinking": "hm"}
     assert OLLAMA.answer_in_stream(speaker.error_event()) == json.loads(speaker.error_event())
@@ -81,4 +81,4 @@ def test_errors_are_texts_and_a_strange_request_is_refused_in_a_sentence() -> No
     speaker = OLLAMA.new_speaker()
     assert speaker.error(Refusal(404), "qwen3:8b") == {"error": "model 'qwen3:8b' not found"}
     with pytest.raises(BadRequest, match=r"messages\[0\].role: expected system, user, assistant, tool"):
-        speaker.read({"messages": [{"role": "developer", "content": "x"}]})
+        speaker.read_request({"messages": [{"role": "developer", "content": "x"}]})

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.wire.dialects import from_stream
-from workbench.wire.streams import loaded
+from workbench.wire.streams import parsed_json
 
 PIECES = st.lists(st.text(), max_size=8)
 KEYS = st.sampled_from(
@@ -101,7 +101,7 @@ def test_a_character_that_comes_in_two_halves_is_one() -> None:
 
 
 def test_what_is_nested_too_deeply_to_be_read_is_nothing() -> None:
-    assert loaded("[" * 100_000 + "]" * 100_000) is None
+    assert parsed_json("[" * 100_000 + "]" * 100_000) is None
 
 
 EVENTS = st.recursive(

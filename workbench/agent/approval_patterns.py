@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from workbench.agent.tools.base import ProposedCall
-from workbench.agent.tools.globs import matches
+from workbench.agent.tools.globs import glob_matches
 from workbench.agent.tools.plain_command import BLANK, plain_words
 from workbench.agent.tools.reading_commands import READING, reading_name
 from workbench.config.errors import WrongCall
@@ -43,7 +43,7 @@ def check_pattern(pattern: str, where: str) -> str:
     return pattern
 
 
-def covers(pattern: str, call: ProposedCall) -> bool:
+def pattern_allows(pattern: str, call: ProposedCall) -> bool:
     """Whether a pattern allows a call."""
     tool, colon, subject = pattern.partition(":")
     if not fnmatchcase(call.tool, tool):
@@ -54,7 +54,7 @@ def covers(pattern: str, call: ProposedCall) -> bool:
         return _covers_text(subject, call.subject) and (not is_beginning(pattern) or _begins(subject, call))
     if subject.startswith("/") != call.subject.startswith("/"):
         return False  # `**` covers the project, not folders outside it that are allowed too
-    return matches(subject.split("/"), call.subject.split("/"))
+    return glob_matches(subject.split("/"), call.subject.split("/"))
 
 
 def _begins(subject: str, call: ProposedCall) -> bool:
@@ -77,12 +77,12 @@ def needs_shell(call: ProposedCall) -> bool:
     return call.tool == COMMAND and plain_words(call.subject) is None
 
 
-def forbids(pattern: str, call: ProposedCall) -> bool:
+def pattern_forbids(pattern: str, call: ProposedCall) -> bool:
     """Whether a "never" pattern applies to a call; for a command, to any part of it.
 
     This is a safeguard against mistakes, not a security boundary: a shell has endless ways to write the same command.
     """
-    if covers(pattern, call):
+    if pattern_allows(pattern, call):
         return True
     tool, colon, subject = pattern.partition(":")
     if call.kind != "run" or not colon or not fnmatchcase(call.tool, tool):
@@ -114,7 +114,7 @@ def _covers_text(pattern: str, command: str) -> bool:
     return command.startswith(start) or (start.endswith(" ") and command == start.rstrip())
 
 
-def exact(call: ProposedCall) -> str:
+def exact_pattern(call: ProposedCall) -> str:
     """The pattern for this call alone. For a call without a subject, the tool's name."""
     if not call.subject.strip():
         return call.tool
@@ -124,9 +124,9 @@ def exact(call: ProposedCall) -> str:
     return f"{call.tool}:{_escaped(call.subject)}"
 
 
-def suggestions(call: ProposedCall) -> tuple[str, ...]:
+def suggested_patterns(call: ProposedCall) -> tuple[str, ...]:
     """The patterns to offer for a call, the narrowest first."""
-    found = [exact(call)]
+    found = [exact_pattern(call)]
     if found == [call.tool]:
         return (call.tool,)
     if _is_foreign(call):
@@ -145,10 +145,10 @@ def suggestions(call: ProposedCall) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def advised(call: ProposedCall) -> str:
+def advised_pattern(call: ProposedCall) -> str:
     """The pattern to recommend when no user is present to choose: this call; for a tool of an MCP server all its calls,
     because their arguments are hardly ever the same twice."""
-    return call.tool if _is_foreign(call) else exact(call)
+    return call.tool if _is_foreign(call) else exact_pattern(call)
 
 
 def _is_foreign(call: ProposedCall) -> bool:

@@ -16,14 +16,14 @@ from typing import Annotated, Literal, NamedTuple
 from msgspec import Meta, structs
 
 from workbench.agent.approval_patterns import (
-    advised,
+    advised_pattern,
     check_pattern,
-    covers,
-    exact,
-    forbids,
+    exact_pattern,
     is_beginning,
     needs_shell,
-    suggestions,
+    pattern_allows,
+    pattern_forbids,
+    suggested_patterns,
 )
 from workbench.agent.tools.base import ProposedCall
 from workbench.config.errors import WorkbenchError, WrongCall
@@ -92,15 +92,15 @@ class Approvals:
 
     def decide(self, call: ProposedCall) -> Decision:
         """Whether a call may run, without asking the user."""
-        if call.problem or any(forbids(pattern, call) for pattern in self._never):
+        if call.problem or any(pattern_forbids(pattern, call) for pattern in self._never):
             return "deny"
-        if call.kind == "read" or any(covers(pattern, call) for pattern in (*self._always, *self._session)):
+        if call.kind == "read" or any(pattern_allows(pattern, call) for pattern in (*self._always, *self._session)):
             return "allow"
         return "ask"
 
     def runs_plain(self, call: ProposedCall) -> bool:
         """Whether a call is allowed by prefix patterns only. Such a command is started without a shell."""
-        found = [pattern for pattern in (*self._always, *self._session) if covers(pattern, call)]
+        found = [pattern for pattern in (*self._always, *self._session) if pattern_allows(pattern, call)]
         return bool(found) and all(map(is_beginning, found))
 
     async def approve(self, call: ProposedCall, ask: Ask | None) -> bool:
@@ -111,7 +111,7 @@ class Approvals:
         async with self._asking:  # one question at a time
             decision = self.decide(call)  # the answer to another question may have decided it
             if decision == "ask":
-                answer = await ask(ApprovalQuestion(call, suggestions(call)))
+                answer = await ask(ApprovalQuestion(call, suggested_patterns(call)))
                 self._remember(call, answer)
                 return answer.choice in ("once", "session", "always")
             return decision == "allow"
@@ -120,7 +120,7 @@ class Approvals:
         """The text for the model about a call that was not approved. `asked`: whether a user could be asked."""
         if call.problem:
             return call.problem
-        if any(forbids(pattern, call) for pattern in self._never):
+        if any(pattern_forbids(pattern, call) for pattern in self._never):
             return f"{call.tool}: the user never allows this; do it another way or ask them"
         if asked:
             return f"{call.tool}: the user refused this call; ask what to do instead"
@@ -128,11 +128,11 @@ class Approvals:
         shell = " It needs a shell, which no pattern with * allows." if needs_shell(call) else ""
         return (
             f"{call.tool}: not allowed, and there is nobody to ask.{shell} "
-            f"The user can allow it with --allow {_quoted(advised(call))}, or under `always` in {where}"
+            f"The user can allow it with --allow {_quoted(advised_pattern(call))}, or under `always` in {where}"
         )
 
     def _remember(self, call: ProposedCall, answer: ApprovalAnswer) -> None:
-        pattern = answer.pattern or exact(call)
+        pattern = answer.pattern or exact_pattern(call)
         match answer.choice:
             case "session":
                 self._session.append(check_pattern(pattern, "answer"))
@@ -147,7 +147,7 @@ class Approvals:
         if self._path is None:
             return
         try:
-            save(self._path, more)
+            save_patterns(self._path, more)
         except WorkbenchError as error:
             self.problems.append(str(error))
         except OSError as error:
@@ -165,7 +165,7 @@ def load_saved(path: Path) -> Saved:
     return saved
 
 
-def save(path: Path, more: Saved) -> None:
+def save_patterns(path: Path, more: Saved) -> None:
     """Add patterns to a file; create it if it is missing. The rest of the file stays as the user wrote it."""
     import tomlkit  # imported late: most sessions save nothing
 
@@ -181,7 +181,7 @@ def save(path: Path, more: Saved) -> None:
         replace_file(place, tomlkit.dumps(document).encode())
 
 
-def forget(path: Path, pattern: str) -> None:
+def forget_pattern(path: Path, pattern: str) -> None:
     """Remove a pattern from a file. Raises WrongCall if the file does not have it."""
     import tomlkit
 

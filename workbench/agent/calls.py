@@ -45,7 +45,7 @@ class Calls:
         self._hook = hook
         self._snapshot_due = True
 
-    async def run(self, calls: Sequence[ToolCall], left: dict[str, ToolCall]) -> AsyncGenerator[Body, None]:
+    async def run_calls(self, calls: Sequence[ToolCall], left: dict[str, ToolCall]) -> AsyncGenerator[Body, None]:
         """Run the calls: reading calls at the same time, others one by one.
 
         `left` holds the calls without a result. If the run is interrupted, the caller must give each of them one.
@@ -76,7 +76,7 @@ class Calls:
             return []
         self._snapshot_due = False
         try:
-            taken = await snapshots.take(toolbox.places.root, f"before {calls[0].tool} ran")
+            taken = await snapshots.take_snapshot(toolbox.places.root, f"before {calls[0].tool} ran")
         except SnapshotFailed as error:
             return [Failure("snapshot", str(error))]
         return [taken] if taken else []
@@ -100,7 +100,7 @@ class Calls:
         asked = services.toolbox.call(call.tool, call.arguments)
         context = ToolContext(call.call_id, self._report(call), shell=not services.approvals.runs_plain(asked))
         started = monotonic()
-        outcome = await services.toolbox.run(call.tool, call.arguments, context)
+        outcome = await services.toolbox.run_tool(call.tool, call.arguments, context)
         took = round((monotonic() - started) * 1000)
         text = without_known_keys(outcome.text)
         await self._hook("after_tool", {"tool": call.tool, "result": text, "is_error": outcome.is_error})
@@ -108,10 +108,10 @@ class Calls:
 
     def _report(self, call: ToolCall) -> Callable[[str], None] | None:
         """A function that reports a command's output as it arrives; None if nobody wants it."""
-        told = self._services.report
-        return None if told is None else lambda text: told(call.call_id, without_known_keys(text))
+        report = self._services.report
+        return None if report is None else lambda text: report(call.call_id, without_known_keys(text))
 
 
-def cancelled(call: ToolCall) -> ToolResult:
+def cancelled_result(call: ToolCall) -> ToolResult:
     """The result of a call that was interrupted."""
     return ToolResult(call.call_id, CANCELLED, call.tool, True)

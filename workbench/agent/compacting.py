@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from workbench.agent.hooks import Hooks
 from workbench.compaction.compactor import Compactor
-from workbench.compaction.progress import Progress, ReportProgress, silent
+from workbench.compaction.progress import Progress, ReportProgress, ignore_progress
 from workbench.compaction.record import CATEGORY, read_record
-from workbench.compaction.summariser import watched
+from workbench.compaction.summariser import run_with_progress
 from workbench.compaction.triggers import decide_compaction
 from workbench.compaction.values import (
     CompactionDecision,
@@ -51,7 +51,7 @@ class PlannedCompaction(NamedTuple):
     """The log that it was computed from."""
     preview: CompactionPreview
 
-    def check(self, events: Sequence[Event], compactor: Compactor) -> None:
+    def check_still_valid(self, events: Sequence[Event], compactor: Compactor) -> None:
         """Raise Refused if this is no longer the compaction agreed to. New messages since then do not matter."""
         since = events[len(self.events) :]
         changed = any(isinstance(event.body, Compaction | Revert | Override) for event in since)
@@ -74,7 +74,7 @@ class Compacting:
         self._idle = False
         """There was nothing to compact, and there will be nothing until this turn is over."""
 
-    def answered(self) -> None:
+    def note_answer(self) -> None:
         """Report that the model has answered the user: a question that was declined may be asked again."""
         self._declined = self._idle = False
 
@@ -84,13 +84,13 @@ class Compacting:
         """The joint decision of triggers, mode and brakes now."""
         policy = self.compactor.setup.loaded.policy.compaction
 
-        def look() -> CompactionDecision:
+        def decide() -> CompactionDecision:
             headless = self._ask is None
             return decide_compaction(
                 plan, events, read_record(events), policy, headless=headless, turn_over=turn_over, overflow=overflow
             )
 
-        return look() if len(events) < LONG else await in_background(look)
+        return decide() if len(events) < LONG else await in_background(decide)
 
     async def agreed(self, decision: CompactionDecision) -> bool:
         """Whether to compact: yes at once, or after the user has agreed."""
@@ -111,7 +111,7 @@ class Compacting:
         *,
         digest: bool = False,
         planner: Planner | None = None,
-        tell: ReportProgress = silent,
+        report: ReportProgress = ignore_progress,
     ) -> PlannedCompaction:
         """Compute what a compaction would do now. Raises CompactionRefused if there is nothing to compact.
 
@@ -120,18 +120,18 @@ class Compacting:
         compactor, log = self.compactor, tuple(events)  # a copy: the log may grow meanwhile
         now = planner.at_this_moment() if planner is not None else None
 
-        def work(tell: ReportProgress) -> CompactionPreview:
-            return compactor.preview(log, trigger, why, digest=digest, planner=now, progress=tell)
+        def work(report: ReportProgress) -> CompactionPreview:
+            return compactor.preview(log, trigger, why, digest=digest, planner=now, progress=report)
 
-        made = await watched(work, tell)
+        made = await run_with_progress(work, report)
         return PlannedCompaction(compactor, log, made)
 
     async def draft(
-        self, planned: PlannedCompaction, *, digest: bool = False, tell: ReportProgress = silent
+        self, planned: PlannedCompaction, *, digest: bool = False, report: ReportProgress = ignore_progress
     ) -> tuple[list[Failure], SummaryDraft]:
         """Return the failures of the hooks before the summary, and the summary; raises CompactionRefused."""
         noted = await self._before(planned.preview)
-        made = await planned.compactor.draft(planned.events, planned.preview, digest=digest, progress=tell)
+        made = await planned.compactor.draft(planned.events, planned.preview, digest=digest, progress=report)
         return noted, made
 
     async def accept(self, planned: PlannedCompaction, draft: SummaryDraft) -> AsyncGenerator[Body, None]:
@@ -143,7 +143,7 @@ class Compacting:
         for problem in await self._after(draft):
             yield problem
 
-    async def run(
+    async def run_compaction(
         self,
         events: Sequence[Event],
         trigger: Trigger,
@@ -160,18 +160,18 @@ class Compacting:
         because the session continues without the compaction. "Nothing to compact" is a failure only if the user asked
         for the compaction, or if it is `urgent`: the request cannot be sent.
         """
-        told: asyncio.Queue[Progress | None] = asyncio.Queue()
+        progress_queue: asyncio.Queue[Progress | None] = asyncio.Queue()
 
         async def make() -> tuple[PlannedCompaction, list[Failure], SummaryDraft]:
-            tell = told.put_nowait
-            tell(Progress("selecting"))
-            wanted = planned or await self.plan(events, trigger, why, digest=digest, planner=planner, tell=tell)
-            return wanted, *await self.draft(wanted, digest=digest, tell=tell)
+            report = progress_queue.put_nowait
+            report(Progress("selecting"))
+            wanted = planned or await self.plan(events, trigger, why, digest=digest, planner=planner, report=report)
+            return wanted, *await self.draft(wanted, digest=digest, report=report)
 
         making = asyncio.create_task(make())
-        making.add_done_callback(lambda _: told.put_nowait(None))
+        making.add_done_callback(lambda _: progress_queue.put_nowait(None))
         try:
-            while (progress := await told.get()) is not None:
+            while (progress := await progress_queue.get()) is not None:
                 yield progress
             wanted, noted, draft = await making
             for problem in noted:
@@ -192,7 +192,7 @@ class Compacting:
     async def _before(self, preview: CompactionPreview) -> list[Failure]:
         """Run the hooks that may veto; raises CompactionRefused. A hook that did not work gives a failure."""
         payload = {"trigger": preview.trigger, "why": preview.why, "tokens": preview.tokens_before}
-        result = await self._hooks.run("before_compact", payload)
+        result = await self._hooks.run_hooks("before_compact", payload)
         if result.vetoed is not None:
             raise CompactionRefused("vetoed", f"a hook refused the compaction: {result.vetoed}")
         return [Failure("hook", str(problem)) for problem in result.problems]
@@ -200,7 +200,7 @@ class Compacting:
     async def _after(self, draft: SummaryDraft) -> list[Failure]:
         """Run the hooks that follow a compaction that is in the log."""
         payload = {"trigger": draft.preview.trigger, "summary": draft.summary, "freed": draft.freed}
-        result = await self._hooks.run("after_compact", payload)
+        result = await self._hooks.run_hooks("after_compact", payload)
         return [Failure("hook", str(problem)) for problem in result.problems]
 
 

@@ -116,7 +116,7 @@ class Hooks:
         self._cwd = cwd or Path.cwd()
         self._seconds = seconds
 
-    async def run(self, point: Point, payload: Mapping[str, Any]) -> HookResult:
+    async def run_hooks(self, point: Point, payload: Mapping[str, Any]) -> HookResult:
         """Run the hooks of a point, callables first, until one vetoes."""
         problems, self._unknown = self._unknown, []  # reported once
         callables: Sequence[EntryPointLike] = self._entry_points.get(point, ())
@@ -147,9 +147,9 @@ class Hooks:
         try:
             async with asyncio.timeout(self._seconds):
                 # In a thread: loading imports unknown code, and a plain function may block.
-                said = await in_background(lambda: entry_point.load()(payload))
-                if inspect.isawaitable(said):
-                    said = await said
+                result = await in_background(lambda: entry_point.load()(payload))
+                if inspect.isawaitable(result):
+                    result = await result
         except TimeoutError:
             raise _Failed(f"took longer than {self._seconds:g} s") from None
         except asyncio.CancelledError:
@@ -159,14 +159,14 @@ class Hooks:
             raise _Failed("CancelledError") from None
         except (Exception, SystemExit) as error:
             raise _Failed(f"{type(error).__name__}: {error}") from None
-        match said:
+        match result:
             case None | True:
                 return None
             case False:
                 return f"{entry_point.name} gave no reason"
             case (False, str(reason)):
                 return reason or f"{entry_point.name} gave no reason"
-        raise _Failed(f'expected None, True, False or (False, "reason"), got {shown_value(said)}')
+        raise _Failed(f'expected None, True, False or (False, "reason"), got {shown_value(result)}')
 
     async def _execute(self, point: Point, command: str, text: str) -> str | None:
         """The reason of a veto, if any."""
@@ -176,30 +176,30 @@ class Hooks:
                 [user_shell(), "-c", command],
                 cwd=self._cwd,
                 seconds=self._seconds,
-                output=output.add,
-                errors=errors.add,
+                output=output.add_bytes,
+                errors=errors.add_bytes,
                 stdin=text.encode(errors="replace"),
                 env={**without_keys(self._commands.pass_env), "WORKBENCH_HOOK": point},
             )
         except (OSError, ValueError) as error:
             raise _Failed(f"cannot be started: {error}") from None
-        said, complaint = output.text().strip(), " ".join(errors.text().split())
+        printed, complaint = output.text().strip(), " ".join(errors.text().split())
         if ended.timed_out:
             raise _Failed(f"took longer than {self._seconds:g} s")
         if ended.status == VETO:
-            return complaint or _veto(said) or " ".join(said.split()) or "no reason given"
+            return complaint or _veto(printed) or " ".join(printed.split()) or "no reason given"
         if ended.status != 0:
-            raise _Failed(f"exit status {ended.status}: {complaint or said[:200]}".rstrip(": "))
-        reason = _veto(said)
-        if reason is None and said:
-            raise _Failed(f'expected nothing or {{"veto": "reason"}}, got {shown_value(said)}')
+            raise _Failed(f"exit status {ended.status}: {complaint or printed[:200]}".rstrip(": "))
+        reason = _veto(printed)
+        if reason is None and printed:
+            raise _Failed(f'expected nothing or {{"veto": "reason"}}, got {shown_value(printed)}')
         return reason or None
 
 
-def _veto(said: str) -> str | None:
+def _veto(printed: str) -> str | None:
     """The reason in the output of a command. Empty if it printed an empty object, None if it printed anything else."""
     try:
-        value = json.loads(said)
+        value = json.loads(printed)
     except (ValueError, RecursionError):
         return None
     if value == {}:

@@ -76,15 +76,15 @@ def load_instructions(cwd: Path, config_folder: Path, policy: InstructionsPolicy
                 _check_inside(real, root)
             reading = read_text(path, policy.max_bytes)
         except UnusableError as error:
-            problems.append(f"{readable(path)}: {error}")
+            problems.append(f"{encodable_path(path)}: {error}")
             continue
         if reading is None or not reading.text.strip():
             continue
         if reading.problem:
-            problems.append(f"{readable(path)}: {reading.problem}")
-        file = fit(path, reading, room)
+            problems.append(f"{encodable_path(path)}: {reading.problem}")
+        file = fit_instructions(path, reading, room)
         if file is None:
-            problems.append(f"{readable(path)}: left out, {room} of {policy.max_bytes} bytes are left")
+            problems.append(f"{encodable_path(path)}: left out, {room} of {policy.max_bytes} bytes are left")
             continue
         files.append(file)
         room -= len(file.text.encode())
@@ -94,7 +94,7 @@ def load_instructions(cwd: Path, config_folder: Path, policy: InstructionsPolicy
 def _check_inside(real: str, root: Path) -> None:
     """Raise UnusableError for a link out of the project: it may come from anybody, so such files are not sent."""
     if not Path(real).is_relative_to(root):
-        raise UnusableError(f"is a link out of the project {readable(root)}; not read")
+        raise UnusableError(f"is a link out of the project {encodable_path(root)}; not read")
 
 
 def _project_folders(cwd: Path, markers: tuple[str, ...]) -> Iterator[Path]:
@@ -141,12 +141,12 @@ def _decoded(data: bytes, whole: bool, errors: str) -> tuple[str, int]:
     return text, len(decoder.getstate()[0])
 
 
-def fit(path: Path, reading: Reading, room: int) -> InstructionFile | None:
+def fit_instructions(path: Path, reading: Reading, room: int) -> InstructionFile | None:
     """Fit a file into `room` bytes, with a marker if it was cut; None if not even the marker fits."""
     if reading.size <= room:
         return InstructionFile(path, reading.text, reading.size, cut=False)
     # The number of bytes kept has at most as many digits as the size.
-    name = readable(path)
+    name = encodable_path(path)
     left = room - len(cut_marker(name, reading.size, reading.size).encode())
     if left < 0:
         return None
@@ -157,7 +157,7 @@ def fit(path: Path, reading: Reading, room: int) -> InstructionFile | None:
     return InstructionFile(path, text, reading.size, cut=True)
 
 
-def readable(path: Path) -> str:
+def encodable_path(path: Path) -> str:
     """A path as text that can be encoded as UTF-8; not every file name can."""
     return str(path).encode(errors="replace").decode()
 

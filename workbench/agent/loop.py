@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from workbench.agent import slots
 from workbench.agent.approvals import Approvals, Ask
-from workbench.agent.calls import Calls, cancelled
+from workbench.agent.calls import Calls, cancelled_result
 from workbench.agent.compacting import BY_HAND, AskFirst, Compacting, PlannedCompaction
 from workbench.agent.hooks import Hooks, Point
 from workbench.agent.reply import DraftKeeper, ReplyInProgress
@@ -126,10 +126,10 @@ class Agent:
         try:
             changed, problems = self._slots()
             notes = [Failure("instructions", problem) for problem in problems]
-            said = [] if content is None else [UserMessage(content)]
-            if said:
+            messages = [] if content is None else [UserMessage(content)]
+            if messages:
                 self._session.used_in(work_folder())
-            for step in self._append(*changed, *notes, *said):
+            for step in self._append(*changed, *notes, *messages):
                 yield step
             most = self._own.setup.loaded.policy.turn.max_iterations
             for iteration in range(1, most + 1):  # requests and the calls of their answers, until no more calls come
@@ -158,20 +158,20 @@ class Agent:
         """Run the calls of one reply. Every call gets its result, even if the turn is interrupted."""
         left: dict[str, ToolCall] = {}
         try:
-            async with aclosing(self._calls.run(calls, left)) as running:
+            async with aclosing(self._calls.run_calls(calls, left)) as running:
                 async for body in running:
                     for step in self._append(body):
                         yield step
         finally:
             if left:
-                self._append(*map(cancelled, left.values()))
+                self._append(*map(cancelled_result, left.values()))
 
     def _slots(self) -> tuple[list[SlotContent], list[str]]:
         """What has to change in the fixed slots for the model that is asked, and the problems with files."""
         setup, toolbox = self._asked.setup, self._services.toolbox
         tools = toolbox.definitions() if setup.calls_tools else []
-        contents, problems = slots.wanted(toolbox.places.root, setup.loaded.policy.instructions, tools)
-        return slots.changes(self._asked.planner.slots, contents), problems
+        contents, problems = slots.current_slot_contents(toolbox.places.root, setup.loaded.policy.instructions, tools)
+        return slots.slot_changes(self._asked.planner.slots, contents), problems
 
     # Asking the model
 
@@ -240,9 +240,9 @@ class Agent:
                     if isinstance(part, Wait):
                         yield Waiting(part)
                     else:
-                        told = reply.add(part)
+                        added = reply.add_part(part)
                         draft.grown()
-                        yield Streamed(told, reply)
+                        yield Streamed(added, reply)
         except ModelFailure as failure:
             reply.failure = failure
         except (asyncio.CancelledError, GeneratorExit):
@@ -274,15 +274,15 @@ class Agent:
         asked, taken = self._asked, failure.window(plan.totals.tokens, plan.limits.window)
         setup = asked.setup.with_window(taken.tokens)
         planner = setup.planner(self.planner.events, live=True)
-        told = f"context too long: {failure.detail}"
+        message = f"context too long: {failure.detail}"
         if asked is self._own:
             self.compacting.compactor = self._compactor(setup)
         if not (taken.named and can_be_window(taken.tokens, plan, self.planner.events)):
             self._asked = _Asked(setup, asked.gateway, planner, asked.tried, guessed=True)
-            return self._append(Failure(failure.category, f"{told} A smaller one is tried once."))
+            return self._append(Failure(failure.category, f"{message} A smaller one is tried once."))
         asked.setup, asked.planner = setup, planner
-        told += f" The window of {setup.model} counts as {taken.tokens:,} tokens from here on."
-        return self._append(Failure(failure.category, told), window_setting(setup.model, LearntWindow(taken.tokens)))
+        message += f" The window of {setup.model} counts as {taken.tokens:,} tokens from here on."
+        return self._append(Failure(failure.category, message), window_setting(setup.model, LearntWindow(taken.tokens)))
 
     def _outgrown(self, usage: Usage) -> list[Body]:
         """The event that withdraws a learnt window, if a request larger than it was answered."""
@@ -297,13 +297,13 @@ class Agent:
 
     async def _turn_elsewhere(self, problem: Failure) -> list[Step]:
         """Switch to the next model that can be asked, if that can help. The problem is in the log in any case."""
-        said: list[Step] = []
+        steps: list[Step] = []
         models, asked = self._services.fallbacks.models, self._asked
         helps = problem.category in ELSEWHERE or (problem.category == "does_not_fit" and asked.tried > 0)
         name = asked.setup.model
         for tried, model in enumerate(models[asked.tried :] if helps else (), asked.tried + 1):
-            told = Failure(problem.category, f"{name}: {problem.message} {model} is asked instead.")
-            said += [*self._append(told), Switched(model, name, problem)]
+            failure = Failure(problem.category, f"{name}: {problem.message} {model} is asked instead.")
+            steps += [*self._append(failure), Switched(model, name, problem)]
             try:
                 ready = await self._services.fallbacks.ready(model)
             except WorkbenchError as error:
@@ -311,12 +311,12 @@ class Agent:
                 continue
             planner = ready.setup.planner(self.planner.events, live=True)
             self._asked = _Asked(ready.setup, ready.gateway, planner, tried)
-            return said + self._append(*self._slots()[0])
-        return said + self._append(problem)
+            return steps + self._append(*self._slots()[0])
+        return steps + self._append(problem)
 
     async def _hook(self, point: Point, payload: dict[str, object]) -> str | None:
         """Run the hooks of a point; return the reason of a veto. A hook that fails is logged and skipped."""
-        result = await self._services.hooks.run(point, payload)
+        result = await self._services.hooks.run_hooks(point, payload)
         if result.problems:
             self._append(*(Failure("hook", str(problem)) for problem in result.problems))
         return result.vetoed
@@ -331,7 +331,7 @@ class Agent:
 
     async def settle(self) -> Steps:
         """After a turn: compact if that is due."""
-        self.compacting.answered()
+        self.compacting.note_answer()
         async with aclosing(self._make_room(turn_over=True)) as making:
             async for step in making:
                 yield step
@@ -359,7 +359,7 @@ class Agent:
         """
         async with self.compacting.busy:
             self._check(planned)
-            run = self.compacting.run(
+            run = self.compacting.run_compaction(
                 self._own.planner.events, "manual", BY_HAND, digest=digest, planned=planned, planner=self._own.planner
             )
             async with aclosing(self._compact(run)) as making:
@@ -368,23 +368,25 @@ class Agent:
 
     def _check(self, planned: PlannedCompaction | None) -> None:
         if planned is not None:
-            planned.check(self._own.planner.events, self.compacting.compactor)
+            planned.check_still_valid(self._own.planner.events, self.compacting.compactor)
 
     def _compact_for(self, decision: CompactionDecision) -> Steps:
         """The compaction that the triggers decided on."""
         assert decision.trigger is not None
         planner, (why, digest, urgent) = self._own.planner, (decision.why, decision.digest, decision.urgent)
         return self._compact(
-            self.compacting.run(planner.events, decision.trigger, why, digest=digest, urgent=urgent, planner=planner)
+            self.compacting.run_compaction(
+                planner.events, decision.trigger, why, digest=digest, urgent=urgent, planner=planner
+            )
         )
 
     async def _compact(self, run: AsyncGenerator[Progress | Body, None]) -> Steps:
         async with aclosing(run) as making:
-            async for said in making:
-                if isinstance(said, Progress):
-                    yield Summarising(said)
+            async for made in making:
+                if isinstance(made, Progress):
+                    yield Summarising(made)
                 else:
-                    for step in self._append(said):
+                    for step in self._append(made):
                         yield step
 
     async def accept(self, planned: PlannedCompaction, draft: SummaryDraft) -> Steps:

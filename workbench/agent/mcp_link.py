@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TextIO, cast
 from workbench.agent.tools.base import ToolFailure, ToolOutcome
 from workbench.agent.tools.output import Output
 from workbench.config.text import printable
-from workbench.config.variables import chosen
+from workbench.config.variables import selected_variables
 
 if TYPE_CHECKING:
     from anyio import CancelScope
@@ -106,7 +106,7 @@ class Link:
             transport = streamable_http_client(server.url)
         else:
             command, *words = server.command
-            env = {**chosen(server.pass_env), **server.env}
+            env = {**selected_variables(server.pass_env), **server.env}
             start = StdioServerParameters(command=command, args=words, env=env, cwd=self._cwd)
             transport = stdio_client(start, errlog=errors)
         async with Client(transport) as client:
@@ -143,11 +143,11 @@ class Link:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         if isinstance(error, OSError) and error.strerror:
-            said = error.strerror
+            message = error.strerror
         else:
-            said = getattr(error, "message", "") or f"{type(error).__name__}: {error}".removesuffix(": ")
+            message = getattr(error, "message", "") or f"{type(error).__name__}: {error}".removesuffix(": ")
         complaint = self._complaint()
-        return printable(f"{said} ({complaint})" if complaint else said)[:400]
+        return printable(f"{message} ({complaint})" if complaint else message)[:400]
 
     def _complaint(self) -> str:
         if self._errors is None or self._errors.closed:
@@ -184,7 +184,7 @@ def _text(result: CallToolResult, most_bytes: int) -> str:
     if not pieces and result.structured_content is not None:
         pieces = [json.dumps(result.structured_content, ensure_ascii=False)]
     output = Output(most_bytes // 2, most_bytes // 2)
-    output.add("\n".join(pieces).encode(errors="replace"))
+    output.add_bytes("\n".join(pieces).encode(errors="replace"))
     return output.text() or "(no output)"
 
 

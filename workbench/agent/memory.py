@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from workbench.agent.instructions import Instructions, UnusableError, fit, read_text, readable
+from workbench.agent.instructions import Instructions, UnusableError, encodable_path, fit_instructions, read_text
 from workbench.log.events import SlotContent
 
 FILE_NAME = "preferences.md"
@@ -33,20 +33,20 @@ def load_memory(config_folder: Path, max_bytes: int = MAX_BYTES) -> Memory:
     try:
         reading = read_text(path, max_bytes)
     except UnusableError as error:
-        return Memory(path, problems=(f"{readable(path)}: {error}",))
+        return Memory(path, problems=(f"{encodable_path(path)}: {error}",))
     if reading is None or not reading.text.strip():
         return Memory(path)
-    problems = [f"{readable(path)}: {reading.problem}"] if reading.problem else []
-    file = fit(path, reading, max_bytes)
+    problems = [f"{encodable_path(path)}: {reading.problem}"] if reading.problem else []
+    file = fit_instructions(path, reading, max_bytes)
     if file is None:
-        problems.append(f"{readable(path)}: left out, only {max_bytes} bytes are allowed")
+        problems.append(f"{encodable_path(path)}: left out, only {max_bytes} bytes are allowed")
         return Memory(path, "", reading.size, True, tuple(problems))
     return Memory(path, file.text, file.original_bytes, file.cut, tuple(problems))
 
 
 def slot_contents(instructions: Instructions, memory: Memory) -> list[SlotContent]:
     """The files as events for the log: one for each `AGENTS.md`, then one for the preferences."""
-    contents = [SlotContent("instructions", readable(file.path), file.text) for file in instructions.files]
+    contents = [SlotContent("instructions", encodable_path(file.path), file.text) for file in instructions.files]
     if memory.text:
-        contents.append(SlotContent("memory", readable(memory.path), memory.text))
+        contents.append(SlotContent("memory", encodable_path(memory.path), memory.text))
     return contents

@@ -34,7 +34,7 @@ def files_in(text: str, root: Path) -> list[Path]:
 
 def _file(name: str, places: Places) -> Path | None:
     try:
-        path = places.find(name) if name else None
+        path = places.resolve_path(name) if name else None
         return path if path is not None and path.is_file() else None
     except (ToolFailure, OSError):  # outside the project, or a name that is too long for any file
         return None

@@ -18,7 +18,7 @@ from workbench.agent.tools.guarded_start import GIT_SETTINGS, GIT_VARIABLES, KEP
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.config.errors import WorkbenchError
-from workbench.config.variables import chosen
+from workbench.config.variables import selected_variables
 from workbench.config.writing import copy_file
 
 _MOST_BYTES = 64 * 1024 * 1024
@@ -77,11 +77,11 @@ class Git:
             ["git", "-C", str(self.folder), *_SETTINGS, *arguments],
             cwd=self.folder,
             seconds=max(self._deadline - asyncio.get_running_loop().time(), 0),
-            output=output.add,
-            errors=errors.add,
+            output=output.add_bytes,
+            errors=errors.add_bytes,
             stdin=stdin,
             env={
-                **chosen(KEPT_VARIABLES),
+                **selected_variables(KEPT_VARIABLES),
                 "PATH": path_outside([self.folder]),
                 **_FIXED,
                 **(self._private if private else {}),
@@ -93,14 +93,14 @@ class Git:
             raise SnapshotFailed(f"{self.folder}: too many files for a snapshot")
         return ended.status, output.data, " ".join(errors.text().split())
 
-    async def must(self, *arguments: str, stdin: bytes = b"", private: bool = False) -> str:
+    async def output_of(self, *arguments: str, stdin: bytes = b"", private: bool = False) -> str:
         """The output of a command; raises SnapshotFailed if it fails."""
         status, output, complaint = await self(*arguments, stdin=stdin, private=private)
         if status != 0:
             raise SnapshotFailed(f"{self.folder}: git {arguments[0]} failed: {complaint or f'status {status}'}")
         return os.fsdecode(output)
 
-    async def find(self) -> Repository | None:
+    async def find_repository(self) -> Repository | None:
         """Find the repository that contains the folder and use its top folder from now on. None if there is none."""
         wanted = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--show-object-format")
         try:
@@ -149,7 +149,7 @@ async def opened_repository(root: Path, seconds: float) -> AsyncIterator[tuple[G
     """
     with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
         git = Git(Path(root), seconds)
-        found = await git.find()
+        found = await git.find_repository()
         if found is not None:
             await git.hide_settings(found, Path(folder))
         yield None if found is None else (git, found, Path(folder))

@@ -54,7 +54,7 @@ class ReplyInProgress:
     _calls: dict[int, _Call] = field(default_factory=dict)
     _ids: set[str] = field(default_factory=set)
 
-    def add(self, part: Part) -> Part:
+    def add_part(self, part: Part) -> Part:
         """Add one part and return it. A call is returned with the id that it has from now on."""
         match part:
             case Text(text):
@@ -124,18 +124,18 @@ class ReplyInProgress:
 
     def usage(self, estimate: int, completion: int, upto: int, seconds: float) -> Usage:
         """The usage of the request. If the provider reported none, our own count of the reply is used."""
-        said = self.reported
-        if said is None:
+        reported = self.reported
+        if reported is None:
             return Usage(self.model, estimate, None, completion=completion, seconds=seconds, upto=upto)
         return Usage(
             self.model,
             estimate,
-            said.prompt,
-            said.cached,
-            said.cache_write,
-            said.completion,
-            said.reasoning,
-            said.cost,
+            reported.prompt,
+            reported.cached,
+            reported.cache_write,
+            reported.completion,
+            reported.reasoning,
+            reported.cost,
             seconds,
             upto,
         )

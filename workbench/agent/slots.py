@@ -22,7 +22,7 @@ def system_prompt() -> str:
     return (files("workbench") / "prompts" / "system.md").read_text(encoding="utf-8").strip()
 
 
-def wanted(
+def current_slot_contents(
     cwd: Path, policy: InstructionsPolicy, tools: Iterable[Mapping[str, Any]]
 ) -> tuple[list[SlotContent], list[str]]:
     """The contents that the slots should have now, and the problems with files that could not be read."""
@@ -34,7 +34,7 @@ def wanted(
     return found, [*instructions.problems, *memory.problems]
 
 
-def changes(standing: Iterable[Event], contents: Iterable[SlotContent]) -> list[SlotContent]:
+def slot_changes(standing: Iterable[Event], contents: Iterable[SlotContent]) -> list[SlotContent]:
     """The events to append to give the slots these contents: new, different, and removed ones."""
     bodies = [event.body for event in standing]
     now = {(body.slot, body.name): body for body in bodies if isinstance(body, SlotContent)}

@@ -57,7 +57,7 @@ class _Change(NamedTuple):
     is_new: bool
 
 
-async def take(root: Path, why: str = "", *, keep: bool = True, seconds: float = SECONDS) -> Snapshot | None:
+async def take_snapshot(root: Path, why: str = "", *, keep: bool = True, seconds: float = SECONDS) -> Snapshot | None:
     """Record the work tree that contains `root`; None outside a repository. Raises SnapshotFailed, also on a timeout.
 
     Without `keep`, git may collect the snapshot soon: it is only for a comparison.
@@ -68,7 +68,7 @@ async def take(root: Path, why: str = "", *, keep: bool = True, seconds: float =
         git, found, folder = opened
         taken = await _record(git, found, folder, why)
         if keep:
-            await git.must("update-ref", f"{REFS}/{taken.commit}", taken.commit)
+            await git.output_of("update-ref", f"{REFS}/{taken.commit}", taken.commit)
         return taken
 
 
@@ -90,7 +90,7 @@ async def _record(git: Git, found: Repository, folder: Path, why: str) -> Snapsh
     status, head, _ = await git("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
     parents = ("-p", os.fsdecode(head).strip()) if status == 0 else ()
     message = f"Workbench snapshot: {why or 'no reason given'}".encode(errors="replace")
-    commit = (await git.must("commit-tree", *parents, tree, stdin=message, private=True)).strip()
+    commit = (await git.output_of("commit-tree", *parents, tree, stdin=message, private=True)).strip()
     return Snapshot(commit, str(git.folder), why)
 
 
@@ -99,7 +99,7 @@ async def _tree(git: Git) -> tuple[str, str]:
     status, _, complaint = await git("add", "-A", "--ignore-errors", "--", ".", private=True)
     if status not in (0, 1):
         raise SnapshotFailed(f"{git.folder}: git add failed: {complaint}")
-    return (await git.must("write-tree", private=True)).strip(), complaint if status == 1 else ""
+    return (await git.output_of("write-tree", private=True)).strip(), complaint if status == 1 else ""
 
 
 def _kept_index(found: Repository) -> Path:
@@ -111,24 +111,24 @@ def _kept_index(found: Repository) -> Path:
 async def _keep_index(git: Git, index: Path, place: Path) -> None:
     """Keep the index for the next snapshot, without nested repositories: git would look into those that it knows, and
     follow their settings."""
-    listed = (await git.must("ls-files", "--stage", "-z", private=True)).split("\0")
+    listed = (await git.output_of("ls-files", "--stage", "-z", private=True)).split("\0")
     inside = "".join(f"{line.partition(chr(9))[2]}\0" for line in listed if line.startswith("160000 "))
     if inside:
-        await git.must("update-index", "--force-remove", "-z", "--stdin", stdin=os.fsencode(inside), private=True)
+        await git.output_of("update-index", "--force-remove", "-z", "--stdin", stdin=os.fsencode(inside), private=True)
     with suppress(OSError):
         await in_background(copy_file, index, place)
 
 
-async def compare(snapshot: Snapshot, *, seconds: float = SECONDS) -> Difference:
+async def compare_snapshot(snapshot: Snapshot, *, seconds: float = SECONDS) -> Difference:
     """What restoring a snapshot would do. Nothing is changed and nothing is kept."""
-    now = await present(snapshot, "for comparison", keep=False, seconds=seconds)
+    now = await present_snapshot(snapshot, "for comparison", keep=False, seconds=seconds)
     async with opened_repository(Path(snapshot.root), seconds) as opened:
         if opened is None:
             raise _gone(snapshot)
         return await _difference(opened[0], snapshot, now)
 
 
-async def restore(
+async def restore_snapshot(
     snapshot: Snapshot, before: Snapshot | None = None, *, remove_created: bool = False, seconds: float = SECONDS
 ) -> Restored:
     """Restore the files of a snapshot. `before` is their present state, if that is recorded already.
@@ -136,17 +136,17 @@ async def restore(
     The index and branches stay. Files created since then are listed, and removed only if requested. Ignored files are
     never touched.
     """
-    before = before or await present(snapshot, f"before restoring {snapshot.commit[:12]}", seconds=seconds)
+    before = before or await present_snapshot(snapshot, f"before restoring {snapshot.commit[:12]}", seconds=seconds)
     try:
         return await _bring_back(snapshot, before, remove_created, seconds)
     except SnapshotFailed as error:
         raise SnapshotFailed(f"{error}; the state from before is kept as {before.commit}") from None
 
 
-async def present(snapshot: Snapshot, why: str, *, keep: bool = True, seconds: float = SECONDS) -> Snapshot:
+async def present_snapshot(snapshot: Snapshot, why: str, *, keep: bool = True, seconds: float = SECONDS) -> Snapshot:
     """The present state of a snapshot's repository, recorded as a snapshot."""
     _check(snapshot)
-    now = await take(Path(snapshot.root), why, keep=keep, seconds=seconds)
+    now = await take_snapshot(Path(snapshot.root), why, keep=keep, seconds=seconds)
     if now is None:
         raise _gone(snapshot)
     return now
@@ -165,7 +165,7 @@ def _check(snapshot: Snapshot) -> None:
 
 async def _difference(git: Git, snapshot: Snapshot, now: Snapshot) -> Difference:
     _check(snapshot)
-    await git.must("cat-file", "-e", f"{snapshot.commit}^{{commit}}", private=True)
+    await git.output_of("cat-file", "-e", f"{snapshot.commit}^{{commit}}", private=True)
     changes = await _changes(git, snapshot.commit, now.commit)
     old = [change.path for change in changes if not change.is_new]
     blocked = tuple(path for path in old if _is_blocked(Path(snapshot.root), path))
@@ -184,16 +184,16 @@ async def _bring_back(snapshot: Snapshot, before: Snapshot, remove_created: bool
         if removed:  # what was in the way may be gone now
             found = await _difference(git, snapshot, before)
         if found.changed:
-            await git.must("read-tree", snapshot.commit, private=True)
+            await git.output_of("read-tree", snapshot.commit, private=True)
             names = b"".join(os.fsencode(path) + b"\0" for path in found.changed)
-            await git.must("checkout-index", "--force", "-z", "--stdin", stdin=names, private=True)
+            await git.output_of("checkout-index", "--force", "-z", "--stdin", stdin=names, private=True)
     left = tuple(path for path in found.created if path not in set(removed))
     return Restored(before, found.changed, left, tuple(removed), found.blocked)
 
 
 async def _changes(git: Git, old: str, new: str) -> list[_Change]:
     """The differences between two commits. Nested repositories are left alone."""
-    listed = await git.must("diff-tree", "-r", "-z", "--raw", "--no-renames", old, new, private=True)
+    listed = await git.output_of("diff-tree", "-r", "-z", "--raw", "--no-renames", old, new, private=True)
     fields = listed.split("\0")
     found = []
     for about, path in zip(fields[0::2], fields[1::2], strict=False):
@@ -230,7 +230,7 @@ def _is_blocked(root: Path, path: str) -> bool:
     return False
 
 
-async def kept(root: Path, *, seconds: float = SECONDS) -> frozenset[str]:
+async def kept_snapshots(root: Path, *, seconds: float = SECONDS) -> frozenset[str]:
     """The commits of the snapshots that a repository still has; none if the repository is gone."""
     try:
         status, output, _ = await Git(root, seconds)("for-each-ref", "--format=%(objectname)", REFS)
@@ -239,10 +239,10 @@ async def kept(root: Path, *, seconds: float = SECONDS) -> frozenset[str]:
     return frozenset(os.fsdecode(output).split()) if status == 0 else frozenset()
 
 
-async def prune(root: Path, keep: int, *, seconds: float = SECONDS) -> int:
+async def prune_snapshots(root: Path, keep: int, *, seconds: float = SECONDS) -> int:
     """Release all but the newest `keep` snapshots of a repository and return how many. Git collects them later."""
     git = Git(root, seconds)
-    names = (await git.must("for-each-ref", "--sort=-committerdate", "--format=%(refname)", REFS)).split()
+    names = (await git.output_of("for-each-ref", "--sort=-committerdate", "--format=%(refname)", REFS)).split()
     old = names[keep:]
-    await git.must("update-ref", "--stdin", stdin="".join(f"delete {name}\n" for name in old).encode())
+    await git.output_of("update-ref", "--stdin", stdin="".join(f"delete {name}\n" for name in old).encode())
     return len(old)

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import argparse
 
-from workbench.cli.arguments import Commands, Parser, add_budget, add_command, add_json, add_plan_options, count
+from workbench.cli.arguments import (
+    Commands,
+    Parser,
+    add_budget,
+    add_command,
+    add_json,
+    add_plan_options,
+    count_argument,
+)
 
 
 def add_watch(commands: Commands[Parser]) -> None:
     """`watch`."""
     text = "open the session of another agent on the full screen, and follow it while it grows"
-    parser = add_command(commands, "watch", "cli.watch:run", text)
+    parser = add_command(commands, "watch", "cli.watch:run_watch", text)
     wanted = "an agent, the id of a session, or a file; by default the session that changed last in this folder"
     parser.add_argument("wanted", metavar="AGENT|FILE|ID", nargs="?", default="", help=wanted)
     add_plan_options(parser)
@@ -20,7 +28,7 @@ def add_watch(commands: Commands[Parser]) -> None:
 def add_replay(commands: Commands[Parser]) -> None:
     """`replay`."""
     text = "send a recorded request again, unchanged or changed, and compare the answers"
-    parser = add_command(commands, "replay", "cli.replay:run", text)
+    parser = add_command(commands, "replay", "cli.replay:run_replay", text)
     parser.add_argument("source", metavar="SOURCE", help="a session or a file that holds requests whole")
     which = "the N-th request, as `workbench requests` lists them; the last one by default"
     parser.add_argument("--at", type=int, metavar="N", help=which)
@@ -41,7 +49,7 @@ def add_replay(commands: Commands[Parser]) -> None:
 def add_lab(commands: Commands[Parser]) -> None:
     """`lab`."""
     text = "whole sessions under every policy: tokens, cost, and what the model would have missed"
-    parser = add_command(commands, "lab", "cli.lab:run", text)
+    parser = add_command(commands, "lab", "cli.lab:run_lab", text)
     _add_corpus(parser)
     policy = "only under this one, `recorded` for what was sent; any number of times; all presets by default"
     parser.add_argument("--policy", metavar="NAME|FILE", action="append", dest="policies", help=policy)
@@ -59,7 +67,7 @@ def add_lab(commands: Commands[Parser]) -> None:
 def add_waste(commands: Commands[Parser]) -> None:
     """`waste`."""
     text = "what a session carries and no longer needs: read again, overwritten, failed and retried, defined twice"
-    parser = add_command(commands, "waste", "cli.waste:run", text)
+    parser = add_command(commands, "waste", "cli.waste:run_waste", text)
     parser.add_argument("source", metavar="SOURCE", help="a session or a file (FILE#2: a conversation of one)")
     parser.add_argument("--model", "-m", metavar="MODEL", help="count and price as for this model")
     add_json(parser)
@@ -68,11 +76,13 @@ def add_waste(commands: Commands[Parser]) -> None:
 def add_tune(commands: Commands[Parser]) -> None:
     """`tune`."""
     text = "search the knobs for the policy that does best on your sessions (needs the extra `tune`)"
-    parser = add_command(commands, "tune", "cli.tune:run", text)
+    parser = add_command(commands, "tune", "cli.tune:run_tune", text)
     _add_corpus(parser)
     goal = "what is to be small: arithmetic over the figures of `lab --json` (cost + 50*misses)"
     parser.add_argument("--objective", metavar="EXPRESSION", help=goal)
-    parser.add_argument("--budget", metavar="N", type=count, default=60, help="policies to try, presets included (60)")
+    parser.add_argument(
+        "--budget", metavar="N", type=count_argument, default=60, help="policies to try, presets included (60)"
+    )
     knob = "search this knob, as in masking.keep_last=0..10 or truncation.strategy=head,both; any number of times"
     parser.add_argument("--knob", metavar="KNOB=RANGE", action="append", help=knob)
     held = "about this share of the sessions is not used in the search, but to measure the result (0.3)"
@@ -92,7 +102,9 @@ def _add_corpus(parser: Parser) -> None:
         "agents: the sessions of all agents here; sessions: all of Workbench's own; -: a list on standard input"
     )
     parser.add_argument("sources", metavar="SOURCE", nargs="+", help=what)
-    parser.add_argument("--jobs", metavar="N", type=count, default=0, help="processes; one per core by default")
+    parser.add_argument(
+        "--jobs", metavar="N", type=count_argument, default=0, help="processes; one per core by default"
+    )
     cluster = (
         "the address of a Dask scheduler, whose workers do it; local: Dask on this machine; none: processes without "
         "Dask; by default local where there is much to do and Dask is installed"
@@ -103,7 +115,7 @@ def _add_corpus(parser: Parser) -> None:
 
 def add_rehearse(commands: Commands[Parser]) -> None:
     """`rehearse`."""
-    parser = add_command(commands, "rehearse", "cli.rehearse:run", "serve the rehearsal model over HTTP")
+    parser = add_command(commands, "rehearse", "cli.rehearse:run_rehearse", "serve the rehearsal model over HTTP")
     parser.add_argument("--port", type=int, default=8765, metavar="N", help="on 127.0.0.1 (8765); 0: a free one")
     parser.add_argument("--script", metavar="FILE", help="steps to play, TOML or JSON lines; then the rules answer")
     parser.add_argument("--speed", type=float, metavar="C", help="characters per second; 0: at once (the default)")
@@ -112,7 +124,7 @@ def add_rehearse(commands: Commands[Parser]) -> None:
 def add_proxy(commands: Commands[Parser]) -> None:
     """`proxy`."""
     text = "stand between an agent and its model: pass requests on, and record them"
-    parser = add_command(commands, "proxy", "cli.proxy:run", text)
+    parser = add_command(commands, "proxy", "cli.proxy:run_proxy", text)
     parser.add_argument("--port", type=int, default=0, metavar="N", help="on 127.0.0.1; a free one by default")
     where = "where requests go: an address, or rehearsal; by default to the provider that each is meant for"
     parser.add_argument("--to", default="", metavar="URL", help=where)
@@ -134,7 +146,7 @@ def add_policy(commands: Commands[Parser]) -> None:
     text = (
         "what the sessions of the proxies that run are sent under; set it for one of them, after what it would change"
     )
-    parser = add_command(commands, "policy", "cli.policy:run", text)
+    parser = add_command(commands, "policy", "cli.policy:run_proxy_policy", text)
     parser.add_argument("session", metavar="SESSION", nargs="?", help="one that passes a proxy; all of them by default")
     name = "send it under this policy from its next request on; off: as it is; default: as the proxy does with others"
     parser.add_argument("name", metavar="NAME|FILE|off|default", nargs="?", help=name)
@@ -171,7 +183,7 @@ def add_held(commands: Commands[Parser]) -> None:
 def add_agents(commands: Commands[Parser]) -> None:
     """`agents`, `status`."""
     text = "the sessions of all agents on this machine, those that passed the proxy too, the last changed first"
-    parser = add_command(commands, "agents", "cli.agents:run", text)
+    parser = add_command(commands, "agents", "cli.agents:run_agents", text)
     parser.add_argument(
         "words", metavar="WORDS", nargs="*", help="those with these words in agent, folder, title or model"
     )
@@ -179,10 +191,10 @@ def add_agents(commands: Commands[Parser]) -> None:
     where.add_argument("--here", action="store_true", help="those of this folder alone")
     where.add_argument("--folder", metavar="DIR", help="those of this folder alone")
     parser.add_argument("--running", action="store_true", help="those alone that are running")
-    parser.add_argument("--limit", type=count, metavar="N", default=30, help="at most so many (30)")
+    parser.add_argument("--limit", type=count_argument, metavar="N", default=30, help="at most so many (30)")
     add_json(parser)
     text = "a line for each agent that runs, for status bars and scripts; nothing where none does"
-    parser = add_command(commands, "status", "cli.status:run", text)
+    parser = add_command(commands, "status", "cli.status:run_status", text)
     which = parser.add_mutually_exclusive_group()
     which.add_argument("file", metavar="FILE", nargs="?", default="", help="the session in this file, running or not")
     which.add_argument("--here", action="store_true", help="the agents in this folder alone")

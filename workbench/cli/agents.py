@@ -17,7 +17,7 @@ FOLDER = 32
 """Characters of a folder that are shown."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run_agents(options: argparse.Namespace) -> int:
     """Print the sessions of all agents, the last changed first."""
     folder = work_folder().path if options.here else os.path.realpath(options.folder) if options.folder else ""
     with Services() as services:
@@ -67,7 +67,7 @@ def _end(folder: str) -> str:
     return folder if width(folder) <= FOLDER else f"…{folder[1 - FOLDER :]}"
 
 
-def identity(session: AgentSession) -> dict[str, Any]:
+def session_identity(session: AgentSession) -> dict[str, Any]:
     """The JSON keys that identify a session."""
     return {
         "id": session.id,
@@ -83,7 +83,7 @@ def identity(session: AgentSession) -> dict[str, Any]:
 def _described(session: AgentSession, window: int | None, now: str) -> dict[str, Any]:
     report, share = session.report, _share(session, window)
     return {
-        **identity(session),
+        **session_identity(session),
         "tokens": None if report is None else report.prompt,
         "cached": None if report is None else report.cached,
         "window": window,

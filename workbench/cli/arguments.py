@@ -51,7 +51,7 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 Commands = argparse._SubParsersAction  # argparse has no public name for it
 
 
-def count(text: str) -> int:
+def count_argument(text: str) -> int:
     """The type of arguments that count something."""
     most, digits = (1 << 31) - 1, text.lstrip("0")
     if not digits.isdecimal():

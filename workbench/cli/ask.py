@@ -31,7 +31,7 @@ LONGEST = 16 * 1024 * 1024
 """Characters of a message on standard input; more than any model takes."""
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_ask(arguments: argparse.Namespace) -> int:
     """Run one turn and print the answer as it streams in."""
     message = _typed() if arguments.message == "-" else arguments.message
     if not message.strip():
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     with Services() as services:
         connection = TurnConnection(services, options)
         # Before a session is created, so that a mistake leaves nothing behind.
-        _check_without(options.without, connection.check().servers)
+        _check_without(options.without, connection.checked_preconditions().servers)
         opened, known = _open(services, options, arguments.session, message)
         assert opened.session is not None
         with opened.session as session:
@@ -91,8 +91,8 @@ async def _ask(connection: TurnConnection, opened: OpenSession, message: str, pr
     """Connect, run the turn and return the failure that ended it, if any."""
     async with connection:
         agent = await connection.agent(opened)
-        if connection.gone_on is not None:
-            print(printable(f"· {connection.gone_on.words}"), file=sys.stderr)
+        if connection.adoption is not None:
+            print(printable(f"· {connection.adoption.words}"), file=sys.stderr)
         try:
             return await _turn(agent, with_files(message, Path.cwd()), printer)
         finally:
@@ -130,7 +130,7 @@ async def _turn(agent: Agent, message: Content, printer: StepPrinter) -> Failure
                 failed = _failed(step.event.body, failed, acted)
                 spent = step.event.body if isinstance(step.event.body, Usage) else spent
     if spent is not None:
-        printer.answered(spent, agent.plan.limits.window)
+        printer.print_window_use(spent, agent.plan.limits.window)
     async with aclosing(agent.settle()) as steps:
         async for step in steps:
             printer(step)

@@ -13,18 +13,18 @@ from workbench.config.text import printable
 NEEDS_YES = "Say --yes where nobody can be asked"
 
 
-def confirm(question: str, *, declined: str, unasked: str) -> None:
+def require_confirmation(question: str, *, declined: str, unasked: str) -> None:
     """Ask before something costs money or is lost.
 
     Raises Refused: with `declined` after a no, with `unasked` if there is no terminal to ask on.
     """
     if not sys.stdin.isatty():
         raise Refused(unasked)
-    if not agrees(printable(question)):
+    if not user_agrees(printable(question)):
         raise Refused(declined)
 
 
-def agrees(question: str) -> bool:
+def user_agrees(question: str) -> bool:
     """Ask the question; no is the default, and the end of the input means no.
 
     An event loop reacts to the first Ctrl-C by cancelling its task, but this one blocks in `input()` and would go on

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from workbench.agent.compacting import Compacting, failure_of
 from workbench.agent.hooks import Hooks, installed_hooks
-from workbench.cli.asking import agrees
+from workbench.cli.asking import user_agrees
 from workbench.cli.options import options_of
-from workbench.cli.sources import read_source
+from workbench.cli.sources import read_source_with_notes
 from workbench.compaction import prompts
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.preview import preview_rows
-from workbench.compaction.progress import Progress, silent
+from workbench.compaction.progress import Progress, ignore_progress
 from workbench.compaction.triggers import compaction_question
 from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, SelectedRange, SummaryDraft
 from workbench.config.background import in_background
@@ -52,7 +52,7 @@ class Job(NamedTuple):
     """The user's own summary, instead of a new one."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run_compact(options: argparse.Namespace) -> int:
     """Compact a session, or show what compacting a file would give."""
     with Services() as services, ExitStack() as stack:
         job = _job(services, options, stack)
@@ -63,14 +63,14 @@ def run(options: argparse.Namespace) -> int:
                 print_json(refused_json(refused))
             raise
         if options.json:
-            print_json(as_json(draft))
+            print_json(draft_as_json(draft))
         else:
             _print(job, draft)
     return 0
 
 
 def _job(services: Services, options: argparse.Namespace, stack: ExitStack) -> Job:
-    source = read_source(services, options.source)
+    source = read_source_with_notes(services, options.source)
     session = None
     if not source.is_file and not options.dry_run:
         session = stack.enter_context(services.store.session(options.source))
@@ -102,8 +102,8 @@ async def _compact(job: Job) -> SummaryDraft:
             if not options.json:
                 _show(planned.preview, own=options.summary is not None)
             _agree(planned.preview, setup, agreed, can_ask=not options.json and sys.stdin.isatty())
-            report = silent if options.json else print_progress
-            noted, draft = await compacting.draft(planned, digest=digest, tell=report)
+            report = ignore_progress if options.json else print_progress
+            noted, draft = await compacting.draft(planned, digest=digest, report=report)
             draft = await in_background(_edited, job, compactor, draft)
             bodies: list[Body] = [*noted]
             async for body in compacting.accept(planned, draft):
@@ -116,8 +116,8 @@ async def _compact(job: Job) -> SummaryDraft:
                 session.append(failure_of(refused))
             raise
         if session:
-            warn(each.message for each in bodies if isinstance(each, Failure))
-    warn(draft.problems)
+            print_warnings(each.message for each in bodies if isinstance(each, Failure))
+    print_warnings(draft.problems)
     return draft
 
 
@@ -133,7 +133,7 @@ def _edited(job: Job, compactor: Compactor, draft: SummaryDraft) -> SummaryDraft
     return compactor.with_lost(job.events, draft) if job.options.add_lost else draft
 
 
-def warn(lines: Any) -> None:
+def print_warnings(lines: Any) -> None:
     for line in lines:
         print(printable(f"· {line}"), file=sys.stderr)
 
@@ -158,7 +158,7 @@ def _agree(preview: CompactionPreview, setup: Setup, agreed: bool, *, can_ask: b
     """Ask the user, if there is one. A compaction that frees too little needs a yes in any case."""
     if agreed:
         return
-    if can_ask and not agrees(compaction_question(preview.tokens_before, setup.limits.window)):
+    if can_ask and not user_agrees(compaction_question(preview.tokens_before, setup.limits.window)):
         raise Refused("nothing was compacted")
     if preview.little and not can_ask:
         raise CompactionRefused("nothing", f"this {preview.little}; --yes compacts all the same")
@@ -194,7 +194,7 @@ def _print_facts(what: str, facts: Sequence[Fact]) -> None:
 # JSON
 
 
-def as_json(draft: SummaryDraft) -> dict[str, Any]:
+def draft_as_json(draft: SummaryDraft) -> dict[str, Any]:
     """A draft as JSON; `docs/json.md` describes the keys."""
     preview, selected = draft.preview, draft.preview.selected
     return {

@@ -31,11 +31,11 @@ from dataclasses import asdict
 from typing import Any
 
 from workbench.cli.options import options_of
-from workbench.cli.sources import read_source
-from workbench.compaction.forecast import Forecast, forecast, next_step
-from workbench.compaction.record import STATUS_NAMES, Metrics, Record, Spread, metrics, read_record
+from workbench.cli.sources import read_source_with_notes
+from workbench.compaction.forecast import Forecast, forecast_compaction, next_step
+from workbench.compaction.record import STATUS_NAMES, Metrics, Record, Spread, count_metrics, read_record
 from workbench.compaction.triggers import decide_compaction
-from workbench.compaction.undo import Change, Node, compaction_tree, redo, undo, undo_all_compactions
+from workbench.compaction.undo import Change, Node, compaction_tree, redo_change, undo_all_compactions, undo_change
 from workbench.compaction.values import CompactionDecision, TriggerCheck
 from workbench.config.errors import WrongCall
 from workbench.config.text import print_json, printable, table, when
@@ -51,10 +51,10 @@ from workbench.sources.source import Source, as_source
 # workbench compactions
 
 
-def run(options: argparse.Namespace) -> int:
+def run_compactions(options: argparse.Namespace) -> int:
     """Print the status, the history and the counters of a session's compactions."""
     with Services() as services:
-        source = read_source(services, options.session)
+        source = read_source_with_notes(services, options.session)
         setup = opening_setup(services, options_of(options), source)
         plan = setup.plan(source.events, live=source.live)
         growth = Ledger.from_events(source.events, services.catalogue).growth
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     policy = setup.loaded.policy.compaction
     over = not source.live
     decision = decide_compaction(plan, source.events, found, policy, headless=False, turn_over=over)
-    coming = forecast(plan, source.events, found, policy, growth=growth, turn_over=over)
+    coming = forecast_compaction(plan, source.events, found, policy, growth=growth, turn_over=over)
     if options.json:
         print_json(_as_json(source, setup, plan, found, decision, coming))
     else:
@@ -89,7 +89,7 @@ def _as_json(
         "next": coming._asdict(),
         "history": [_node_json(node) for node in compaction_tree(found)],
         "failures": [{"event": one.seq, "kind": one.kind, "message": one.message} for one in found.failures],
-        "metrics": _metrics_json(metrics(found)),
+        "metrics": _metrics_json(count_metrics(found)),
     }
 
 
@@ -147,7 +147,7 @@ def _lines(
     yield from table(header, rows, frozenset({4, 5, 6, 7})) if rows else ["no compactions yet"]
     for failed in found.failures:
         yield f"event {failed.seq} failed, {failed.kind}: {printable(failed.message)}"
-    yield from _counters(metrics(found))
+    yield from _counters(count_metrics(found))
 
 
 def _now(decision: CompactionDecision) -> str:
@@ -238,7 +238,7 @@ def run_undo(options: argparse.Namespace) -> int:
 def _changes(events: list[Event], options: argparse.Namespace) -> list[Change]:
     if options.all_compactions:
         return undo_all_compactions(events)
-    return redo(events, options.event) if options.redo else undo(events, options.event)
+    return redo_change(events, options.event) if options.redo else undo_change(events, options.event)
 
 
 def _undo_json(

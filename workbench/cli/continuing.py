@@ -6,10 +6,10 @@ import argparse
 import asyncio
 import sys
 
-from workbench.cli.compact import BY_HAND, audit_json, print_progress, warn
+from workbench.cli.compact import BY_HAND, audit_json, print_progress, print_warnings
 from workbench.cli.options import options_of
 from workbench.compaction.continuation import SessionSummary
-from workbench.compaction.progress import silent
+from workbench.compaction.progress import ignore_progress
 from workbench.config.folders import work_folder
 from workbench.config.text import print_json, printable_lines
 from workbench.session import continuing
@@ -18,7 +18,7 @@ from workbench.sources.services import Services
 from workbench.traces.reading import read_transcript_text
 
 
-def run(options: argparse.Namespace) -> int:
+def run_continue(options: argparse.Namespace) -> int:
     """Create a session that starts with a summary of another."""
     with Services() as services:
         earlier = continuing.earlier_session(services, options_of(options), options.session)
@@ -33,9 +33,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _summarised(services: Services, options: argparse.Namespace, earlier: EarlierSession) -> SessionSummary:
-    report = silent if options.json else print_progress
-    made = await continuing.summarised(services, options_of(options), earlier, digest=options.digest, progress=report)
-    warn(made.problems)
+    report = ignore_progress if options.json else print_progress
+    made = await continuing.summarise_earlier_session(
+        services, options_of(options), earlier, digest=options.digest, progress=report
+    )
+    print_warnings(made.problems)
     return made
 
 

@@ -32,7 +32,7 @@ from workbench.proxy import control
 from workbench.proxy.breakpoints import parse_rule
 from workbench.proxy.control import NONE_RUNS, HeldSummary, ReleaseOrder, RunningProxy
 from workbench.wire.rewriting import items_in
-from workbench.wire.streams import loaded
+from workbench.wire.streams import parsed_json
 
 _LARGEST = 64 * 1024 * 1024
 """The most bytes to read from a file with a request's body."""
@@ -41,7 +41,7 @@ _LARGEST = 64 * 1024 * 1024
 def run_break(options: argparse.Namespace) -> int:
     """Add breakpoints to all proxies, or remove them; then list them."""
     given = [str(parse_rule(rule)) for rule in options.rules]
-    found = control.states()
+    found = control.proxy_states()
     if (given or options.clear) and not found:
         raise WrongCall(NONE_RUNS)
     if given or options.clear:
@@ -85,7 +85,7 @@ def run_held(options: argparse.Namespace) -> int:
     """List the requests that wait, or the items of one."""
     if options.id:
         return _one(options)
-    waiting = [(proxy, held) for proxy, state in control.states() for held in state.held]
+    waiting = [(proxy, held) for proxy, state in control.proxy_states() for held in state.held]
     if options.json:
         print_json({"held": [_as_json(proxy, held) for proxy, held in waiting]})
     elif waiting:
@@ -106,7 +106,7 @@ def run_release(options: argparse.Namespace) -> int:
     elif options.body is not None:
         order = ReleaseOrder("changed", body=_read_body(options.body))
     order = structs.replace(order, pin=tuple(options.pin))
-    control.release(proxy, held.id, order)
+    control.release_request(proxy, held.id, order)
     pinned = f", pinned {', '.join(order.pin)}" if order.pin else ""
     print(f"{held.id}: {order.end.replace('_', ' ')}{pinned}")
     return 0
@@ -141,7 +141,7 @@ def _read_body(name: str) -> dict[str, Any]:
         text = read_to_end(sys.stdin.buffer, _LARGEST) if name == "-" else read_regular_file(name, _LARGEST)
     except OSError as error:
         raise WrongCall(f"{name}: cannot be read: {error.strerror or error}") from error
-    found = loaded(text)
+    found = parsed_json(text)
     if not isinstance(found, dict):
         raise WrongCall(f"{name}: expected the body of a request, a JSON object")
     return found

@@ -11,9 +11,9 @@ from workbench.cli.options import options_of
 from workbench.config.errors import WrongCall
 from workbench.config.text import percent, print_json, printable, table
 from workbench.context.load import describe_policy, load_policy, preset_names, user_policies
-from workbench.context.setup import corrected
-from workbench.models.catalogue import ModelInfo, prices
-from workbench.models.local.offers import look_around, offers
+from workbench.context.setup import corrected_info
+from workbench.models.catalogue import ModelInfo, price_texts
+from workbench.models.local.offers import look_around, offers_of
 from workbench.sources.services import Services
 from workbench.traces.reading import read_transcript_text
 
@@ -90,10 +90,10 @@ def run_models(options: argparse.Namespace) -> int:
     with Services() as services:
         words = " ".join(options.query).lower().split()
         here = [
-            corrected(services.catalogue.find(each.name), None, each.model.window)
+            corrected_info(services.catalogue.find_model(each.name), None, each.model.window)
             for each in services.routes.all_offers()
         ]
-        known = [services.catalogue.find(name) for name in services.catalogue.names()]
+        known = [services.catalogue.find_model(name) for name in services.catalogue.names()]
         found = [info for info in [*here, *known] if all(word in info.name.lower() for word in words)]
     if options.json:
         print_json({"models": [model_json(info) for info in found]})
@@ -101,7 +101,7 @@ def run_models(options: argparse.Namespace) -> int:
         print("no model of that name is known")
     else:
         rows = [
-            (info.name, f"{info.window:,}", f"{info.max_output:,}" if info.max_output else "–", *prices(info))
+            (info.name, f"{info.window:,}", f"{info.max_output:,}" if info.max_output else "–", *price_texts(info))
             for info in found
         ]
         header = ("model", "window", "output", "$/M in", "$/M out")
@@ -120,7 +120,7 @@ def run_local(options: argparse.Namespace) -> int:
     else:
         rows = [
             (printable(each.name), f"{each.model.window:,}" if each.model.window else "–", each.server.url)
-            for each in offers(servers)
+            for each in offers_of(servers)
         ]
         print("\n".join(table(("model", "window", "server"), rows, frozenset({1}))))
     return 0
@@ -137,7 +137,7 @@ def run_model(options: argparse.Namespace) -> int:
     """Print everything known about one model, and where it comes from."""
     with Services() as services:
         offer = services.routes.offer(options.name)
-        info = corrected(services.catalogue.find(options.name), None, offer.model.window if offer else None)
+        info = corrected_info(services.catalogue.find_model(options.name), None, offer.model.window if offer else None)
         close = services.catalogue.close_matches(options.name) if info.window_source == "guess" else []
         address = offer.server.url if offer else services.routes.address(options.name)
         key = services.routes.key(options.name)
@@ -146,7 +146,7 @@ def run_model(options: argparse.Namespace) -> int:
         long = [{"above": each.above, **dict(each.prices)} for each in info.long_prices]
         print_json({**model_json(info), "long_prices": long, "address": address or None, "key": source})
         return 0
-    price_in, price_out = prices(info)
+    price_in, price_out = price_texts(info)
     output = f"{info.max_output:,}" if info.max_output else "unknown"
     kind = "input alone" if info.input_only else "input and output together"
     rows = [

@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.cli.options import options_of
-from workbench.cli.summaries import summarised
+from workbench.cli.summaries import with_model_summaries
 from workbench.config.errors import WrongCall
 from workbench.config.text import counted, line_width, print_json
 from workbench.context.load import RECORDED
@@ -43,7 +43,7 @@ from workbench.sources.options import Options
 from workbench.sources.services import Services
 
 
-def run(options: argparse.Namespace) -> int:
+def run_lab(options: argparse.Namespace) -> int:
     """Replay every source under every policy, and print or write the results."""
     kinds = {"csv": options.csv, "html": options.html, "parquet": options.parquet}
     file = next((ResultFile(kind, name) for kind, name in kinds.items() if name is not None), None)
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
     with Services() as services:
         outcomes = _replayed(options, services)
         if options.summarise:
-            outcomes = summarised(outcomes, options, services)
+            outcomes = with_model_summaries(outcomes, options, services)
     found = [run for outcome in outcomes for run in outcome.runs]
     failed = [(each.task.source, each.error) for each in outcomes if each.error and not each.is_other]
     if options.json:

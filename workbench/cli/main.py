@@ -96,7 +96,7 @@ def make_parser() -> Parser:
     """All commands and their options."""
     parser = MainParser(prog="workbench", description="See what the model sees.")
     parser.add_argument("--version", "-V", action=_Version, nargs=0, help="print the version")
-    parser.set_defaults(run="workbench.cli.screen:run", source=None)
+    parser.set_defaults(run="workbench.cli.screen:run_screen", source=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", parser_class=Parser)
     own.add_open(commands)
     agents.add_watch(commands)

@@ -16,7 +16,7 @@ from workbench.models.framing import tool_style
 from workbench.sources.services import Services
 
 
-def run(options: argparse.Namespace) -> int:
+def run_mcp(options: argparse.Namespace) -> int:
     """Start the servers, ask for their tools, and print the tools with their tokens."""
     with Services() as services:
         servers = check_config(services.settings.mcp, str(services.settings.file))

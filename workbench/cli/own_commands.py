@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workbench.cli.arguments import Commands, Parser, add_command, add_json, add_plan_options, count
+from workbench.cli.arguments import Commands, Parser, add_command, add_json, add_plan_options, count_argument
 
 OVERRIDES = ("pin", "unpin", "mask", "unmask", "exclude", "include")
 """The same as `OverrideAction`. Importing it would take longer than all the rest of the parser."""
@@ -10,7 +10,7 @@ OVERRIDES = ("pin", "unpin", "mask", "unmask", "exclude", "include")
 
 def add_open(commands: Commands[Parser]) -> None:
     """`open`."""
-    parser = add_command(commands, "open", "cli.screen:run", "open a session or a file on the full screen")
+    parser = add_command(commands, "open", "cli.screen:run_screen", "open a session or a file on the full screen")
     parser.add_argument("source", metavar="SOURCE", help="a session or a file")
     parser.add_argument("--follow", action="store_true", help="read a file again while another agent writes it")
     add_plan_options(parser)
@@ -19,7 +19,9 @@ def add_open(commands: Commands[Parser]) -> None:
 def add_serve(commands: Commands[Parser]) -> None:
     """`demo`, `serve`."""
     add_command(commands, "demo", "cli.screen:run_demo", "a recorded session to look around in; nothing you do is kept")
-    parser = add_command(commands, "serve", "cli.serve:run", "the full screen in a browser (needs the extra `serve`)")
+    parser = add_command(
+        commands, "serve", "cli.serve:run_serve", "the full screen in a browser (needs the extra `serve`)"
+    )
     parser.add_argument(
         "source", metavar="SOURCE", nargs="?", help="a session or a file; this folder's last session by default"
     )
@@ -29,7 +31,7 @@ def add_serve(commands: Commands[Parser]) -> None:
 
 def add_plan(commands: Commands[Parser]) -> None:
     """`plan`, `requests`."""
-    parser = add_command(commands, "plan", "cli.plan:run", "what the model would see, item by item, and why")
+    parser = add_command(commands, "plan", "cli.plan:run_plan", "what the model would see, item by item, and why")
     parser.add_argument("source", metavar="SOURCE", help="a session, a file (FILE#2: its second conversation), or -")
     add_plan_options(parser)
     where = parser.add_mutually_exclusive_group()
@@ -40,14 +42,14 @@ def add_plan(commands: Commands[Parser]) -> None:
     what.add_argument("--json", action="store_true", help="print JSON, for programs")
     what.add_argument("--request", action="store_true", help="print the request's body itself")
     text = "the requests of a session or a file: what was reported for each, and how much is known"
-    parser = add_command(commands, "requests", "cli.requests:run", text)
+    parser = add_command(commands, "requests", "cli.requests:run_requests", text)
     parser.add_argument("source", metavar="SOURCE", help="a session, a file (FILE#2: its second conversation), or -")
     add_json(parser)
 
 
 def add_ask(commands: Commands[Parser]) -> None:
     """`ask`."""
-    parser = add_command(commands, "ask", "cli.ask:run", "one turn with a model, without a screen")
+    parser = add_command(commands, "ask", "cli.ask:run_ask", "one turn with a model, without a screen")
     add_plan_options(parser)
     parser.add_argument("message", metavar="MESSAGE", help="what to say; - reads standard input")
     parser.add_argument("--session", metavar="SESSION", help="continue this session; a new one by default")
@@ -93,7 +95,9 @@ def add_override(commands: Commands[Parser]) -> None:
 
 def add_compact(commands: Commands[Parser]) -> None:
     """`compact`, `continue`."""
-    parser = add_command(commands, "compact", "cli.compact:run", "replace the past by a summary that can be undone")
+    parser = add_command(
+        commands, "compact", "cli.compact:run_compact", "replace the past by a summary that can be undone"
+    )
     parser.add_argument("source", metavar="SOURCE", help="a session, or a file, of which nothing is stored")
     add_plan_options(parser)
     _add_summariser(parser)
@@ -102,7 +106,9 @@ def add_compact(commands: Commands[Parser]) -> None:
     parser.add_argument("--dry-run", action="store_true", help="write the summary, and store nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     add_json(parser)
-    parser = add_command(commands, "continue", "cli.continuing:run", "start a new session from a summary of another")
+    parser = add_command(
+        commands, "continue", "cli.continuing:run_continue", "start a new session from a summary of another"
+    )
     parser.add_argument("session", metavar="SESSION", help="the session to continue from")
     parser.add_argument(
         "--summary", metavar="FILE", help="this text, edited by you, as the summary; - reads standard input"
@@ -121,7 +127,7 @@ def _add_summariser(parser: Parser) -> None:
 def add_compactions(commands: Commands[Parser]) -> None:
     """`compactions`, `undo`."""
     text = "what was summarised, what comes next, and the counters"
-    parser = add_command(commands, "compactions", "cli.compactions:run", text)
+    parser = add_command(commands, "compactions", "cli.compactions:run_compactions", text)
     parser.add_argument("session", metavar="SESSION")
     add_plan_options(parser)
     add_json(parser)
@@ -137,10 +143,10 @@ def add_compactions(commands: Commands[Parser]) -> None:
 def add_snapshots(commands: Commands[Parser]) -> None:
     """`snapshots`, `restore`."""
     text = "states of the work tree from before tools changed it"
-    parser = add_command(commands, "snapshots", "cli.snapshots:run_list", text)
+    parser = add_command(commands, "snapshots", "cli.snapshots:run_snapshot_list", text)
     parser.add_argument("session", metavar="SESSION")
     keep = "first remove all but the newest N of the repository, whichever session they belong to"
-    parser.add_argument("--keep", type=count, metavar="N", help=keep)
+    parser.add_argument("--keep", type=count_argument, metavar="N", help=keep)
     add_json(parser)
     text = "bring such a state back, after showing what would change and asking; it can be undone"
     parser = add_command(commands, "restore", "cli.snapshots:run_restore", text)
@@ -154,7 +160,7 @@ def add_snapshots(commands: Commands[Parser]) -> None:
 def add_mcp(commands: Commands[Parser]) -> None:
     """`mcp`."""
     text = "the tools of the configured MCP servers and the tokens their definitions take"
-    parser = add_command(commands, "mcp", "cli.mcp:run", text)
+    parser = add_command(commands, "mcp", "cli.mcp:run_mcp", text)
     parser.add_argument("--model", "-m", metavar="MODEL", help="count as this model does")
     add_json(parser)
 
@@ -189,8 +195,8 @@ def add_info(commands: Commands[Parser]) -> None:
 
 def add_sessions(commands: Commands[Parser]) -> None:
     """`sessions`."""
-    parser = add_command(commands, "sessions", "cli.sessions:run_list", "the sessions, the last changed first")
-    parser.add_argument("--limit", type=count, metavar="N", help="at most so many")
+    parser = add_command(commands, "sessions", "cli.sessions:run_session_list", "the sessions, the last changed first")
+    parser.add_argument("--limit", type=count_argument, metavar="N", help="at most so many")
     parser.add_argument("--query", help="a part of the title")
     parser.add_argument("--here", action="store_true", help="those of this folder alone")
     add_json(parser)
@@ -207,10 +213,10 @@ def add_sessions(commands: Commands[Parser]) -> None:
     search = add_command(more, "search", "cli.sessions:run_search", "find events by their words")
     search.add_argument("words", metavar="WORDS", nargs="+")
     search.add_argument("--session", metavar="SESSION", help="in this session alone")
-    search.add_argument("--limit", type=count, metavar="N", default=50, help="at most so many (50)")
+    search.add_argument("--limit", type=count_argument, metavar="N", default=50, help="at most so many (50)")
     add_json(search)
     text = "get what can be read out of a damaged store into a new one, and keep a copy of the damaged file"
-    recover = add_command(more, "recover", "cli.recover:run", text)
+    recover = add_command(more, "recover", "cli.recover:run_recover", text)
     recover.add_argument("file", metavar="FILE", nargs="?", help="the damaged store; your own by default")
     made = "make the new store here and change nothing else; by default it takes the place of the damaged one"
     recover.add_argument("--output", "-o", metavar="FILE", help=made)

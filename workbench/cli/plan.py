@@ -7,16 +7,16 @@ import sys
 from typing import Any, Literal, NamedTuple
 
 from workbench.cli.options import options_of
-from workbench.cli.sources import read_source
+from workbench.cli.sources import read_source_with_notes
 from workbench.config.errors import Refused, WrongCall
-from workbench.config.text import fit, line_width, print_json, printable, table
+from workbench.config.text import fit_columns, line_width, print_json, printable, table
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.render import render_request
 from workbench.context.setup import Setup
 from workbench.log.events import Failure
-from workbench.models.calibration import Beside, Calibration
+from workbench.models.calibration import Calibration, TokensOutsideRows
 from workbench.sources.own_requests import OwnRequests
 from workbench.sources.recorded import BY_HAND, RecordedSession, make_setup
 from workbench.sources.services import Services
@@ -24,7 +24,7 @@ from workbench.sources.source import Source, as_source
 from workbench.views.context_view import unattributed_words
 
 
-def run(options: argparse.Namespace) -> int:
+def run_plan(options: argparse.Namespace) -> int:
     """Print the plan as a table, as JSON, or as the request itself."""
     with Services() as services:
         found = _find(services, options)
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
                 note = f"about {made.unattributed:,} of {made.size:,} tokens are not in the file, nor in this request"
                 print(f"· {note}", file=sys.stderr)
         elif options.json:
-            print_json(as_json(found, options.full))
+            print_json(plan_as_json(found, options.full))
         else:
             _print_table(found, options.full)
     return Refused.exit_code if made.verdict.status == "too_large" else 0
@@ -68,7 +68,7 @@ class FoundPlan(NamedTuple):
 
 
 def _find(services: Services, options: argparse.Namespace) -> FoundPlan:
-    source, asked = read_source(services, options.source), options_of(options)
+    source, asked = read_source_with_notes(services, options.source), options_of(options)
     wishes = bool(asked.knobs or asked.model or asked.window or asked.reserve or asked.policy not in ("", RECORDED))
     view: Literal["recorded", "what-if"] = "what-if" if wishes else "recorded"
     recorded = RecordedSession(services, asked, source)
@@ -117,7 +117,7 @@ def _upto(source: Source, seq: int) -> Source:
     return as_source(source.name, source.events[:seq], is_file=source.is_file)
 
 
-def as_json(found: FoundPlan, full: bool = False) -> dict[str, Any]:
+def plan_as_json(found: FoundPlan, full: bool = False) -> dict[str, Any]:
     """The plan as JSON; `docs/json.md` describes the keys."""
     made, learnt = found.plan, found.setup.calibration
     budget = made.budget._asdict()
@@ -143,7 +143,7 @@ def as_json(found: FoundPlan, full: bool = False) -> dict[str, Any]:
     }
 
 
-def outside_rows_json(known: Beside, unattributed: int) -> dict[str, int]:
+def outside_rows_json(known: TokensOutsideRows, unattributed: int) -> dict[str, int]:
     """As JSON: what is known about the tokens of a request that are in no row, and how many remain unexplained."""
     return {**known._asdict(), "unexplained": unattributed - known.tokens}
 
@@ -191,8 +191,8 @@ def _print_table(found: FoundPlan, full: bool) -> None:
     header = ("seq", "turn", "who", "tokens", "of", "state", "what")
     print("\n".join(table(header, rows, frozenset({0, 1, 3, 4}), columns)) if rows else "(no items)")
     print()
-    for line in summary(found):
-        print(fit(line, columns) if columns else line)
+    for line in plan_summary_lines(found):
+        print(fit_columns(line, columns) if columns else line)
 
 
 def _table_row(row: Item, most: int | None) -> tuple[str, ...]:
@@ -227,7 +227,7 @@ def _view_words(found: FoundPlan) -> str:
     return f"recorded: {which}; {made.reported:,} tokens reported"
 
 
-def summary(found: FoundPlan) -> list[str]:
+def plan_summary_lines(found: FoundPlan) -> list[str]:
     """The lines under the table: model, policy, budget, verdict."""
     made, setup, source = found.plan, found.setup, found.source
     limits = made.limits

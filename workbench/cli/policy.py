@@ -21,11 +21,11 @@ from workbench.config.text import line_width, print_json, printable, table
 from workbench.proxy import control
 from workbench.proxy.control import PolicyOrder, RunningProxy, SessionPolicy, WayPolicy
 from workbench.proxy.policy_notes import DEFAULT, NO_PROXY, OFF
-from workbench.sources.on_the_way import Foresight, foresee, policy_words
+from workbench.sources.on_the_way import Foresight, foresee_policy, policy_words
 from workbench.sources.services import Services
 
 
-def run(options: argparse.Namespace) -> int:
+def run_proxy_policy(options: argparse.Namespace) -> int:
     """List the sessions, or show one. With a policy: show what it would change, and set it."""
     if not options.session:
         if options.name or options.set or options.undo:
@@ -76,7 +76,7 @@ def _wish(options: argparse.Namespace, now: SessionPolicy | None) -> PolicyOrder
 def _ahead(services: Services, session: str, wish: PolicyOrder, now: SessionPolicy | None) -> Foresight:
     events = services.source(session).events
     policy = {"set": wish.policy, "default": now.default if now is not None else None}.get(wish.do)
-    return foresee(services, events, policy, now.policy if now is not None else None)
+    return foresee_policy(services, events, policy, now.policy if now is not None else None)
 
 
 def _list(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from typing import Any
 
 from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
 from workbench.compaction.progress import Progress
-from workbench.compaction.record import details
+from workbench.compaction.record import read_details
 from workbench.config.text import escaped_json, print_json, printable, printable_lines
 from workbench.context.stages.verdict import short_answer
 from workbench.log.codec import encode_event
@@ -87,7 +87,7 @@ class StepPrinter:
             self._printed = max(self._printed, step.event.seq)
         self._show(step)
 
-    def answered(self, usage: Usage, window: int) -> None:
+    def print_window_use(self, usage: Usage, window: int) -> None:
         """Print for people how full the window was at the last request of the turn."""
         if self._show is print_for_people:
             print(token_line(usage, window, sys.stderr.isatty() and not os.environ.get("NO_COLOR")), file=sys.stderr)
@@ -102,7 +102,7 @@ class StepPrinter:
 
 def _compacted(made: Compaction) -> str:
     """The notice of an automatic compaction."""
-    noted = details(made.meta)
+    noted = read_details(made.meta)
     figures = ""
     if noted.tokens_before is not None and noted.tokens_after is not None:
         figures = f", {noted.tokens_before:,} to {noted.tokens_after:,} tokens"

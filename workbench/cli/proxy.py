@@ -23,13 +23,13 @@ from workbench.config.text import counted, printable
 from workbench.log.events import DialectName
 from workbench.models.catalogue import REHEARSAL, Catalogue
 from workbench.proxy.breakpoints import parse_rule
-from workbench.proxy.control import WayPolicy, registered
+from workbench.proxy.control import WayPolicy, registered_proxy
 from workbench.proxy.door import OncePerMinute
 from workbench.proxy.gate import Gate
-from workbench.proxy.launch import Launch, environment, launch, silence
+from workbench.proxy.launch import Launch, launch_for, proxy_environment, silence_message
 from workbench.proxy.own_folder import own_folder
-from workbench.proxy.policies import PassingPolicies, SetupFor, setups
-from workbench.proxy.policy_notes import noted
+from workbench.proxy.policies import PassingPolicies, SetupFor, setup_maker
+from workbench.proxy.policy_notes import policy_note
 from workbench.proxy.policy_preview import in_words
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.recorder_link import in_process
@@ -42,7 +42,7 @@ KEPT = 10
 """Requests that a rehearsal model behind the proxy keeps."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run_proxy(options: argparse.Namespace) -> int:
     """Serve until Ctrl+C, or until the given command ends."""
     if not 0 <= options.port <= 65535:
         raise WrongCall(f"--port: expected a number from 0 to 65535, got {options.port}")
@@ -71,7 +71,7 @@ class _Way(NamedTuple):
 
 def _way(options: argparse.Namespace, own: ProxySettings, settings: Settings, catalogue: Catalogue) -> _Way:
     """Load the policy; raises WrongCall if that fails."""
-    setup_for = setups(settings, catalogue)
+    setup_for = setup_maker(settings, catalogue)
     if not options.policy and not options.set:
         return _Way(setup_for, None, "")
     policy = WayPolicy(options.policy or "", tuple(options.set or ()))
@@ -94,7 +94,7 @@ async def _serve(
             to = (await stack.enter_async_context(RehearsalServer(keep=KEPT))).url
         upstreams = Upstreams(to, own)
         folder = stack.enter_context(own_folder())
-        agent = launch(command, "", folder).agent if command else ""
+        agent = launch_for(command, "", folder).agent if command else ""
         recorder = await stack.enter_async_context(_recording(options, own, agent, way.policy))
         policies = PassingPolicies(way.setup_for, own.batch_tokens, way.policy, recorder)
         gate = Gate(options.rules, own.hold_seconds, agent, catalogue)
@@ -103,14 +103,14 @@ async def _serve(
         )
         if not command and not options.json and sys.stdout.isatty():
             server.passed = lambda request: print(printable(str(request)), flush=True)
-        stack.enter_context(registered(server.control, agent))
+        stack.enter_context(registered_proxy(server.control, agent))
         stack.callback(_print_figures, policies, way)
         _print_address(options, server.address, upstreams, way.about)
         if command:
-            started = launch(command, server.address, folder, rehearsal=is_rehearsal)
+            started = launch_for(command, server.address, folder, rehearsal=is_rehearsal)
             code = await _with(started, stopped)
             if not server.requests and not stopped.is_set():
-                _warn(silence(started.agent))
+                _warn(silence_message(started.agent))
             return code
         await stopped.wait()
         return 0
@@ -124,7 +124,7 @@ async def _recording(
     if options.no_record:
         yield None
         return
-    first = [noted("set", str(policy))] if policy is not None else []
+    first = [policy_note("set", str(policy))] if policy is not None else []
     recorder = in_process(_warn, agent, work_folder(), first, redacted if own.redact else None)
     try:
         yield recorder
@@ -170,7 +170,7 @@ def _print_address(options: argparse.Namespace, address: str, upstreams: Upstrea
         print(printable(about), flush=True)
     if not options.command:
         wanted = ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
-        lines = [f"  export {name}={value}" for name, value in environment(address).items() if name in wanted]
+        lines = [f"  export {name}={value}" for name, value in proxy_environment(address).items() if name in wanted]
         print("\n".join(["", "Requests to this address are passed on and recorded. For an agent of yours:", *lines]))
         print("  codex -c 'openai_base_url=\"" + address + "/v1\"'")
         print("or start it here: workbench proxy -- COMMAND. Ctrl+C ends it.", flush=True)

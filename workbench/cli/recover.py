@@ -23,7 +23,7 @@ _PREFIX = ".recovering-"
 """The prefix of the folder in which the new store is made."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run_recover(options: argparse.Namespace) -> int:
     """Recover, and print what was recovered and what was lost."""
     damaged = Path(options.file) if options.file else data_dir() / FILE_NAME
     finish_replacement(damaged)
@@ -62,7 +62,7 @@ def _refuse_open(store: Path) -> None:
     """Raise Refused while a session is open: its process would go on writing to the replaced file."""
     for file in sorted((store.parent / "locks").glob("*.lock")):
         lock = WriterLock(file)
-        if lock.taken():
+        if lock.is_locked():
             raise Refused(f"session {file.stem} is open in {lock.holder()}; close it there first")
 
 

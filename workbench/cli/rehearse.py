@@ -17,7 +17,7 @@ KEPT = 100
 """Requests that the server keeps. Nobody reads them here."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run_rehearse(options: argparse.Namespace) -> int:
     """Serve until Ctrl+C."""
     if not 0 <= options.port <= 65535:
         raise WrongCall(f"--port: expected a number from 0 to 65535, got {options.port}")

@@ -6,19 +6,19 @@ import argparse
 import asyncio
 from typing import Any
 
-from workbench.cli.asking import NEEDS_YES, confirm
+from workbench.cli.asking import NEEDS_YES, require_confirmation
 from workbench.cli.options import options_of
-from workbench.cli.sources import read_source
-from workbench.config.text import fit, line_width, print_json, printable, table, width
-from workbench.sources.replay_answers import ReplayAnswer, answer_figures, difference, marked_lines
-from workbench.sources.replaying import ReplayJob, ReplayWish, prepare, replay
+from workbench.cli.sources import read_source_with_notes
+from workbench.config.text import fit_columns, line_width, print_json, printable, table, width
+from workbench.sources.replay_answers import ReplayAnswer, answer_difference, answer_figures, marked_lines
+from workbench.sources.replaying import ReplayJob, ReplayWish, prepare_replay, send_replay
 from workbench.sources.services import Services
 
 NARROW = 30
 """The least width of an answer that is shown next to others."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run_replay(options: argparse.Namespace) -> int:
     """Ask if it costs something, send the request, and print the answers; the exit code is 1 if none came."""
     wish = ReplayWish(
         number=options.at,
@@ -29,13 +29,13 @@ def run(options: argparse.Namespace) -> int:
         send_key=options.send_key,
     )
     with Services() as services:
-        job = prepare(services, options_of(options), read_source(services, options.source), wish)
+        job = prepare_replay(services, options_of(options), read_source_with_notes(services, options.source), wish)
         if not options.json:
             print(printable(job.described))
             if options.yes and job.address:
                 print(printable(f"it goes to {job.address}"))
         if not options.yes and not job.is_free:
-            confirm(job.question, declined="nothing was sent", unasked=f"{job.question} {NEEDS_YES}")
+            require_confirmation(job.question, declined="nothing was sent", unasked=f"{job.question} {NEEDS_YES}")
         answers = asyncio.run(_answers(services, job))
         if options.json:
             print_json(_as_json(job, answers))
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 async def _answers(services: Services, job: ReplayJob) -> list[ReplayAnswer]:
-    return [answer async for answer in replay(services, job)]
+    return [answer async for answer in send_replay(services, job)]
 
 
 # For people
@@ -94,7 +94,7 @@ def side_by_side(columns: list[list[str]], most: int) -> list[str]:
 def _wrapped(line: str, most: int) -> list[str]:
     made = []
     while width(line) > most:
-        head = fit(line, most).removesuffix("…")
+        head = fit_columns(line, most).removesuffix("…")
         cut = head.rfind(" ") if head.rfind(" ") > most // 2 else len(head)
         made.append(line[:cut])
         line = "  " + line[cut:].lstrip()
@@ -119,7 +119,7 @@ def _as_json(job: ReplayJob, answers: list[ReplayAnswer]) -> dict[str, Any]:
                 "same_words": None
                 if job.recorded is None or answer.problem
                 else round(answer.likeness(job.recorded), 4),
-                "diff": difference(answer, job.recorded),
+                "diff": answer_difference(answer, job.recorded),
             }
             for answer in answers
         ],

@@ -23,26 +23,26 @@ from typing import Any
 
 from workbench.cli.options import options_of
 from workbench.cli.plan import outside_rows_json
-from workbench.cli.sources import read_source
+from workbench.cli.sources import read_source_with_notes
 from workbench.config.text import print_json, printable, table
 from workbench.sources.own_requests import OwnRequests
 from workbench.sources.recorded import ListedRequest, RecordedSession
-from workbench.sources.savings import savings
+from workbench.sources.savings import session_savings
 from workbench.sources.services import Services
 from workbench.views.transcript import hold_words
 
 COUNTED = "(in brackets: the request is whole, and the provider counted so many tokens more or fewer than we do)"
 
 
-def run(options: argparse.Namespace) -> int:
+def run_requests(options: argparse.Namespace) -> int:
     """Print the requests as a table, or as JSON."""
     with Services() as services:
-        source = read_source(services, options.source)
+        source = read_source_with_notes(services, options.source)
         recorded = RecordedSession(services, options_of(options), source)
         own = None if source.recorded else OwnRequests(services, source.events)
         listed, spread = recorded.listed if own is None else own.listed(recorded.marks), recorded.spread
     if options.json:
-        saved = savings(listed, spread)
+        saved = session_savings(listed, spread)
         print_json(
             {"requests": [_as_json(each) for each in listed], "savings": None if saved is None else saved._asdict()}
         )
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
         print("\n".join(table(header, [_table_row(each) for each in listed], frozenset({0, 1, 4, 5, 6}), 0)))
         if any(each.mark.exact and each.unattributed is not None for each in listed):
             print(f"\n{COUNTED}")
-        if (saved := savings(listed, spread)) is not None:
+        if (saved := session_savings(listed, spread)) is not None:
             print(f"\n{saved}")
     return 0
 

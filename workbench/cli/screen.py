@@ -7,16 +7,16 @@ import argparse
 from workbench.cli.options import options_of
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_screen(arguments: argparse.Namespace) -> int:
     """Show a session or a file."""
     from workbench.tui import start  # late: importing the screen is slow
 
-    return start.run(arguments.source or "", options_of(arguments))
+    return start.show_full_screen(arguments.source or "", options_of(arguments))
 
 
 def run_demo(arguments: argparse.Namespace) -> int:
     """Show the recorded session, in temporary folders."""
     from workbench.tui import demo, start
 
-    with demo.folders() as session:
-        return start.run(session, options_of(arguments), demo="")
+    with demo.demo_folders() as session:
+        return start.show_full_screen(session, options_of(arguments), demo="")

@@ -15,7 +15,7 @@ from workbench.sources.services import Services
 EXTRA = "textual_serve"
 
 
-def run(options: argparse.Namespace) -> int:
+def run_serve(options: argparse.Namespace) -> int:
     """Serve until Ctrl+C. Mistakes in the call are reported here, before a browser is opened."""
     if find_spec(EXTRA) is None:
         raise WrongCall("workbench serve: expected the package textual-serve; install workbench with its extra `serve`")
@@ -28,11 +28,11 @@ def run(options: argparse.Namespace) -> int:
     from workbench.cli.web import WebPage  # late: it takes a third of a second, and needs the extra
 
     with _listening(options.host, options.port) as listening:
-        WebPage(command(options.source or ""), options.host, listening).serve()
+        WebPage(visit_command(options.source or ""), options.host, listening).serve()
     return 0
 
 
-def command(source: str) -> list[str]:
+def visit_command(source: str) -> list[str]:
     """The command to start for each visit. -P: import no modules from the current folder; its files are not ours."""
     return [sys.executable, "-P", "-m", "workbench.cli.web_process", *(["open", source] if source else [])]
 

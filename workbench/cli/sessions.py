@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from workbench.cli.asking import confirm
+from workbench.cli.asking import require_confirmation
 from workbench.config.errors import WrongCall
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.output_files import STANDARD, OutputFile
@@ -81,7 +81,7 @@ def _described(session: Session) -> dict[str, Any]:
 def run_export(options: argparse.Namespace) -> int:
     """Write a session as events or as OpenAI-style messages."""
     output = OutputFile(STANDARD if options.output is None else options.output)
-    output.check()
+    output.check_writable()
     with Services() as services:
         session_id = services.store.info(options.session).id
         if options.format == "events":
@@ -106,7 +106,7 @@ def _write(lines: Iterable[str], output: OutputFile) -> None:
 # workbench sessions
 
 
-def run_list(options: argparse.Namespace) -> int:
+def run_session_list(options: argparse.Namespace) -> int:
     """List the sessions, the last changed first."""
     with Services() as services:
         here = work_folder().path if options.here else ""
@@ -163,7 +163,7 @@ def run_delete(options: argparse.Namespace) -> int:
         if not options.yes:
             what = f"session {info.id} ({printable(info.title) or 'untitled'}, {info.events:,} events)"
             unasked = f"{what} was not deleted: confirm with --yes"
-            confirm(f"Delete {what} for good?", declined="nothing was deleted", unasked=unasked)
+            require_confirmation(f"Delete {what} for good?", declined="nothing was deleted", unasked=unasked)
         services.store.delete(info.id)
     return 0
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.agent import snapshots
 from workbench.agent.snapshots import Difference, Restored
-from workbench.cli.asking import confirm
+from workbench.cli.asking import require_confirmation
 from workbench.config.errors import WrongCall
 from workbench.config.text import print_json, printable, table, when
 from workbench.log.errors import ReadOnly
@@ -30,18 +30,18 @@ def _taken(events: Iterable[Event]) -> list[Taken]:
     return [(event, event.body) for event in events if isinstance(event.body, Snapshot)]
 
 
-def run_list(options: argparse.Namespace) -> int:
+def run_snapshot_list(options: argparse.Namespace) -> int:
     """List the snapshots of a session, and which of them git still has; with `--keep`, remove old ones first."""
     with Services() as services, services.store.session(options.session, write=False) as session:
         found = _taken(session.events())
     roots = sorted({snapshot.root for _, snapshot in found})
-    let_go = asyncio.run(_prune(roots, options.keep)) if options.keep is not None else 0
+    released = asyncio.run(_prune(roots, options.keep)) if options.keep is not None else 0
     existing = asyncio.run(_kept(roots))
     if options.json:
-        print_json({"snapshots": [_as_json(each, existing) for each in found], "let_go": let_go})
+        print_json({"snapshots": [_as_json(each, existing) for each in found], "let_go": released})
         return 0
-    if let_go:
-        print(f"let go of {let_go:,}")
+    if released:
+        print(f"released {released:,}")
     if not found:
         print("no snapshots: one is recorded before a tool first changes files of a git repository in a turn")
         return 0
@@ -60,11 +60,11 @@ def run_list(options: argparse.Namespace) -> int:
 
 
 async def _prune(roots: Sequence[str], keep: int) -> int:
-    return sum([await snapshots.prune(Path(root), keep) for root in roots])
+    return sum([await snapshots.prune_snapshots(Path(root), keep) for root in roots])
 
 
 async def _kept(roots: Sequence[str]) -> frozenset[str]:
-    return frozenset().union(*[await snapshots.kept(Path(root)) for root in roots])
+    return frozenset().union(*[await snapshots.kept_snapshots(Path(root)) for root in roots])
 
 
 def _as_json(taken: Taken, existing: frozenset[str]) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def run_restore(options: argparse.Namespace) -> int:
     """Bring a snapshot back, after showing what would change and asking."""
     with Services() as services, services.store.session(options.session) as session:
         event, snapshot = _chosen(session, options.seq)
-        found = asyncio.run(snapshots.compare(snapshot))
+        found = asyncio.run(snapshots.compare_snapshot(snapshot))
         if options.json and not options.yes:
             print_json(_result(event, snapshot, found))
             return 0
@@ -95,7 +95,7 @@ def run_restore(options: argparse.Namespace) -> int:
             return 0
         if not options.yes:
             declined = "nothing was restored"
-            confirm("Restore?", declined=declined, unasked=f"{declined}: confirm with --yes")
+            require_confirmation("Restore?", declined=declined, unasked=f"{declined}: confirm with --yes")
         if not session.writable:  # the snapshot to go back to has to be in the log before any file changes
             raise ReadOnly(session.why_read_only)
         done, back = asyncio.run(_restore(session, snapshot, options.remove_created))
@@ -123,9 +123,9 @@ def _chosen(session: Session, seq: int | None) -> Taken:
 
 async def _restore(session: Session, snapshot: Snapshot, remove_created: bool) -> tuple[Restored, int]:
     """Restore; returns what was done, and the event with which it can be undone."""
-    before = await snapshots.present(snapshot, f"before restoring {snapshot.commit[:12]}")
+    before = await snapshots.present_snapshot(snapshot, f"before restoring {snapshot.commit[:12]}")
     [event] = session.append(before)
-    return await snapshots.restore(snapshot, before, remove_created=remove_created), event.seq
+    return await snapshots.restore_snapshot(snapshot, before, remove_created=remove_created), event.seq
 
 
 def _result(event: Event, snapshot: Snapshot, found: Difference | Restored) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from workbench.sources.source import Source
 from workbench.traces.references import SUB_AGENTS, split_ref, sub_agents_words
 
 
-def read_source(services: Services, ref: str) -> Source:
+def read_source_with_notes(services: Services, ref: str) -> Source:
     """Read a session or a file. Prints which parts of a file are not applied, and its sub-agents."""
     source = services.source(ref)
     last = source.events[-1].body if source.is_file and source.events else None

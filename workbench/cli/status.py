@@ -22,7 +22,7 @@ from dataclasses import replace
 from time import sleep
 from typing import Any
 
-from workbench.cli.agents import identity
+from workbench.cli.agents import session_identity
 from workbench.config.errors import WrongCall
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.text import percent, print_json, printable
@@ -41,7 +41,7 @@ INPUT = 1_000_000
 """Bytes of standard input that are read."""
 
 
-def run(options: argparse.Namespace) -> int:
+def run_status(options: argparse.Namespace) -> int:
     """Print the status once, or whenever it has changed."""
     given = _claude_code_input() if options.claude_code else {}
     with Services() as services:
@@ -134,7 +134,7 @@ def _figures(status: AgentStatus) -> tuple[str, ...]:
 def _described(status: AgentStatus) -> dict[str, Any]:
     share, cached = status.share, status.cached
     return {
-        **identity(status.session),
+        **session_identity(status.session),
         "tokens": status.tokens,
         "window": status.window,
         "share": None if share is None else round(share, 4),

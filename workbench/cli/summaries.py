@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from workbench.cli.asking import NEEDS_YES, confirm
+from workbench.cli.asking import NEEDS_YES, require_confirmation
 from workbench.compaction.compactor import DIGEST
 from workbench.config.text import counted
 from workbench.context.load import RECORDED
@@ -34,7 +34,9 @@ class _Order(NamedTuple):
     """The runs with the digest, one for each conversation."""
 
 
-def summarised(outcomes: Sequence[TaskOutcome], options: argparse.Namespace, services: Services) -> list[TaskOutcome]:
+def with_model_summaries(
+    outcomes: Sequence[TaskOutcome], options: argparse.Namespace, services: Services
+) -> list[TaskOutcome]:
     """The outcomes with the model's summaries in place of the digests. Raises Refused if the user declines the cost."""
     made = list(outcomes)
     orders = [order for at, outcome in enumerate(outcomes) for order in _orders(at, outcome)]
@@ -90,7 +92,7 @@ def _agree(orders: Sequence[_Order], outcomes: Sequence[TaskOutcome], options: a
     price = f"may cost {in_dollars(sum(known), 'about {}')}" if len(known) == len(costs) else "have no known price"
     who = " and ".join(models) if len(models) <= 2 else f"{len(models)} models"
     question = f"{counted(len(costs), 'summary', 'summaries')} by {who} {price}. Go on?"
-    confirm(question, declined="nothing was sent", unasked=f"{question} {NEEDS_YES}")
+    require_confirmation(question, declined="nothing was sent", unasked=f"{question} {NEEDS_YES}")
 
 
 def _with(outcome: TaskOutcome, policy: int, fresh: TaskOutcome) -> TaskOutcome:

@@ -47,7 +47,7 @@ from workbench.lab.tuning.tune_corpus import (
 from workbench.sources.services import Services
 
 
-def run(options: argparse.Namespace) -> int:
+def run_tune(options: argparse.Namespace) -> int:
     """Search, print the result, and write it."""
     require_optuna()
     objective = parse_objective(DEFAULT_OBJECTIVE if options.objective is None else options.objective)
@@ -85,7 +85,7 @@ def _writable(output: str | None, *, force: bool) -> OutputFile | None:
     file = OutputFile(os.path.expanduser(output), "--output")
     if Path(file.name).stem in PRESETS:
         raise WrongCall(f"--output {output}: has the name of a preset; expected another file name")
-    file.check()
+    file.check_writable()
     if os.path.lexists(file.name) and not file.is_stream and not force:
         raise Refused(f"{output}: already exists; --force writes over it")
     return file

@@ -22,7 +22,7 @@ from workbench.lab.waste.output import waste_json, waste_lines, waste_table
 from workbench.sources.services import Services
 
 
-def run(options: argparse.Namespace) -> int:
+def run_waste(options: argparse.Namespace) -> int:
     """Print what could be removed without a loss."""
     with Services() as services:
         source = services.source(options.source)

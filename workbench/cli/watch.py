@@ -24,7 +24,7 @@ from workbench.cli.options import options_of
 from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
 from workbench.config.text import print_json, printable
-from workbench.live.choosing import agents_called, choose_session
+from workbench.live.choosing import agents_called, choose_agent_session
 from workbench.live.finder import AgentSession
 from workbench.live.processes import running_agents, with_process_folders
 from workbench.log.errors import NotFound, StoreError
@@ -41,7 +41,7 @@ RECENT = 20
 """How many sessions of a folder are searched for one that passes through the proxy."""
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_watch(arguments: argparse.Namespace) -> int:
     """Open the full screen, or print lines of JSON."""
     options = replace(options_of(arguments), follow=True)
     with Services() as services:
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
             return _print_changes(services, options, ref)
     from workbench.tui import start  # late: importing the screen is slow
 
-    return start.run(ref, options, note=note)
+    return start.show_full_screen(ref, options, note=note)
 
 
 def find_source(services: Services, wanted: str) -> tuple[str, str]:
@@ -65,7 +65,7 @@ def find_source(services: Services, wanted: str) -> tuple[str, str]:
         sessions = _sessions(services, agents, here)
         if not all(each.folder for each in sessions):
             sessions = with_process_folders(sessions, running_agents())
-        chosen = choose_session(sessions, wanted, here)
+        chosen = choose_agent_session(sessions, wanted, here)
     except WrongCall as error:
         wrong = error
     if not wanted or len(agents) == 1:
@@ -110,7 +110,7 @@ def _print_changes(services: Services, options: Options, ref: str) -> int:
     sign = ""
     with suppress(KeyboardInterrupt):
         while True:
-            latest = follower.look(lambda: open_source(services, options, ref))
+            latest = follower.read_if_changed(lambda: open_source(services, options, ref))
             now = last if latest.read is None else _described(latest.read)
             if now != last:
                 print_json({"source": ref, "change": "replaced" if latest.sign == REPLACED else "grown", **now}, None)
@@ -124,13 +124,13 @@ def _print_changes(services: Services, options: Options, ref: str) -> int:
 def _described(opened: OpenSession) -> dict[str, Any]:
     if opened.session is not None:
         opened.session.close()  # a reader must not block the session's writer
-    recorded, status = opened.recorded, figures.status(opened, opened.plan)
+    recorded, status = opened.recorded, figures.status_figures(opened, opened.plan)
     newest = recorded.newest if recorded is not None else None
     if recorded is None or newest is None:
         tokens, known, mark = status.tokens, None, None
     else:
         mark, plan = opened.requests.marks[newest], recorded.plan(newest)
-        tokens, known = plan.size, Exactness.of(mark, plan)
+        tokens, known = plan.size, Exactness.of_request(mark, plan)
     window = None if status.window_source in ("guess", "fallback") else status.window
     return {
         "events": len(opened.events),

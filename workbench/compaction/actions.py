@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from msgspec.json import decode
 
-from workbench.compaction.fact_phrases import shortened
-from workbench.compaction.source import ends, item_text
+from workbench.compaction.fact_phrases import one_short_line
+from workbench.compaction.source import both_ends, item_text
 from workbench.context.items import Item
 
 RESULT = 4_000
@@ -110,7 +110,7 @@ def _fenced_commands(items: Sequence[Item], staying: Sequence[Item]) -> list[Com
             asked = None
         elif item.role == "assistant":
             block = _FENCE.search(item_text(item))
-            asked = (shortened(block[1], COMMAND), item.id) if block else None
+            asked = (one_short_line(block[1], COMMAND), item.id) if block else None
         elif asked is not None:
             status = exit_status(item_text(item))
             if status and asked[1] in own:
@@ -141,7 +141,7 @@ def _command(arguments: dict[str, Any]) -> str:
         if isinstance(value, list) and all(isinstance(part, str) for part in value):
             value = " ".join(value)
         if isinstance(value, str) and value.strip():
-            return shortened(value, COMMAND)
+            return one_short_line(value, COMMAND)
     return ""
 
 
@@ -153,18 +153,18 @@ def _paths(arguments: dict[str, Any]) -> list[str]:
         if isinstance(value, str) and "*** " in value
         for path in _PATCHED.findall(value)
     ]
-    return [shortened(path, COMMAND) for path in (*named, *patched) if path.strip()]
+    return [one_short_line(path, COMMAND) for path in (*named, *patched) if path.strip()]
 
 
 def exit_status(result: str) -> str:
     """The exit status in a command's result; the last one, if several are reported."""
-    found = _STATUS.findall(ends(result, RESULT))
+    found = _STATUS.findall(both_ends(result, RESULT))
     return found[-1] if found else ""
 
 
 def error_line(result: str) -> str:
     """The last line of a result that mentions an error: in a traceback, the one that names it."""
-    return _error_in(ends(result, RESULT))
+    return _error_in(both_ends(result, RESULT))
 
 
 @lru_cache(maxsize=2_000)  # compacting one session in several ways reads the same results again
@@ -175,5 +175,5 @@ def _error_in(text: str) -> str:
             continue
         # A line with this end is code: `error: Schema,`, `readonly ValueError: string;`.
         if not found.endswith((",", ";", "{")) and not _NONE.search(found):
-            return shortened(found, COMMAND)
+            return one_short_line(found, COMMAND)
     return ""

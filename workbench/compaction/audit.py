@@ -40,16 +40,16 @@ def _significant(text: str) -> frozenset[str]:
     return frozenset(word for word in _WORD.findall(_plain(text)) if len(word) >= SIGNIFICANT)
 
 
-class Held:
+class KeptFacts:
     """Checks which facts a summary contains."""
 
     def __init__(self, summary: str, paths: Iterable[str] = ()) -> None:
         """`paths`: all paths of the source; they decide whether a shortened path is unambiguous."""
         found = fact_words.split_words(summary)
         self._plain = _plain(summary)
-        self._names = fact_words.parts_of(found)
+        self._names = fact_words.word_parts(found)
         self._keys = {key_of(kind, text) for word in found for kind, text in fact_words.facts_in_word(word)}
-        self._keys |= {key_of("number", number) for number in fact_phrases.numbers(summary)}
+        self._keys |= {key_of("number", number) for number in fact_phrases.numbers_with_units(summary)}
         self._commits = {text for kind, text in self._keys if kind == "commit"}
         self._commit_lengths = {len(text) for text in self._commits}
         self._commit_starts = {text[:end] for text in self._commits for end in range(1, len(text))}
@@ -65,16 +65,16 @@ class Held:
     @cached_property
     def _tails(self) -> Counter[str]:
         """How many paths of the source have this end."""
-        return Counter(tail for path in {*self._all_paths} for tail in fact_words.tails(path))
+        return Counter(tail for path in {*self._all_paths} for tail in fact_words.path_tails(path))
 
-    def has(self, fact: Fact) -> bool:
+    def has_kept(self, fact: Fact) -> bool:
         """Whether a fact was kept."""
         key = key_of(fact.kind, fact.text)
         if key in self._keys:
             return True
         match fact.kind:
             case "path":
-                return any(tail in self._paths and self._tails[tail] <= 1 for tail in fact_words.tails(key[1]))
+                return any(tail in self._paths and self._tails[tail] <= 1 for tail in fact_words.path_tails(key[1]))
             case "identifier" | "error":
                 return key[1] in self._names
             case "commit":
@@ -93,7 +93,7 @@ class Held:
         return bool(wanted) and any(len(wanted & line) >= ENOUGH * len(wanted) for line in self._lines)
 
 
-def audit(
+def audit_summary(
     selected: SelectedRange,
     summary: str,
     *,
@@ -107,11 +107,11 @@ def audit(
     `brief`: skip the previous summary and facts that are not listed.
     """
     table = facts or collect_facts(selected.items)
-    held = Held(summary, table.paths())
+    held = KeptFacts(summary, table.paths())
     kept: list[Fact] = []
     lost: list[Fact] = []
     for fact in table.listed():
-        (kept if held.has(fact) else lost).append(fact)
+        (kept if held.has_kept(fact) else lost).append(fact)
     total = len(kept) + len(lost)
     share = len(kept) / total if total else 1.0
     if brief:
@@ -119,15 +119,15 @@ def audit(
     earlier = previous or previous_summary(selected)
     event = selected.previous[-1].id if selected.previous else ""
     forgotten = _forgotten(earlier, event, held) if earlier else ()
-    unlisted = sum(not held.has(fact) for fact in table.unlisted())
+    unlisted = sum(not held.has_kept(fact) for fact in table.unlisted())
     return Audit(share, tuple(kept), tuple(lost), forgotten, unlisted)
 
 
-def _forgotten(earlier: str, event: str, held: Held) -> tuple[Fact, ...]:
+def _forgotten(earlier: str, event: str, held: KeptFacts) -> tuple[Fact, ...]:
     """What the previous summary had and this one lacks: whole lines, and facts of lines that are kept in part."""
-    lines = [fact for fact in _statements(earlier, event) if not held.has(fact)]
+    lines = [fact for fact in _statements(earlier, event) if not held.has_kept(fact)]
     gone = "\n".join(fact.text for fact in lines)
-    facts = [fact for fact in facts_of_text(earlier, event) if not held.has(fact) and fact.text not in gone]
+    facts = [fact for fact in facts_of_text(earlier, event) if not held.has_kept(fact) and fact.text not in gone]
     return (*lines[:MOST_LINES], *facts)
 
 

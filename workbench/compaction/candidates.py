@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from workbench.compaction.progress import ReportProgress, silent, with_progress
+from workbench.compaction.progress import ReportProgress, ignore_progress, with_progress
 from workbench.context.cells import is_answer
 from workbench.context.control import CONTROL, NO_DECISION, InEffect, in_effect
 from workbench.context.items import Item
@@ -66,7 +66,7 @@ class Candidates:
 
     units: tuple[ItemUnit, ...]
     """In request order."""
-    standing: InEffect
+    effective: InEffect
     latest: int
     """The number of the unit with the latest user message while its turn is open; -1 if none is."""
     open_from: int
@@ -92,14 +92,14 @@ class Candidates:
         return [unit for unit in self.units[:end] if unit.number not in self.barred]
 
 
-def candidates_in(plan: ContextPlan, events: Iterable[Event], report: ReportProgress = silent) -> Candidates:
+def candidates_in(plan: ContextPlan, events: Iterable[Event], report: ReportProgress = ignore_progress) -> Candidates:
     """The units of a plan, with what the log's own events say about them."""
     units = _units(with_progress(plan.items.without_reasons(), len(plan.items), "selecting", report))
-    stands = in_effect([event for event in events if type(event.body) in CONTROL])
+    effective = in_effect([event for event in events if type(event.body) in CONTROL])
     open_from = _open_from(units)
     latest = next((unit.number for unit in units[open_from:] if unit.is_user), -1)
-    barred = {unit.number for unit in units if _is_barred(unit, stands)} | {latest}
-    return Candidates(units, stands, latest, open_from, frozenset(barred), _shortened(stands.compactions))
+    barred = {unit.number for unit in units if _is_barred(unit, effective)} | {latest}
+    return Candidates(units, effective, latest, open_from, frozenset(barred), _shortened(effective.compactions))
 
 
 def _units(items: Iterable[Item]) -> tuple[ItemUnit, ...]:
@@ -111,16 +111,16 @@ def _units(items: Iterable[Item]) -> tuple[ItemUnit, ...]:
     return tuple(found)
 
 
-def _is_barred(unit: ItemUnit, stands: InEffect) -> bool:
+def _is_barred(unit: ItemUnit, effective: InEffect) -> bool:
     if unit.excluded:
         return True
-    return any(stands.overrides.get(seq, NO_DECISION).pinned for seq in unit.seqs) if stands.overrides else False
+    return any(effective.overrides.get(seq, NO_DECISION).pinned for seq in unit.seqs) if effective.overrides else False
 
 
 def _open_from(units: Sequence[ItemUnit]) -> int:
     """A turn is over when it ends with an answer; an excluded answer does not count."""
-    standing = next((unit for unit in reversed(units) if not unit.excluded), None)
-    if standing is None or is_answer(standing.items):
+    last = next((unit for unit in reversed(units) if not unit.excluded), None)
+    if last is None or is_answer(last.items):
         return len(units)
     start = len(units)
     while start and units[start - 1].turn == units[-1].turn:

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 from msgspec import structs
 
 from workbench.compaction import prompts
-from workbench.compaction.audit import audit, summary_with_lost
-from workbench.compaction.digest import digest as digest_of
+from workbench.compaction.audit import audit_summary, summary_with_lost
+from workbench.compaction.digest import make_digest
 from workbench.compaction.facts import FactCollection, Mentions, collect_facts
 from workbench.compaction.preview import (
     PreviewInputs,
@@ -25,11 +25,11 @@ from workbench.compaction.preview import (
     frees_too_little,
     preview_of,
     previous_text,
-    source_of,
+    summary_source,
 )
-from workbench.compaction.progress import Progress, ReportProgress, silent, with_progress
-from workbench.compaction.record import details
-from workbench.compaction.requests import SummaryRequests, bare, lay_out
+from workbench.compaction.progress import Progress, ReportProgress, ignore_progress, with_progress
+from workbench.compaction.record import read_details
+from workbench.compaction.requests import SummaryRequests, split_into_requests, without_stages
 from workbench.compaction.selection import select_for
 from workbench.compaction.summariser import (
     FAR,
@@ -37,8 +37,8 @@ from workbench.compaction.summariser import (
     SummariserAccess,
     cost_of,
     run_in_thread,
+    run_with_progress,
     setup_for,
-    watched,
     within_cap,
 )
 from workbench.compaction.values import (
@@ -64,7 +64,7 @@ from workbench.models.retry import Schedule
 DIGEST = "digest"
 """The author of a summary that no model wrote."""
 TOO_WEAK = "the embedded model is too weak to summarise, so this is the digest; name another with compaction.model"
-NOBODY = "there is no model to ask, so this is the digest"
+NO_MODEL = "there is no model to ask, so this is the digest"
 
 
 class _Tried(NamedTuple):
@@ -88,9 +88,9 @@ class Compactor:
         catalogue: Catalogue | None = None,
         live: bool = False,
         mentions: Mentions | None = None,
-        nobody: str = NOBODY,
+        no_model: str = NO_MODEL,
     ) -> None:
-        """`gateway` leads to the summarising model; without one only the digest is possible, and `nobody` says why.
+        """`gateway` leads to the summarising model; without one only the digest is possible, and `no_model` says why.
 
         `catalogue` has the user's own models and all prices. `live`: calls without a result are still running.
         `mentions`: a cache for texts that are read again.
@@ -104,7 +104,7 @@ class Compactor:
         self._schedule = schedule or Schedule()
         self._live = live
         self._mentions = mentions
-        self._nobody = nobody
+        self._no_model = no_model
         self._policy = setup.loaded.policy.compaction
         self._tried: _Tried | None = None
         self._trying = Lock()
@@ -117,7 +117,7 @@ class Compactor:
         if is_local(self.summariser.model):
             return TOO_WEAK
         if self._gateway is None or not self.summariser.model:
-            return self._nobody
+            return self._no_model
         if missing := self._gateway.endpoint.lacks_key:
             return f"there is no key for {self.summariser.model} (set {missing}), so this is the digest"
         try:
@@ -142,7 +142,7 @@ class Compactor:
         *,
         digest: bool = False,
         planner: Planner | None = None,
-        progress: ReportProgress = silent,
+        progress: ReportProgress = ignore_progress,
     ) -> CompactionPreview:
         """What a compaction would do now. Raises CompactionRefused if nothing is worth it.
 
@@ -180,7 +180,7 @@ class Compactor:
         preview: CompactionPreview,
         *,
         digest: bool = False,
-        progress: ReportProgress = silent,
+        progress: ReportProgress = ignore_progress,
     ) -> SummaryDraft:
         """A summary by the model or, if that fails, by the digest. Raises CompactionRefused if neither works."""
         started = time.monotonic()
@@ -193,11 +193,11 @@ class Compactor:
             text, problems, cost = await self.summary(preview.selected, preview.summary_cap, progress)
             if text:
                 try:
-                    made = await watched(partial(self._by_model, events, preview, text), progress)
+                    made = await run_with_progress(partial(self._by_model, events, preview, text), progress)
                 except CompactionRefused as refused:
                     problems.append(f"{refused.kind}: {refused}")
         if made is None:
-            made = await watched(partial(self._by_digest, events, preview), progress)
+            made = await run_with_progress(partial(self._by_digest, events, preview), progress)
         problems = [*problems, *made.problems]
         return replace(made, seconds=time.monotonic() - started, cost=cost, problems=tuple(problems))
 
@@ -213,7 +213,7 @@ class Compactor:
         text, problems = "", []
         try:
             layout = await run_in_thread(self._lay_out, selected, cap)
-            text = await writer.write_summary(layout, partial(source_of, selected, self._policy), prompt, cap)
+            text = await writer.write_summary(layout, partial(summary_source, selected, self._policy), prompt, cap)
         except CompactionRefused as refused:
             problems.append(f"{refused.kind}: {refused}")
         return text, problems, cost_of(writer.usages, self.catalogue)
@@ -246,7 +246,7 @@ class Compactor:
         """
         selected, cap = preview.selected, preview.summary_cap
         text = self.digest(selected, cap)
-        audited = audit(selected, text, facts=self._facts_of(selected, silent), brief=True)
+        audited = audit_summary(selected, text, facts=self._facts_of(selected, ignore_progress), brief=True)
         made = self._drafted(events, preview, text, DIGEST, audited)
         self._check(made)
         return made
@@ -257,19 +257,19 @@ class Compactor:
         self._check(made)
         return made
 
-    def digest(self, selected: SelectedRange, cap: int, report: ReportProgress = silent) -> str:
+    def digest(self, selected: SelectedRange, cap: int, report: ReportProgress = ignore_progress) -> str:
         """The summary that needs no model."""
         previous = previous_text(selected, self._policy)
-        return digest_of(selected, cap, self.setup.counter, previous, self._facts_of(selected, report))
+        return make_digest(selected, cap, self.setup.counter, previous, self._facts_of(selected, report))
 
     def digest_audit(self, preview: CompactionPreview) -> Audit:
         """What the digest would keep and lose: known before any model is asked."""
         return self._audit(preview.selected, self.digest(preview.selected, preview.summary_cap))
 
-    def _audit(self, selected: SelectedRange, summary: str, report: ReportProgress = silent) -> Audit:
+    def _audit(self, selected: SelectedRange, summary: str, report: ReportProgress = ignore_progress) -> Audit:
         previous, facts = previous_text(selected, self._policy), self._facts_of(selected, report)
         report(Progress("auditing"))
-        return audit(selected, summary, previous=previous, facts=facts)
+        return audit_summary(selected, summary, previous=previous, facts=facts)
 
     def _facts_of(self, selected: SelectedRange, report: ReportProgress) -> FactCollection:
         """What a summary should not lose: read once for the digest, the audit, and every edit."""
@@ -283,8 +283,8 @@ class Compactor:
         """The requests of a summary; the ones that the preview showed are the ones that are made."""
         known = self._requests
         if known is None or known[0] is not selected.items or known[1] != cap:
-            source, prompt = source_of(selected, self._policy), prompts.load_prompt(self._policy.prompt)
-            made = lay_out(source, prompt, bare(self.summariser), cap)
+            source, prompt = summary_source(selected, self._policy), prompts.load_prompt(self._policy.prompt)
+            made = split_into_requests(source, prompt, without_stages(self.summariser), cap)
             known = self._requests = (selected.items, cap, made)
         return known[2]
 
@@ -333,7 +333,7 @@ class Compactor:
         self._check(draft)
         self._tried = self._facts = self._requests = None
         body = event_of(draft.preview.selected, draft.summary, self._policy, draft.preview.recall)
-        return structs.replace(body, meta=meta(draft))
+        return structs.replace(body, meta=draft_meta(draft))
 
 
 def _figures(made: SummaryDraft) -> dict[str, Any]:
@@ -341,13 +341,13 @@ def _figures(made: SummaryDraft) -> dict[str, Any]:
     return {name: getattr(made, name) for name in names}
 
 
-def meta(draft: SummaryDraft) -> dict[str, Any]:
+def draft_meta(draft: SummaryDraft) -> dict[str, Any]:
     """How a compaction was made, as JSON values."""
     preview, selected = draft.preview, draft.preview.selected
     turns = [item.turn for item in selected.items]
     for event in selected.previous:  # what they replace is in the range, though only their summaries were read
         assert isinstance(event.body, Compaction)
-        noted = details(event.body.meta)
+        noted = read_details(event.body.meta)
         turns += [turn for turn in (noted.first_turn, noted.last_turn) if turn is not None]
     return {
         "trigger": preview.trigger,

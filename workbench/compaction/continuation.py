@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from workbench.compaction.audit import audit
+from workbench.compaction.audit import audit_summary
 from workbench.compaction.compactor import DIGEST, Compactor
 from workbench.compaction.preview import RequestFigures, previous_text, request_figures, source_tokens
-from workbench.compaction.progress import Progress, ReportProgress, silent
+from workbench.compaction.progress import Progress, ReportProgress, ignore_progress
 from workbench.compaction.prompts import recall_note
 from workbench.compaction.summariser import run_in_thread, within_cap
 from workbench.compaction.summary_sizes import summary_cap
@@ -50,7 +50,7 @@ async def figures_of_session(compactor: Compactor, events: Sequence[Event]) -> R
 
 
 async def summarise_session(
-    compactor: Compactor, events: Sequence[Event], *, digest: bool = False, progress: ReportProgress = silent
+    compactor: Compactor, events: Sequence[Event], *, digest: bool = False, progress: ReportProgress = ignore_progress
 ) -> SessionSummary:
     """A summary of a whole session, by the model or by the digest. Raises CompactionRefused for an empty one."""
     progress(Progress("selecting"))
@@ -61,7 +61,7 @@ async def summarise_session(
     if not text:
         text = await run_in_thread(compactor.digest, selected, cap)
     progress(Progress("auditing"))
-    audited = await run_in_thread(audit, selected, text, previous=previous_text(selected, _policy(compactor)))
+    audited = await run_in_thread(audit_summary, selected, text, previous=previous_text(selected, _policy(compactor)))
     return SessionSummary(text, made_by, audited, cost, (*problems, *cut))
 
 

@@ -12,7 +12,7 @@ from itertools import groupby
 from workbench.compaction import fact_phrases
 from workbench.compaction.actions import Actions, actions_in
 from workbench.compaction.facts import MESSAGE, FactCollection, collect_facts, key_of
-from workbench.compaction.source import ends, item_text, previous_summary
+from workbench.compaction.source import both_ends, item_text, previous_summary
 from workbench.compaction.values import Fact, FactKind, SelectedRange
 from workbench.context.items import Item
 from workbench.models.tokens import TokenCounter
@@ -58,7 +58,7 @@ class _Section:
         return [f"## {self.title}", *(lines + note if self.oldest_first else note + lines), ""]
 
 
-def digest(
+def make_digest(
     selected: SelectedRange,
     max_tokens: int,
     counter: TokenCounter,
@@ -161,13 +161,15 @@ def _earlier(text: str) -> list[str]:
 
 
 def _requests(items: Iterable[Item], most: int) -> list[str]:
-    return [f"{fact_phrases.shortened(ends(item_text(item), 4 * most), most)} [{item.id}]" for item in items]
+    return [f"{fact_phrases.one_short_line(both_ends(item_text(item), 4 * most), most)} [{item.id}]" for item in items]
 
 
 def _decisions(speech: Iterable[Item]) -> list[str]:
     found: dict[str, str] = {}
     for item in speech:
-        for phrase in fact_phrases.DECISIONS.phrases(fact_phrases.prose(ends(item_text(item), MESSAGE))):
+        for phrase in fact_phrases.DECISIONS.phrases(
+            fact_phrases.without_fenced_code(both_ends(item_text(item), MESSAGE))
+        ):
             found.pop(phrase, None)
             found[phrase] = item.id
     return [f"- {phrase} [{event}]" for phrase, event in found.items()]
@@ -191,7 +193,9 @@ def _mentions(found: Iterable[Fact], done: Actions) -> list[str]:
 def _openings(speech: Iterable[Item]) -> list[str]:
     """The first sentence of each reply that says something: `Perfect!` and `Found it.` do not."""
     replies = (
-        (item, fact_phrases.sentences(ends(item_text(item), OPENING))) for item in speech if item.role == "assistant"
+        (item, fact_phrases.sentences_in(both_ends(item_text(item), OPENING)))
+        for item in speech
+        if item.role == "assistant"
     )
     first = ((item, next((one for one in sentences if len(one) >= TELLING), "")) for item, sentences in replies)
     return [f"- {sentence} [{item.id}]" for item, sentence in first if sentence]

@@ -46,15 +46,15 @@ class MarkerWords:
     def phrases(self, text: str) -> Iterator[str]:
         """The sentences with one of the words."""
         lower = text.lower()
-        there = [word for word in self._words if word in lower and _stands_alone(word, lower)]
-        if there:
-            for sentence in sentences(text):
+        found = [word for word in self._words if word in lower and _is_own_word(word, lower)]
+        if found:
+            for sentence in sentences_in(text):
                 lower = sentence.lower()
-                if any(_stands_alone(word, lower) for word in there):
+                if any(_is_own_word(word, lower) for word in found):
                     yield sentence
 
 
-def _stands_alone(word: str, text: str) -> bool:
+def _is_own_word(word: str, text: str) -> bool:
     """Whether a word is in a text, and not inside another one."""
     at = text.find(word)
     while at >= 0:
@@ -89,17 +89,17 @@ _NUMBER = re.compile(
 _MONEY = re.compile(r"([$€£]) ?([0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?)")
 
 
-def prose(text: str) -> str:
+def without_fenced_code(text: str) -> str:
     """A message without its fenced code."""
     return "\n".join(text.split("```")[::2]) if "```" in text else text
 
 
-def code(text: str) -> str:
+def fenced_code(text: str) -> str:
     """The fenced code of a message."""
     return "\n".join(text.split("```")[1::2]) if "```" in text else ""
 
 
-def sentences(text: str) -> Iterator[str]:
+def sentences_in(text: str) -> Iterator[str]:
     """The sentences of a text, one line at a time, without the marks of a list."""
     for line in text.split("\n"):
         line = line.strip()
@@ -107,16 +107,16 @@ def sentences(text: str) -> Iterator[str]:
             for sentence in _END.split(_BULLET.sub("", line)):
                 sentence = " ".join(sentence.split())
                 if len(sentence) >= SHORTEST:
-                    yield shortened(sentence)
+                    yield one_short_line(sentence)
 
 
-def shortened(text: str, most: int = LONGEST) -> str:
+def one_short_line(text: str, most: int = LONGEST) -> str:
     """One line of bounded length."""
     text = " ".join(text.split())
     return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
-def quotes(text: str) -> Iterator[str]:
+def quoted_texts(text: str) -> Iterator[str]:
     """What is quoted, or marked as code, in a text."""
     if not any(sign in text for sign in _QUOTE_SIGNS):
         return
@@ -127,7 +127,7 @@ def quotes(text: str) -> Iterator[str]:
             yield quoted
 
 
-def numbers(text: str) -> Iterator[str]:
+def numbers_with_units(text: str) -> Iterator[str]:
     """Numbers with their units, in one spelling: `1500 MB`, `3 %`, `$20`."""
     for number, unit in _NUMBER.findall(text):
         if unit in _UNITS:
@@ -136,13 +136,13 @@ def numbers(text: str) -> Iterator[str]:
         yield f"{sign}{amount.replace(',', '')}"
 
 
-def todos(text: str) -> Iterator[str]:
+def open_tasks(text: str) -> Iterator[str]:
     """Open tasks: unticked boxes, and sentences that name one."""
     if "[ ]" in text:
         for line in text.split("\n"):
             box = _BOX.match(line.strip())
             if box:
-                yield shortened(box[1])
+                yield one_short_line(box[1])
     for sentence in _OPEN.phrases(text):
         if not sentence.startswith(("[ ]", "[x]", "[X]")):
             yield sentence
@@ -178,5 +178,5 @@ def listed_todos(tool: str, arguments: str) -> list[str] | None:
     for step in steps:
         text = next((step[key] for key in _STEP_KEYS if isinstance(step.get(key), str)), "")
         if text.strip() and str(step["status"]).lower() not in _DONE:
-            found.append(shortened(text))
+            found.append(one_short_line(text))
     return found

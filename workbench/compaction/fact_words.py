@@ -165,7 +165,7 @@ def _is_placed(path: str) -> bool:
     return any(part in _PLACES or not part.isalpha() for part in path.strip("/").split("/"))
 
 
-def tails(path: str) -> list[str]:
+def path_tails(path: str) -> list[str]:
     """The ends by which people shorten a path: `src/app.py` and `app.py` for `/home/ann/src/app.py`."""
     parts = path.strip("/").split("/")
     ends = ["/".join(parts[at:]) for at in range(len(parts))]
@@ -176,7 +176,7 @@ def _bare(url: str) -> str:
     return url.rstrip(_TRIM + "/")
 
 
-def parts_of(words: Iterable[str]) -> set[str]:
+def word_parts(words: Iterable[str]) -> set[str]:
     """Words and the parts of dotted ones, without case and brackets, to look names up in."""
     found: set[str] = set()
     for word in words:

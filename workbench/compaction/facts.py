@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from workbench.compaction import fact_phrases, fact_words
-from workbench.compaction.source import ends, item_text, without_own_words
+from workbench.compaction.source import both_ends, item_text, without_own_words
 from workbench.compaction.values import Fact, FactKind
 from workbench.context.items import Item
 
@@ -133,23 +133,23 @@ class FactCollection:
             return  # its text is no part of the conversation
         text = without_own_words(item_text(item)) if item.state == "truncated" else item_text(item)
         if item.kind == "tool_result":
-            self._words(ends(text, RESULT), item.id, TOOL)
+            self._words(both_ends(text, RESULT), item.id, TOOL)
         elif item.kind == "tool_call":
             self._listed_todos(item, text)
-            self._words(argument_values(ends(text, ARGUMENTS)), item.id, CALL)
+            self._words(argument_values(both_ends(text, ARGUMENTS)), item.id, CALL)
         else:
-            self.add_text(ends(text, MESSAGE), item.id, USER if item.role == "user" else ASSISTANT)
+            self.add_text(both_ends(text, MESSAGE), item.id, USER if item.role == "user" else ASSISTANT)
 
     def add_text(self, text: str, event: str, weight: int) -> None:
         """Add a text that somebody wrote."""
         self._known = None
-        plain = fact_phrases.prose(text)
+        plain = fact_phrases.without_fenced_code(text)
         self._words(plain, event, weight)
         if plain is not text:
-            self._words(fact_phrases.code(text), event, CALL)
-        self._add("number", fact_phrases.numbers(plain), event, weight)
-        self._add("quote", _worth_quoting(fact_phrases.quotes(plain), weight), event, weight)
-        self._add("todo", fact_phrases.todos(plain), event, weight)
+            self._words(fact_phrases.fenced_code(text), event, CALL)
+        self._add("number", fact_phrases.numbers_with_units(plain), event, weight)
+        self._add("quote", _worth_quoting(fact_phrases.quoted_texts(plain), weight), event, weight)
+        self._add("todo", fact_phrases.open_tasks(plain), event, weight)
         if weight == USER:
             self._add("constraint", fact_phrases.CONSTRAINTS.phrases(plain), event, weight)
 
@@ -227,7 +227,7 @@ def argument_values(arguments: str) -> str:
 
 def _without_tails(entries: list[_Entry]) -> list[_Entry]:
     """Paths without those that are only the end of one other path: the same file, abbreviated."""
-    ends = Counter(tail for entry in entries for tail in fact_words.tails(key_of("path", entry.text)[1]))
+    ends = Counter(tail for entry in entries for tail in fact_words.path_tails(key_of("path", entry.text)[1]))
     return [entry for entry in entries if ends[key_of("path", entry.text)[1]] != 1]
 
 

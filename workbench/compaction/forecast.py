@@ -30,7 +30,7 @@ class Forecast(NamedTuple):
     """Tokens per turn, if known; also used for when the window is full."""
 
 
-def forecast(
+def forecast_compaction(
     plan: ContextPlan,
     events: Sequence[Event],
     record: Record,

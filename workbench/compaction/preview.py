@@ -10,10 +10,10 @@ from math import ceil
 from typing import NamedTuple
 
 from workbench.compaction.cache import cache_effect, paid_back
-from workbench.compaction.fact_phrases import shortened
-from workbench.compaction.prompts import RECALL_TOOLS, preface
+from workbench.compaction.fact_phrases import one_short_line
+from workbench.compaction.prompts import RECALL_TOOLS, summary_preface
 from workbench.compaction.requests import SummaryRequests, SummarySource
-from workbench.compaction.source import blocks, previous_summary
+from workbench.compaction.source import previous_summary, source_blocks
 from workbench.compaction.summariser import cost_of
 from workbench.compaction.summary_sizes import fixed_tokens, summary_cap
 from workbench.compaction.triggers import exact_percent
@@ -68,9 +68,9 @@ class RequestFigures(NamedTuple):
     """Why no model is asked, if that was not wanted."""
 
 
-def source_of(selected: SelectedRange, policy: CompactionPolicy) -> SummarySource:
+def summary_source(selected: SelectedRange, policy: CompactionPolicy) -> SummarySource:
     """What the summariser reads of a range: a block for each item, and the summary to update."""
-    return SummarySource(tuple(blocks(selected)), previous_text(selected, policy))
+    return SummarySource(tuple(source_blocks(selected)), previous_text(selected, policy))
 
 
 def previous_text(selected: SelectedRange, policy: CompactionPolicy) -> str:
@@ -91,7 +91,7 @@ def _read_tokens(item: Item) -> int:
 
 def event_of(selected: SelectedRange, summary: str, policy: CompactionPolicy, recall: bool) -> Compaction:
     """The event without its metadata, which costs nothing in the plan."""
-    framed = preface(policy.preface, selected.first, selected.last, recall)
+    framed = summary_preface(policy.preface, selected.first, selected.last, recall)
     return Compaction(
         selected.first, selected.last, summary, selected.kept, policy.place, framed, policy.acknowledgement
     )
@@ -131,7 +131,7 @@ class WorthwhileSummary(NamedTuple):
     """That it frees too little, in words with figures; only for a compaction by hand."""
 
 
-def worthwhile(
+def worthwhile_summary(
     setup: Setup,
     plan: ContextPlan,
     selected: SelectedRange,
@@ -180,7 +180,7 @@ def preview_of(
     Raises CompactionRefused if it would free too little, unless it is by hand.
     """
     recall = can_recall(events)
-    cap, after, little = worthwhile(inputs.setup, plan, selected, recall, plan_with, trigger)
+    cap, after, little = worthwhile_summary(inputs.setup, plan, selected, recall, plan_with, trigger)
     asked = request_figures(inputs, selected, cap)
     inside = events[bisect_left(events, selected.first, key=_seq) : bisect_right(events, selected.last, key=_seq)]
     return CompactionPreview(
@@ -235,7 +235,7 @@ def preview_rows(preview: CompactionPreview, *, own: bool = False) -> list[tuple
         ("summarises", f"{summarised_words(selected, preview.source_tokens)}: {selected.why}"),
         ("keeps", f"{counted(len(selected.kept), 'event')} of that range, with {selected.kept_tokens:,} tokens"),
         ("frees", f"{_freed(preview)}{_share(preview)}{_little(preview)}"),
-        ("asks", "no model: the summary is yours" if own else asked_for(_asked(preview))),
+        ("asks", "no model: the summary is yours" if own else model_and_cost(_asked(preview))),
         ("prompt cache", f"kept up to token {cache.first_changed:,}, invalidates {cache.rewritten:,} cached tokens"),
         ("pays back", paid_back(preview)),
     ]
@@ -269,12 +269,12 @@ def loss_words(audit: Audit) -> str:
     """How many facts a summary keeps, and which it loses, in one line; counted like the list of lost facts."""
     lost, facts = audit.lost, len(audit.kept) + len(audit.lost)
     forgotten = f"; {len(audit.forgotten):,} of the previous summary are lost too" if audit.forgotten else ""
-    lesser = f"; {counted(audit.unlisted, 'lesser fact')} beside these" if audit.unlisted else ""
+    lesser = f"; {counted(audit.unlisted, 'lesser fact')} besides" if audit.unlisted else ""
     if not facts and not lesser:
         return "none found in what is summarised"
     if not lost:
         return f"keeps all {facts:,}{lesser and f'{lesser} are lost'}{forgotten}"
-    named = [shortened(fact.text, NAMED) for fact in lost[:MOST_NAMED]]
+    named = [one_short_line(fact.text, NAMED) for fact in lost[:MOST_NAMED]]
     more = len(lost) - len(named)
     listed = ", ".join([*named, *([f"{more:,} more"] if more else [])])
     return f"keeps {len(audit.kept):,} of {facts:,}, loses {len(lost):,}: {listed}{lesser}{forgotten}"
@@ -285,7 +285,7 @@ def _asked(preview: CompactionPreview) -> RequestFigures:
     return RequestFigures(*asked, preview.summary_cap, preview.unable)
 
 
-def asked_for(figures: RequestFigures) -> str:
+def model_and_cost(figures: RequestFigures) -> str:
     """The model that is asked for a summary, and the cost."""
     asked = figures.unable or "no model: the digest is made from the text alone, and costs nothing"
     if figures.model:

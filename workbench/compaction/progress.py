@@ -30,7 +30,7 @@ class Progress(NamedTuple):
 ReportProgress = Callable[[Progress], None]
 
 
-def silent(progress: Progress) -> None:
+def ignore_progress(progress: Progress) -> None:
     """Ignore all reports."""
 
 

@@ -106,7 +106,7 @@ def _own(path: Path) -> str:
     return text
 
 
-def framed(blocks: Sequence[str], cap: int, *, previous: str = "", part: int = 1, parts: int = 1) -> str:
+def summary_message(blocks: Sequence[str], cap: int, *, previous: str = "", part: int = 1, parts: int = 1) -> str:
     """The user message of a summary request: the task in a line, the framed data, and the length again."""
     what = "Summarise the conversation in the record below"
     if parts > 1:
@@ -114,14 +114,14 @@ def framed(blocks: Sequence[str], cap: int, *, previous: str = "", part: int = 1
     lines = [f"{what}."]
     if previous:
         lines[0] += " Update the earlier summary with it: what still holds stays, what has changed is corrected."
-        lines += ["", "<earlier_summary>", inert(previous), "</earlier_summary>"]
-    lines += ["", "<record>", inert("\n\n".join(blocks)), "</record>", "", _length(cap)]
+        lines += ["", "<earlier_summary>", inert_text(previous), "</earlier_summary>"]
+    lines += ["", "<record>", inert_text("\n\n".join(blocks)), "</record>", "", _length(cap)]
     return "\n".join(lines)
 
 
-def merging(summaries: Sequence[str], cap: int) -> str:
+def merge_message(summaries: Sequence[str], cap: int) -> str:
     """The user message of a request that merges summaries."""
-    blocks = [f"Part {number}:\n{inert(text)}" for number, text in enumerate(summaries, 1)]
+    blocks = [f"Part {number}:\n{inert_text(text)}" for number, text in enumerate(summaries, 1)]
     return "\n".join(
         [
             "Write one summary of the conversation from the partial ones in the record below.",
@@ -139,7 +139,7 @@ def _length(cap: int) -> str:
     return f"The summary has at most {cap:,} tokens."
 
 
-def preface(own: str, first: int, last: int, recall: bool) -> str:
+def summary_preface(own: str, first: int, last: int, recall: bool) -> str:
     """The text before a summary when it is sent: the policy's preface or ours, and where the originals are."""
     return (own if own.strip() else FRAME) + (recall_note(f"{first}-{last}") if recall else "")
 
@@ -149,6 +149,6 @@ def recall_note(ref: str) -> str:
     return RECALL.format(tools=", ".join(RECALL_TOOLS), ref=ref)
 
 
-def inert(text: str) -> str:
+def inert_text(text: str) -> str:
     """A text that cannot open or close the frame around it."""
     return _TAG.sub("‹", text)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 from workbench.compaction.values import FailureKind
-from workbench.context.control import compaction_range, in_effect, reverted
+from workbench.context.control import compaction_range, in_effect, reverted_events
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Failure, Revert, ToolCall, UserMessage
 
 Status = Literal["standing", "replaced", "reverted"]
@@ -72,7 +72,7 @@ _TEXTS = ("trigger", "why", "model", "made_by", "prompt_hash")
 _NUMBERS = ("seconds", "cost", "ratio", "request_ratio", "score")
 
 
-def details(meta: Mapping[str, Any]) -> Details:
+def read_details(meta: Mapping[str, Any]) -> Details:
     """Read the values that exist and have the right type: another version or program may have written them."""
     found: dict[str, Any] = {}
     for name in Details.__dataclass_fields__:
@@ -116,7 +116,7 @@ class Record:
     entries: tuple[CompactionEntry, ...] = ()
     """All that were made, in order."""
     failures: tuple[FailedCompaction, ...] = ()
-    standing: tuple[Event, ...] = ()
+    active: tuple[Event, ...] = ()
     """Those in the plan, ordered by range."""
     covered: int = 0
     """The end of the furthest range in force; 0: none."""
@@ -190,12 +190,12 @@ def read_record(events: Iterable[Event]) -> Record:
             case Failure():
                 failing = bool(opened) and not _is_answer(last)
     tried = max(tried, reshaped)
-    stands = in_effect(controls).compactions
-    covered = max((compaction_range(event)[1] for event in stands), default=0)
+    active = in_effect(controls).compactions
+    covered = max((compaction_range(event)[1] for event in active), default=0)
     return Record(
-        entries=_entries(controls, stands),
+        entries=_entries(controls, active),
         failures=tuple(failures),
-        standing=stands,
+        active=active,
         covered=covered,
         turns=sum(seq > covered and seq not in failed for seq in opened) - (failing and opened[-1] > covered),
         failed=failing,
@@ -220,11 +220,11 @@ def _failed(seq: int, message: str) -> FailedCompaction:
     )
 
 
-def _entries(controls: Sequence[Event], stands: Sequence[Event]) -> tuple[CompactionEntry, ...]:
-    gone = reverted(controls)
+def _entries(controls: Sequence[Event], active: Sequence[Event]) -> tuple[CompactionEntry, ...]:
+    gone = reverted_events(controls)
     made = [event for event in controls if isinstance(event.body, Compaction)]
     alive = [event for event in made if event.seq not in gone]
-    in_plan = {event.seq for event in stands}
+    in_plan = {event.seq for event in active}
     by_whom = {
         event.body.target: event.seq
         for event in controls
@@ -233,7 +233,7 @@ def _entries(controls: Sequence[Event], stands: Sequence[Event]) -> tuple[Compac
     found = []
     for event in made:
         assert isinstance(event.body, Compaction)
-        noted = details(event.body.meta)
+        noted = read_details(event.body.meta)
         if event.seq in in_plan:
             found.append(CompactionEntry(event, "standing", None, noted))
         elif event.seq in gone:
@@ -289,7 +289,7 @@ class Metrics:
     """Made by a model at an unknown cost."""
 
 
-def metrics(found: Record) -> Metrics:
+def count_metrics(found: Record) -> Metrics:
     """Count."""
     noted = [entry.details for entry in found.entries]
     cost = sum(each.cost or 0.0 for each in noted)

@@ -11,13 +11,13 @@ from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from workbench.compaction.prompts import Prompt, framed, merge_prompt, merging
+from workbench.compaction.prompts import Prompt, merge_message, merge_prompt, summary_message
 from workbench.compaction.source import SourceBlock
 from workbench.compaction.values import CompactionRefused
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import NO_LIMIT, HistoryPolicy, MaskingPolicy, TruncationPolicy, TurnPolicy
 from workbench.context.setup import Setup
-from workbench.context.stages.truncate import TruncationRule, truncate
+from workbench.context.stages.truncate import TruncationRule, truncate_result
 from workbench.log.events import Event, SlotContent, UserMessage
 from workbench.models.tokens import TokenCounter
 
@@ -72,7 +72,7 @@ class SummaryRequests(NamedTuple):
     """The earlier summary, if it was not in the request and has to be merged."""
 
 
-def bare(setup: Setup) -> Setup:
+def without_stages(setup: Setup) -> Setup:
     """The setup without its stages: they have cut what is summarised already, and would cut the record itself.
 
     The reserve is whole: a summary that is cut off is useless.
@@ -90,13 +90,13 @@ def bare(setup: Setup) -> Setup:
     return replace(setup, loaded=replace(setup.loaded, policy=policy), limits=limits, counter=setup.counter.apart())
 
 
-def planned(setup: Setup, prompt: Prompt, text: str) -> ContextPlan:
+def summary_request_plan(setup: Setup, prompt: Prompt, text: str) -> ContextPlan:
     """A request as a plan."""
     system = Event(1, "summary.prompt", 0, SlotContent("system", prompt.name, prompt.text))
     return setup.planner([system, Event(2, "summary.record", 0, UserMessage(text))]).plan()
 
 
-def lay_out(source: SummarySource, prompt: Prompt, setup: Setup, cap: int) -> SummaryRequests:
+def split_into_requests(source: SummarySource, prompt: Prompt, setup: Setup, cap: int) -> SummaryRequests:
     """Requests that fit and contain the whole source. Raises CompactionRefused if not even a part fits.
 
     `setup` is a bare one. The source is split between units, and a unit that fits nowhere is cut.
@@ -104,11 +104,13 @@ def lay_out(source: SummarySource, prompt: Prompt, setup: Setup, cap: int) -> Su
     sized = _sized(source.blocks, setup.counter)
     # A text that is far too long is not read again as a whole; joined, blocks cost a little less than alone.
     if sum(block.tokens - GAP for block in sized) <= setup.limits.capacity:
-        whole = planned(setup, prompt, framed([block.text for block in sized], cap, previous=source.previous))
+        whole = summary_request_plan(
+            setup, prompt, summary_message([block.text for block in sized], cap, previous=source.previous)
+        )
         if whole.verdict.fits:
             return SummaryRequests((SummaryRequest(whole, cap),), "")
     units = [tuple(group) for _, group in groupby(sized, key=lambda block: block.unit)]
-    room = _room(setup, prompt, framed([""], cap, part=MANY, parts=MANY))
+    room = _room(setup, prompt, summary_message([""], cap, part=MANY, parts=MANY))
     for _ in range(TRIES):
         parts = _fill(units, room, setup.counter)
         caps = [_part_cap(part, cap) for part in parts]
@@ -139,15 +141,15 @@ def _planned_part(
     setup: Setup, prompt: Prompt, part: Sequence[SizedText], cap: int, number: int, parts: int
 ) -> ContextPlan:
     """One of several requests. Its blocks were counted one by one, and the whole is not counted again."""
-    text = framed([block.text for block in part], cap, part=number, parts=parts)
-    frame = setup.counter.count(framed([""], cap, part=number, parts=parts)).tokens
+    text = summary_message([block.text for block in part], cap, part=number, parts=parts)
+    frame = setup.counter.count(summary_message([""], cap, part=number, parts=parts)).tokens
     setup.counter.suppose(text, frame + sum(block.tokens + GAP for block in part))
-    return planned(setup, prompt, text)
+    return summary_request_plan(setup, prompt, text)
 
 
 def _room(setup: Setup, prompt: Prompt, empty: str) -> int:
     """Tokens left for the conversation in a request that is otherwise complete."""
-    plan = planned(setup, prompt, empty)
+    plan = summary_request_plan(setup, prompt, empty)
     room = plan.budget.free - GAP
     if room < LEAST_ROOM:
         need = f"{plan.totals.tokens:,} tokens before any conversation, and {plan.limits.capacity:,} fit"
@@ -182,13 +184,15 @@ def _shortened(unit: Sequence[SizedText], room: int, gap: int, counter: TokenCou
         if size > cap:
             break
         left -= size
-    texts = [shorten(block.text, max(1, cap - GAP), counter, block.id) for block in unit]
+    texts = [shorten_to_tokens(block.text, max(1, cap - GAP), counter, block.id) for block in unit]
     return [SizedText(text, counter.count(text).tokens, block.id) for text, block in zip(texts, unit, strict=True)]
 
 
-def shorten(text: str, cap: int, counter: TokenCounter, item_id: str) -> str:
+def shorten_to_tokens(text: str, cap: int, counter: TokenCounter, item_id: str) -> str:
     """A text of at most so many tokens, cut in its middle by the stage that cuts tool results."""
-    cut = truncate(text, counter.count(text).tokens, TruncationRule("both", cap, 0, 0, 0, 0, False), counter, item_id)
+    cut = truncate_result(
+        text, counter.count(text).tokens, TruncationRule("both", cap, 0, 0, 0, 0, False), counter, item_id
+    )
     return text if cut is None else cut.text
 
 
@@ -213,9 +217,9 @@ def merge_groups(summaries: Sequence[str], setup: Setup, cap: int) -> list[Merge
     Each is cut to half of the room, so any two fit together, and the groups are fewer than the summaries.
     """
     prompt = merge_prompt()
-    room = _room(setup, prompt, merging([""], cap))
+    room = _room(setup, prompt, merge_message([""], cap))
     while room >= LEAST_ROOM:
-        texts = [shorten(text, room // 2 - LABEL, setup.counter, "part") for text in summaries]
+        texts = [shorten_to_tokens(text, room // 2 - LABEL, setup.counter, "part") for text in summaries]
         sized = ((SizedText(text, setup.counter.count(text).tokens, "part"),) for text in texts)
         groups = [tuple(each.text for each in group) for group in _fill(sized, room, setup.counter, LABEL)]
         made = [MergeGroup(group, _merge_request(group, setup, prompt, cap)) for group in groups]
@@ -227,4 +231,6 @@ def merge_groups(summaries: Sequence[str], setup: Setup, cap: int) -> list[Merge
 
 
 def _merge_request(texts: Sequence[str], setup: Setup, prompt: Prompt, cap: int) -> SummaryRequest | None:
-    return SummaryRequest(planned(setup, prompt, merging(texts, cap)), cap) if len(texts) > 1 else None
+    return (
+        SummaryRequest(summary_request_plan(setup, prompt, merge_message(texts, cap)), cap) if len(texts) > 1 else None
+    )

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from workbench.compaction.candidates import Candidates, ItemUnit, candidates_in
-from workbench.compaction.progress import ReportProgress, silent
+from workbench.compaction.progress import ReportProgress, ignore_progress
 from workbench.compaction.strategies import Retained, StrategyChoice, StrategyInputs, choose_units
 from workbench.compaction.summary_sizes import fixed_tokens, summaries_can_shrink, take_too_much
 from workbench.compaction.values import CompactionRefused, SelectedRange, Trigger
@@ -27,7 +27,7 @@ ENOUGH = 0.5
 """If a conversation no longer fits, a choice that frees less than this share of the request is not enough."""
 
 
-def select(
+def select_range(
     plan: ContextPlan,
     events: Sequence[Event],
     policy: CompactionPolicy,
@@ -36,7 +36,7 @@ def select(
     *,
     overflow: bool = False,
     by_hand: bool = False,
-    report: ReportProgress = silent,
+    report: ReportProgress = ignore_progress,
 ) -> SelectedRange:
     """What a compaction would replace now. Raises `CompactionRefused` if that is nothing new.
 
@@ -64,11 +64,13 @@ def select(
 
 
 def select_for(
-    setup: Setup, plan: ContextPlan, events: Sequence[Event], trigger: Trigger, report: ReportProgress = silent
+    setup: Setup, plan: ContextPlan, events: Sequence[Event], trigger: Trigger, report: ReportProgress = ignore_progress
 ) -> SelectedRange:
     """The selection for a trigger. Previews and compactions both use it, so that they agree."""
     policy, overflow, by_hand = setup.loaded.policy.compaction, trigger == "overflow", trigger == "manual"
-    return select(plan, events, policy, setup.limits, setup.counter, overflow=overflow, by_hand=by_hand, report=report)
+    return select_range(
+        plan, events, policy, setup.limits, setup.counter, overflow=overflow, by_hand=by_hand, report=report
+    )
 
 
 def _is_nothing(choice: StrategyChoice) -> bool:
@@ -112,10 +114,10 @@ def _range_of(
     last = max(seq for unit in chosen for seq in unit.seqs)
     updates = policy.update or merges
     if updates:
-        first, last = _reach(first, last, candidates.standing.compactions)
+        first, last = _reach(first, last, candidates.effective.compactions)
     previous = [
         event
-        for event in candidates.standing.compactions
+        for event in candidates.effective.compactions
         if first <= compaction_range(event)[0] and compaction_range(event)[1] <= last
     ]
     wanted = {unit.number for unit in choice.wanted if not (merges and unit.summarised)}
@@ -138,17 +140,17 @@ def _range_of(
 
 def _range_of_summaries(candidates: Candidates) -> SelectedRange:
     """The range of all earlier summaries. What they kept stays."""
-    standing = candidates.standing.compactions
+    earlier = candidates.effective.compactions
     first, last = (
-        min(compaction_range(event)[0] for event in standing),
-        max(compaction_range(event)[1] for event in standing),
+        min(compaction_range(event)[0] for event in earlier),
+        max(compaction_range(event)[1] for event in earlier),
     )
     staying = [
         unit for unit in candidates.units if not unit.summarised and any(first <= seq <= last for seq in unit.seqs)
     ]
     kept, tokens = _kept(staying, (), candidates, first, last)
-    why = f"{counted(len(standing), 'earlier summary', 'earlier summaries')} alone, which take too much room"
-    return SelectedRange(first, last, (), kept, tokens, tuple(standing), why, (), True)
+    why = f"{counted(len(earlier), 'earlier summary', 'earlier summaries')} alone, which take too much room"
+    return SelectedRange(first, last, (), kept, tokens, tuple(earlier), why, (), True)
 
 
 def _reach(first: int, last: int, compactions: Sequence[Event]) -> tuple[int, int]:

@@ -40,10 +40,10 @@ def item_text(item: Item) -> str:
     """An item's text as the stages left it; what they left out altogether is read from the log, within bounds."""
     if item.text is not None:
         return item.text
-    return ends(item.original, LONGEST_RESULT if item.kind == "tool_result" else LONGEST)
+    return both_ends(item.original, LONGEST_RESULT if item.kind == "tool_result" else LONGEST)
 
 
-def ends(text: str, most: int) -> str:
+def both_ends(text: str, most: int) -> str:
     """A text of bounded length: its beginning and its end, with a line between them that says what is missing."""
     if len(text) <= most:
         return text
@@ -69,7 +69,7 @@ class SourceBlock(NamedTuple):
         return f"{self.head}\n{self.content}"
 
 
-def blocks(selected: SelectedRange) -> list[SourceBlock]:
+def source_blocks(selected: SelectedRange) -> list[SourceBlock]:
     """What the summariser reads, one block for each item: speaker, id and content.
 
     Items that stay next to the summary are included, and marked: without the questions the answers would make no sense.
@@ -77,11 +77,6 @@ def blocks(selected: SelectedRange) -> list[SourceBlock]:
     staying = {item.id for item in selected.staying}
     ordered = sorted((*selected.items, *selected.staying), key=attrgetter("unit"))
     return [_block(item, item.id in staying) for item in ordered if item.state != "excluded"]
-
-
-def transcript(selected: SelectedRange) -> list[str]:
-    """The blocks as text alone."""
-    return [block.text for block in blocks(selected)]
 
 
 def _block(item: Item, stays: bool) -> SourceBlock:

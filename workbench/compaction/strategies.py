@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from workbench.compaction.candidates import Candidates, ItemUnit
 from workbench.config.text import counted
-from workbench.context.budget import Limits, capped
+from workbench.context.budget import Limits, capped_tokens
 from workbench.context.policy import CompactionPolicy, Selection
-from workbench.context.stages.truncate import TruncationRule, truncate
+from workbench.context.stages.truncate import TruncationRule, truncate_result
 from workbench.models.tokens import TokenCounter
 
 MARKED_ROOM = 64
@@ -167,7 +167,7 @@ def _retain(units: Sequence[ItemUnit], inputs: StrategyInputs, spent: int) -> tu
     The first that exceeds the budget is cut in its middle.
     """
     policy = inputs.policy
-    cap = capped(policy.keep_user_tokens, policy.keep_user_ratio, inputs.limits.window)
+    cap = capped_tokens(policy.keep_user_tokens, policy.keep_user_ratio, inputs.limits.window)
     cap = min(cap, max(0, inputs.limits.capacity - inputs.fixed) // KEPT_SHARE)
     room = cap - spent
     retained: list[Retained] = []
@@ -195,7 +195,7 @@ def _shortened(unit: ItemUnit, room: int, counter: TokenCounter) -> Retained:
     if room < MARKED_ROOM:
         return _beginning(unit, room, counter)
     rule = TruncationRule("both", room, 0, 0, 0, 0, False)
-    cut = truncate(item.original, counter.count(item.original).tokens, rule, counter, item.id)
+    cut = truncate_result(item.original, counter.count(item.original).tokens, rule, counter, item.id)
     # Pictures cost more than their text: then the text alone may fit.
     text, tokens = (cut.text, cut.tokens) if cut else (item.original, counter.count(item.original).tokens)
     return Retained(unit, text, tokens)

@@ -16,7 +16,14 @@ from typing import NamedTuple, ParamSpec, TypeVar
 
 from workbench.compaction.progress import Progress, ReportProgress
 from workbench.compaction.prompts import Prompt
-from workbench.compaction.requests import SummaryRequest, SummaryRequests, SummarySource, bare, lay_out, merge_groups
+from workbench.compaction.requests import (
+    SummaryRequest,
+    SummaryRequests,
+    SummarySource,
+    merge_groups,
+    split_into_requests,
+    without_stages,
+)
 from workbench.compaction.values import CompactionRefused
 from workbench.config.background import in_background
 from workbench.config.garbage import collector_paused
@@ -30,7 +37,7 @@ from workbench.models.gateway import Gateway, Patience
 from workbench.models.ledger import Ledger
 from workbench.models.reply_parts import Finished, Reported, Text
 from workbench.models.retry import Schedule, with_retries
-from workbench.models.tokens import TokenCounter, counter
+from workbench.models.tokens import TokenCounter, counter_named
 
 SMALLER = 2
 """How often a source is read again in smaller parts if the provider finds a request too long."""
@@ -67,7 +74,7 @@ class _NobodyWaits(Exception):
     """A thread's work is not wanted any more."""
 
 
-async def watched(work: Callable[[ReportProgress], T], report: ReportProgress) -> T:
+async def run_with_progress(work: Callable[[ReportProgress], T], report: ReportProgress) -> T:
     """Run slow work in a thread and pass its progress reports on in the caller's own thread.
 
     If the caller stops waiting, the work ends at its next report.
@@ -120,8 +127,8 @@ def setup_for(setup: Setup, catalogue: Catalogue) -> Setup:
     name = policy.compaction.model
     if not name or name == setup.model:
         return setup
-    info = catalogue.find(name)
-    counted = counter(info.tokenizer, None, exact=info.tokenizer_exact, note=info.tokenizer_note)
+    info = catalogue.find_model(name)
+    counted = counter_named(info.tokenizer, None, exact=info.tokenizer_exact, note=info.tokenizer_note)
     return Setup(name, info, setup.loaded, model_limits(info, policy.budget), counted)
 
 
@@ -135,7 +142,7 @@ class Summariser:
     """Writes one summary."""
 
     def __init__(self, setup: Setup, means: SummariserAccess, report: ReportProgress) -> None:
-        self._setup = bare(setup)
+        self._setup = without_stages(setup)
         self._means = means
         self._report = report
         self._asked = 0
@@ -155,7 +162,7 @@ class Summariser:
                 if failure.category != "context_too_long" or not tries_left:
                     raise _refused(failure) from None
                 self._setup = replace(self._setup, limits=_smaller(self._setup.limits, failure, self._asked))
-                layout = await run_in_thread(lambda: lay_out(source(), prompt, self._setup, cap))
+                layout = await run_in_thread(lambda: split_into_requests(source(), prompt, self._setup, cap))
         raise AssertionError("the last try returns or raises")
 
     async def _parts(self, layout: SummaryRequests) -> list[str]:

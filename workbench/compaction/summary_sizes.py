@@ -30,8 +30,8 @@ def summary_cap(policy: CompactionPolicy, limits: Limits, source_tokens: int, fi
 def take_too_much(plan: ContextPlan, policy: CompactionPolicy, limits: Limits) -> bool:
     """Whether the summaries in a request, together with one more, would take too large a share."""
     fixed = fixed_tokens(plan)
-    room, standing = limits.capacity - fixed, plan.budget.summaries
-    return standing > 0 and standing + summary_cap(policy, limits, room, fixed) > room // ALL
+    room, summaries = limits.capacity - fixed, plan.budget.summaries
+    return summaries > 0 and summaries + summary_cap(policy, limits, room, fixed) > room // ALL
 
 
 def summaries_can_shrink(plan: ContextPlan, limits: Limits) -> bool:

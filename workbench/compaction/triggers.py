@@ -39,7 +39,7 @@ class Measured(NamedTuple):
     """Their source, if they are not the plan's."""
 
 
-def measured(plan: ContextPlan, events: Sequence[Event], record: Record, policy: CompactionPolicy) -> Measured:
+def measure_size(plan: ContextPlan, events: Sequence[Event], record: Record, policy: CompactionPolicy) -> Measured:
     """The numerator of the thresholds."""
     total = plan.size
     match policy.measure:
@@ -98,7 +98,7 @@ def check_triggers(
 
     `turn_over`: nobody is working on the newest turn. `overflow`: the provider found the request too long.
     """
-    now = measured(plan, events, record, policy) if policy.token_threshold or policy.threshold else None
+    now = measure_size(plan, events, record, policy) if policy.token_threshold or policy.threshold else None
     return TriggerChecks(
         turns=_turns(record, policy.turns, turn_over) if policy.turns else None,
         tokens=_tokens(now, policy) if policy.token_threshold and now else None,
@@ -273,7 +273,7 @@ def decide_compaction(
         return CompactionDecision("compact", first.trigger, first.why, looked, digest=digest, urgent=urgent)
     used = plan.size
     if policy.measure == "reported" and not is_overflow:
-        used = measured(plan, events, record, policy).tokens
+        used = measure_size(plan, events, record, policy).tokens
     return CompactionDecision(
         "ask",
         first.trigger,

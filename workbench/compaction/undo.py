@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from workbench.compaction.record import CompactionEntry, Record, details
+from workbench.compaction.record import CompactionEntry, Record, read_details
 from workbench.config.errors import Refused, WrongCall
-from workbench.context.control import in_effect, reverted, span_words
+from workbench.context.control import in_effect, reverted_events, span_words
 from workbench.log.events import Compaction, Event, Override, Revert
 
 _CONTROLS = (Compaction, Override, Revert)
@@ -39,7 +39,7 @@ def last_override(events: Sequence[Event]) -> Event | None:
     return next(reversed(_alive(events, (Override,))), None)
 
 
-def undo(events: Sequence[Event], target: int | None = None) -> list[Change]:
+def undo_change(events: Sequence[Event], target: int | None = None) -> list[Change]:
     """Undo the last compaction or decision, or the one event with this sequence number."""
     if target is None:
         event = last_undoable(events)
@@ -80,7 +80,7 @@ def _step(events: Sequence[Event], event: Event) -> list[Event]:
     return next(step for step in steps if event in step)
 
 
-def peel(events: Sequence[Event]) -> Change:
+def peel_compaction(events: Sequence[Event]) -> Change:
     """Undo the newest compaction, whatever overrides came after it. Those that it replaced are active again."""
     event = next(reversed(_alive(events, (Compaction,))), None)
     if event is None:
@@ -93,14 +93,14 @@ def undo_all_compactions(events: Sequence[Event]) -> list[Change]:
     log = list(events)
     found: list[Change] = []
     while _alive(log, (Compaction,)):
-        found.append(peel(log))
+        found.append(peel_compaction(log))
         log.append(_next(log, found[-1].revert))
     if not found:
         raise Refused("nothing to undo: there is no active compaction")
     return found
 
 
-def redo(events: Sequence[Event], target: int | None = None) -> list[Change]:
+def redo_change(events: Sequence[Event], target: int | None = None) -> list[Change]:
     """Restore what was undone last, or the event with this sequence number.
 
     As in an editor, nothing can be redone after a new compaction or override, except by its number.
@@ -136,7 +136,7 @@ def _undone(events: Sequence[Event], event: Event) -> Change:
 def _alive(events: Sequence[Event], kinds: tuple[type, ...]) -> list[Event]:
     """The active events of these kinds, in order."""
     controls = [event for event in events if isinstance(event.body, _CONTROLS)]
-    gone = reverted(controls)
+    gone = reverted_events(controls)
     return [event for event in controls if isinstance(event.body, kinds) and event.seq not in gone]
 
 
@@ -181,16 +181,16 @@ def changes_in_words(changes: Sequence[Change]) -> str:
     bodies = [change.target.body for change in changes]
     overrides = sorted((body for body in bodies if isinstance(body, Override)), key=lambda body: body.first)
     if len(overrides) == len(changes) > 1 and len({body.action for body in overrides}) == 1:
-        return f"{first.what.partition(':')[0]}: {decided(overrides)}"
+        return f"{first.what.partition(':')[0]}: {describe_overrides(overrides)}"
     return "; ".join(change.what for change in changes)
 
 
 def what_was_done(event: Event) -> str:
     """The text after `undid`: `: masked #41` or ` compaction #90`."""
-    return f": {decided([event.body])}" if isinstance(event.body, Override) else f" compaction #{event.seq}"
+    return f": {describe_overrides([event.body])}" if isinstance(event.body, Override) else f" compaction #{event.seq}"
 
 
-def decided(overrides: Sequence[Override]) -> str:
+def describe_overrides(overrides: Sequence[Override]) -> str:
     """`masked 3 items (#41, #44, #50)`; of many, the first ones."""
     action = overrides[0].action
     done = _DONE.get(action.removeprefix("un"), f"{action.removeprefix('un')}ned")
@@ -206,7 +206,7 @@ def _sentence(verb: str, events: Sequence[Event], event: Event, revert: Revert) 
     if isinstance(body, Override):
         return f"{verb}{what_was_done(event)}"
     assert isinstance(body, Compaction)
-    freed = details(body.meta).freed
+    freed = read_details(body.meta).freed
     size = "" if freed is None else f", {freed:,} tokens"
     return f"{verb}{what_was_done(event)} ({span_words(event)}{size}){_effect(events, event, revert)}"
 

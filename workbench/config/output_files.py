@@ -34,7 +34,7 @@ class OutputFile(NamedTuple):
     option: str = ""
     """The option that the user gave it with, for messages."""
 
-    def check(self) -> None:
+    def check_writable(self) -> None:
         """Raise if it cannot be written: WrongCall, or WorkbenchError where the disk is full."""
         if not self.name or "\0" in self.name:
             raise WrongCall(f"{self.option or '-o'}: expected a file")

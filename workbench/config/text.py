@@ -120,7 +120,7 @@ def _columns(char: str) -> int:
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
-def fit(text: str, columns: int) -> str:
+def fit_columns(text: str, columns: int) -> str:
     """Cut to a width, with an ellipsis when something was cut."""
     if width(text) <= columns:
         return text
@@ -133,9 +133,9 @@ def fit(text: str, columns: int) -> str:
     return "".join(kept) + "…"
 
 
-def fit_end(text: str, columns: int) -> str:
-    """Like `fit`, but the beginning is cut: the end of a path says more."""
-    return fit(text[::-1], columns)[::-1]
+def fit_columns_end(text: str, columns: int) -> str:
+    """Like `fit_columns`, but the beginning is cut: the end of a path says more."""
+    return fit_columns(text[::-1], columns)[::-1]
 
 
 def table(
@@ -150,7 +150,7 @@ def table(
     for row in cells:
         shown = []
         for column, cell in enumerate(row):
-            cell = fit(cell, widths[column])
+            cell = fit_columns(cell, widths[column])
             space = " " * (widths[column] - width(cell))
             shown.append(space + cell if column in right else cell + space)
         lines.append("  ".join(shown).rstrip())

@@ -50,7 +50,7 @@ def without_keys(passed: Iterable[str] = (), environ: Mapping[str, str] = os.env
     return {name: value for name, value in environ.items() if not is_secret(name, value) or _is_passed(name, patterns)}
 
 
-def chosen(passed: Iterable[str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
+def selected_variables(passed: Iterable[str], environ: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Only the variables with these names or patterns."""
     patterns = tuple(passed)
     return {name: value for name, value in environ.items() if _is_passed(name, patterns)}

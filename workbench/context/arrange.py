@@ -18,7 +18,7 @@ from workbench.context.plan_items import Cuts, PlacedSummary, PlanItems
 from workbench.context.stages import groups, history, normalise
 from workbench.context.stages.groups import GroupCut
 from workbench.context.stages.history import NO_CAP, HistoryCut
-from workbench.context.stages.verdict import verdict, warnings
+from workbench.context.stages.verdict import request_verdict, request_warnings
 from workbench.context.view import is_sent
 from workbench.models.framing import REPLY_PRIMING
 from workbench.models.tokens import Count
@@ -61,7 +61,7 @@ def base_of(fixed: FixedSlots, summaries: tuple[PlacedSummary, ...], meter: Mete
     return RequestBase(fixed.items, summaries, slots, sum(slots.values()) + around, around, original_tokens, cuts)
 
 
-def synthetic(
+def synthetic_item(
     item_id: str, slot: Slot, role: str, kind: Kind, text: str, count: Count, stage: Stage, why: str, turn: int = 0
 ) -> Item:
     """An item without an event."""
@@ -132,11 +132,11 @@ class Outline(NamedTuple):
             model,
             limits,
             policy.name,
-            verdict(limits, total, slots, self.waiting),
+            request_verdict(limits, total, slots, self.waiting),
             Budget._make((*slots.values(), *rest)),
             Totals(total, total - self.framing, self.framing, self.original_tokens),
             self.items,
-            warnings(limits, total, slots, meter.guidance, base.cuts),
+            request_warnings(limits, total, slots, meter.guidance, base.cuts),
             policy.history.mode == "fit" or policy.turn.drop_groups,
             unattributed=limits.unattributed,
             framing=meter.counter.framing,
@@ -144,7 +144,7 @@ class Outline(NamedTuple):
         )
 
 
-def arrange(parts: Arrangement) -> Outline:
+def cut_to_budget(parts: Arrangement) -> Outline:
     """Cut history and turn to the budget."""
     return _Arranger(parts).outline()
 
@@ -239,11 +239,11 @@ class _Arranger:
 
     def _widest_notice(self, count: int) -> int:
         """The most that the notice can cost: its number is not known yet, but has no more digits than `count`."""
-        return self._meter.text(history.notice(10 ** len(str(count)) - 1)).tokens + self._meter.around_message
+        return self._meter.text(history.history_notice(10 ** len(str(count)) - 1)).tokens + self._meter.around_message
 
     def _notice(self, count: int) -> Item:
-        text, why = history.notice(count), history.notice_reason(count)
-        return synthetic("notice", "history", "system", "notice", text, self._meter.text(text), "history", why)
+        text, why = history.history_notice(count), history.notice_reason(count)
+        return synthetic_item("notice", "history", "system", "notice", text, self._meter.text(text), "history", why)
 
     def _opener_of(self, unit: int) -> tuple[int, int]:
         conversation = self._conversation
@@ -268,7 +268,9 @@ class _Arranger:
             return None
         text = normalise.OPENING
         count = self._meter.text(text)
-        return synthetic("opening", "history", "user", "notice", text, count, "normalise", normalise.OPENING_REASON)
+        return synthetic_item(
+            "opening", "history", "user", "notice", text, count, "normalise", normalise.OPENING_REASON
+        )
 
     def _spare(self) -> int:
         """Room for that note, kept wherever it might be needed."""

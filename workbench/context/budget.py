@@ -76,22 +76,22 @@ def model_limits(
     elif reserve is not None:
         room = reserve
     elif policy.reserve_tokens or policy.reserve_ratio:
-        room = capped(policy.reserve_tokens or size, policy.reserve_ratio, size)
+        room = capped_tokens(policy.reserve_tokens or size, policy.reserve_ratio, size)
     else:
         room = min(info.max_output or DEFAULT_MAX_OUTPUT, int(size * policy.reserve_max_ratio))
-    least = max(1, capped(policy.least_answer_tokens, policy.least_answer_ratio, size))
+    least = max(1, capped_tokens(policy.least_answer_tokens, policy.least_answer_ratio, size))
     return Limits(size, source, room, int(size * policy.margin_ratio), least, info.max_output)
 
 
-def capped(tokens: int, ratio: float, window: int) -> int:
+def capped_tokens(tokens: int, ratio: float, window: int) -> int:
     """A number of tokens, limited to a share of the window; a share of 0 is no limit."""
     return min(tokens, int(window * ratio)) if ratio else tokens
 
 
-def guidance(policy: BudgetPolicy, window: int) -> tuple[tuple[Slot, int], ...]:
+def slot_guidance(policy: BudgetPolicy, window: int) -> tuple[tuple[Slot, int], ...]:
     """The policy's recommended maximum for each slot that has one."""
     advised: dict[Slot, int] = {"system": policy.system_tokens, "memory": policy.memory_tokens}
-    bounds = ((slot, capped(tokens, policy.guidance_ratio, window)) for slot, tokens in advised.items())
+    bounds = ((slot, capped_tokens(tokens, policy.guidance_ratio, window)) for slot, tokens in advised.items())
     return tuple((slot, most) for slot, most in bounds if most > 0)
 
 

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 from workbench.context.fixed_slots import is_merged
 from workbench.context.items import Item
-from workbench.context.measure import framing
+from workbench.context.measure import framing_tokens
 from workbench.context.plan import ContextPlan
 from workbench.models.framing import REPLY_PRIMING
 
@@ -117,9 +117,9 @@ def _framed(plan: ContextPlan) -> Iterator[tuple[Item, int]]:
         elif is_merged(item):
             begins = last is None
         else:
-            goes_on = last is not None and item.role == last.role == "assistant" and item.unit == last.unit >= 0
-            begins = not goes_on
-        yield item, framing(item.kind, begins, 0, plan.framing)
+            continues = last is not None and item.role == last.role == "assistant" and item.unit == last.unit >= 0
+            begins = not continues
+        yield item, framing_tokens(item.kind, begins, 0, plan.framing)
         last = item
 
 

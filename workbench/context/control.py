@@ -81,12 +81,12 @@ class InEffect:
 
 def in_effect(controls: Sequence[Event]) -> InEffect:
     """Resolve the control events of a log, given in order."""
-    gone = reverted(controls)
+    gone = reverted_events(controls)
     alive = [event for event in controls if event.seq not in gone]
     return InEffect(_compactions(alive), _overrides(alive), slots_of(alive))
 
 
-def reverted(controls: Iterable[Event]) -> frozenset[int]:
+def reverted_events(controls: Iterable[Event]) -> frozenset[int]:
     """The events that are undone. Reverting a revert restores its target, so the last revert is read first."""
     gone: set[int] = set()
     for event in reversed(list(controls)):

@@ -208,7 +208,7 @@ class Conversation(MeasuredUnits):
                 made.cells[at] = copy(self.cells[at])
         return made
 
-    def under(self, ground: Preconditions) -> Conversation:
+    def with_preconditions(self, ground: Preconditions) -> Conversation:
         """The same events with other overrides and compactions; all were in order.
 
         Nothing is paired, counted or cut to its cap again: that would take ten times as long.
@@ -218,7 +218,7 @@ class Conversation(MeasuredUnits):
         made._pinned, made.held_set, made.held = set(), frozenset(), []
         made._mask, made._results = self._meter.mask_window(), []
         made.sums = RunningSums(len(self.units))
-        spoken_of = {*ground.overrides, *ground.kept, *self.overrides, *self.ground.kept}
+        affected = {*ground.overrides, *ground.kept, *self.overrides, *self.ground.kept}
         by_turn, cover = self._masking.scope == "turn", ground.cover
         for at, cell in enumerate(made.cells):
             if cell.unit < 0:
@@ -226,7 +226,7 @@ class Conversation(MeasuredUnits):
             seq, kind = cell.event.seq, type(cell.event.body)
             if by_turn and kind is UserMessage:
                 made._unmask_turn()
-            touched, counts = seq in spoken_of, kind is ToolResult and seq not in cover
+            touched, counts = seq in affected, kind is ToolResult and seq not in cover
             if touched or counts:
                 made.cells[at] = cell = cell.undecided()
                 made._decide(made.units[cell.unit], cell)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from workbench.context.cells import Cell, Unit
 from workbench.context.measure import Meter
 from workbench.context.plan_items import Cuts
-from workbench.context.stages.fit import LEAST, FittedResult, common_cap, reason
+from workbench.context.stages.fit import LEAST, FittedResult, common_cap, fit_reason
 from workbench.context.view import View, fate_of, own_of
 
 
@@ -55,5 +55,5 @@ def _cut(result: _LongResult, meter: Meter, cap: int, tokens: int, room: int) ->
     cut = meter.cut_to(result.cell, cap) if result.tokens > cap else None
     if cut is None or cut.tokens >= result.tokens:
         return None
-    why = reason(tokens, room, result.tokens, cut)
+    why = fit_reason(tokens, room, result.tokens, cut)
     return FittedResult(result.at, result.cell.unit, cut._replace(why=why), result.tokens - cut.tokens)

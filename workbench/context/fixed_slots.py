@@ -41,7 +41,7 @@ def cut_note_in(text: str) -> str:
     return line.strip("[]") if line.startswith("[truncated: kept first ") else ""
 
 
-def heading(slot: str, name: str) -> str:
+def slot_heading(slot: str, name: str) -> str:
     """The heading of a slot's content in the system message."""
     return HEADINGS[slot].format(name=name)
 
@@ -59,7 +59,7 @@ def fill_fixed_slots(
                 item = _slot_item(event, body, overrides, meter)
                 items.append(item)
                 if item.in_request and slot != "tools":
-                    around += meter.counter.count(heading(slot, body.name)).tokens
+                    around += meter.counter.count(slot_heading(slot, body.name)).tokens
         if slot == "memory":
             for cell in preamble:
                 item = _preamble_item(cell, overrides)

@@ -203,7 +203,7 @@ def events_in_order(events: Iterable[Event]) -> tuple[list[Event], dict[int, str
     return ordered, gathered.unpaired
 
 
-def coverage(
+def compaction_coverage(
     effective: InEffect, cells: Sequence[Cell], units: Sequence[Unit], latest: int, *, as_it_says: bool = False
 ) -> Coverage:
     """Which events the compactions in force cover, and which of their ranges they kept.

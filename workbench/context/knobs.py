@@ -136,17 +136,17 @@ def find_knob(name: str) -> Knob:
         tool, _, key = name.removeprefix(f"{TOOLS}.").rpartition(".")
         if tool and key in TOOL_KNOBS:
             return TOOL_KNOBS[key]
-        raise LookupError("no such knob of a tool" + closest(key, TOOL_KNOBS))
+        raise LookupError("no such knob of a tool" + closest_hint(key, TOOL_KNOBS))
     if "." not in name:
         same = [known for known in KNOBS if known.endswith(f".{name}")]
-        raise LookupError("no such section or knob" + closest(name, [*SECTIONS, *same]))
+        raise LookupError("no such section or knob" + closest_hint(name, [*SECTIONS, *same]))
     section, _, key = name.partition(".")
     if section == "compaction" and key in ADK_NAMES:
         raise LookupError(f"no such knob; here it is compaction.{ADK_NAMES[key]}")
-    raise LookupError("no such knob" + closest(name, KNOBS))
+    raise LookupError("no such knob" + closest_hint(name, KNOBS))
 
 
-def closest(name: str, known: Iterable[str]) -> str:
+def closest_hint(name: str, known: Iterable[str]) -> str:
     """A hint at what was probably meant; may be empty. A knob's name without its section counts as close."""
     names = list(known)
     key = name.rpartition(".")[2]
@@ -156,7 +156,7 @@ def closest(name: str, known: Iterable[str]) -> str:
     return f"; did you mean {' or '.join(found)}?" if found else ""
 
 
-def flatten(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def flatten_table(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Dotted names and raw values of a TOML table; what is no knob keeps its name."""
     for section, content in table.items():
         if section not in SECTIONS or not isinstance(content, Mapping):

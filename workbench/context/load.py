@@ -24,9 +24,9 @@ from workbench.context.knobs import (
     SECTIONS,
     TOOLS,
     as_toml,
-    closest,
+    closest_hint,
     find_knob,
-    flatten,
+    flatten_table,
     parse_text,
 )
 from workbench.context.policy import Policy, ToolTruncation, TruncationPolicy
@@ -100,7 +100,7 @@ def load_policy(
     layers = list(source.layers)
     if ref != RECORDED:
         if model_knobs:
-            layers.append(_layer(model_origin, model_origin, dict(flatten(model_knobs))))
+            layers.append(_layer(model_origin, model_origin, dict(flatten_table(model_knobs))))
         layers.extend(_from_environment(os.environ if env is None else env))
     layers.extend(_from_option(each) for each in sets)
     return _assemble(source, layers)
@@ -154,7 +154,7 @@ def _source(ref: str, home: Path, base: Path | None = None, seen: tuple[Path, ..
             return _file(candidate, home, seen)
     known = [*PRESETS, *(each.stem for each in user_policies(home))]
     where = f"{seen[-1]}: extends: " if seen else ""
-    raise WrongCall(f"{where}no policy named {ref!r}{closest(ref, known) or '; expected ' + ', '.join(known)}")
+    raise WrongCall(f"{where}no policy named {ref!r}{closest_hint(ref, known) or '; expected ' + ', '.join(known)}")
 
 
 @functools.cache
@@ -164,7 +164,7 @@ def _preset(name: str) -> _Source:
     with importlib.resources.as_file(resource) as path:
         table = read_toml(path)
     description = table.pop("description")
-    layer = _layer(f"preset {name}", f"{name}.toml", dict(flatten(table)))
+    layer = _layer(f"preset {name}", f"{name}.toml", dict(flatten_table(table)))
     return _Source(name, description, [layer])
 
 
@@ -182,9 +182,9 @@ def _file(path: Path, home: Path, seen: tuple[Path, ...]) -> _Source:
             raise WrongCall(f"{path}: {key}: expected text, got {shown_value(words[key])}")
     for key in table:
         if key not in SECTIONS and "." not in key:
-            raise WrongCall(f"{path}: {escaped_name(key)}: no such section{closest(key, [*SECTIONS, *words])}")
+            raise WrongCall(f"{path}: {escaped_name(key)}: no such section{closest_hint(key, [*SECTIONS, *words])}")
     base = _source(words["extends"], home, path.parent, (*seen, real))
-    layer = _layer(f"policy file {path}", str(path), dict(flatten(table)))
+    layer = _layer(f"policy file {path}", str(path), dict(flatten_table(table)))
     description = words["description"] or f"{base.name}, changed by {path.name}"
     return _Source(words["name"], description, [*base.layers, layer])
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from weakref import WeakKeyDictionary
 
-from workbench.context.budget import Limits, guidance
+from workbench.context.budget import Limits, slot_guidance
 from workbench.context.cells import Cell
 from workbench.context.items import Kind
 from workbench.context.load import RECORDED
@@ -15,7 +15,7 @@ from workbench.context.policy import Policy
 from workbench.context.stages import mask, normalise
 from workbench.context.stages.chat_form import chat_parts
 from workbench.context.stages.history import resident_limit
-from workbench.context.stages.truncate import TruncatedText, TruncationRule, fitting_parts, rule_for, truncate
+from workbench.context.stages.truncate import TruncatedText, TruncationRule, fitting_parts, rule_for, truncate_result
 from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart, ToolCall, text_of
 from workbench.models.framing import CALL, MESSAGE, count_author, count_call, count_name, tool_style
 from workbench.models.images import image_tokens
@@ -35,7 +35,7 @@ All threads share them, and any may clear them at any time. So an entry is read 
 """
 
 
-def framing(kind: Kind, begins: bool, author: int, times: float) -> int:
+def framing_tokens(kind: Kind, begins: bool, author: int, times: float) -> int:
     """The tokens around one item; `times`: the provider's factor on the documented framing."""
     return round((MESSAGE * begins + author + CALL * (kind == "tool_call")) * times)
 
@@ -60,7 +60,7 @@ class Meter:
         """The cost of a synthetic result."""
         self.resident = resident_limit(policy.history, limits.window, limits.window_source != "guess")
         """How many messages of history may be kept."""
-        self.guidance = guidance(policy.budget, limits.window)
+        self.guidance = slot_guidance(policy.budget, limits.window)
         self._around: dict[tuple[bool, bool, int], int] = {}
         self.around_message = self.framing("message", True)
         """The framing of an item that is its own message: a summary or a notice."""
@@ -70,7 +70,7 @@ class Meter:
         key = (kind == "tool_call", begins, author)
         found = self._around.get(key)
         if found is None:
-            found = self._around[key] = framing(kind, begins, author, self.counter.framing)
+            found = self._around[key] = framing_tokens(kind, begins, author, self.counter.framing)
         return found
 
     def count_content(self, content: Content) -> Count:
@@ -136,7 +136,7 @@ class Meter:
         key = (text, rule, item_id)
         found = self._cuts.get(key)
         if found is None:
-            found = (truncate(text, tokens, rule, self.counter, item_id),)
+            found = (truncate_result(text, tokens, rule, self.counter, item_id),)
             if len(self._cuts) >= CUTS_REMEMBERED:
                 self._cuts.clear()
             self._cuts[key] = found
@@ -167,7 +167,7 @@ class Meter:
             text_of(parts), tokens, exact, "; ".join(filter(None, (cut.why if cut else "", why))), parts
         )
 
-    def kept(self, cell: Cell, text: str) -> TruncatedText:
+    def kept_part(self, cell: Cell, text: str) -> TruncatedText:
         """A message that a compaction kept in part."""
         tokens, exact = self.text(text)
         return TruncatedText(text, tokens, exact, "")
@@ -175,7 +175,7 @@ class Meter:
     def set_mask(self, cell: Cell, text: str = "") -> None:
         """Set what a cell costs when it is masked, by our marker or by another text."""
         if text or not cell.mask_tokens:
-            cell.mask_tokens = self.text(text or mask.marker(cell.original_tokens, cell.id, cell.kind)).tokens
+            cell.mask_tokens = self.text(text or mask.mask_marker(cell.original_tokens, cell.id, cell.kind)).tokens
 
     def mask_window(self) -> mask.MaskWindow:
         """A new mask window for this policy."""

@@ -178,7 +178,7 @@ class MeasuredUnits:
         if kept is not None:
             unit.special = True
             if cell.kind == "message" and kept.text and not is_blank(kept.text):
-                cell.cut = self._meter.kept(cell, kept.text)
+                cell.cut = self._meter.kept_part(cell, kept.text)
         if kept is not None or (own is not None and own.pinned):
             self._pinned.add(cell.unit)
             self._hold()

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from workbench.context.budget import Budget, Limits
 from workbench.context.plan_items import PlanItems
-from workbench.models.calibration import NOTHING, Beside
+from workbench.models.calibration import NOTHING, TokensOutsideRows
 
 
 class Verdict(NamedTuple):
@@ -52,7 +52,7 @@ class ContextPlan:
     unattributed: int = 0
     """Tokens in the request, but in no item: what was reported beyond our count (below 0: what we counted too much),
     or, without a report, the part that is not in the log, as calibrated."""
-    known_rest: Beside = NOTHING
+    known_rest: TokensOutsideRows = NOTHING
     """The known part of `unattributed`: a system prompt and tools, thinking."""
     framing: float = 1.0
     """The factor on the documented framing around messages, as calibrated."""
@@ -77,7 +77,7 @@ class ContextPlan:
         return self.verdict.status == "too_large" or self.cut_to_fit > 0
 
     def as_reported(
-        self, reported: int | None, rest: int = 0, known_rest: Beside = NOTHING, whole: bool = False
+        self, reported: int | None, rest: int = 0, known_rest: TokensOutsideRows = NOTHING, whole: bool = False
     ) -> ContextPlan:
         """The plan of a request that was sent, with its report: it fitted, even by a larger count of ours.
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from workbench.config.garbage import collector_paused
 from workbench.context import fixed_slots, fold
-from workbench.context.arrange import Arrangement, Outline, arrange, base_of, synthetic
+from workbench.context.arrange import Arrangement, Outline, base_of, cut_to_budget, synthetic_item
 from workbench.context.budget import Limits
 from workbench.context.control import CONTROL, InEffect, apply_override, compaction_range, in_effect, span_words
 from workbench.context.conversation import Conversation
@@ -210,7 +210,7 @@ class Planner:
         if not (same and self._in_effect.compactions):
             self._conversation, self._ordered = self._conversation_of(talk, ground)
         if self._in_effect.compactions:
-            cover, kept = fold.coverage(
+            cover, kept = fold.compaction_coverage(
                 self._in_effect,
                 self._conversation.cells,
                 self._conversation.units,
@@ -220,7 +220,7 @@ class Planner:
             ground = fold.Preconditions(self._in_effect.overrides, cover, kept)
             if self._ordered:
                 with collector_paused():
-                    self._conversation = self._conversation.under(ground)
+                    self._conversation = self._conversation.with_preconditions(ground)
             else:
                 self._conversation, self._ordered = self._conversation_of(talk, ground)
         self._settle()
@@ -279,12 +279,14 @@ class Planner:
         text = body.preface + body.summary
         if normalise.is_blank(text):
             text = normalise.EMPTY_SUMMARY
-        items = [synthetic(event.id, "summaries", "user", "summary", text, self._meter.text(text), "fold", why, turn)]
+        items = [
+            synthetic_item(event.id, "summaries", "user", "summary", text, self._meter.text(text), "fold", why, turn)
+        ]
         if not normalise.is_blank(body.acknowledgement):
             text, why = body.acknowledgement, "the assistant's answer to the summary"
             count = self._meter.text(text)
             items.append(
-                synthetic(f"{event.id}.ack", "summaries", "assistant", "summary", text, count, "fold", why, turn)
+                synthetic_item(f"{event.id}.ack", "summaries", "assistant", "summary", text, count, "fold", why, turn)
             )
         return tuple(items)
 
@@ -306,7 +308,7 @@ class Planner:
 
     def outline(self) -> Outline:
         """What it sends, without explanations."""
-        return arrange(self.parts)
+        return cut_to_budget(self.parts)
 
     @property
     def parts(self) -> Arrangement:

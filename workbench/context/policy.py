@@ -40,8 +40,8 @@ class BudgetPolicy:
     reserve_tokens: int = knob(0, "Room kept for the answer; 0 derives it from the model or from `reserve_ratio`.")
     reserve_ratio: float = knob(
         0.0,
-        "Room for the answer as a share of the window; beside `reserve_tokens` the smaller holds. Both 0: the model's "
-        "maximum output.",
+        "Room for the answer as a share of the window; the smaller of this and `reserve_tokens` is used. "
+        "Both 0: the model's maximum output.",
         0,
         0.9,
     )
@@ -66,7 +66,7 @@ class BudgetPolicy:
 class InstructionsPolicy:
     """The AGENTS.md files."""
 
-    max_bytes: int = knob(32 * 1024, "All files together, in bytes of UTF-8; what is over is cut, visibly.")
+    max_bytes: int = knob(32 * 1024, "All files together, in bytes of UTF-8; the rest is cut, and a line says so.")
     root_markers: tuple[str, ...] = knob(
         (".git", ".hg", "pyproject.toml", "package.json", "go.mod", "Cargo.toml"),
         "A folder that holds one of these is the project's root.",
@@ -171,7 +171,7 @@ class CompactionPolicy:
     overlap: int = knob(0, "Turns before the new ones that are summarised again (omega).")
     selection: Selection = knob(
         "everything",
-        "What is kept beside the summary: user messages, nothing (everything), the last messages, the last turns.",
+        "What is kept besides the summary: user messages, nothing (everything), the last messages, the last turns.",
     )
     keep_user_tokens: int = knob(0, "User messages kept whole, newest first, up to this many tokens.")
     keep_user_ratio: float = knob(0.0, "The same, at most this share of the window; 0: no such bound.", 0, 1)

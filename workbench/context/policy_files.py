@@ -10,6 +10,7 @@ from typing import Any
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.foreign_files import read_regular_file
 from workbench.config.paths import config_dir
+from workbench.config.text import printable
 from workbench.config.writing import replace_file
 from workbench.context.load import PRESETS, load_policy
 from workbench.context.policy_text import policy_text
@@ -22,6 +23,11 @@ def policy_path(name: str) -> Path:
     if name in PRESETS:
         raise WrongCall(f"{name}: is a preset; expected another name")
     return config_dir() / "policies" / f"{name}.toml"
+
+
+def short_policy_name(ref: str) -> str:
+    """The name of a policy. For a file: its name without the folder, which would differ on another machine."""
+    return printable(re.split(r"[/\\]", ref)[-1].removesuffix(".toml"))
 
 
 def save_policy(name: str, ref: str, knobs: Mapping[str, Any], *, over: bool = False) -> Path:

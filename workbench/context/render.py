@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from workbench.context.fixed_slots import heading, is_merged
+from workbench.context.fixed_slots import is_merged, slot_heading
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.stages.chat_form import chat_parts, chat_tool
@@ -42,7 +42,7 @@ def render_messages(plan: ContextPlan) -> list[Message]:
             found += pictures
             pictures = []
         if is_merged(item):
-            merged.append(heading(item.slot, item.name) + (item.text or ""))
+            merged.append(slot_heading(item.slot, item.name) + (item.text or ""))
             continue
         if item.role == "assistant" and item.unit >= 0 and item.unit == unit:
             _extend(found[-1], item)

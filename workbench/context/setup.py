@@ -17,7 +17,7 @@ from workbench.log.events import Event, Setting, Usage
 from workbench.models.calibration import Calibration
 from workbench.models.catalogue import Catalogue, ModelInfo, WindowSource, is_local
 from workbench.models.families import tokenizer_factor
-from workbench.models.tokens import CountStore, TokenCounter, calibrated, counter
+from workbench.models.tokens import CountStore, TokenCounter, calibrated_counter, counter_named
 
 _BY_HAND = (
     "selection",
@@ -78,7 +78,7 @@ class Setup:
     @property
     def plain(self) -> Setup:
         """The setup without any calibration: plain tokenizer counts."""
-        return replace(self, counter=calibrated(self.counter, 1), limits=replace(self.limits, unattributed=0))
+        return replace(self, counter=calibrated_counter(self.counter, 1), limits=replace(self.limits, unattributed=0))
 
     def with_calibration(self, learnt: Calibration, unattributed: int) -> Setup:
         """The setup with counts calibrated by a session's reports.
@@ -88,7 +88,7 @@ class Setup:
         note = "learnt from this session's reports" if learnt.samples else "measured for its family"
         return replace(
             self,
-            counter=calibrated(self.counter, learnt.factor, note, 1 + learnt.extra),
+            counter=calibrated_counter(self.counter, learnt.factor, note, 1 + learnt.extra),
             limits=replace(self.limits, unattributed=unattributed),
             calibration=learnt,
         )
@@ -149,9 +149,9 @@ def set_up(
     model.
     """
     name = options.model or model or settings.model
-    listed = corrected(catalogue.find(name), None, reported)
+    listed = corrected_info(catalogue.find_model(name), None, reported)
     events = events if isinstance(events, Sequence) else tuple(events)
-    info = corrected(catalogue.find(name), learnt_window(events, name), reported)
+    info = corrected_info(catalogue.find_model(name), learnt_window(events, name), reported)
     if info.window_source in ("catalogue", "fallback", "guess"):
         info = as_the_agent_used_it(info, events)
     if not name:
@@ -166,9 +166,9 @@ def set_up(
         if value is not None and value < least:
             raise WrongCall(f"--{key}: expected a whole number from {least} up, got {value}")
     budget = model_limits(info, loaded.policy.budget, window=options.window, reserve=options.reserve)
-    counted = counter(info.tokenizer, store, exact=info.tokenizer_exact, note=info.tokenizer_note)
+    counted = counter_named(info.tokenizer, store, exact=info.tokenizer_exact, note=info.tokenizer_note)
     if not info.tokenizer_exact:
-        counted = calibrated(counted, tokenizer_factor(name), "measured for its family")
+        counted = calibrated_counter(counted, tokenizer_factor(name), "measured for its family")
     return Setup(name, info, loaded, budget, counted, options, listed)
 
 
@@ -222,7 +222,7 @@ def can_be_window(tokens: int, plan: ContextPlan, events: Iterable[Event]) -> bo
     return all((usage.prompt or 0) <= tokens for usage in usages)
 
 
-def corrected(info: ModelInfo, learnt: LearntWindow | None, reported: int | None) -> ModelInfo:
+def corrected_info(info: ModelInfo, learnt: LearntWindow | None, reported: int | None) -> ModelInfo:
     """The window from the session's provider or user wins over the user's entry, that over a server's report, and all
     over the tables."""
     if learnt is not None and learnt.source in ("provider", "option"):

@@ -73,17 +73,22 @@ def fate_of(cell: Cell, view: View) -> Fate:
         return "summarised", 0, None, cell.exact
     if view.overrides:
         own, is_latest = own_of(cell, view), cell.seq == view.latest
-        if override.excludes(own, is_latest):
+        if override.is_excluded(own, is_latest):
             return "excluded", 0, None, cell.exact
         if own.pinned:
             return cell.state, cell.tokens, cell.content, cell.exact
-        masked, text = override.masks(own, cell.kind, is_latest), own.text
+        masked, text = override.is_masked(own, cell.kind, is_latest), own.text
     else:
         masked, text = None, ""
     if masked is None:
         masked = cell.number >= 0 and mask.lies_between(cell.number, cell.turn, view.masked)
     if masked:
-        return "masked", cell.mask_tokens, text or mask.marker(cell.original_tokens, cell.id, cell.kind), cell.exact
+        return (
+            "masked",
+            cell.mask_tokens,
+            text or mask.mask_marker(cell.original_tokens, cell.id, cell.kind),
+            cell.exact,
+        )
     if view.fitted and (fitted := view.fitted.get(cell.seq)) is not None:
         return "truncated", fitted.cut.tokens, fitted.cut.parts or fitted.cut.text, fitted.cut.exact
     cut = cell.cut

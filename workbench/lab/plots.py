@@ -78,8 +78,8 @@ class _Scale:
             parts.append(f'<line class="window" x1="{_LEFT}" y1="{y}" x2="{right}" y2="{y}"/>')
             parts.append(f'<text class="note end" x="{right}" y="{y - 4}">window {self._window:,}</text>')
         else:
-            said = f"the window, {self._window:,}, is far above"
-            parts.append(f'<text class="note end" x="{right}" y="{_TOP - 5}">{said}</text>')
+            note = f"the window, {self._window:,}, is far above"
+            parts.append(f'<text class="note end" x="{right}" y="{_TOP - 5}">{note}</text>')
         return parts
 
 
@@ -109,13 +109,13 @@ def _marks(scale: _Scale, run: PolicyRun, at: int) -> list[str]:
     parts = []
     for each in run.compactions:
         x, y = scale.x(each.request), scale.y(tokens.get(each.request, 0))
-        said = f"{name}, before request {each.request:,}: compacted {each.tokens_before:,} to {each.tokens_after:,}"
+        tip = f"{name}, before request {each.request:,}: compacted {each.tokens_before:,} to {each.tokens_after:,}"
         shape = f"M{x} {y}l-6 -10h12z"
-        parts.append(f'<path class="compaction {colour}" d="{shape}"><title>{said}</title></path>')
+        parts.append(f'<path class="compaction {colour}" d="{shape}"><title>{tip}</title></path>')
     for point in run.points:
         if point.misses:
             x, y = scale.x(point.request), scale.y(point.tokens)
-            said = f"{name}, request {point.request:,}: {counted(point.misses, 'miss', 'misses')}"
+            tip = f"{name}, request {point.request:,}: {counted(point.misses, 'miss', 'misses')}"
             shape = f"M{x - 4} {y - 4}l8 8m0 -8l-8 8"
-            parts.append(f'<path class="miss {colour}" d="{shape}"><title>{said}</title></path>')
+            parts.append(f'<path class="miss {colour}" d="{shape}"><title>{tip}</title></path>')
     return parts

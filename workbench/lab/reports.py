@@ -165,7 +165,7 @@ def summary_lines(sources: Sequence[SourceRun]) -> list[str]:
     if all(each.made_by == DIGEST and not each.problem for each in made):
         return []
     writers = Counter(f"the {DIGEST}" if each.made_by == DIGEST else each.made_by for each in made)
-    said = ", ".join(f"{many:,} by {who}" for who, many in writers.most_common())
+    by_writer = ", ".join(f"{many:,} by {who}" for who, many in writers.most_common())
     alike: dict[str, list[str]] = {}
     for problem in (each.problem for each in made if each.problem):
         kind, _, text = problem.partition(": ")
@@ -175,7 +175,7 @@ def summary_lines(sources: Sequence[SourceRun]) -> list[str]:
     why = [f"{counted(len(each), 'time')}: {each[0]}" for each in often[:_REASONS]]
     if len(often) > _REASONS:
         why.append(f"{counted(sum(map(len, often[_REASONS:])), 'time')} for other reasons")
-    return [printable(f"summaries: {said}"), *(f"           {printable(each)}" for each in why)]
+    return [printable(f"summaries: {by_writer}"), *(f"           {printable(each)}" for each in why)]
 
 
 def _no_price(source: SourceRun) -> list[str]:

@@ -29,7 +29,7 @@ class ResultFile(NamedTuple):
         file that already holds such results is overwritten.
         """
         file = self._file
-        file.check()
+        file.check_writable()
         if self.kind == "parquet":
             load_parquet()
             if file.is_terminal:

@@ -32,7 +32,7 @@ class Choice(NamedTuple):
     note: str = ""
 
 
-def choose_session(sessions: Sequence[AgentSession], wanted: str, here: str) -> Choice:
+def choose_agent_session(sessions: Sequence[AgentSession], wanted: str, here: str) -> Choice:
     """The newest session here, the newest of an agent, or the one whose id begins so. Raises WrongCall.
 
     `sessions`: the last changed first. `here`: the working folder.

@@ -81,7 +81,7 @@ def window_of(session: AgentSession, catalogue: Catalogue, compacted_at: int = 0
         return None
     if session.report.window or not session.model:
         return session.report.window or None
-    known = catalogue.find(session.model)
+    known = catalogue.find_model(session.model)
     if known.window_source in ("fallback", "guess"):
         return None
     return window_seen(session.model, known.window, session.report.prompt, compacted_at)
@@ -163,7 +163,7 @@ def _last_chat(path: str) -> int:
 def _of_database(path: str) -> Iterator[AgentSession]:
     """The sessions of a database, numbered as its reader numbers them."""
     tables = open_tables(path, Path(path))
-    if tables.has("session", "id", "time_created"):  # a view of that name might never end
+    if tables.has_table("session", "id", "time_created"):  # a view of that name might never end
         yield from _of_opencode(path, tables)
     elif llm.recognises_tables(tables):
         yield from _of_llm(path, tables)
@@ -187,7 +187,7 @@ def _of_opencode(path: str, tables: Tables) -> Iterator[AgentSession]:
         model = str(object_in(row, "model").get("id") or "")
         changed = row.get("time_updated")
         modified = changed if isinstance(changed, int) else 0
-        report = report_in([opencode.last_answer(tables, row["id"])]) if tables.has("message", "data") else None
+        report = report_in([opencode.last_answer(tables, row["id"])]) if tables.has_table("message", "data") else None
         yield AgentSession(
             opencode.NAME,
             f"{path}#{number}",

@@ -12,7 +12,7 @@ from workbench.traces import mini_swe_agent
 from workbench.traces.building import Recording
 from workbench.traces.formats import FORMATS
 from workbench.traces.reading import read_json
-from workbench.wire.chat import usage_in
+from workbench.wire.chat import chat_usage
 
 MOST_REPORTS = 8
 """Reports to read at the end; the last one with figures counts."""
@@ -65,7 +65,7 @@ def _of_object(text: bytes) -> LastReport | None:
     """A report in OpenAI's format, which begins in the first line."""
     json_text = text[text.index(b"{") :].decode("utf-8", "replace")
     try:
-        used = usage_in(json.JSONDecoder().raw_decode(json_text)[0], "")
+        used = chat_usage(json.JSONDecoder().raw_decode(json_text)[0], "")
     except (ValueError, RecursionError):
         return None
     return report_in([Recording([used])]) if used is not None else None

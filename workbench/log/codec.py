@@ -43,7 +43,7 @@ field or a word has become known: stores then rebuild their search index."""
 _ENVELOPE = ("v", "seq", "id", "at", "kind")
 
 
-def clean(text: str) -> str:
+def without_surrogates(text: str) -> str:
     """`text` with each lone surrogate replaced by U+FFFD: a lone surrogate cannot be stored as UTF-8."""
     try:
         text.encode()
@@ -76,7 +76,7 @@ def settle_event(event: Event) -> tuple[Event, str]:
     same session opened later are equal.
     """
     settled, line = _checked(event)
-    cleaned = clean(line)
+    cleaned = without_surrogates(line)
     return settled if cleaned is line else decode_event(cleaned), cleaned
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from typing import NamedTuple
 
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.log.errors import expect
 from workbench.log.events import AssistantMessage, Body, Reasoning
 
@@ -26,7 +26,7 @@ class Draft(NamedTuple):
 def store_draft(db: sqlite3.Connection, session: int, draft: Draft) -> None:
     """Store a draft. A session has one reply at a time: drafts of another reply are deleted."""
     db.execute("DELETE FROM drafts WHERE session = ? AND reply != ?", (session, draft.reply))
-    values = (session, *map(clean, draft))
+    values = (session, *map(without_surrogates, draft))
     db.execute("INSERT INTO drafts(session, reply, model, thinking, text) VALUES(?, ?, ?, ?, ?)", values)
 
 

@@ -73,7 +73,7 @@ class WriterLock:
                 os.close(file)
         return True
 
-    def taken(self) -> bool:
+    def is_locked(self) -> bool:
         """Whether anyone has the lock now, this object or another."""
         if _flock is None:
             return self.path.exists()

@@ -23,7 +23,7 @@ from workbench.log.errors import BadEvent, StoreError
 from workbench.log.events import Event, Failure
 from workbench.log.ids import new_id
 from workbench.log.pages import PageRow, Pages
-from workbench.log.rows import Settled, labels
+from workbench.log.rows import Settled, labels_in
 from workbench.log.session import SessionInfo
 from workbench.log.store import Store
 
@@ -131,7 +131,7 @@ def _put_back(store: Store, found: _Found, texts: dict[str, str]) -> RecoveredSe
         times = [event.at for event, _ in settled]
         info = SessionInfo(new_id(), "", min(times), max(times), 0, "", None)
     name = store.put_back(info, settled, [draft for _, draft in sorted(found.drafts)])
-    title = labels(event for event, _ in settled).get("title", info.title)
+    title = labels_in(event for event, _ in settled).get("title", info.title)
     return RecoveredSession(name, title, read, there - read, lost_texts)
 
 

@@ -17,7 +17,7 @@ Settled = tuple[Event, str]
 """An event and its canonical line."""
 
 
-def now() -> int:
+def now_in_ms() -> int:
     """Milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
@@ -26,7 +26,7 @@ def insert_session(
     db: sqlite3.Connection, name: str, origin: tuple[str, int] | None, folder: WorkFolder, *, unused: bool = False
 ) -> int:
     """Insert a session without events; returns its key."""
-    at = now()
+    at = now_in_ms()
     return _key(
         db.execute(
             "INSERT INTO sessions(id, title, model, created, updated, events, forked_from, forked_at, folder, branch,"
@@ -48,12 +48,14 @@ def insert_events(db: sqlite3.Connection, session: int, events: Sequence[Settled
         )
         large_texts.store_texts(db, key, large.items())
         search.index_event(db, key, event.body)
-    db.execute("UPDATE sessions SET events = events + ?, updated = ? WHERE key = ?", (len(events), now(), session))
-    for column, value in labels(event for event, _ in events).items():
+    db.execute(
+        "UPDATE sessions SET events = events + ?, updated = ? WHERE key = ?", (len(events), now_in_ms(), session)
+    )
+    for column, value in labels_in(event for event, _ in events).items():
         db.execute(f"UPDATE sessions SET {column} = ? WHERE key = ?", (value, session))
 
 
-def labels(events: Iterable[Event]) -> dict[str, str]:
+def labels_in(events: Iterable[Event]) -> dict[str, str]:
     """The title and the model that settings among the events give; the last one wins."""
     return {
         event.body.key: event.body.value if isinstance(event.body.value, str) else ""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from workbench.log import large_texts
-from workbench.log.codec import SEARCH_VERSION, clean, decode_event, search_text
+from workbench.log.codec import SEARCH_VERSION, decode_event, search_text, without_surrogates
 from workbench.log.errors import BadEvent, damaged, expect
 from workbench.log.events import Body, UserMessage
 
@@ -75,7 +75,7 @@ def rebuild_index(db: sqlite3.Connection) -> None:
 
 def find_events(db: sqlite3.Connection, text: str, session: int | None, limit: int) -> list[Hit]:
     """Events that hold every word of `text`, newest first. The last word may be only a beginning."""
-    words = clean(text).replace("\0", " ").split()
+    words = without_surrogates(text).replace("\0", " ").split()
     if not words:
         return []
     where = "" if session is None else "AND e.session = :session"
@@ -98,7 +98,7 @@ def user_messages_in(db: sqlite3.Connection, folder: str) -> list[UserMessage]:
     left = LOOKED_AT
     sessions = db.execute(
         "SELECT key, events FROM sessions WHERE folder = ? AND NOT unused ORDER BY updated DESC, key DESC",
-        (clean(folder),),
+        (without_surrogates(folder),),
     )
     for session, events in sessions:
         looked = min(events, left // 2)  # one long session must not hide the others

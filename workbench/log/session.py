@@ -76,7 +76,7 @@ class Session:
     def is_written(self) -> bool:
         """Whether anyone may append now, this view or another, in any process."""
         with self._database.errors_in_words():
-            return self._lock.taken()
+            return self._lock.is_locked()
 
     def append(self, *bodies: Body) -> tuple[Event, ...]:
         """Append events to the log, all or none; they are on disk when this returns."""
@@ -207,7 +207,7 @@ class Session:
     def _insert(self, db: sqlite3.Connection, bodies: Sequence[Body]) -> tuple[int, tuple[Event, ...]]:
         """Write bodies as events; returns how many events came before, and the new ones."""
         count, _, _ = self._row(db)
-        at = rows.now()
+        at = rows.now_in_ms()
         settled = [settle_event(Event(seq, new_id(), at, body)) for seq, body in enumerate(bodies, start=count + 1)]
         rows.insert_events(db, self._key, settled)
         return count, tuple(event for event, _ in settled)
@@ -228,6 +228,6 @@ class Session:
 
     def _label(self, events: tuple[Event, ...]) -> None:
         """Take title and model from our own events."""
-        found = rows.labels(events)
+        found = rows.labels_in(events)
         self.title = found.get("title", self.title)
         self.model = found.get("model", self.model)

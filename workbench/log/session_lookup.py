@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from workbench.log import large_texts
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.log.errors import NotFound, expect
 from workbench.log.session import SessionInfo
 
@@ -28,7 +28,7 @@ class StoredSession(NamedTuple):
 
 def session_by_id(db: sqlite3.Connection, name: str) -> StoredSession | None:
     """The session with exactly this id."""
-    return next(iter(_select(db, "WHERE id = ?", clean(name))), None)
+    return next(iter(_select(db, "WHERE id = ?", without_surrogates(name))), None)
 
 
 def session_by_ref(db: sqlite3.Connection, ref: str) -> StoredSession:
@@ -36,10 +36,14 @@ def session_by_ref(db: sqlite3.Connection, ref: str) -> StoredSession:
     exact = session_by_id(db, ref)
     if exact is not None:
         return exact
-    begun = _select(db, f"WHERE id GLOB ? {_NEWEST} 4", re.sub(r"([*?[])", r"[\1]", clean(ref)) + "*") if ref else []
+    begun = (
+        _select(db, f"WHERE id GLOB ? {_NEWEST} 4", re.sub(r"([*?[])", r"[\1]", without_surrogates(ref)) + "*")
+        if ref
+        else []
+    )
     if len(begun) == 1:
         return begun[0]
-    titled = _select(db, f"WHERE title = ? {_NEWEST} 4", clean(ref)) if ref else []
+    titled = _select(db, f"WHERE title = ? {_NEWEST} 4", without_surrogates(ref)) if ref else []
     if len(titled) == 1:
         return titled[0]
     several = titled or begun
@@ -48,19 +52,19 @@ def session_by_ref(db: sqlite3.Connection, ref: str) -> StoredSession:
     raise NotFound(_missing(db, ref))
 
 
-def listed_sessions(db: sqlite3.Connection, limit: int | None, query: str, folder: str) -> list[SessionInfo]:
+def query_sessions(db: sqlite3.Connection, limit: int | None, query: str, folder: str) -> list[SessionInfo]:
     """The sessions whose title holds the query or whose id begins with it, the last changed first.
 
     Sessions without a message are left out.
     """
     where, values = ["NOT unused"], list[Any]()
     if query:
-        word = re.sub(r"([\\%_])", r"\\\1", clean(query))
+        word = re.sub(r"([\\%_])", r"\\\1", without_surrogates(query))
         where.append(r"(title LIKE ? ESCAPE '\' OR id LIKE ? ESCAPE '\')")
         values += [f"%{word}%", f"{word}%"]
     if folder:
         where.append("folder = ?")
-        values.append(clean(folder))
+        values.append(without_surrogates(folder))
     found = _select(db, f"WHERE {' AND '.join(where)} {_NEWEST} ?", *values, -1 if limit is None else limit)
     return [session.info for session in found]
 
@@ -69,7 +73,9 @@ def sessions_holding(db: sqlite3.Connection, text: str, among: int, within: int)
     """Those of the last changed sessions that have the text in the line of one of their first events."""
     recent = f"SELECT key FROM sessions WHERE NOT unused {_NEWEST} ?"
     line = "SELECT 1 FROM events WHERE session = sessions.key AND seq <= ? AND instr(data, ?) > 0"
-    found = _select(db, f"WHERE key IN ({recent}) AND EXISTS ({line}) {_NEWEST} ?", among, within, clean(text), among)
+    found = _select(
+        db, f"WHERE key IN ({recent}) AND EXISTS ({line}) {_NEWEST} ?", among, within, without_surrogates(text), among
+    )
     return [each.info for each in found]
 
 
@@ -78,7 +84,9 @@ def first_lines(db: sqlite3.Connection, ids: Sequence[str], text: str, within: i
     mine = "session = sessions.key AND seq <= ? AND instr(data, ?) > 0"
     line = f"SELECT data FROM events WHERE {mine} ORDER BY seq LIMIT 1"
     marks = ",".join("?" * len(ids))
-    found = db.execute(f"SELECT id, ({line}) FROM sessions WHERE id IN ({marks})", [within, clean(text), *ids])
+    found = db.execute(
+        f"SELECT id, ({line}) FROM sessions WHERE id IN ({marks})", [within, without_surrogates(text), *ids]
+    )
     return {name: large_texts.restore_line(db, data) for name, data in found if data is not None}
 
 

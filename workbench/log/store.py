@@ -113,13 +113,13 @@ class Store:
         `unused`: not listed, and deleted at the next start, unless the user writes in it.
         """
         given = [Setting("title", title), *bodies] if title else bodies
-        at = rows.now()
+        at = rows.now_in_ms()
         settled = [settle_event(Event(seq, new_id(), at, body)) for seq, body in enumerate(given, start=1)]
         return self._add(settled, new_id() if id is None else id, folder=folder, unused=unused)
 
     def create_from(self, events: Sequence[Event], *more: Body) -> Session:
         """A new session that begins with events from elsewhere. They keep ids and times; a missing time is now."""
-        now = rows.now()
+        now = rows.now_in_ms()
         settled = [settle_event(event if event.at else event._replace(at=now)) for event in events]
         settled += [settle_event(Event(seq, new_id(), now, body)) for seq, body in enumerate(more, len(events) + 1)]
         return self._add(settled, new_id())
@@ -142,7 +142,7 @@ class Store:
         `folder`: only the sessions of this folder.
         """
         with self._database.read_transaction() as db:
-            return session_lookup.listed_sessions(db, limit, query, folder)
+            return session_lookup.query_sessions(db, limit, query, folder)
 
     def holding(self, text: str, among: int, within: int) -> Infos:
         """Those of the `among` last changed sessions that have the text in the line of one of their first events.

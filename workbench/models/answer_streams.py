@@ -13,11 +13,13 @@ Answering = Callable[[Json], AsyncGenerator[Json, None]]
 class Refusing(Exception):
     """A provider's error instead of an answer, or in the middle of one; `diagnose` finds out what it means."""
 
-    def __init__(self, status: int | None, said: str, headers: Json | None = None, *, in_stream: bool = False) -> None:
+    def __init__(
+        self, status: int | None, message: str, headers: Json | None = None, *, in_stream: bool = False
+    ) -> None:
         self.status_code = status
         self.litellm_response_headers = headers or {}
         self.in_stream = in_stream
-        super().__init__(said)
+        super().__init__(message)
 
 
 class AnswerStream(Protocol):

@@ -55,7 +55,7 @@ class PastThinking(NamedTuple):
     all: int = 0
     """Since the last compaction."""
 
-    def kept(self, which: KeptThinking) -> int:
+    def kept_tokens(self, which: KeptThinking) -> int:
         """How much of it is sent again."""
         return 0 if which == "none" else self.turn if which == "turn" else self.all
 
@@ -73,7 +73,7 @@ class ReportedSize(NamedTuple):
     thinking: PastThinking = NO_THINKING
 
 
-class Beside(NamedTuple):
+class TokensOutsideRows(NamedTuple):
     """The known tokens of a request that are not in its rows."""
 
     fixed: int = 0
@@ -87,7 +87,7 @@ class Beside(NamedTuple):
         return self.fixed + self.thinking
 
 
-NOTHING = Beside()
+NOTHING = TokensOutsideRows()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +120,11 @@ class Calibration:
         """Estimate what the provider will report for a request."""
         drift = self.small_drift if items < SHRUNK * self.last_items else self.drift
         rows = round((1 + self.extra) * framing) + round(self.factor * items)
-        return rows + self.beside(thinking).tokens + drift
+        return rows + self.tokens_outside_rows(thinking).tokens + drift
 
-    def beside(self, thinking: PastThinking = NO_THINKING) -> Beside:
+    def tokens_outside_rows(self, thinking: PastThinking = NO_THINKING) -> TokensOutsideRows:
         """The known tokens of a request that are not in its rows."""
-        return Beside(self.fixed, thinking.kept(self.thinking))
+        return TokensOutsideRows(self.fixed, thinking.kept_tokens(self.thinking))
 
     @property
     def why(self) -> str:
@@ -154,7 +154,7 @@ class _Numbers(NamedTuple):
 
     def drift(self, size: ReportedSize) -> int:
         """The tokens of a report that these numbers do not explain."""
-        return self.rest(size) - round(self.fixed) - size.thinking.kept(self.thinking)
+        return self.rest(size) - round(self.fixed) - size.thinking.kept_tokens(self.thinking)
 
 
 class Calibrator:
@@ -173,7 +173,7 @@ class Calibrator:
         self._samples = 0
         self._learnt_at = 0
 
-    def add(self, size: ReportedSize) -> float | None:
+    def add_report(self, size: ReportedSize) -> float | None:
         """Add a report. Return the relative error of the estimate that was made before it."""
         error = None
         if self._last is not None and size.reported > 0:
@@ -197,7 +197,7 @@ class Calibrator:
         self._learnt_at = self._samples
         tried = [_learnt(self._sizes, self._prior, "none")]
         for which in ("turn", "all"):
-            if any(size.thinking.kept(which) for size in self._sizes):
+            if any(size.thinking.kept_tokens(which) for size in self._sizes):
                 tried.append(_learnt(self._sizes, self._prior, which))
         best = min(tried, key=self._difference)
         plain = tried[0]
@@ -235,8 +235,8 @@ def _learnt(sizes: Sequence[ReportedSize], prior: _Numbers, which: KeptThinking)
     equations = []
     for size in sizes:
         weight = 1 / max(1, size.reported)
-        told = size.reported - size.framing - size.thinking.kept(which)
-        equations.append(Equation((weight, weight * size.items, weight * size.framing), weight * told))
+        contents = size.reported - size.framing - size.thinking.kept_tokens(which)
+        equations.append(Equation((weight, weight * size.items, weight * size.framing), weight * contents))
     usual = sorted(size.reported for size in sizes)[len(sizes) // 2]
     factor, extra = PRIOR_WEIGHT / max(1, usual), EXTRA_WEIGHT / max(1, usual)
     equations += [Equation((0, factor, 0), factor * prior.factor), Equation((0, 0, extra), extra * prior.extra)]

@@ -168,7 +168,7 @@ class Catalogue:
         self._own_by_lower = {name.lower(): name for name in self._own}
         self._found: dict[str, ModelInfo] = {}
 
-    def find(self, name: str) -> ModelInfo:
+    def find_model(self, name: str) -> ModelInfo:
         """What is known about a model; for an unknown model, a guess that is marked as one."""
         if name not in self._found:
             known = _built_in(name) or _look_up(name)
@@ -373,7 +373,7 @@ def is_built_in(name: str) -> bool:
     return name.partition("/")[0] == REHEARSAL or is_local(name)
 
 
-def prices(info: ModelInfo) -> tuple[str, str]:
+def price_texts(info: ModelInfo) -> tuple[str, str]:
     """The dollars for a million tokens, in and out; a dash if unknown."""
     given = (info.input_price, info.output_price)
     first, second = ("–" if price is None else f"{price * 1_000_000:,.2f}" for price in given)

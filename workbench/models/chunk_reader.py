@@ -47,7 +47,7 @@ class _Call:
     name: str = ""
     held: list[str] = field(default_factory=list)
     """Pieces of the arguments that arrived before the name; they are passed on together with it."""
-    told: bool = False
+    passed_on: bool = False
     """Whether its id and name have been passed on, which happens once."""
 
 
@@ -87,7 +87,7 @@ class ChunkReader:
         """The parts that the end adds. `word` is the provider's finish reason; without one, the stream is broken."""
         if not word or word.lower() in BROKEN:
             raise ModelFailure("broken_stream", how_it_broke(word, content_type))
-        found: list[Part] = [self._tell(call, "") for call in self._calls if not call.told]
+        found: list[Part] = [self._pass_on(call, "") for call in self._calls if not call.passed_on]
         reason = REASONS.get(word.lower(), "stop")
         if reason == "stop" and self._refused:
             reason = "refused"
@@ -102,18 +102,18 @@ class ChunkReader:
         if not isinstance(arguments, str):
             return None
         call = self._call(_get(piece, "index"), _get(piece, "id") or "", name)
-        if call.told:
+        if call.passed_on:
             return CallFragment(call.number, "", "", arguments) if arguments else None
         call.name = name
         if not name:
             call.held.append(arguments)
             return None
-        return self._tell(call, arguments)
+        return self._pass_on(call, arguments)
 
     def _call(self, index: int | None, call_id: str, name: str) -> _Call:
         """The call that a piece belongs to. A new id under a known index is a new call, if it comes with a name."""
         known = self._at.get(index) if index is not None else (self._calls[-1] if self._calls else None)
-        if known is not None and not (call_id and name and known.told and call_id != known.call_id):
+        if known is not None and not (call_id and name and known.passed_on and call_id != known.call_id):
             return known
         call = _Call(len(self._calls), call_id or f"call_{uuid4().hex[:12]}")
         self._calls.append(call)
@@ -121,12 +121,12 @@ class ChunkReader:
             self._at[index] = call
         return call
 
-    def _tell(self, call: _Call, arguments: str) -> CallFragment:
-        call.told = True
+    def _pass_on(self, call: _Call, arguments: str) -> CallFragment:
+        call.passed_on = True
         return CallFragment(call.number, call.call_id, call.name, "".join([*call.held, arguments]))
 
 
-def reported(usages: Iterable[Any]) -> Reported | None:
+def reported_usage(usages: Iterable[Any]) -> Reported | None:
     """The provider's report of the usage; None if it sent none.
 
     Some send it in two halves (Anthropic: the prompt first, the answer last), some repeatedly as it grows: the largest
@@ -142,15 +142,15 @@ def reported(usages: Iterable[Any]) -> Reported | None:
         cached = max(cached, _count(usage, "prompt_cache_hit_tokens"))
         written = max(written, _count(asked, "cache_creation_tokens"), _count(usage, "cache_creation_input_tokens"))
         reasoning = max(reasoning, _count(made, "reasoning_tokens"))
-        said = _get(usage, "cost")
-        if isinstance(said, int | float) and not isinstance(said, bool) and 0 <= said < _MOST:
-            cost = float(said)
+        dollars = _get(usage, "cost")
+        if isinstance(dollars, int | float) and not isinstance(dollars, bool) and 0 <= dollars < _MOST:
+            cost = float(dollars)
     if not prompt and not completion:
         return None
     return Reported(prompt, completion, cached, written, reasoning, cost)
 
 
-def coalesce(parts: Iterable[Part]) -> list[Part]:
+def coalesce_parts(parts: Iterable[Part]) -> list[Part]:
     """The same parts with neighbours of one kind joined: parts that arrived together are passed on together."""
     found: list[Part] = []
     texts: list[str] = []

@@ -96,20 +96,20 @@ def diagnose(error: BaseException, endpoint: Endpoint | None = None) -> ModelFai
     if known_failure is not None:
         return known_failure
     cause, in_stream = _cause(error)
-    said = _words(cause)
+    words = _words(cause)
     # The body, with codes that the message leaves out, is only in the exception that litellm translated.
-    known = f"{said} {str(cause.__context__ or '')[:_MOST]}"
+    known = f"{words} {str(cause.__context__ or '')[:_MOST]}"
     wait = _wait(cause, known)
     category = _category(cause, known, wait)
     if in_stream and category not in ("context_too_long", "rate_limit", "refused_content"):
         category = "broken_stream"
-    limit, asked = sizes(known) if category == "context_too_long" else (None, None)
+    limit, asked = sizes_in_error(known) if category == "context_too_long" else (None, None)
     if category not in ("rate_limit", "overloaded"):
         wait = None
-    return ModelFailure(category, _shown(said, endpoint), wait=wait, limit=limit, asked=asked)
+    return ModelFailure(category, _shown(words, endpoint), wait=wait, limit=limit, asked=asked)
 
 
-def sizes(text: str) -> tuple[int | None, int | None]:
+def sizes_in_error(text: str) -> tuple[int | None, int | None]:
     """The window and the request's size, if a provider's words name them."""
     summed = _SUM.search(text)
     if summed:
@@ -212,8 +212,8 @@ def _message(words: str) -> str:
     except (ValueError, RecursionError):
         return words
     error = body.get("error")
-    said = error.get("message") if isinstance(error, dict) else error or body.get("message")
-    return " ".join(said.split()) if isinstance(said, str) and said.strip() else words
+    message = error.get("message") if isinstance(error, dict) else error or body.get("message")
+    return " ".join(message.split()) if isinstance(message, str) and message.strip() else words
 
 
 def _wait(error: BaseException, words: str) -> float | None:

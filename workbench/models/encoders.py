@@ -213,7 +213,7 @@ def _ends_before_nfkc(text: str, seen: str, ends: list[int]) -> list[int]:
 
 
 @cache
-def load(tokenizer: str) -> Encoder | None:
+def load_encoder(tokenizer: str) -> Encoder | None:
     """The tokenizer of that name, loaded once; None if its file is not available. Never uses the network."""
     if tokenizer == "rough":
         return RoughEncoder()

@@ -128,7 +128,7 @@ class Engine:
         """From now on, answer for this provider's models here and not through litellm. Call it from any thread."""
         self._own[provider] = answering
 
-    def own(self, model: str) -> Answering | None:
+    def answering_for(self, model: str) -> Answering | None:
         """The function that answers for a model in this process; None if litellm is used."""
         return self._own.get(model.partition("/")[0])
 
@@ -183,26 +183,26 @@ class Pipe:
         self._fetched = threading.Event()
         self._fetched.set()
         """Cleared by a wake-up until the caller's loop has reacted."""
-        self._told = 0.0
+        self._woken_at = 0.0
         """When the caller's loop was last woken, or waited for."""
         self._timer: asyncio.TimerHandle | None = None
 
-    def put(self, things: list[Any], *, last: bool = False) -> None:
+    def add_items(self, items: list[Any], *, last: bool = False) -> None:
         """Add items; call it from the engine's thread. Raises RuntimeError if the caller's loop is closed."""
         now = time.monotonic()
         with self._lock:
-            self._gathered += things
+            self._gathered += items
             woken = not self._fetched.is_set()
         if woken:
-            if now - self._told > _IN_TIME:
+            if now - self._woken_at > _IN_TIME:
                 self._fetched.wait(_MOMENT)
-                self._told = time.monotonic()
-        elif last or now - self._told >= _PACE:
+                self._woken_at = time.monotonic()
+        elif last or now - self._woken_at >= _PACE:
             self._wake()
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._told + _PACE - now, self._wake)
+            self._timer = asyncio.get_running_loop().call_later(self._woken_at + _PACE - now, self._wake)
 
-    async def take(self) -> list[Any]:
+    async def take_items(self) -> list[Any]:
         """Take all items, at least one. The loop runs in between, however fast items arrive."""
         taken: list[Any] = []
         while not taken:
@@ -217,7 +217,7 @@ class Pipe:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        self._told = time.monotonic()
+        self._woken_at = time.monotonic()
         self._fetched.clear()
         self._loop.call_soon_threadsafe(self._ready.set)
 
@@ -233,13 +233,13 @@ class Clock:
         self._between = between
         self._limit = first
         self._last = self._loop.time()
-        self._timer = self._loop.call_later(first, self._look)
+        self._timer = self._loop.call_later(first, self._check_silence)
         self.silent = 0.0
         """The seconds of silence that were too long; 0 while all is well."""
         self.began = False
         """Whether anything has arrived at all."""
 
-    def said(self) -> None:
+    def note_arrival(self) -> None:
         """Report that something arrived: the time starts again."""
         self._last = self._loop.time()
         if not self.began:
@@ -251,17 +251,17 @@ class Clock:
         self._last = self._loop.time()
         self._limit = seconds
         self._timer.cancel()
-        self._timer = self._loop.call_later(seconds, self._look)
+        self._timer = self._loop.call_later(seconds, self._check_silence)
 
     def stop(self) -> None:
         """Stop the clock: the task is no longer cancelled."""
         self._timer.cancel()
 
-    def _look(self) -> None:
+    def _check_silence(self) -> None:
         """Cancel if the time is up; if something arrived meanwhile, check again later."""
         left = self._last + self._limit - self._loop.time()
         if left > 0:
-            self._timer = self._loop.call_later(left, self._look)
+            self._timer = self._loop.call_later(left, self._check_silence)
         else:
             self.silent = self._limit
             self._cancel()

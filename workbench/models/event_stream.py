@@ -87,10 +87,10 @@ class EventStream:
         if not data:
             return b""
         # A newline inside JSON is between values, where a blank means the same.
-        return (name + b"\n" if name else b"") + b"data: " + mended(b" ".join(data)) + b"\n\n"
+        return (name + b"\n" if name else b"") + b"data: " + mended_event(b" ".join(data)) + b"\n\n"
 
 
-def mended(data: bytes) -> bytes:
+def mended_event(data: bytes) -> bytes:
     """An event's JSON with texts and ids in the form that litellm reads; anything else unchanged."""
     body = _json(data)
     if not isinstance(body, dict):

@@ -11,7 +11,7 @@ from typing import Any
 
 from workbench.config.errors import WorkbenchError
 from workbench.models.answer_streams import Answering, AnswerStream, LitellmStream, PlainStream
-from workbench.models.chunk_reader import ChunkReader, coalesce, reported
+from workbench.models.chunk_reader import ChunkReader, coalesce_parts, reported_usage
 from workbench.models.diagnose import diagnose
 from workbench.models.endpoints import NO_KEY, Endpoint
 from workbench.models.engine import Clock, Engine, Pipe, engine
@@ -62,12 +62,12 @@ class Gateway:
             raise ModelFailure("unknown_model", self._absent)
         pipe = Pipe(asyncio.get_running_loop())
         pump = _Pump(engine(), self.endpoint, pipe, patience or self.patience, self._live)
-        running = asyncio.run_coroutine_threadsafe(pump.run(request), engine().loop)
+        running = asyncio.run_coroutine_threadsafe(pump.run_request(request), engine().loop)
         try:
             while True:
-                taken = await pipe.take()
+                taken = await pipe.take_items()
                 end = taken.pop() if taken[-1] is None or isinstance(taken[-1], WorkbenchError) else pipe
-                for part in coalesce(taken):
+                for part in coalesce_parts(taken):
                     yield part
                 if isinstance(end, WorkbenchError):
                     raise end
@@ -102,7 +102,7 @@ class _Pump:
         self._patience = patience
         self._reader = ChunkReader()
 
-    async def run(self, request: Mapping[str, Any]) -> None:
+    async def run_request(self, request: Mapping[str, Any]) -> None:
         """Run the whole request. Never raises; if cancelled from outside, it closes the connection and reports it."""
         end: WorkbenchError | None = None
         task = asyncio.current_task()
@@ -135,7 +135,7 @@ class _Pump:
 
     def _own_model(self, request: Mapping[str, Any]) -> Answering | None:
         """The function that answers without litellm; None if litellm is used."""
-        own = self._engine.own(request.get("model", ""))
+        own = self._engine.answering_for(request.get("model", ""))
         return partial(ask_server, self._endpoint) if own is None and self._endpoint.plain else own
 
     async def _converse(self, stream: AnswerStream, clock: Clock) -> None:
@@ -144,7 +144,7 @@ class _Pump:
             async for chunk in stream:
                 parts = self._reader.parts(chunk)
                 if parts:
-                    clock.said()
+                    clock.note_arrival()
                     self._put(parts)
                 elif stream.word:
                     clock.allow(min(self._patience.between, _AFTER_FINISH))
@@ -153,14 +153,14 @@ class _Pump:
                 raise
         finally:
             await stream.aclose()
-        cost = reported(stream.usages)
+        cost = reported_usage(stream.usages)
         if cost is not None:
             self._put([cost])
         self._put(self._reader.finish(stream.word, stream.content_type))
 
-    def _put(self, things: list[Any], *, last: bool = False) -> None:
+    def _put(self, items: list[Any], *, last: bool = False) -> None:
         try:
-            self._pipe.put(things, last=last)
+            self._pipe.add_items(items, last=last)
         except RuntimeError:  # the caller's loop is closed, so nobody reads this any more
             raise asyncio.CancelledError from None
 

@@ -108,12 +108,12 @@ async def _answer(client: httpx.AsyncClient, request: httpx.Request, auth: Any) 
     try:
         return await httpx.AsyncClient.send(client, request, stream=True, auth=auth, follow_redirects=False)
     except httpx.RequestError as error:
-        cause, said = error.__cause__, str(error)
+        cause, message = error.__cause__, str(error)
         if type(cause).__name__ == "ClientResponseError":  # aiohttp's, under litellm's transport
-            said = str(getattr(cause, "message", ""))
-        elif not isinstance(error, httpx.RemoteProtocolError) or "disconnected" in said:
+            message = str(getattr(cause, "message", ""))
+        elif not isinstance(error, httpx.RemoteProtocolError) or "disconnected" in message:
             raise
-        raise ModelFailure("unreadable_answer", f"it is no HTTP: {said.partition(':')[0][:200]}.") from error
+        raise ModelFailure("unreadable_answer", f"it is no HTTP: {message.partition(':')[0][:200]}.") from error
 
 
 def _within(before: httpx.Request, after: httpx.Request) -> httpx.Request:

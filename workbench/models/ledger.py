@@ -166,10 +166,10 @@ class Ledger:
         """The account of a whole log."""
         ledger = cls(catalogue)
         for event in events:
-            ledger.add(event)
+            ledger.add_event(event)
         return ledger
 
-    def add(self, event: Event) -> LedgerRow | None:
+    def add_event(self, event: Event) -> LedgerRow | None:
         """Add one event; return the new row if it was a request."""
         match event.body:
             case UserMessage():
@@ -248,7 +248,7 @@ class Ledger:
             self._growth = self._growth.with_row(row)
         if row.reported and row.prompt > 0 and row.estimate > 0:
             learner = self._learnt.setdefault(row.model, Calibrator(row.model))
-            learner.add(ReportedSize(row.estimate, 0, row.prompt))
+            learner.add_report(ReportedSize(row.estimate, 0, row.prompt))
         return row
 
 
@@ -261,7 +261,7 @@ def _cost(usage: Usage, prompt: int, catalogue: Catalogue) -> tuple[float | None
 
     Agents write 0 if they know no price, so a reported 0 counts only for models that are free.
     """
-    info = catalogue.find(usage.model).for_request(prompt)
+    info = catalogue.find_model(usage.model).for_request(prompt)
     if usage.cost or (usage.cost is not None and (info.input_price == 0 or usage.model.endswith(":free"))):
         return usage.cost, "reported"
     # Cached and written tokens are part of the prompt: the rest is paid in full.

@@ -13,10 +13,10 @@ from workbench.models.local.offers import (
     Offer,
     check_ports,
     endpoint_of,
-    kind_of,
     look_around,
-    offers,
-    pick,
+    offers_of,
+    pick_offer,
+    server_kind_of,
 )
 from workbench.models.request_settings import RequestSettings
 from workbench.models.retry import Schedule
@@ -36,15 +36,15 @@ class ModelRoutes:
 
     def all_offers(self) -> list[Offer]:
         """The models of all servers on this machine that answer quickly."""
-        return offers(look_around(self.ports))
+        return offers_of(look_around(self.ports))
 
     def offer(self, model: str, api_base: str = "") -> Offer | None:
         """What a server on this machine reports about a model; None for other models, and if an address is given."""
-        kind = kind_of(model)
+        kind = server_kind_of(model)
         if kind is None or self.address(model, api_base):
             return None
         if model not in self._offers:
-            self._offers[model] = pick(model, look_around({kind: self.ports[kind]}, PATIENT))
+            self._offers[model] = pick_offer(model, look_around({kind: self.ports[kind]}, PATIENT))
         return self._offers[model]
 
     def address(self, model: str, api_base: str = "") -> str:
@@ -54,7 +54,7 @@ class ModelRoutes:
     def endpoint(self, model: str, api_base: str = "") -> Endpoint:
         """Where the requests to a model go, and the key, if it comes from the key store."""
         address = self.address(model, api_base)
-        if kind_of(model) is not None:
+        if server_kind_of(model) is not None:
             return endpoint_of(model, address, self.ports, self.offer(model, address))
         key = self.key(model)
         # A server of the user's own may need no key.
@@ -63,7 +63,7 @@ class ModelRoutes:
 
     def key(self, model: str) -> Key:
         """Where the key for a model comes from."""
-        return find_key(model, self._catalogue.find(model).provider)
+        return find_key(model, self._catalogue.find_model(model).provider)
 
     def patience(self, model: str) -> Patience:
         """How long a model may be silent."""

@@ -51,7 +51,7 @@ def _chunk(data: str) -> Json:
     except ValueError as error:
         raise Refusing(500, f"the server sent something that is not JSON: {error}", in_stream=True) from None
     if not isinstance(found, dict) or "error" in found:
-        said = found.get("error") if isinstance(found, dict) else None
-        status = said.get("code") if isinstance(said, dict) else None
+        problem = found.get("error") if isinstance(found, dict) else None
+        status = problem.get("code") if isinstance(problem, dict) else None
         raise Refusing(status if isinstance(status, int) else 500, data, in_stream=True)
     return found

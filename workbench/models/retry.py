@@ -66,17 +66,17 @@ async def with_retries(
     schedule = schedule or Schedule()
     started = clock()
     for try_number in range(1, schedule.tries + 1):
-        said = False
+        began = False
         try:
             async with _closing(make()) as parts:
                 async for part in parts:
-                    said = said or not isinstance(part, Reported)
+                    began = began or not isinstance(part, Reported)
                     yield part
             return
         except ModelFailure as failure:
             wait = schedule.wait(try_number, failure, chance())
             late = clock() + wait - started > schedule.seconds
-            if said or not failure.retryable or late or try_number == schedule.tries:
+            if began or not failure.retryable or late or try_number == schedule.tries:
                 failure.tries = try_number
                 raise
             reason = failure

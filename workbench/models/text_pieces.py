@@ -72,7 +72,7 @@ def next_cut(text: str, start: int) -> tuple[int, bool]:
     return cut, cut < len(text)
 
 
-def measure(text: str, size: Callable[[str], int], enough: int = NO_LIMIT) -> Index:
+def measure_text(text: str, size: Callable[[str], int], enough: int = NO_LIMIT) -> Index:
     """Cut a text and count its pieces with `size`, until there are more than `enough` tokens."""
     offsets, totals, hard = array("Q", [0]), array("Q", [0]), []
     start = total = tokens = step = 0

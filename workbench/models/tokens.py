@@ -14,11 +14,11 @@ from typing import NamedTuple, Protocol
 
 from workbench.config.errors import WrongCall
 from workbench.models import text_pieces
-from workbench.models.encoders import TOKENIZERS, Encoder, RoughEncoder, load
+from workbench.models.encoders import TOKENIZERS, Encoder, RoughEncoder, load_encoder
 from workbench.models.families import tokenizer_factor, tokenizer_for
-from workbench.models.text_pieces import NO_LIMIT, Index, measure
+from workbench.models.text_pieces import NO_LIMIT, Index, measure_text
 
-__all__ = ["Count", "CountStore", "TokenCounter", "calibrated", "counter", "counter_for", "tokenizer_for"]
+__all__ = ["Count", "CountStore", "TokenCounter", "calibrated_counter", "counter_for", "counter_named", "tokenizer_for"]
 
 STORED_FROM = 1024
 """Shorter texts are faster to encode than to look up on disk."""
@@ -94,7 +94,7 @@ class TokenCounter:
         """Record an upper limit as the count of a text, known from the counts of its parts."""
         self._counts.setdefault(text, Count(tokens, False))
 
-    def known(self, text: str) -> Count | None:
+    def known_count(self, text: str) -> Count | None:
         """The count if it is in memory; uses neither disk nor tokenizer."""
         return self._counts.get(text)
 
@@ -164,7 +164,7 @@ class TokenCounter:
         Tokens that share a character are one span.
         """
         shown = []
-        for start, end in pairwise(measure(text, lambda piece: 1).offsets):
+        for start, end in pairwise(measure_text(text, lambda piece: 1).offsets):
             piece = text[start:end]
             last = 0
             for at in self._ready().ends(_sound(piece)):
@@ -181,7 +181,7 @@ class TokenCounter:
 
     def _count_new(self, text: str) -> Count:
         """Count a text that is not in memory: from the store, otherwise by encoding it."""
-        known = self._elder.known(text) if self._elder is not None else None
+        known = self._elder.known_count(text) if self._elder is not None else None
         if known is not None:
             return known
         digest = b""
@@ -225,13 +225,13 @@ class TokenCounter:
         """Cut and count a text of any length. A rough count is fast and rounds up, so it uses one piece."""
         if isinstance(self._ready(), RoughEncoder):
             return Index(array("Q", [0, len(text)]), array("Q", [0, size(text)]), frozenset())
-        return measure(text, size, enough)
+        return measure_text(text, size, enough)
 
     def _ready(self) -> Encoder:
         """The tokenizer, loaded at the first count. Without its file, counts are rough and marked as such."""
         if self._encoder is not None:
             return self._encoder
-        encoder = load(self.name)
+        encoder = load_encoder(self.name)
         if encoder is None:
             encoder = RoughEncoder()
             self.exact = False
@@ -297,9 +297,9 @@ class CalibratedCounter(TokenCounter):
         """A counter with its own memory, without the factor."""
         return self.plain.apart()
 
-    def known(self, text: str) -> Count | None:
+    def known_count(self, text: str) -> Count | None:
         """The count if it is in memory."""
-        found = self.plain.known(text)
+        found = self.plain.known_count(text)
         return None if found is None else self._scaled(found)
 
     def head(self, text: str, max_tokens: int) -> int:
@@ -345,7 +345,7 @@ def _shared(tokenizer: str, exact: bool, note: str) -> TokenCounter:
     return TokenCounter(tokenizer, None, exact, note)
 
 
-def counter(
+def counter_named(
     tokenizer: str, store: CountStore | None = None, *, exact: bool | None = None, note: str = ""
 ) -> TokenCounter:
     """A counter for a tokenizer by name; without a store, all callers share one.
@@ -355,19 +355,19 @@ def counter(
     if tokenizer not in TOKENIZERS:
         raise WrongCall(f"unknown tokenizer {tokenizer!r}: expected one of {', '.join(TOKENIZERS)}")
     own = (tokenizer != "rough") if exact is None else exact
-    said = note or _NOTES[tokenizer]
+    description = note or _NOTES[tokenizer]
     if store is None:
-        return _shared(tokenizer, own, said)
-    return TokenCounter(tokenizer, store, own, said)
+        return _shared(tokenizer, own, description)
+    return TokenCounter(tokenizer, store, own, description)
 
 
 def counter_for(model: str, store: CountStore | None = None) -> TokenCounter:
     """The counter for a model, chosen by its name."""
     tokenizer, exact, note = tokenizer_for(model)
-    return counter(tokenizer, store, exact=exact, note=note)
+    return counter_named(tokenizer, store, exact=exact, note=note)
 
 
-def calibrated(plain: TokenCounter, factor: float, note: str = "", framing: float = 1.0) -> TokenCounter:
+def calibrated_counter(plain: TokenCounter, factor: float, note: str = "", framing: float = 1.0) -> TokenCounter:
     """A counter whose counts are multiplied; the plain counter if both factors are 1."""
     bare = plain.plain if isinstance(plain, CalibratedCounter) else plain
     return bare if factor == framing == 1 else CalibratedCounter(bare, factor, note, framing)
@@ -376,4 +376,4 @@ def calibrated(plain: TokenCounter, factor: float, note: str = "", framing: floa
 def estimator_for(model: str) -> TokenCounter:
     """The counter for a model without reports so far: with the factor that was measured for its family."""
     plain = counter_for(model)
-    return plain if plain.exact else calibrated(plain, tokenizer_factor(model), "measured for its family")
+    return plain if plain.exact else calibrated_counter(plain, tokenizer_factor(model), "measured for its family")

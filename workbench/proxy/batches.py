@@ -11,7 +11,7 @@ from workbench.log.events import DialectName
 from workbench.proxy.body_plans import BodyPlan, ItemChange
 from workbench.traces.building import content_hash
 from workbench.traces.request_thread import Exchange
-from workbench.wire.parts import split
+from workbench.wire.parts import split_body
 from workbench.wire.rewriting import BodyItem, Rewrite, rewritten
 
 REMEMBERED: Final = 2_000
@@ -71,11 +71,11 @@ class ConversationWords:
                 return len(names)
         raise WrongCall("nothing to undo on the way: no batch of results was masked or cut since the policy was set")
 
-    def leave_all(self, *, anew: bool) -> None:
-        """Let another policy, or none, decide from the next batch on. `anew`: it also decides on undone results."""
+    def leave_all(self, *, forget_undone: bool) -> None:
+        """Let another policy, or none, decide from the next batch on; with `forget_undone`, on undone results too."""
         self.leaving = set(self.texts)
         self.batches.clear()
-        if anew:
+        if forget_undone:
             self.undone.clear()
 
     def decide(
@@ -165,6 +165,8 @@ def result_name(item: BodyItem) -> str:
 
 def _beginning(dialect: DialectName, body: dict[str, Any], messages: int | None = None) -> _Beginning:
     """Hash the beginning of a request. `messages`: how many messages; None: all."""
-    exchange = Exchange(dialect, body, {}, "", 0, split(dialect, body))
-    said = exchange.parts.messages[:messages]
-    return _Beginning(content_hash([exchange.prompt, exchange.parts.tools]), [content_hash(each) for each in said])
+    exchange = Exchange(dialect, body, {}, "", 0, split_body(dialect, body))
+    messages_so_far = exchange.parts.messages[:messages]
+    return _Beginning(
+        content_hash([exchange.prompt, exchange.parts.tools]), [content_hash(each) for each in messages_so_far]
+    )

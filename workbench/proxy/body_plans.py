@@ -11,7 +11,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Body, DialectName, Event, Reasoning, ToolCall, ToolResult
 from workbench.wire.body_items import BodyItem
-from workbench.wire.dialects import messages_of, reader
+from workbench.wire.dialects import messages_of, reader_for
 from workbench.wire.rewriting import Rewrite, items_in
 
 _LEAVES: Final = frozenset({"dropped", "summarised", "excluded"})
@@ -72,7 +72,7 @@ def _can_leave(row: Item) -> bool:
 
 def plan_body(dialect: DialectName, body: dict[str, Any], setup: Setup) -> BodyPlan:
     """Plan a request from its own contents."""
-    made = reader(dialect)
+    made = reader_for(dialect)
     head = made.head(body)
     items = items_in(dialect, body)
     by_message: dict[int, list[BodyItem]] = {}
@@ -85,11 +85,12 @@ def plan_body(dialect: DialectName, body: dict[str, Any], setup: Setup) -> BodyP
         before = len(made.talk.bodies)
         made.message(message)
         runs = _runs(by_message.get(at, ()))
-        for number, said in enumerate(made.talk.bodies[before:], before + 1):
-            kind = _kind(said)
+        for number, event_body in enumerate(made.talk.bodies[before:], before + 1):
+            kind = _kind(event_body)
             paths[number] = next((found for each, found in runs if each == kind), ())
     planner = setup.planner(
-        (Event(number, f"r{number:05d}", 0, said) for number, said in enumerate(made.talk.bodies, 1)), thinking=True
+        (Event(number, f"r{number:05d}", 0, event_body) for number, event_body in enumerate(made.talk.bodies, 1)),
+        thinking=True,
     )
     plan = planner.plan()
     setup.counter.flush()

@@ -63,29 +63,29 @@ class BreakRule(NamedTuple):
 
 def parse_rule(text: str) -> BreakRule:
     """Parse a rule. Raises WrongCall."""
-    said = text.strip()
-    if said.lower() == "every":
+    rule = text.strip()
+    if rule.lower() == "every":
         return BreakRule("every")
-    if said.lower() == "error":
+    if rule.lower() == "error":
         return BreakRule("error")
-    if found := _NAMED.fullmatch(said):
+    if found := _NAMED.fullmatch(rule):
         return BreakRule(found[1].lower(), " ".join(found[2].split()))  # type: ignore[arg-type]  # see the pattern
-    if found := _NUMBER.fullmatch(said):
-        return _limit(said, found[1].lower(), float(found[2].replace(",", "").replace("_", "")), found[3] or "")
-    raise WrongCall(f"{said or 'nothing'}: expected a breakpoint such as {', '.join(FORMS)}")
+    if found := _NUMBER.fullmatch(rule):
+        return _limit(rule, found[1].lower(), float(found[2].replace(",", "").replace("_", "")), found[3] or "")
+    raise WrongCall(f"{rule or 'nothing'}: expected a breakpoint such as {', '.join(FORMS)}")
 
 
-def _limit(said: str, kind: str, number: float, unit: str) -> BreakRule:
+def _limit(rule: str, kind: str, number: float, unit: str) -> BreakRule:
     if kind == "share":
         share = number / 100 if unit == "%" or number >= 1 else number
         if unit.lower() == "k" or share >= 1:
-            raise WrongCall(f"{said}: expected a share below 100 %, as in share>80%")
+            raise WrongCall(f"{rule}: expected a share below 100 %, as in share>80%")
         return BreakRule("share", limit=share)
     if unit == "%":
-        raise WrongCall(f"{said}: expected a number of tokens, as in tokens>50000; for a share: share>80%")
+        raise WrongCall(f"{rule}: expected a number of tokens, as in tokens>50000; for a share: share>80%")
     number *= 1000 if unit else 1
     if number > 1e12 or number != int(number):
-        raise WrongCall(f"{said}: expected a whole number of tokens, as in tokens>50000")
+        raise WrongCall(f"{rule}: expected a whole number of tokens, as in tokens>50000")
     return BreakRule("tokens", limit=number)
 
 

@@ -172,7 +172,7 @@ class NotReached(WorkbenchError):
 
 
 @contextmanager
-def registered(control: str, agent: str = "") -> Iterator[None]:
+def registered_proxy(control: str, agent: str = "") -> Iterator[None]:
     """Register a proxy while it runs. If its file cannot be written, the proxy runs without control from outside."""
     import psutil  # imported here: it is slow, and few commands need it
 
@@ -247,7 +247,7 @@ def _lives(proxy: RunningProxy) -> bool:
 # Requests to proxies
 
 
-def state_of(proxy: RunningProxy) -> ProxyState:
+def proxy_state_of(proxy: RunningProxy) -> ProxyState:
     """The rules of a proxy and the requests that it holds. Raises NotReached."""
     return _call(proxy, "GET", "/state", ProxyState)
 
@@ -257,7 +257,7 @@ def detail_of(proxy: RunningProxy, held: str) -> HeldDetail:
     return _call(proxy, "GET", f"/held/{held}", HeldDetail)
 
 
-def release(proxy: RunningProxy, held: str, order: ReleaseOrder) -> ProxyState:
+def release_request(proxy: RunningProxy, held: str, order: ReleaseOrder) -> ProxyState:
     """Release a held request."""
     return _call(proxy, "POST", f"/held/{held}", ProxyState, order)
 
@@ -285,18 +285,18 @@ def find_session(session: str) -> tuple[RunningProxy, SessionPolicy] | None:
     return None
 
 
-def states() -> list[tuple[RunningProxy, ProxyState]]:
+def proxy_states() -> list[tuple[RunningProxy, ProxyState]]:
     """The states of all proxies that answer."""
     found = []
     for proxy in running_proxies():
         with suppress(NotReached):
-            found.append((proxy, state_of(proxy)))
+            found.append((proxy, proxy_state_of(proxy)))
     return found
 
 
 def find_held(ident: str) -> tuple[RunningProxy, HeldSummary]:
     """Find a held request by its id, or by the end of its id if that is unique. Raises WrongCall."""
-    waiting = [(proxy, held) for proxy, state in states() for held in state.held]
+    waiting = [(proxy, held) for proxy, state in proxy_states() for held in state.held]
     exact = [each for each in waiting if each[1].id == ident]
     found = exact or [each for each in waiting if each[1].id.endswith(f"-{ident}")]
     if len(found) == 1:

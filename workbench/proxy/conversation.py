@@ -111,28 +111,28 @@ class LiveConversation(RequestThread):
 
     # Requests and answers
 
-    def ask(self, exchange: Exchange, **who: Any) -> int:
+    def add_request(self, exchange: Exchange, **who: Any) -> int:
         """Add a request of the conversation. Return the sequence number of its event."""
         self.prompt = exchange.prompt_name
         self.begin(exchange)
         talk, names = exchange.talk, exchange.names
         same = common_start(names, self._names)
-        told = self._told_again(talk, same)
+        repeated = self._repeated_answer(talk, same)
         spans: list[EventSpan | None] = [*self._spans[:same], *([None] * (len(talk) - same))]
-        for at in told:
+        for at in repeated:
             assert self._reply is not None
             spans[at] = self._reply.span
         gone = self._matched(names, same, spans)
         grown = self._spans[-1] if same == len(self._spans) - 1 and self._last.grows_to(talk[same:]) else None
-        if self._reply is not None and not told:
+        if self._reply is not None and not repeated:
             gone.append(self._reply.span)  # the agent did not keep it
         if gone:
             self._change_past(exchange, spans, gone, grown)
         for at in range(same, len(talk)):
             if spans[at] is None:
-                spans[at] = self._take(talk[at])
+                spans[at] = self._add_message(talk[at])
         self._names, self._spans = names, [span for span in spans if span is not None]
-        self._last = LastMessage.of(talk)
+        self._last = LastMessage.from_messages(talk)
         self._reply = None
         return self.send(exchange, **who)
 
@@ -150,15 +150,15 @@ class LiveConversation(RequestThread):
         builder.add(came if not body else replace(came, body=builder.part(body)))
         if not aside:
             builder.cleared(applied_edits(body, asked))
-        said, used = read_answer(self.dialect, body) if body else ([], None)
-        if not aside and said:
+        answer, used = read_answer(self.dialect, body) if body else ([], None)
+        if not aside and answer:
             first = builder.last + 1
-            self.say(body)
+            self.add_answer(body)
             if finish:
                 self._cut(first, finish)
             made = self._made(first)
             self.calls = {each.call_id: each.arguments for each in made if isinstance(each, ToolCall)}
-            self._reply = LastReply(EventSpan(first, builder.last), self._calls_in(made), said_in(made))
+            self._reply = LastReply(EventSpan(first, builder.last), self._calls_in(made), model_text_in(made))
         if used is not None:
             seconds = None if came.took is None else came.took / 1000
             model = used.model or builder.model
@@ -168,8 +168,8 @@ class LiveConversation(RequestThread):
 
     def summarised(self, asked: dict[str, Any], body: dict[str, Any], took: int) -> None:
         """Remember the answer to a request for a summary. `took`: milliseconds."""
-        said, used = read_answer(self.dialect, body)
-        self._summary = said_in(said)
+        answer, used = read_answer(self.dialect, body)
+        self._summary = model_text_in(answer)
         counted = self._count(asked)
         prompt = (used.prompt if used is not None else None) or counted
         self._factor = prompt / max(counted, 1)
@@ -194,7 +194,7 @@ class LiveConversation(RequestThread):
         """The events from `first` on, which are still in the builder."""
         return list(self.builder.bodies[len(self.builder.bodies) - (self.builder.last - first + 1) :])
 
-    def _take(self, message: Any) -> EventSpan:
+    def _add_message(self, message: Any) -> EventSpan:
         """Add a new message."""
         first = self.builder.last + 1
         self.reader.message(message)
@@ -203,7 +203,7 @@ class LiveConversation(RequestThread):
                 self._results[body.call_id] = at
         return EventSpan(first, self.builder.last)
 
-    def _told_again(self, talk: Sequence[Any], same: int) -> list[int]:
+    def _repeated_answer(self, talk: Sequence[Any], same: int) -> list[int]:
         """The positions of the messages that repeat the last answer."""
         if self._reply is None:
             return []
@@ -211,7 +211,7 @@ class LiveConversation(RequestThread):
         while at < len(talk):
             run = list(takewhile(is_models, talk[at:]))
             made = self.scratch(run)
-            if run and self._reply.is_told(self._calls_in(made), said_in(made)):
+            if run and self._reply.is_repeated_by(self._calls_in(made), model_text_in(made)):
                 return list(range(at, at + len(run)))
             at += len(run) or 1
         return []
@@ -303,7 +303,7 @@ class LastMessage(NamedTuple):
     text: str = ""
 
     @classmethod
-    def of(cls, talk: Sequence[Any]) -> LastMessage:
+    def from_messages(cls, talk: Sequence[Any]) -> LastMessage:
         """The last one of a list of messages."""
         return cls(text_in(talk[-1], "role"), texts_of(talk[-1])) if talk else cls()
 
@@ -334,7 +334,7 @@ class LastReply(NamedTuple):
     calls: list[str]
     text: str
 
-    def is_told(self, calls: list[str], text: str) -> bool:
+    def is_repeated_by(self, calls: list[str], text: str) -> bool:
         """Whether messages of the model are this answer. If it was cut off, an agent may have more or less of it."""
         if self.calls and not calls and text.strip().startswith(self.text.strip()):
             return all(call in text for call in self.calls)  # some agents describe calls in text
@@ -342,6 +342,6 @@ class LastReply(NamedTuple):
         return calls == self.calls and (bool(calls) or (other.startswith(one) and bool(one) == bool(other)))
 
 
-def said_in(bodies: Sequence[Body]) -> str:
+def model_text_in(bodies: Sequence[Body]) -> str:
     """The texts of the model's messages among events."""
     return "\n".join(text_of(body.content) for body in bodies if isinstance(body, AssistantMessage))

@@ -15,7 +15,7 @@ from workbench.proxy.conversation import LastMessage
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import Sender, sender_of, texts_of
 from workbench.traces.request_thread import Exchange
-from workbench.wire.parts import split
+from workbench.wire.parts import split_body
 from workbench.wire.values import text_in
 
 
@@ -34,7 +34,7 @@ class TalkMark(NamedTuple):
     """The digest of the last message's text. With role and length it also identifies a message that has grown."""
 
     @classmethod
-    def of(cls, names: Sequence[str], last: LastMessage) -> TalkMark:
+    def from_names(cls, names: Sequence[str], last: LastMessage) -> TalkMark:
         """The mark of a conversation, from the messages of its last request."""
         digests = _digests(names, (len(names), len(names) - 1))
         text = _digest(last.text) if last.text else ""
@@ -87,10 +87,10 @@ class Conversations(Protocol):
     def marks(self) -> Mapping[str, ConversationMark]:
         """The marks by session, the last used at the end."""
 
-    def whose(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> Belonging:
+    def belonging_of(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> Belonging:
         """The conversation that a request belongs to, as far as known."""
 
-    def note(self, session: str, setting: Setting) -> None:
+    def note_setting(self, session: str, setting: Setting) -> None:
         """Write a setting to the log of a session."""
 
 
@@ -110,12 +110,12 @@ class MarkedConversations:
         if gone:
             self.marks = {**{name: mark for name, mark in self.marks.items() if name not in gone}, **changed}
 
-    def whose(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> Belonging:
+    def belonging_of(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> Belonging:
         """The recorded session that a request belongs to."""
         if route.dialect is None:
             return Belonging()
         body = self._redact(body) if self._redact else body
-        exchange = Exchange(route.dialect, body, {}, route.model, 0, split(route.dialect, body))
+        exchange = Exchange(route.dialect, body, {}, route.model, 0, split_body(route.dialect, body))
         return belongs_to(self.marks.values(), exchange, sender_of(exchange, route, headers))
 
 

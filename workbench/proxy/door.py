@@ -80,8 +80,8 @@ class DoorServer(RepeatedHeadersServer):
         error = context.get("exception")
         if isinstance(error, OSError) and "accept" in str(context.get("message")):
             self.turn_all_away()
-        said = f"{type(error).__name__}: {error}" if error is not None else ""
-        _log.error("%s", ": ".join(filter(None, (str(context.get("message") or ""), said))))
+        message = f"{type(error).__name__}: {error}" if error is not None else ""
+        _log.error("%s", ": ".join(filter(None, (str(context.get("message") or ""), message))))
 
 
 def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:

@@ -43,7 +43,7 @@ class RequestEdit:
         kind = next(item.kind for item in self.items if item.path == path)
         return f"[{'result' if kind == 'result' else 'message'} masked — ~{self.sizes[path]} tokens removed]"
 
-    def changed(self, rewrite: Rewrite) -> ChangedRequest:
+    def changed_request(self, rewrite: Rewrite) -> ChangedRequest:
         """Apply changes. Raises WorkbenchError for a change that is not allowed."""
         if rewrite != UNCHANGED and self.fixed:
             raise WrongCall(self.fixed)
@@ -87,26 +87,26 @@ class ChangedRequest:
         return ReleaseOrder("changed", body=self.body, model=self.rewrite.model)
 
 
-def excluding(rewrite: Rewrite, path: str) -> Rewrite:
+def with_excluded(rewrite: Rewrite, path: str) -> Rewrite:
     """Exclude an item, or include it again."""
-    rewrite = restoring(rewrite, path) if path not in rewrite.exclude else rewrite
+    rewrite = with_restored(rewrite, path) if path not in rewrite.exclude else rewrite
     return replace(rewrite, exclude=rewrite.exclude ^ {path})
 
 
-def masking(rewrite: Rewrite, path: str, marker: str) -> Rewrite:
+def with_masked(rewrite: Rewrite, path: str, marker: str) -> Rewrite:
     """Mask an item, or unmask it."""
     is_masked = path in rewrite.mask
-    rewrite = restoring(rewrite, path)
+    rewrite = with_restored(rewrite, path)
     return rewrite if is_masked else replace(rewrite, mask={**rewrite.mask, path: marker})
 
 
-def rewording(rewrite: Rewrite, path: str, text: str) -> Rewrite:
+def with_reworded(rewrite: Rewrite, path: str, text: str) -> Rewrite:
     """Replace the text of an item."""
-    rewrite = restoring(rewrite, path)
+    rewrite = with_restored(rewrite, path)
     return replace(rewrite, texts={**rewrite.texts, path: text})
 
 
-def restoring(rewrite: Rewrite, path: str) -> Rewrite:
+def with_restored(rewrite: Rewrite, path: str) -> Rewrite:
     """Drop all changes of an item."""
     mask = {key: text for key, text in rewrite.mask.items() if key != path}
     texts = {key: text for key, text in rewrite.texts.items() if key != path}

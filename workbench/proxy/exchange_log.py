@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from workbench.proxy.recorder import TOO_MUCH, Recorded, Recorder
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import HoldMark
-from workbench.proxy.unpacking import BodyTooLarge, too_large, unpacked
+from workbench.proxy.unpacking import BodyTooLarge, too_large, unpacked_body
 
 _log = logging.getLogger(__name__)
 
@@ -44,14 +44,14 @@ class ExchangeLog:
         """The session of a request that may wait at a breakpoint; empty before it is recorded."""
         return self._recorded.session if self._recorded is not None else ""
 
-    def ask(self, parts: Sequence[bytes]) -> None:
+    def set_request(self, parts: Sequence[bytes]) -> None:
         """Set the complete request, in pieces."""
         self._request = parts
 
     def record_request(self, *, at_once: bool = True) -> None:
         """Record the request if it is complete and not recorded yet. `at_once`: before its answer has arrived."""
         if self._recorder is not None and self._recorded is None and self._request and not self.unread:
-            self._recorded = self._recorder.asked(
+            self._recorded = self._recorder.record_request(
                 self._route,
                 self._headers,
                 self._request,
@@ -65,15 +65,15 @@ class ExchangeLog:
         """Note that the request waited at a breakpoint and now continues."""
         self._began = time.monotonic()
         if self._recorded is not None:
-            self._recorded.held(mark)
+            self._recorded.record_hold(mark)
 
     def replaced(self, body: bytes, model: str = "") -> None:
         """Note that another body is sent instead."""
         self.record_request()
         if self._recorded is not None:
-            self._recorded.replaced(body, model)
+            self._recorded.record_replacement(body, model)
 
-    def keep(self, chunk: bytes) -> None:
+    def keep_chunk(self, chunk: bytes) -> None:
         """Keep a chunk of the answer if there is room for it."""
         if self._first is None:
             self._first = time.monotonic()
@@ -81,7 +81,7 @@ class ExchangeLog:
             return
         if self._size + len(chunk) > self._largest:
             self._lose(too_large(self._largest))
-        elif self._recorder is not None and not self._recorder.keep(len(chunk)):
+        elif self._recorder is not None and not self._recorder.reserve_bytes(len(chunk)):
             self._lose(TOO_MUCH)
         else:
             self._answer.append(chunk)
@@ -89,7 +89,7 @@ class ExchangeLog:
 
     def _lose(self, why: str) -> None:
         if self._recorder is not None:
-            self._recorder.let_go(self._size)
+            self._recorder.free_bytes(self._size)
         self._answer, self._size, self._lost = [], 0, why
 
     def unpacked(self, encoding: str) -> bytes:
@@ -97,7 +97,7 @@ class ExchangeLog:
         if self._lost:
             raise BodyTooLarge(self._lost)
         try:
-            return unpacked(b"".join(self._answer), encoding, self._largest)
+            return unpacked_body(b"".join(self._answer), encoding, self._largest)
         except BodyTooLarge as error:
             self._lose(str(error))
             raise
@@ -109,7 +109,7 @@ class ExchangeLog:
             if self.unread:
                 _log.warning("a request was passed on as it was: %s", self.unread)
             return
-        recorder.let_go(self._size)
+        recorder.free_bytes(self._size)
         self.record_request(at_once=False)
         if self._recorded is None:
             if self.unread:
@@ -117,6 +117,6 @@ class ExchangeLog:
             return
         first = None if self._first is None else round((self._first - self._began) * 1000)
         took = round((time.monotonic() - self._began) * 1000)
-        self._recorded.answered(
+        self._recorded.record_answer(
             status, headers, self._answer, first, took, problem=problem, finish=finish, lost=self._lost
         )

@@ -20,7 +20,7 @@ from workbench.config.background import in_background
 from workbench.models.diagnose import connection_words
 from workbench.proxy.exchange_log import ExchangeLog
 from workbench.proxy.gate import Gate, HeldRequest, Release, SeenRequest
-from workbench.proxy.headers import PlainResponse, forwarded, safe_reason, sendable, way_out
+from workbench.proxy.headers import PlainResponse, forwarded_headers, safe_reason, sendable_headers, way_out
 from workbench.proxy.holding import Holding
 from workbench.proxy.policies import PassingPolicies
 from workbench.proxy.recorder import Recorder
@@ -78,7 +78,7 @@ class Forwarding:
         """Whether the complete body has arrived."""
         self._largest = largest
 
-    async def run(self, url: URL) -> web.StreamResponse:
+    async def forward_request(self, url: URL) -> web.StreamResponse:
         """Forward the request. An unreachable provider gives an error with one sentence.
 
         If the provider breaks off its answer, the answer to the client breaks off, too.
@@ -114,7 +114,7 @@ class Forwarding:
         if self._response is None:
             return _unreachable(url, problem)
         if self._holding is not None and not self._status and finish == "broken":
-            await self._holding.tell_error(502, _sentence(url, problem).encode())
+            await self._holding.send_error(502, _sentence(url, problem).encode())
         else:
             _break_off(incoming)
         return self._response
@@ -147,7 +147,7 @@ class Forwarding:
         self._body = parts[0] if len(parts) == 1 else b"".join(parts)
         if not self._log.unread:
             self._is_read = True
-            self._log.ask([self._body] if self._body else ())
+            self._log.set_request([self._body] if self._body else ())
 
     async def _passing_body(self) -> AsyncIterator[bytes]:
         """The body in pieces while it arrives. Up to a limit it is kept for the recorder."""
@@ -165,7 +165,7 @@ class Forwarding:
                     parts.clear()
             yield chunk
         if not self._log.unread:
-            self._log.ask(parts)
+            self._log.set_request(parts)
 
     async def _send(self, url: URL) -> None:
         incoming = self._incoming
@@ -189,7 +189,7 @@ class Forwarding:
             if self._response is not None:
                 await self._stream_late(upstream, self._response)
                 return
-            headers = sendable(forwarded(upstream.headers))
+            headers = sendable_headers(forwarded_headers(upstream.headers))
             first = _already_there(upstream)
             self._response = PlainResponse(
                 status=self._status,
@@ -209,7 +209,7 @@ class Forwarding:
         """Wait if a breakpoint matches. Return whether the request goes to the provider; False: answered by hand."""
         try:
             body, headers, largest = self._body, self._incoming.headers, self._largest
-            held, self._seen = await gate.look(self._route, headers, lambda: read_body(body, headers, largest))
+            held, self._seen = await gate.decide_hold(self._route, headers, lambda: read_body(body, headers, largest))
         except BodyTooLarge as error:
             self._log.unread = str(error)
             return True
@@ -228,9 +228,9 @@ class Forwarding:
             self._went_on(held, release, round((time.monotonic() - began) * 1000))
         if release.end != "answered":
             return True
-        self._response, said = await self._holding.answer(release.text)
+        self._response, answer = await self._holding.answer(release.text)
         self._status, self._came_with = 200, CIMultiDict({"Content-Type": "application/json"})
-        self._log.keep(said)
+        self._log.keep_chunk(answer)
         return False
 
     def _went_on(self, held: HeldRequest, release: Release, took: int) -> None:
@@ -256,7 +256,9 @@ class Forwarding:
         try:
             async with asyncio.timeout(POLICY_SECONDS):
                 changed = await in_background(
-                    lambda: policies.changed(route, headers, read_body(body, {"Content-Encoding": encoding}, largest))
+                    lambda: policies.changed_body(
+                        route, headers, read_body(body, {"Content-Encoding": encoding}, largest)
+                    )
                 )
         except BodyTooLarge as error:
             self._log.unread = str(error)
@@ -278,12 +280,12 @@ class Forwarding:
             await self._stream(upstream, response)
         else:
             async for chunk in upstream.content.iter_any():
-                self._log.keep(chunk)
-            said = self._unpacked(packed)
+                self._log.keep_chunk(chunk)
+            unpacked = self._unpacked(packed)
             if upstream.status != 200:
-                await self._holding.tell_error(upstream.status, said)
+                await self._holding.send_error(upstream.status, unpacked)
                 return
-            await response.write(said)
+            await response.write(unpacked)
         await response.write_eof()
 
     def _unpacked(self, packed: str) -> bytes:
@@ -294,7 +296,7 @@ class Forwarding:
             raise aiohttp.ClientPayloadError(f"the answer is not readable: {error}") from error
 
     async def _stream(self, upstream: aiohttp.ClientResponse, response: web.StreamResponse, first: bytes = b"") -> None:
-        keep = self._log.keep
+        keep = self._log.keep_chunk
         if first:
             await response.write(first)
             keep(first)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from workbench.proxy.unpacking import BodyTooLarge, countable
+from workbench.proxy.unpacking import BodyTooLarge, checked_size
 from workbench.wire.speaking import to_json
-from workbench.wire.streams import loaded
+from workbench.wire.streams import parsed_json
 from workbench.wire.values import dict_in, list_in
 
 ITEM: Final = "response.output_item.done"
@@ -20,7 +20,7 @@ def is_request(text: str) -> bool:
 
 def request_in(text: str) -> dict[str, Any]:
     """The request in a frame; empty if it has none. Raises BodyTooLarge."""
-    frame = loaded(countable(text))
+    frame = parsed_json(checked_size(text))
     if not isinstance(frame, dict):
         return {}
     body = {key: value for key, value in frame.items() if key != "type"}
@@ -29,7 +29,7 @@ def request_in(text: str) -> dict[str, Any]:
 
 def frame_of(body: Mapping[str, Any], before: str) -> str:
     """A frame with another request, in the same form as the frame `before`."""
-    frame = loaded(before)
+    frame = parsed_json(before)
     is_inside = isinstance(frame, dict) and bool(dict_in(frame, "response"))
     return to_json({"type": "response.create", **({"response": body} if is_inside else body)})
 
@@ -48,6 +48,6 @@ def response_in(frames: Sequence[str]) -> tuple[dict[str, Any], int]:
 
 def read_frame(text: str) -> Any:
     try:
-        return loaded(countable(text))
+        return parsed_json(checked_size(text))
     except BodyTooLarge:
         return None

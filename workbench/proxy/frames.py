@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from workbench.config.background import background
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.proxy.frame_texts import ITEM, frame_of, read_frame, request_in, response_in
 from workbench.proxy.gate import SeenRequest
 from workbench.proxy.recorder import Recorded, Recorder
@@ -55,7 +55,7 @@ class SocketRequest:
         self.asked: dict[str, Any] | None = None
         """The client's full request, if another one was sent instead."""
 
-    def keep(self, frame: str, largest: int) -> None:
+    def keep_frame(self, frame: str, largest: int) -> None:
         """Keep a frame of the answer, if there is room."""
         self.size += len(frame) + FRAME
         if self.size > largest and not self.lost:
@@ -74,21 +74,21 @@ class EarlierFrames:
         self._lock = RLock()
         """Needed because parsing may run in the background."""
 
-    def add(self, asked: SocketRequest) -> None:
+    def add_unread(self, asked: SocketRequest) -> None:
         """Add a request with its answer."""
-        told = [text for text in asked.frames[:-1] if ITEM in text] + asked.frames[-1:]
+        frames = [text for text in asked.frames[:-1] if ITEM in text] + asked.frames[-1:]
         with self._lock:
-            self._unread.append((asked.text, told))
-            self._size += len(asked.text) + sum(map(len, told))
+            self._unread.append((asked.text, frames))
+            self._size += len(asked.text) + sum(map(len, frames))
         if self._size > MOST_UNREAD:
             background(self._read)
 
-    def put(self, request: Mapping[str, Any], response: Mapping[str, Any]) -> None:
+    def add_parsed(self, request: Mapping[str, Any], response: Mapping[str, Any]) -> None:
         """Add a parsed request with its response. The request may continue an earlier response."""
         with self._lock:
-            self._earlier.add(self.whole(request), response)
+            self._earlier.remember_response(self.full_request(request), response)
 
-    def whole(self, request: Mapping[str, Any]) -> dict[str, Any]:
+    def full_request(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """A request with the items of all earlier responses that it continues, as far as known."""
         with self._lock, suppress(UnknownResponse):
             self._read()
@@ -102,7 +102,7 @@ class EarlierFrames:
                 response, status = response_in(frames)
                 if status == 200 and response.get("id"):
                     with suppress(BodyTooLarge):
-                        self.put(request_in(text), response)
+                        self.add_parsed(request_in(text), response)
 
 
 class _KnownInstead(NamedTuple):
@@ -136,11 +136,11 @@ class SocketFrames:
 
     def from_client(self, text: str) -> SocketRequest:
         """Begin and record a request of the client."""
-        self.over()
+        self.end_open_request()
         self._open = asked = SocketRequest(text)
         if self._recorder is not None:
             at, data = time.time_ns() // 1_000_000, text.encode(errors="surrogatepass")
-            asked.recorded = self._recorder.asked(
+            asked.recorded = self._recorder.record_request(
                 self._route, self._headers, [data], at, payload="frame", waits=self._waits
             )
         return asked
@@ -151,7 +151,7 @@ class SocketFrames:
         if asked is None:
             return
         asked.first = asked.first or time.monotonic()
-        asked.keep(text, self._largest)
+        asked.keep_frame(text, self._largest)
         if any(end in text for end in _ENDS):
             end = text_in(read_frame(text), "type")
             if end in ("error", "response.failed") and asked.seen is not None:
@@ -159,7 +159,7 @@ class SocketFrames:
             if end in _ENDS:
                 self._over(asked, "")
 
-    def over(self) -> None:
+    def end_open_request(self) -> None:
         """End an open request as cut off: the socket closes, or the next request arrives."""
         if self._open is not None:
             self._over(self._open, "the connection was closed")
@@ -171,7 +171,7 @@ class SocketFrames:
         if asked.asked is not None:
             self._known_instead(asked.asked, response_in(asked.frames)[0])
         elif not problem:
-            self.earlier.add(asked)
+            self.earlier.add_unread(asked)
 
     # Held requests
 
@@ -181,25 +181,25 @@ class SocketFrames:
         if changed is not None:
             asked.asked = whole
         if asked.recorded is not None:
-            asked.recorded.held(mark)
+            asked.recorded.record_hold(mark)
             if changed:
-                asked.recorded.replaced(to_json(changed).encode())
+                asked.recorded.record_replacement(to_json(changed).encode())
 
-    def answered(self, asked: SocketRequest, response: dict[str, Any]) -> None:
+    def record_own_answer(self, asked: SocketRequest, response: dict[str, Any]) -> None:
         """Record an answer written by hand. The provider knows neither this request nor its answer."""
         self._open, asked.ended = None, time.monotonic()
-        self._known_instead(self.known(request_in(asked.text)), response)
+        self._known_instead(self.request_for_provider(request_in(asked.text)), response)
         if asked.recorded is not None:
             took = round((asked.ended - asked.began) * 1000)
-            asked.recorded.answered(200, _JSON, [to_json(response).encode()], None, took)
+            asked.recorded.record_answer(200, _JSON, [to_json(response).encode()], None, took)
 
     def _known_instead(self, request: dict[str, Any], response: dict[str, Any]) -> None:
         if response.get("id"):
-            self.earlier.put(request, response)
+            self.earlier.add_parsed(request, response)
             items = [*input_items(request), *list_in(response, "output")]
             self._instead[response["id"]] = _KnownInstead(text_in(request, EARLIER), items)
 
-    def known(self, request: dict[str, Any]) -> dict[str, Any]:
+    def request_for_provider(self, request: dict[str, Any]) -> dict[str, Any]:
         """A request in a form that the provider understands."""
         instead = self._instead.get(text_in(request, EARLIER))
         if instead is None:
@@ -216,15 +216,15 @@ class SocketFrames:
             request = request_in(text)
         except BodyTooLarge:
             return text
-        known = self.known(request)
+        known = self.request_for_provider(request)
         return text if known is request else frame_of(known, text)
 
 
 def _record_answer(recorded: Recorded, asked: SocketRequest, problem: str) -> None:
-    frames = msgspec.json.encode(list(map(clean, asked.frames)))
+    frames = msgspec.json.encode(list(map(without_surrogates, asked.frames)))
     first = None if asked.first is None else round((asked.first - asked.began) * 1000)
     took = round((asked.ended - asked.began) * 1000)
     finish = "broken" if problem or asked.lost else ""
-    recorded.answered(
+    recorded.record_answer(
         *(0, {}, [frames], first, took), problem=problem, finish=finish, payload="frames", lost=asked.lost
     )

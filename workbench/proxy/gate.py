@@ -27,7 +27,7 @@ from workbench.proxy.control import HeldSummary, ProxyState, ReleaseOrder
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import Sender, sender_of
 from workbench.traces.request_thread import Exchange, common_start
-from workbench.wire.parts import split
+from workbench.wire.parts import split_body
 from workbench.wire.rewriting import BodyItem, items_in
 
 REMEMBERED: Final = 50
@@ -114,7 +114,7 @@ class Gate:
         """Whether a request may have to wait: it asks a model, and breakpoints are set."""
         return bool(self.rules) and route.dialect is not None and route.name != "counting"
 
-    async def look(
+    async def decide_hold(
         self, route: Route, headers: Mapping[str, str], body: Callable[[], dict[str, Any]]
     ) -> tuple[HeldRequest | None, SeenRequest | None]:
         """Decide whether to hold a request, and remember it for the next one. Its body is read in the background."""
@@ -143,14 +143,14 @@ class Gate:
         if dialect is None or not body or body.get("generate") is False:
             return None
         model = route.model or str(body.get("model") or "")
-        exchange = Exchange(dialect, body, {}, model, 0, split(dialect, body))
+        exchange = Exchange(dialect, body, {}, model, 0, split_body(dialect, body))
         found = _Read(body, items_in(dialect, body), sender_of(exchange, route, headers), model, 0, 0)
         return self._sized(found) if any(rule.counts for rule in self.rules) else found
 
     def _sized(self, read: _Read) -> _Read:
         counter = estimator_for(read.model)
         tokens = sum(counter.count(item.text).tokens for item in read.items)
-        return read._replace(tokens=tokens, window=self._catalogue.find(read.model).window)
+        return read._replace(tokens=tokens, window=self._catalogue.find_model(read.model).window)
 
     def _before(self, key: tuple[str, str, str], talk: Sequence[int]) -> SeenRequest | None:
         """The request that this one continues: of those with the same beginning, the one with the most in common."""
@@ -210,7 +210,7 @@ class Gate:
 
     def release(self, ident: str, order: ReleaseOrder, pin: Callable[[], Sequence[str]] = tuple) -> None:
         """Release a held request. `pin` pins the results in the order and returns their calls. Raises WrongCall."""
-        held = self.find(ident)
+        held = self.find_held(ident)
         if order.end == "changed" and held.summary.fixed:
             raise WrongCall(held.summary.fixed)
         if order.end == "changed" and not order.body:
@@ -219,7 +219,7 @@ class Gate:
             raise WrongCall("expected a text to answer with")
         held.released.set_result(Release(order.end, order.body, order.model, order.text, pin()))
 
-    def find(self, ident: str) -> HeldRequest:
+    def find_held(self, ident: str) -> HeldRequest:
         """Find a held request. Raises WrongCall."""
         held = self.held.get(ident)
         if held is None or held.released.done():

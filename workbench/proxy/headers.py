@@ -25,7 +25,7 @@ def way_out(scheme: str, host: str) -> str | None:
     return None if proxy_bypass(host) else getproxies().get(scheme)
 
 
-def forwarded(headers: CIMultiDictProxy[str], *secrets: str) -> CIMultiDict[str]:
+def forwarded_headers(headers: CIMultiDictProxy[str], *secrets: str) -> CIMultiDict[str]:
     """The headers to pass on, with one spelling for each: of two spellings aiohttp would send only one.
 
     Left out are the headers of one connection, including those that `Connection` names, and any header that contains
@@ -49,7 +49,7 @@ def forwarded(headers: CIMultiDictProxy[str], *secrets: str) -> CIMultiDict[str]
     )
 
 
-def sendable(headers: CIMultiDict[str]) -> CIMultiDict[str]:
+def sendable_headers(headers: CIMultiDict[str]) -> CIMultiDict[str]:
     """The same headers without control characters in their values, which aiohttp refuses to send."""
     if any(map(_CONTROL.search, headers.values())):
         return CIMultiDict((name, _CONTROL.sub(" ", value)) for name, value in headers.items())

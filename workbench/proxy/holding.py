@@ -16,7 +16,7 @@ from workbench.wire.answers import PacedAnswer, Refusal, WrittenAnswer
 from workbench.wire.checked_requests import CheckedRequest
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.speaking import stream_headers, to_json
-from workbench.wire.streams import loaded
+from workbench.wire.streams import parsed_json
 from workbench.wire.values import dict_in, text_in
 
 JSON: Final = "application/json"
@@ -52,13 +52,13 @@ class OwnAnswer:
         self.request = CheckedRequest((), (), summary.model, streams, reports, body=held.body)
         self.played = PacedAnswer(WrittenAnswer(text, usage=used))
         self.ident = f"held{summary.id}"
-        self.whole = self.writer.whole(self.played, self.request, self.ident)
+        self.full_answer = self.writer.full_answer(self.played, self.request, self.ident)
         self._reported = dialect.usage_json(used).keys()
 
     @property
     def recorded(self) -> dict[str, Any]:
         """The answer without usage figures, which no provider reported."""
-        return {key: value for key, value in self.whole.items() if key not in self._reported}
+        return {key: value for key, value in self.full_answer.items() if key not in self._reported}
 
 
 class Holding:
@@ -99,9 +99,9 @@ class Holding:
         own = OwnAnswer(self._held, text, streams=self.streams)
         response: web.StreamResponse
         if not self.streams:
-            response = web.Response(text=to_json(own.whole), content_type=JSON)
+            response = web.Response(text=to_json(own.full_answer), content_type=JSON)
         elif not self._dialect.streams_events(self._incoming.query):
-            response = web.Response(text=f"[{to_json(own.whole)}]", content_type=JSON)
+            response = web.Response(text=f"[{to_json(own.full_answer)}]", content_type=JSON)
         else:
             response = await self._begin()
             for each in own.writer.stream(own.played, own.request, own.ident):
@@ -109,15 +109,15 @@ class Holding:
             await response.write_eof()
         return response, to_json(own.recorded).encode()
 
-    async def tell_error(self, status: int, body: bytes) -> None:
+    async def send_error(self, status: int, body: bytes) -> None:
         """Send the provider's error inside the stream, because the status was already sent while the client waited."""
         assert self.response is not None
-        found = loaded(body)
+        found = parsed_json(body)
         error = dict_in(found, "error")
         words = text_in(error, "message") or text_in(found, "error")
         refusal = Refusal(status, detail=words or body.decode(errors="replace")[:1000].strip())
-        said = self._speaker.error(refusal, self._held.summary.model)
+        error_body = self._speaker.error(refusal, self._held.summary.model)
         if error:
-            said["error"] = error
-        await self.response.write(self._speaker.told_error(said, status))
+            error_body["error"] = error
+        await self.response.write(self._speaker.late_error_event(error_body, status))
         await self.response.write_eof()

@@ -46,7 +46,7 @@ class Position(NamedTuple):
         return self.segment << _OFFSET_BITS | self.offset
 
     @classmethod
-    def of(cls, number: int) -> Position:
+    def from_number(cls, number: int) -> Position:
         """The position with this number; 0: the beginning."""
         return cls(max(number >> _OFFSET_BITS, 1), number & ((1 << _OFFSET_BITS) - 1))
 

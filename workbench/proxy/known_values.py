@@ -13,7 +13,7 @@ import msgspec
 
 from workbench.proxy.unpacking import memory_of
 from workbench.traces.building import content_hash
-from workbench.traces.request_thread import name_of
+from workbench.traces.request_thread import message_name
 from workbench.wire.parts import Unmarked, unmarked
 
 T = TypeVar("T")
@@ -29,14 +29,14 @@ class KnownMessage(NamedTuple):
     hash: str
     """The hash of the message without its marks."""
     name: str
-    """The hash to compare it by (`name_of`)."""
+    """The hash to compare it by (`message_name`)."""
 
     @classmethod
-    def of(cls, message: Any) -> KnownMessage:
+    def from_message(cls, message: Any) -> KnownMessage:
         """Compute the facts about a message."""
         found = unmarked(message)
         known = content_hash(found.value)
-        return cls(found, known, name_of(found.value, known))
+        return cls(found, known, message_name(found.value, known))
 
 
 class ByIdentity(Generic[T]):
@@ -49,14 +49,14 @@ class ByIdentity(Generic[T]):
         """By identity: the result; the value, kept because its id could be reused otherwise; and its size."""
         self._size = 0
 
-    def each(self, values: Iterable[Any]) -> list[T]:
+    def results_for(self, values: Iterable[Any]) -> list[T]:
         """The results for several values."""
         get = self._known.get
         return [
             found[0] if (found := get(id(value))) is not None else self._learn(id(value), value) for value in values
         ]
 
-    def of(self, value: Any) -> T:
+    def result_for(self, value: Any) -> T:
         """The result for a value. A list is identified by its elements."""
         key = _identity(value)
         found = self._known.get(key)

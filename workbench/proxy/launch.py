@@ -13,7 +13,7 @@ from workbench.live.processes import PROGRAMS, program_of
 from workbench.models.catalogue import REHEARSAL
 from workbench.proxy.routes import GOOGLE, KIMI_PATH, PROVIDERS
 from workbench.traces import codex, copilot, gemini_cli, kimi, opencode, pi
-from workbench.wire.streams import loaded
+from workbench.wire.streams import parsed_json
 from workbench.wire.values import dict_in
 
 KEYS: Final = (
@@ -54,10 +54,10 @@ class Launch(NamedTuple):
     """Variables to set in addition to the existing environment."""
 
 
-def launch(command: Sequence[str], address: str, folder: Path, *, rehearsal: bool = False) -> Launch:
+def launch_for(command: Sequence[str], address: str, folder: Path, *, rehearsal: bool = False) -> Launch:
     """How to start a command. `folder`: for files that an agent needs."""
     agent = PROGRAMS.get(Path(command[0]).name, "")
-    settings = environment(address)
+    settings = proxy_environment(address)
     if rehearsal:
         missing = {name: REHEARSAL for name in KEYS if not os.environ.get(name)}
         if os.environ.get(_GOOGLE):
@@ -67,12 +67,12 @@ def launch(command: Sequence[str], address: str, folder: Path, *, rehearsal: boo
         settings |= missing
         settings |= {name: model for name, model in MODELS.items() if not os.environ.get(name)}
         settings["KIMI_MODEL_BASE_URL"] = f"{address}/v1"
-    told = _TOLD.get(agent)
-    more, given = told(address, folder) if told else ((), {})
+    configure = _CONFIGURED.get(agent)
+    more, given = configure(address, folder) if configure else ((), {})
     return Launch(agent or program_of(command), (command[0], *more, *command[1:]), settings | given)
 
 
-def silence(agent: str) -> str:
+def silence_message(agent: str) -> str:
     """The message for an agent that ended without sending a request, with the likely reason."""
     known = {
         kimi.NAME: "a login of Kimi Code keeps its own address; with a key its requests pass here",
@@ -85,7 +85,7 @@ def silence(agent: str) -> str:
     return f"no request of {printable(agent)} passed here, and nothing was recorded: {why}"
 
 
-def environment(address: str) -> dict[str, str]:
+def proxy_environment(address: str) -> dict[str, str]:
     """The variables that most agents and libraries read."""
     return {
         "ANTHROPIC_BASE_URL": address,
@@ -111,18 +111,18 @@ def _kimi_address(address: str) -> dict[str, str]:
     return {"KIMI_CODE_BASE_URL": f"{address}{KIMI_PATH}/v1"}
 
 
-_Told = tuple[tuple[str, ...], dict[str, str]]
+_Configuration = tuple[tuple[str, ...], dict[str, str]]
 """Arguments and variables for an agent."""
 
 
-def _codex(address: str, _: Path) -> _Told:
+def _codex(address: str, _: Path) -> _Configuration:
     return ("-c", f'openai_base_url="{address}/v1"'), {}
 
 
-def _opencode(address: str, _: Path) -> _Told:
+def _opencode(address: str, _: Path) -> _Configuration:
     """Keep the user's own settings in the variable, and add our addresses where they are missing."""
     bases = {"anthropic": f"{address}/v1", "openai": f"{address}/v1", "google": f"{address}/v1beta"}
-    given = loaded(os.environ.get("OPENCODE_CONFIG_CONTENT", ""))
+    given = parsed_json(os.environ.get("OPENCODE_CONFIG_CONTENT", ""))
     config = given if isinstance(given, dict) else {}
     providers = dict_in(config, "provider")
     for name, base in bases.items():
@@ -131,7 +131,7 @@ def _opencode(address: str, _: Path) -> _Told:
     return (), {"OPENCODE_CONFIG_CONTENT": json.dumps({**config, "provider": providers})}
 
 
-def _pi(address: str, folder: Path) -> _Told:
+def _pi(address: str, folder: Path) -> _Configuration:
     bases = {"anthropic": address, "openai": f"{address}/v1", "google": f"{address}/v1beta"}
     lines = [
         f"  pi.registerProvider({json.dumps(name)}, {{ baseUrl: {json.dumps(base)} }});" for name, base in bases.items()
@@ -141,7 +141,7 @@ def _pi(address: str, folder: Path) -> _Told:
     return ("-e", str(script)), {}
 
 
-def _gemini(address: str, folder: Path) -> _Told:
+def _gemini(address: str, folder: Path) -> _Configuration:
     """Redirect Gemini CLI's requests for Google to the proxy, with a script that node loads first.
 
     With an address in the environment, Gemini CLI uses none of its logins unless its settings choose one, and it would
@@ -155,11 +155,11 @@ def _gemini(address: str, folder: Path) -> _Told:
     return (), {_GEMINI_ADDRESS: "", "NODE_OPTIONS": options}
 
 
-def _copilot(address: str, _: Path) -> _Told:
+def _copilot(address: str, _: Path) -> _Configuration:
     return (), {"COPILOT_PROVIDER_BASE_URL": f"{address}/v1"}
 
 
-_TOLD: Final[Mapping[str, Callable[[str, Path], _Told]]] = {
+_CONFIGURED: Final[Mapping[str, Callable[[str, Path], _Configuration]]] = {
     codex.NAME: _codex,
     opencode.NAME: _opencode,
     pi.NAME: _pi,

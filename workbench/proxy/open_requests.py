@@ -32,7 +32,7 @@ class OpenRequestsFile:
         self._last: tuple[int, Numbers] = (0, {})
         self._is_empty = not self._path.exists()
 
-    def read(self, position: int) -> Numbers:
+    def read_open_at(self, position: int) -> Numbers:
         """The requests that were open at a position."""
         try:
             with open_regular_file(self._path, follow_links=False) as file:
@@ -42,7 +42,7 @@ class OpenRequestsFile:
         self._last = (position, found.get(position, {}))
         return self._last[1]
 
-    def add(self, position: int, numbers: Numbers) -> None:
+    def write_open_at(self, position: int, numbers: Numbers) -> None:
         """Note the requests that are open at a position, before the batch is stored."""
         before, self._last = self._last, (position, dict(numbers))
         if not numbers and not before[1] and self._is_empty:

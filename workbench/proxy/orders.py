@@ -30,22 +30,22 @@ async def take_order(
     try:
         match incoming.method, path:
             case "GET", "/state":
-                return _told(gate.state())
+                return _json_response(gate.state())
             case "GET", _ if held:
-                return _told(await in_background(_detail, gate.find(held), policies))
+                return _json_response(await in_background(_detail, gate.find_held(held), policies))
             case "POST", _ if held:
                 order = await _read(incoming, ReleaseOrder)
-                gate.release(held, order, lambda: _pin(gate.find(held), policies, order.pin))
-                return _told(gate.state())
+                gate.release(held, order, lambda: _pin(gate.find_held(held), policies, order.pin))
+                return _json_response(gate.state())
             case "PUT", "/rules":
                 gate.set_rules((await _read(incoming, RuleOrder)).rules)
-                return _told(gate.state())
+                return _json_response(gate.state())
             case "GET", "/policies":
-                return _told(PolicyList(policies.listed() if policies is not None else ()))
+                return _json_response(PolicyList(policies.listed() if policies is not None else ()))
             case "GET", _ if session and policies is not None:
-                return _told(policies.told(session))
+                return _json_response(policies.session_policy(session))
             case "PUT", _ if session and policies is not None:
-                return _told(await in_background(policies.order, session, await _read(incoming, PolicyOrder)))
+                return _json_response(await in_background(policies.order, session, await _read(incoming, PolicyOrder)))
         expected = "GET /state, GET or POST /held/ID, PUT /rules, GET /policies, or GET or PUT /policies/SESSION"
         raise WrongCall(f"{incoming.method} {path}: expected {expected}")
     except WorkbenchError as error:
@@ -55,7 +55,7 @@ async def take_order(
 def _detail(held: HeldRequest, policies: PassingPolicies | None) -> HeldDetail:
     if policies is None:
         return HeldDetail(held.summary, held.body, held.new)
-    policy = policies.under(held.route, held.headers, held.body)
+    policy = policies.policy_for_request(held.route, held.headers, held.body)
     pinned = policies.pinned_in(held.summary.dialect, held.body)
     return HeldDetail(held.summary, held.body, held.new, pinned, "" if policy is None else str(policy))
 
@@ -75,5 +75,5 @@ async def _read(incoming: web.BaseRequest, kind: type[T]) -> T:
         raise WrongCall(f"the order cannot be read: {error}") from error
 
 
-def _told(value: Struct) -> web.Response:
+def _json_response(value: Struct) -> web.Response:
     return web.Response(body=msgspec.json.encode(value), content_type="application/json")

@@ -50,5 +50,5 @@ def remove_left_folders(parent: Path, prefix: str = _PREFIX) -> None:
 
 def _is_used(folder: Path) -> bool:
     if (folder / _LOCK).exists():
-        return WriterLock(folder / _LOCK).taken()
+        return WriterLock(folder / _LOCK).is_locked()
     return time.time() - folder.stat().st_mtime < _UNLOCKED_SECONDS

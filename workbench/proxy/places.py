@@ -35,10 +35,14 @@ class StoredConversation:
     def mark(self) -> ConversationMark:
         """The current mark of the conversation."""
         live, who = self.live, (self.id, self.key, self.agent)
-        return ConversationMark(*who, live.dialect, live.prompt, TalkMark.of(live.names, live.last), self.client)
+        return ConversationMark(
+            *who, live.dialect, live.prompt, TalkMark.from_names(live.names, live.last), self.client
+        )
 
 
-def place_of(places: Sequence[StoredConversation], exchange: Exchange, sender: Sender) -> StoredConversation | None:
+def stored_conversation_for(
+    places: Sequence[StoredConversation], exchange: Exchange, sender: Sender
+) -> StoredConversation | None:
     """The conversation of a request; None if it begins a new one. `places`: the last used at the end."""
     mine = [each for each in places if (each.key, each.agent) == (sender.session, sender.agent)]
     aside = sender.purpose in ("side", "compaction")

@@ -26,7 +26,7 @@ from workbench.proxy.batches import ConversationWords, result_name
 from workbench.proxy.body_plans import plan_body
 from workbench.proxy.control import PolicyOrder, SessionPolicy, WayPolicy
 from workbench.proxy.conversation_marks import Belonging, Conversations
-from workbench.proxy.policy_notes import noted
+from workbench.proxy.policy_notes import policy_note
 from workbench.proxy.routes import Route
 from workbench.wire.rewriting import Rewrite, items_in, rewritten
 
@@ -41,7 +41,7 @@ SetupFor = Callable[[WayPolicy, str], Setup]
 """Returns a policy's setup for a model. Raises WorkbenchError."""
 
 
-def setups(settings: Settings, catalogue: Catalogue) -> SetupFor:
+def setup_maker(settings: Settings, catalogue: Catalogue) -> SetupFor:
     """Return a function that makes setups from the user's settings."""
     return lambda chosen, model: set_up(PlanOptions(chosen.policy, chosen.knobs, model), settings, catalogue)
 
@@ -108,11 +108,11 @@ class PassingPolicies:
 
     # Changing requests
 
-    def changed(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any] | None:
+    def changed_body(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any] | None:
         """The body to send instead of a request; None: it is sent unchanged."""
         if route.dialect is None or route.name or not body or body.get("previous_response_id"):
             return None
-        where = Belonging() if self._recorder is None else self._recorder.whose(route, headers, body)
+        where = Belonging() if self._recorder is None else self._recorder.belonging_of(route, headers, body)
         found = self._conversation(where.session)
         policy = self._policy(found)
         applied = policy or found.before
@@ -166,9 +166,9 @@ class PassingPolicies:
 
     def listed(self) -> tuple[SessionPolicy, ...]:
         """The policies of all recorded sessions."""
-        return tuple(map(self.told, self._recorder.marks)) if self._recorder is not None else ()
+        return tuple(map(self.session_policy, self._recorder.marks)) if self._recorder is not None else ()
 
-    def told(self, session: str) -> SessionPolicy:
+    def session_policy(self, session: str) -> SessionPolicy:
         """The policy of a session. Raises WrongCall if the proxy does not record this session."""
         if self._recorder is None:
             raise WrongCall("this proxy records nothing: there is no session to set a policy for")
@@ -192,7 +192,7 @@ class PassingPolicies:
 
         Raises WorkbenchError.
         """
-        self.told(session)
+        self.session_policy(session)
         assert self._recorder is not None
         if order.do == "set":
             self._setup_for.cache_clear()  # a policy file may have changed
@@ -200,21 +200,21 @@ class PassingPolicies:
         found = self._conversation(session)
         with found.lock:
             if order.do == "undo":
-                self._recorder.note(session, noted("undo", results=found.words.undo()))
+                self._recorder.note_setting(session, policy_note("undo", results=found.words.undo()))
             else:
                 policy = self._choose(found, order)
-                self._recorder.note(session, noted(order.do, "" if policy is None else str(policy)))
-        return self.told(session)
+                self._recorder.note_setting(session, policy_note(order.do, "" if policy is None else str(policy)))
+        return self.session_policy(session)
 
     def _choose(self, found: _Conversation, order: PolicyOrder) -> WayPolicy | None:
         found.before = self._policy(found) or found.before
         found.own, found.chosen = order.do != "default", order.policy if order.do == "set" else None
-        found.words.leave_all(anew=order.do != "off")
+        found.words.leave_all(forget_undone=order.do != "off")
         return self._policy(found)
 
-    def under(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> WayPolicy | None:
+    def policy_for_request(self, route: Route, headers: Mapping[str, str], body: dict[str, Any]) -> WayPolicy | None:
         """The policy for a request; None: it is sent unchanged."""
-        where = Belonging() if self._recorder is None else self._recorder.whose(route, headers, body)
+        where = Belonging() if self._recorder is None else self._recorder.belonging_of(route, headers, body)
         return self._policy(self._conversations.get(where.session) or _Conversation())
 
     def pinned_in(self, dialect: DialectName, body: dict[str, Any]) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ NO_PROXY: Final = (
 )
 
 
-def noted(do: str, policy: str = "", results: int = 0) -> Setting:
+def policy_note(do: str, policy: str = "", results: int = 0) -> Setting:
     """Make a note. `do`: set, off, default or undo; `policy`: with its knobs; `results`: how many were undone.
 
     An empty `policy` means none.
@@ -43,7 +43,7 @@ def without_policy(events: Iterable[Event]) -> list[Setting]:
         if isinstance(event.body, Setting) and event.body.key == ON_THE_WAY:
             policy = policy_in(event.body.value)
             last = last if policy is None else policy
-    return [noted("default")] if last else []
+    return [policy_note("default")] if last else []
 
 
 def note_words(note: Mapping[str, Any]) -> str:

@@ -74,12 +74,12 @@ class PolicyPreview(NamedTuple):
         ]
         size = f"{self.freed:,} of {self.tokens:,} tokens freed" if self.freed >= 0 else f"{-self.freed:,} tokens more"
         size = f"about {size}"
-        said = f"{', '.join(done)}, {size}; once, about {self.cache:,} tokens are not read from the cache"
+        summary = f"{', '.join(done)}, {size}; once, about {self.cache:,} tokens are not read from the cache"
         wait = "" if self.is_due else "; it waits until a batch is due"
-        return f"in the latest request: {said}{wait}"
+        return f"in the latest request: {summary}{wait}"
 
 
-def preview(
+def preview_policy(
     dialect: DialectName,
     asked: dict[str, Any],
     sent: dict[str, Any],

@@ -26,7 +26,7 @@ from workbench.proxy.records import (
     UnreadRecord,
 )
 from workbench.proxy.routes import Route
-from workbench.proxy.senders import telling_headers
+from workbench.proxy.senders import recorded_headers
 from workbench.proxy.sessions import HoldMark
 from workbench.proxy.unpacking import LARGEST
 
@@ -45,10 +45,10 @@ TOO_MUCH: Final = "too much waits to be recorded"
 class RecorderLink(Protocol):
     """The connection to a recorder, which runs in a thread or in its own process."""
 
-    def start(self, hear: Callable[[Feedback], None]) -> None:
-        """Start the recorder. `hear` is called in any thread."""
+    def start(self, on_feedback: Callable[[Feedback], None]) -> None:
+        """Start the recorder. `on_feedback` is called in any thread."""
 
-    def put(self, *records: tuple[Record, Sequence[bytes]]) -> int:
+    def put_records(self, *records: tuple[Record, Sequence[bytes]]) -> int:
         """Hand over records and their bytes. Return the total size. Raises OSError."""
 
     def close(self, seconds: float) -> str:
@@ -61,25 +61,25 @@ class Recorder(MarkedConversations):
     def __init__(
         self,
         link: RecorderLink,
-        tell: Callable[[str], None] = _log.warning,
+        report: Callable[[str], None] = _log.warning,
         redact: Callable[[Any], Any] | None = None,
     ) -> None:
-        """`tell` gets one line for each kind of failure; `redact`: masks secrets, as in the store."""
+        """`report` gets one line for each kind of failure; `redact`: masks secrets, as in the store."""
         super().__init__(redact)
         self.lost = 0
         """The number of requests and answers that were not recorded."""
         self.sessions: dict[int, str] = {}
         """The sessions of requests that may wait at a breakpoint, by number; empty before they are recorded."""
         self._link = link
-        self._tell = tell
-        self._told: set[str] = set()
+        self._report = report
+        self._reported: set[str] = set()
         self._lock = Lock()
         self._numbers = count(1)
         self._put_in = self._done = 0
         """Bytes handed over, and bytes recorded."""
         self._kept = 0
         """Bytes of answers that are still arriving."""
-        link.start(self._hear)
+        link.start(self._on_feedback)
 
     @property
     def waiting(self) -> int:
@@ -99,7 +99,7 @@ class Recorder(MarkedConversations):
 
     # Exchanges
 
-    def asked(
+    def record_request(
         self,
         route: Route,
         headers: Mapping[str, str],
@@ -115,14 +115,14 @@ class Recorder(MarkedConversations):
         number = next(self._numbers)
         if waits:
             self.sessions[number] = ""
-        record = AskedRecord(number, route, telling_headers(headers), at, payload, largest, waits)
+        record = AskedRecord(number, route, recorded_headers(headers), at, payload, largest, waits)
         return Recorded(self, record, parts, at_once=at_once)
 
     def unread(self, route: Route, headers: Mapping[str, str], why: str) -> None:
         """Record that a request was passed on without being read."""
-        self._put((UnreadRecord(route, telling_headers(headers), why), ()))
+        self._put((UnreadRecord(route, recorded_headers(headers), why), ()))
 
-    def note(self, session: str, setting: Setting) -> None:
+    def note_setting(self, session: str, setting: Setting) -> None:
         """Write a setting to the log of a session."""
         self._put((NotedRecord(session, setting.key, setting.value), ()))
 
@@ -140,26 +140,26 @@ class Recorder(MarkedConversations):
             records = ((record.without_bytes(TOO_MUCH), ()),)
         try:
             with self._lock:
-                self._put_in += self._link.put(*records)
+                self._put_in += self._link.put_records(*records)
         except OSError as error:
             self._lose(f"the journal cannot be written: {error.strerror or error}")
             return False
         return True
 
-    def keep(self, size: int) -> bool:
-        """Reserve bytes for answers that are still arriving. Return whether they fit; `let_go` frees them again."""
+    def reserve_bytes(self, size: int) -> bool:
+        """Reserve bytes for answers that are still arriving. Return whether they fit; `free_bytes` frees them again."""
         if self._kept + self.waiting + size > MOST_WAITING:
             return False
         self._kept += size
         return True
 
-    def let_go(self, size: int) -> None:
-        """Free bytes that `keep` reserved."""
+    def free_bytes(self, size: int) -> None:
+        """Free bytes that `reserve_bytes` reserved."""
         self._kept -= size
 
     # Feedback of the recorder
 
-    def _hear(self, feedback: Feedback) -> None:
+    def _on_feedback(self, feedback: Feedback) -> None:
         """Handle feedback. Called in a thread of the link."""
         self._done = max(self._done, feedback.done)
         self.sessions.update((number, name) for number, name in feedback.sessions.items() if number in self.sessions)
@@ -168,13 +168,13 @@ class Recorder(MarkedConversations):
             self._lose(why, times)
         if feedback.recovered:
             found = counted(feedback.recovered, "answered request")
-            self._tell(f"recorded {found} that an earlier proxy had not recorded when it was killed")
+            self._report(f"recorded {found} that an earlier proxy had not recorded when it was killed")
 
     def _lose(self, why: str, times: int = 1) -> None:
         self.lost += times
-        if why not in self._told:
-            self._told.add(why)
-            self._tell(f"not recorded: {why}")
+        if why not in self._reported:
+            self._reported.add(why)
+            self._report(f"not recorded: {why}")
 
     def close(self, seconds: float = 10) -> None:
         """Record what is waiting, for at most this long."""
@@ -190,7 +190,7 @@ class Recorded:
         self._number = asked.number
         self._route = asked.route
         self._is_lost = False
-        self._unsaid: tuple[tuple[Record, Sequence[bytes]], ...] = ((asked, parts),)
+        self._pending: tuple[tuple[Record, Sequence[bytes]], ...] = ((asked, parts),)
         """Records to hand over together with the next one."""
         if at_once:
             self._put()
@@ -200,16 +200,16 @@ class Recorded:
         """The session of a request that may wait; empty before it is recorded."""
         return self._recorder.sessions.get(self._number, "")
 
-    def held(self, mark: HoldMark) -> None:
+    def record_hold(self, mark: HoldMark) -> None:
         """Record that the request waited at a breakpoint."""
         self._put((HeldRecord(self._number, mark.rule, mark.why, mark.took, mark.end, tuple(mark.pinned)), ()))
 
-    def replaced(self, body: bytes, model: str = "") -> None:
+    def record_replacement(self, body: bytes, model: str = "") -> None:
         """Record that another body was sent instead, perhaps to another model."""
         route = self._route._replace(model=model or self._route.model)
         self._put((ReplacedRecord(self._number, route, time.time_ns() // 1_000_000), [body]))
 
-    def answered(
+    def record_answer(
         self,
         status: int,
         headers: Mapping[str, str],
@@ -223,11 +223,13 @@ class Recorded:
         lost: str = "",
     ) -> None:
         """Record the answer. `first`, `took`: milliseconds; `lost`: why it has no bytes."""
-        told = telling_headers(headers)
+        kept_headers = recorded_headers(headers)
         self._recorder.sessions.pop(self._number, None)
-        self._put((AnsweredRecord(self._number, status, told, first, took, problem, finish, payload, lost), parts))
+        self._put(
+            (AnsweredRecord(self._number, status, kept_headers, first, took, problem, finish, payload, lost), parts)
+        )
 
     def _put(self, *records: tuple[Record, Sequence[bytes]]) -> None:
-        unsaid, self._unsaid = self._unsaid, ()
+        unsaid, self._pending = self._pending, ()
         if not self._is_lost:
             self._is_lost = not self._recorder._put(*unsaid, *records) and bool(unsaid)

@@ -42,10 +42,10 @@ class RecorderProcess:
         self._done = 0
         self._woken = 0.0
 
-    def start(self, hear: Callable[[Feedback], None]) -> None:
+    def start(self, on_feedback: Callable[[Feedback], None]) -> None:
         """Start it, and read its feedback in a thread."""
         self._start_process()
-        self._thread = background(lambda: self._listen(hear))
+        self._thread = background(lambda: self._listen(on_feedback))
 
     def _start_process(self) -> None:
         options = msgspec.json.encode(self._options).decode()
@@ -61,7 +61,7 @@ class RecorderProcess:
         self._woken = 0.0
         self._wake()  # the journal may already have records
 
-    def _listen(self, hear: Callable[[Feedback], None]) -> None:
+    def _listen(self, on_feedback: Callable[[Feedback], None]) -> None:
         for number in range(1, STARTS + 1):
             before = self._done
             process = self._process
@@ -72,15 +72,15 @@ class RecorderProcess:
                     with suppress(msgspec.MsgspecError):
                         feedback = decode_feedback(line)
                         self._done = before + feedback.done
-                        hear(msgspec.structs.replace(feedback, done=self._done))
+                        on_feedback(msgspec.structs.replace(feedback, done=self._done))
             process.wait()
             if self._is_closing:
                 return
             if number < STARTS:
                 self._start_process()
-        hear(Feedback(lost={ENDED.format(STARTS): 1}))
+        on_feedback(Feedback(lost={ENDED.format(STARTS): 1}))
 
-    def put(self, *records: tuple[Record, Sequence[bytes]]) -> int:
+    def put_records(self, *records: tuple[Record, Sequence[bytes]]) -> int:
         """Append records to the journal. Raises OSError."""
         size = self._journal.append(*records)
         self._wake()
@@ -108,7 +108,7 @@ class RecorderProcess:
 
 
 def in_process(
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     client: str = "",
     folder: WorkFolder = WorkFolder(),  # noqa: B008 - a frozen value
     first: Sequence[Setting] = (),
@@ -128,4 +128,4 @@ def in_process(
         store=str(store) if store is not None else "",
     )
     link = RecorderProcess(journal, options)
-    return Recorder(RedactingLink(link, redact) if redact is not None else link, tell, redact)
+    return Recorder(RedactingLink(link, redact) if redact is not None else link, report, redact)

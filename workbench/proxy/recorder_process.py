@@ -55,9 +55,9 @@ class RecorderOptions(msgspec.Struct, frozen=True):
 class RecorderLoop:
     """Reads one journal after another."""
 
-    def __init__(self, options: RecorderOptions, tell: Callable[[Feedback], None]) -> None:
+    def __init__(self, options: RecorderOptions, report: Callable[[Feedback], None]) -> None:
         self._options = options
-        self._tell = tell
+        self._report = report
         self._opened: Store | None = None
         folder = WorkFolder(options.folder, options.branch)
         first = [Setting(key, value) for key, value in options.first]
@@ -68,7 +68,7 @@ class RecorderLoop:
             self._opened = Store.open(Path(self._options.store) if self._options.store else None)
         return self._opened
 
-    def run(self, wait: Callable[[], bool]) -> None:
+    def record_until_end(self, wait: Callable[[], bool]) -> None:
         """Record what earlier proxies left, then follow this proxy. `wait` returns False when the proxy has ended."""
         self._recover()
         folder = Path(self._options.journals) / self._options.own
@@ -94,17 +94,17 @@ class RecorderLoop:
     def _follow(self, folder: Path, wait: Callable[[], bool], *, is_left: bool = False) -> None:
         position = Position()
         with suppress(WorkbenchError):
-            position = Position.of(self._store().recorded(folder.name))
+            position = Position.from_number(self._store().recorded(folder.name))
         reader = JournalReader(folder, max(position, first_position(folder)))
         kept = OpenRequestsFile(folder)
-        self._recording.reopen(kept.read(reader.position.number))
+        self._recording.reopen(kept.read_open_at(reader.position.number))
         is_on = True
         while is_on:
             is_on = wait()
             while self._batch(reader, kept, is_left=is_left):
                 pass
         end = reader.position.number
-        kept.add(end, {})  # better no note about a request that was cut off than two
+        kept.write_open_at(end, {})  # better no note about a request that was cut off than two
         if self._recording.end_open():
             self._recording.finish_batch(folder.name, end)
         kept.close()
@@ -129,16 +129,16 @@ class RecorderLoop:
             if found is None:
                 break
             record, data, length = found
-            self._recording.take(record, data, length)
+            self._recording.process_record(record, data, length)
             records, size, answered = records + 1, size + length, answered + isinstance(record, AnsweredRecord)
         if not records and not is_broken:
             return False
         position = reader.position.number
-        kept.add(position, self._recording.open_requests())
+        kept.write_open_at(position, self._recording.open_requests())
         feedback = self._recording.finish_batch(reader.folder.name, position)
         if self._recording.is_stored:
             reader.remove_read()
-        self._tell(msgspec.structs.replace(feedback, done=0, recovered=answered) if is_left else feedback)
+        self._report(msgspec.structs.replace(feedback, done=0, recovered=answered) if is_left else feedback)
         return bool(records)
 
 
@@ -150,7 +150,7 @@ def _wait_for_more() -> bool:
     return True
 
 
-def _tell(feedback: Feedback) -> None:
+def _report_feedback(feedback: Feedback) -> None:
     with suppress(OSError):  # the proxy no longer reads this
         os.write(1, encode_feedback(feedback) + b"\n")
 
@@ -161,7 +161,7 @@ def main() -> None:
         with suppress(OSError):
             os.nice(NICENESS)
     options = msgspec.json.decode(sys.argv[1], type=RecorderOptions)
-    RecorderLoop(options, _tell).run(_wait_for_more)
+    RecorderLoop(options, _report_feedback).record_until_end(_wait_for_more)
 
 
 if __name__ == "__main__":

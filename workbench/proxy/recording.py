@@ -26,7 +26,7 @@ from workbench.proxy.records import (
 from workbench.proxy.repeated_bodies import RepeatedBodies
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import CameBack, HoldMark, OpenRequest, ProxySessions, SentRequest
-from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, unpacked
+from workbench.proxy.unpacking import LARGEST, BodyTooLarge, unpack_answer, unpacked_body
 from workbench.wire.dialects import DEFAULT, DIALECTS
 
 MOST_OPEN: Final = 10_000
@@ -61,7 +61,7 @@ class BatchRecording:
         self.is_stored = True
         """Whether everything processed so far is in the store."""
 
-    def take(self, record: Record, data: bytes, size: int = 0) -> None:
+    def process_record(self, record: Record, data: bytes, size: int = 0) -> None:
         """Process a record and its bytes. `size`: of both. An error in one record does not stop the next."""
         try:
             match record:
@@ -74,10 +74,10 @@ class BatchRecording:
                 case AnsweredRecord():
                     self._answer(record, data)
                 case UnreadRecord():
-                    said = self._passed_unread("a request", record.why)
-                    self._sessions.note_unread(record.route, record.headers, said)
+                    reason = self._passed_unread("a request", record.why)
+                    self._sessions.note_unread(record.route, record.headers, reason)
                 case NotedRecord():
-                    self._sessions.note(record.session, Setting(record.key, record.value))
+                    self._sessions.add_session_event(record.session, Setting(record.key, record.value))
         except Exception as error:  # whatever the error, the next record is processed
             _log.debug("a record could not be taken", exc_info=True)
             self.lose(f"{type(error).__name__}: {error}")
@@ -123,7 +123,7 @@ class BatchRecording:
         """Mark open requests as unanswered, because the proxy has ended. Return whether there were any."""
         ended = list(self._open.values())
         for each in ended:
-            self._sessions.answered(each.asked, CameBack(0, {}, {}, None, None, PROXY_ENDED))
+            self._sessions.add_answer(each.asked, CameBack(0, {}, {}, None, None, PROXY_ENDED))
         self._open.clear()
         self._waiting.clear()
         return bool(ended)
@@ -137,8 +137,8 @@ class BatchRecording:
         try:
             body = self._request_in(record, data, headers, largest)
         except BodyTooLarge as error:
-            said = self._passed_unread("a request", str(error))
-            self._sessions.note_unread(record.route, headers, said)
+            reason = self._passed_unread("a request", str(error))
+            self._sessions.note_unread(record.route, headers, reason)
             return
         asked = self._sessions.sent(SentRequest(record.route, headers, body, record.at)) if body else None
         if asked is None:
@@ -154,15 +154,15 @@ class BatchRecording:
         """The body of a request; empty if it has none. Raises BodyTooLarge."""
         if record.payload == "frame":
             return request_in(data.decode(errors="surrogatepass"))
-        whole = unpacked(data, headers.get("Content-Encoding", ""), largest)
-        found = self._bodies.read(whole, DIALECTS[record.route.dialect or DEFAULT.name].places[1])
+        whole = unpacked_body(data, headers.get("Content-Encoding", ""), largest)
+        found = self._bodies.parse_body(whole, DIALECTS[record.route.dialect or DEFAULT.name].places[1])
         return found if isinstance(found, dict) else {}
 
     def _hold(self, record: HeldRecord) -> None:
         found = self._open.get(record.number)
         if found is not None:
             mark = HoldMark(record.rule, record.why, record.took, record.end, record.pinned)
-            found.asked = self._sessions.held(found.asked, mark, None)
+            found.asked = self._sessions.hold_request(found.asked, mark, None)
 
     def _replace(self, record: ReplacedRecord, data: bytes) -> None:
         found = self._open.get(record.number)
@@ -175,17 +175,17 @@ class BatchRecording:
         if found is None:
             return
         headers, status, body = CIMultiDict(record.headers), record.status, dict[str, Any]()
-        said = self._passed_unread("an answer", record.lost) if record.lost else ""
+        reason = self._passed_unread("an answer", record.lost) if record.lost else ""
         try:
             if record.payload == "frames":
                 frames = msgspec.json.decode(data, type=list[str]) if data else []
                 body, status = response_in(frames)
             else:
-                body = read_answer(found.dialect, data, headers, found.largest)
+                body = unpack_answer(found.dialect, data, headers, found.largest)
         except BodyTooLarge as error:
-            said = self._passed_unread("an answer", str(error))
-        came = CameBack(status, headers, body, record.first, record.took, record.problem or said, record.finish)
-        self._sessions.answered(found.asked, came)
+            reason = self._passed_unread("an answer", str(error))
+        came = CameBack(status, headers, body, record.first, record.took, record.problem or reason, record.finish)
+        self._sessions.add_answer(found.asked, came)
 
     def _passed_unread(self, what: str, why: str) -> str:
         self.lose(f"{what} was passed on unread: {why}")

@@ -17,7 +17,7 @@ from workbench.log.events import DialectName
 from workbench.proxy.frame_texts import read_frame
 from workbench.proxy.recorder import RecorderLink
 from workbench.proxy.records import AnsweredRecord, AskedRecord, Feedback, Record, ReplacedRecord, UnreadRecord
-from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, read_body
+from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_body, unpack_answer
 from workbench.wire.dialects import DEFAULT
 from workbench.wire.speaking import to_json
 
@@ -37,14 +37,16 @@ class RedactingLink:
         self._dialects: dict[int, tuple[DialectName, int]] = {}
         self._saved = 0
         """Bytes by which masking made the records smaller."""
-        self._hear: Callable[[Feedback], None] = lambda feedback: None
+        self._on_feedback: Callable[[Feedback], None] = lambda feedback: None
 
-    def start(self, hear: Callable[[Feedback], None]) -> None:
-        self._hear = hear
-        self._link.start(lambda told: hear(msgspec.structs.replace(told, done=told.done + self._saved)))
+    def start(self, on_feedback: Callable[[Feedback], None]) -> None:
+        self._on_feedback = on_feedback
+        self._link.start(
+            lambda feedback: on_feedback(msgspec.structs.replace(feedback, done=feedback.done + self._saved))
+        )
         self._thread = background(self._run)
 
-    def put(self, *records: tuple[Record, Sequence[bytes]]) -> int:
+    def put_records(self, *records: tuple[Record, Sequence[bytes]]) -> int:
         """Queue records to be masked and handed over."""
         size = 0
         for record, parts in records:
@@ -69,7 +71,7 @@ class RedactingLink:
             size = len(data)
             try:
                 record, data = self._masked(record, data)
-                self._saved += size - self._link.put((record, [data]))
+                self._saved += size - self._link.put_records((record, [data]))
             except OSError as error:
                 self._lose(size, f"the journal cannot be written: {error.strerror or error}")
             except Exception as error:  # whatever the error, unmasked bytes must not get into the journal
@@ -77,7 +79,7 @@ class RedactingLink:
 
     def _lose(self, size: int, why: str) -> None:
         self._saved += size
-        self._hear(Feedback(lost={why: 1}))
+        self._on_feedback(Feedback(lost={why: 1}))
 
     def _masked(self, record: Record, data: bytes) -> tuple[Record, bytes]:
         match record:
@@ -102,7 +104,7 @@ class RedactingLink:
                 if not data:
                     return record, data
                 try:
-                    body = read_answer(dialect, data, _found(record.headers), largest)
+                    body = unpack_answer(dialect, data, _found(record.headers), largest)
                 except BodyTooLarge as error:
                     return record.without_bytes(str(error)), b""
                 headers = {**_plain(record.headers), "content-type": "application/json"}

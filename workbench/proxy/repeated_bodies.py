@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from workbench.proxy.unpacking import PER_VALUE, check_count, countable, memory_of, values_in
-from workbench.wire.streams import loaded
+from workbench.proxy.unpacking import PER_VALUE, check_count, checked_size, memory_of, values_in
+from workbench.wire.streams import parsed_json
 
 REMEMBERED: Final = 96 << 20
 """The limit in bytes of all kept bodies, roughly as they are in memory. One body may take up to a third."""
@@ -48,7 +48,7 @@ class RepeatedBodies:
         """The last used at the end."""
         self._size = 0
 
-    def read(self, data: bytes, key: str) -> Any:
+    def parse_body(self, data: bytes, key: str) -> Any:
         """Parse a body; None if it is not JSON. `key`: the key of its messages. Raises BodyTooLarge."""
         before, repeated = self._begins_like(data, key)
         try:
@@ -56,7 +56,7 @@ class RepeatedBodies:
         except (msgspec.MsgspecError, UnicodeError, RecursionError):
             body = None
         if body is None:
-            return loaded(countable(data))
+            return parsed_json(checked_size(data))
         if before is not None and before.goes_on_in(repeated):
             self._forget(before)
         self._keep(body)

@@ -19,7 +19,7 @@ from workbench.proxy.replay_targets import headers_again
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import CONNECT_SECONDS, MAX_FIELD
 from workbench.proxy.sessions import CameBack, problem_of
-from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_answer, too_large
+from workbench.proxy.unpacking import LARGEST, BodyTooLarge, too_large, unpack_answer
 from workbench.wire.dialects import DIALECTS
 
 SILENCE: Final = 600
@@ -50,7 +50,7 @@ def key_for(dialect: DialectName, model: str, *, needed: bool) -> str:
     return value
 
 
-async def resend(request: ResentRequest, upstreams: Upstreams, key: str, largest: int = LARGEST) -> CameBack:
+async def resend_request(request: ResentRequest, upstreams: Upstreams, key: str, largest: int = LARGEST) -> CameBack:
     """Send a request and read the answer. Errors are part of the result."""
     dialect = DIALECTS[request.dialect]
     url = upstreams.address(dialect.provider.name, dialect.path_for(request.model))
@@ -59,7 +59,7 @@ async def resend(request: ResentRequest, upstreams: Upstreams, key: str, largest
         headers["Authorization"] = authorization
     began = time.monotonic()
     status, problem = 0, ""
-    said, size = io.BytesIO(), 0
+    answer, size = io.BytesIO(), 0
     answer_headers: Mapping[str, str] = {}
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=SILENCE)
     try:
@@ -77,16 +77,16 @@ async def resend(request: ResentRequest, upstreams: Upstreams, key: str, largest
         ):
             status, answer_headers = response.status, response.headers
             async for chunk in response.content.iter_any():
-                size += said.write(chunk)
+                size += answer.write(chunk)
                 if size > largest:
                     raise BodyTooLarge(too_large(largest))
     except BodyTooLarge as error:
-        problem, said = f"the answer is not read: {error}", io.BytesIO()
+        problem, answer = f"the answer is not read: {error}", io.BytesIO()
     except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
         problem = connection_words(error)
     took = round((time.monotonic() - began) * 1000)
     try:
-        body = read_answer(request.dialect, said.getvalue(), answer_headers, largest)
+        body = unpack_answer(request.dialect, answer.getvalue(), answer_headers, largest)
     except BodyTooLarge as error:
         body, problem = {}, f"the answer is not read: {error}"
     made = CameBack(status, answer_headers, body, None, took, problem)

@@ -32,11 +32,11 @@ from workbench.log.events import (
 )
 from workbench.log.session import Session
 from workbench.log.store import Store
-from workbench.proxy.conversation import EventSpan, LastMessage, LastReply, LiveConversation, said_in
+from workbench.proxy.conversation import EventSpan, LastMessage, LastReply, LiveConversation, model_text_in
 from workbench.proxy.senders import Sender, texts_of
 from workbench.traces.building import Builder
 from workbench.traces.request_thread import Exchange
-from workbench.wire.parts import split
+from workbench.wire.parts import split_body
 from workbench.wire.requests import RequestBodies
 
 RECENT: Final = 100
@@ -67,7 +67,7 @@ def _is_of(session: Session, sender: Sender) -> bool:
     return asked is not None and (asked.session, asked.agent) == (sender.session, sender.agent)
 
 
-def resumed(client: str, events: Sequence[Event]) -> LiveConversation | None:
+def resumed_conversation(client: str, events: Sequence[Event]) -> LiveConversation | None:
     """The conversation of a log; None if it has none, or if the log was continued without the proxy."""
     last = next((event for event in reversed(events) if _is_talk(event.body)), None)
     if last is None or any(isinstance(event.body, UserMessage) for event in events[last.seq :]):
@@ -92,7 +92,7 @@ class _Resumed(LiveConversation):
         self._request, self._hashes = last.seq, bodies.hashes(last.seq)
         self._head = exchange.head_name
         self._names = exchange.names
-        self._last = LastMessage.of(exchange.talk)
+        self._last = LastMessage.from_messages(exchange.talk)
         self._spans = self._found_again(exchange.talk, events[: last.seq])
         self._results = {each.body.call_id: each.seq for each in events if isinstance(each.body, ToolResult)}
         slots = (each.body for each in events if isinstance(each.body, SlotContent))
@@ -119,11 +119,11 @@ class _Resumed(LiveConversation):
 
     def _remember(self, bodies: RequestBodies, events: Sequence[Event], last: int) -> None:
         """Restore what followed the last request: its answer, and perhaps a summary."""
-        said = [event for event in events[last:] if isinstance(event.body, _SAYING)]
-        if said:
-            made = [event.body for event in said]
-            span = EventSpan(said[0].seq, said[-1].seq)
-            self._reply = LastReply(span, self._calls_in(made), said_in(made))
+        replies = [event for event in events[last:] if isinstance(event.body, _SAYING)]
+        if replies:
+            made = [event.body for event in replies]
+            span = EventSpan(replies[0].seq, replies[-1].seq)
+            self._reply = LastReply(span, self._calls_in(made), model_text_in(made))
             self.calls = {each.call_id: each.arguments for each in made if isinstance(each, ToolCall)}
         own = {event.seq for event in events if _is_talk(event.body)}
         used = [each.body for each in events if isinstance(each.body, Usage) and each.body.request in own]
@@ -151,7 +151,7 @@ def _answers(bodies: RequestBodies, events: Sequence[Event], purposes: tuple[Pur
 
 def _exchange(bodies: RequestBodies, event: Event) -> Exchange:
     request, body = bodies.request(event.seq), bodies.body(event.seq)
-    parts = split(request.dialect, body)
+    parts = split_body(request.dialect, body)
     return Exchange(request.dialect, body, {}, request.model, event.at, parts, bodies.hashes(event.seq))
 
 

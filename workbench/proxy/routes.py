@@ -141,9 +141,9 @@ class Upstreams:
 
 def _configured(provider: str, settings: ProxySettings) -> tuple[str, str]:
     """The setting or variable that names a provider's address, and the address."""
-    said = [(f"{provider} under [proxy] in config.toml", str(getattr(settings, provider)))]
-    said += ((name, os.environ.get(name, "")) for name in PROVIDERS[provider].variables)
-    return next((each for each in said if each[1]), ("", PROVIDERS[provider].address))
+    addresses = [(f"{provider} under [proxy] in config.toml", str(getattr(settings, provider)))]
+    addresses += ((name, os.environ.get(name, "")) for name in PROVIDERS[provider].variables)
+    return next((each for each in addresses if each[1]), ("", PROVIDERS[provider].address))
 
 
 def _basic(address: URL) -> str:

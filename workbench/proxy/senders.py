@@ -100,16 +100,16 @@ class Sender(NamedTuple):
 
 def sender_of(exchange: Exchange, route: Route, headers: Mapping[str, str]) -> Sender:
     """Find out who sent a request."""
-    told = {name.lower(): value for name, value in headers.items()}
-    if _is_for_title(exchange.body, told):
-        return Sender(_client(told), purpose="side", name="title")
-    session = _first(told, _SESSIONS) or _in_body(exchange.body)
-    agent = _first(told, _AGENT_IDS)
-    parent = _first(told, _PARENTS) or (session if agent else "")
+    lower = {name.lower(): value for name, value in headers.items()}
+    if _is_for_title(exchange.body, lower):
+        return Sender(_client(lower), purpose="side", name="title")
+    session = _first(lower, _SESSIONS) or _in_body(exchange.body)
+    agent = _first(lower, _AGENT_IDS)
+    parent = _first(lower, _PARENTS) or (session if agent else "")
     purpose, name = _purpose(exchange, route)
     if purpose is None and (agent or parent):
         purpose = "sub-agent"
-    return Sender(_client(told), session, agent, parent, purpose, name)
+    return Sender(_client(lower), session, agent, parent, purpose, name)
 
 
 def stored_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -118,7 +118,7 @@ def stored_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in sorted(found.items()) if _is_stored(name)}
 
 
-def telling_headers(headers: Mapping[str, str]) -> dict[str, str]:
+def recorded_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """The headers that are needed to record an exchange later, never a key or a cookie."""
     return {low: value for name, value in headers.items() if (low := _telling_name(name))}
 
@@ -147,8 +147,8 @@ def folder_of(exchange: Exchange) -> str:
 def users_words(exchange: Exchange) -> str:
     """The user's last words, without what the client adds; empty if there are none."""
     for message in reversed(exchange.talk):
-        said = [] if is_models(message) or text_in(message, "role") not in ("user", "") else list(_texts(message))
-        own = own_texts(said)
+        texts = [] if is_models(message) or text_in(message, "role") not in ("user", "") else list(_texts(message))
+        own = own_texts(texts)
         if own:
             return own[-1]
     return ""
@@ -160,8 +160,8 @@ def texts_of(message: Any) -> str:
 
 
 def _client(headers: Mapping[str, str]) -> str:
-    said = f"{headers.get('user-agent', '')} {headers.get('originator', '')}".lower()
-    return next((name for begin, name in _AGENTS if begin in said), "")
+    agent = f"{headers.get('user-agent', '')} {headers.get('originator', '')}".lower()
+    return next((name for begin, name in _AGENTS if begin in agent), "")
 
 
 def _first(headers: Mapping[str, str], names: tuple[str, ...]) -> str:
@@ -184,8 +184,8 @@ def _is_for_title(body: Mapping[str, Any], headers: Mapping[str, str]) -> bool:
 
     Codex makes titles in a separate thread, which has tools and does not name the thread that the title is for.
     """
-    said = text_in(dict_in(body, "client_metadata"), _CODEX_TURN) or headers.get(_CODEX_TURN, "")
-    return '"thread_source":"thread_title"' in said.replace(" ", "")
+    metadata = text_in(dict_in(body, "client_metadata"), _CODEX_TURN) or headers.get(_CODEX_TURN, "")
+    return '"thread_source":"thread_title"' in metadata.replace(" ", "")
 
 
 def _purpose(exchange: Exchange, route: Route) -> tuple[Purpose | None, str]:
@@ -228,8 +228,8 @@ def _leading_instructions(exchange: Exchange) -> Iterator[Any]:
 def _asked_last(exchange: Exchange) -> Iterator[str]:
     """The last text of a request, and the one before a reminder of the client; without tool results."""
     talk = exchange.talk
-    said = next((each for each in reversed(talk) if text_in(each, "role") not in ("system", "developer")), None)
-    for message in (*talk[-1:], *([] if said is None or said is talk[-1] else [said])):
+    last = next((each for each in reversed(talk) if text_in(each, "role") not in ("system", "developer")), None)
+    for message in (*talk[-1:], *([] if last is None or last is talk[-1] else [last])):
         if text_in(message, "role") == "tool" or text_in(message, "type").endswith("_output"):
             continue
         content = message.get("content") if isinstance(message, dict) else None

@@ -21,13 +21,13 @@ from workbench.config.errors import WorkbenchError
 from workbench.proxy.door import DoorServer
 from workbench.proxy.forwarding import Forwarding
 from workbench.proxy.gate import Gate
-from workbench.proxy.headers import forwarded
+from workbench.proxy.headers import forwarded_headers
 from workbench.proxy.orders import take_order
 from workbench.proxy.policies import PassingPolicies
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Route, Upstreams, route_of
 from workbench.proxy.unpacking import LARGEST
-from workbench.proxy.websockets import pump, websocket_client
+from workbench.proxy.websockets import pump_websocket, websocket_client
 
 MAX_FIELD: Final = 64 * 1024
 CONNECT_SECONDS: Final = 30
@@ -153,7 +153,7 @@ class ProxyServer:
         assert task is not None
         self._busy.add(task)
         task.add_done_callback(self._busy.discard)
-        headers = forwarded(incoming.headers, self.token, self._orders)
+        headers = forwarded_headers(incoming.headers, self.token, self._orders)
         route = route_of(path.partition("?")[0], incoming.headers)
         url = self._upstreams.address(route.provider, path)
         if authorization := self._upstreams.authorization(route.provider):
@@ -174,14 +174,14 @@ class ProxyServer:
         assert self._client is not None
         assert self._socket_client is not None
         if incoming.headers.get("Upgrade", "").lower() == "websocket":
-            return await pump(
+            return await pump_websocket(
                 incoming, self._socket_client, url, route, headers, self._recorder, self._gate, self._largest
             )
         gate = self._gate if self._gate is not None and self._gate.looks_at(route) else None
         policies = self._policies if self._policies is not None and self._policies.is_on else None
         return await Forwarding(
             incoming, self._client, route, headers, self._recorder, gate, policies, self._largest
-        ).run(url)
+        ).forward_request(url)
 
 
 def _needs_token() -> web.Response:

@@ -17,9 +17,9 @@ from workbench.log.store import Store
 from workbench.proxy.conversation import LiveConversation
 from workbench.proxy.conversation_marks import ConversationMark
 from workbench.proxy.known_values import ByIdentity, KnownMessage
-from workbench.proxy.places import NO_FOLDER, StoredConversation, place_of, starter_of
+from workbench.proxy.places import NO_FOLDER, StoredConversation, starter_of, stored_conversation_for
 from workbench.proxy.policy_notes import without_policy
-from workbench.proxy.resuming import recorded_sessions, resumed
+from workbench.proxy.resuming import recorded_sessions, resumed_conversation
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import Sender, folder_of, sender_of, stored_headers, users_words
 from workbench.proxy.storing import sender_in, store_together, taken_up
@@ -27,7 +27,7 @@ from workbench.traces.building import Builder, content_hash
 from workbench.traces.request_thread import Exchange
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.earlier_responses import EARLIER, EarlierResponses, UnknownResponse
-from workbench.wire.parts import Unmarked, split
+from workbench.wire.parts import Unmarked, split_body
 from workbench.wire.requests import RequestBodies
 
 TITLE = 60
@@ -109,7 +109,7 @@ class ProxySessions:
         self._earlier = EarlierResponses()
         self._first = first
         self._folder = folder
-        self._messages = ByIdentity(KnownMessage.of)
+        self._messages = ByIdentity(KnownMessage.from_message)
         self._hashes = ByIdentity(content_hash)
         self._changed: dict[StoredConversation, None] = {}
         """Conversations with events to store."""
@@ -124,7 +124,7 @@ class ProxySessions:
         exchange = self._exchange(request)
         sender = sender_of(exchange, request.route, request.headers)
         sender = sender._replace(client=sender.client or self._client)
-        place = place_of(self._places, exchange, sender)
+        place = stored_conversation_for(self._places, exchange, sender)
         aside = sender.purpose in ("side", "compaction")
         if place is None:
             place = self._resume(exchange, sender) or self._begin(exchange, sender)
@@ -141,11 +141,11 @@ class ProxySessions:
             "name": sender.name,
             "headers": stored_headers(request.headers),
         }
-        event = place.live.send(exchange, aside=True, **who) if aside else place.live.ask(exchange, **who)
+        event = place.live.send(exchange, aside=True, **who) if aside else place.live.add_request(exchange, **who)
         self._store_up(place)
         return OpenRequest(place, event, sender, aside, who, exchange.body)
 
-    def held(self, asked: OpenRequest, mark: HoldMark, sent: SentRequest | None) -> OpenRequest:
+    def hold_request(self, asked: OpenRequest, mark: HoldMark, sent: SentRequest | None) -> OpenRequest:
         """Record that a request waited. `sent`: what was sent instead. Return the request that will be answered."""
         live = asked.place.live
         live.builder.add(Hold(asked.event, mark.rule, mark.why, mark.took, mark.end))
@@ -165,7 +165,7 @@ class ProxySessions:
         self._store_up(asked.place)
         return asked._replace(event=event)
 
-    def note(self, session: str, body: Body) -> None:
+    def add_session_event(self, session: str, body: Body) -> None:
         """Add an event to a session."""
         place = next((each for each in self._places if each.id == session), None)
         if place is not None:
@@ -180,12 +180,12 @@ class ProxySessions:
         known: list[KnownMessage] = []
 
         def unmark(values: Sequence[Any]) -> list[Unmarked]:
-            known[:] = self._messages.each(values)  # the last call of `unmark` is for the messages
+            known[:] = self._messages.results_for(values)  # the last call of `unmark` is for the messages
             return [each.unmarked for each in known]
 
-        parts = split(dialect, body, unmark)
+        parts = split_body(dialect, body, unmark)
         hashes, names = tuple(each.hash for each in known), tuple(each.name for each in known)
-        return Exchange(dialect, body, {}, model, request.at, parts, hashes, names, self._hashes.of)
+        return Exchange(dialect, body, {}, model, request.at, parts, hashes, names, self._hashes.result_for)
 
     def _whole(self, body: dict[str, Any]) -> dict[str, Any]:
         """A request that sends only new items, with the earlier ones that the provider has and that passed here."""
@@ -193,33 +193,33 @@ class ProxySessions:
             return self._earlier.resolved(body) if EARLIER in body else body
         return body
 
-    def answered(self, asked: OpenRequest, came: CameBack) -> None:
+    def add_answer(self, asked: OpenRequest, came: CameBack) -> None:
         """Add the answer to a request."""
         live = asked.place.live
         body = self._redact(came.body) if self._redact else came.body
         headers = stored_headers(came.headers)
-        told = RequestAnswer(asked.event, came.status, "", came.first, came.took, came.problem, headers)
+        answer = RequestAnswer(asked.event, came.status, "", came.first, came.took, came.problem, headers)
         is_error = came.status >= 400 or came.status == 0
         if is_error or came.problem:
             live.builder.add(Failure("provider", problem_of(came)))
-        live.answer(told, body, asked.body, aside=asked.aside or is_error, finish=came.finish)
+        live.answer(answer, body, asked.body, aside=asked.aside or is_error, finish=came.finish)
         if DIALECTS[live.dialect].remembers_answers and body.get("id"):
-            self._earlier.add(asked.body, body)
+            self._earlier.remember_response(asked.body, body)
         if asked.sender.purpose == "compaction" and not is_error:
             live.summarised(asked.body, body, came.took or 0)
         self._store_up(asked.place)
 
-    def note_unread(self, route: Route, headers: Mapping[str, str], said: str) -> None:
+    def note_unread(self, route: Route, headers: Mapping[str, str], reason: str) -> None:
         """Note a request that was not read, in the session that its headers name or that its client used last."""
         if route.dialect is None:
             return
-        sender = sender_of(Exchange(route.dialect, {}, {}, "", 0, split(route.dialect, {})), route, headers)
+        sender = sender_of(Exchange(route.dialect, {}, {}, "", 0, split_body(route.dialect, {})), route, headers)
         client = sender.client or self._client
         mine = [each for each in self._places if each.client == client]
         if sender.session:
             mine = [each for each in mine if (each.key, each.agent) == (sender.session, sender.agent)]
         if mine:
-            mine[-1].live.builder.add(Failure("proxy", said))
+            mine[-1].live.builder.add(Failure("proxy", reason))
             self._store_up(mine[-1])
 
     def close(self) -> None:
@@ -235,12 +235,12 @@ class ProxySessions:
         before = list(self._places)
         try:
             for read in recorded_sessions(self._store(), sender, {each.id for each in before}):
-                live = resumed(sender.client or "proxy", read.events())
+                live = resumed_conversation(sender.client or "proxy", read.events())
                 if live is None:
                     continue
                 place = StoredConversation(live, sender.client, sender.session, sender.agent, read.id)
                 self._places = [*before, place]
-                if place_of(self._places, exchange, sender) is place:
+                if stored_conversation_for(self._places, exchange, sender) is place:
                     place.session = self._store().session(read.id)
                     if place.session.writable and len(place.session) == len(read):
                         live.builder.add(*(self._first or without_policy(read.events())))
@@ -267,11 +267,11 @@ class ProxySessions:
         place.folder = WorkFolder(folder, branch_of(Path(folder))) if folder else self._folder
         if place.session is not None and place.folder.path:
             place.session.used_in(place.folder)
-        said = users_words(exchange)
-        place.parent = starter_of(self._places, said, sender) if sender.purpose in (None, "sub-agent") else ""
+        words = users_words(exchange)
+        place.parent = starter_of(self._places, words, sender) if sender.purpose in (None, "sub-agent") else ""
         self._attach(place, exchange, sender)
         if sender.purpose not in ("side", "compaction"):
-            place.live.builder.says_title(("sub-agent: " if place.parent else "") + printable(said)[:TITLE])
+            place.live.builder.says_title(("sub-agent: " if place.parent else "") + printable(words)[:TITLE])
 
     def _attach(self, place: StoredConversation, exchange: Exchange, sender: Sender) -> None:
         """Note a sub-agent in the session that started it, with the sub-agent's own session."""
@@ -350,6 +350,6 @@ class ProxySessions:
 def problem_of(came: CameBack) -> str:
     """Describe an error in one line."""
     error = came.body.get("error") if isinstance(came.body, dict) else None
-    said = error.get("message") if isinstance(error, dict) else error
+    message = error.get("message") if isinstance(error, dict) else error
     status = f"HTTP {came.status}" if came.status else "no answer"
-    return ": ".join(filter(None, (status if came.status != 200 else "", str(said or ""), came.problem)))
+    return ": ".join(filter(None, (status if came.status != 200 else "", str(message or ""), came.problem)))

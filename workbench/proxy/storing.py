@@ -9,7 +9,7 @@ from workbench.log.errors import StoreError
 from workbench.log.events import Request, Setting
 from workbench.log.store import Store
 from workbench.proxy.places import StoredConversation
-from workbench.proxy.resuming import resumed
+from workbench.proxy.resuming import resumed_conversation
 from workbench.proxy.senders import Sender
 
 
@@ -50,7 +50,7 @@ def taken_up(store: Store, session: str) -> StoredConversation | None:
     asked = next((event.body for event in reversed(events) if isinstance(event.body, Request)), None)
     who = events[0].body.value if events and isinstance(events[0].body, Setting) else ""
     client = "" if who == "proxy" else str(who)
-    live = resumed(client or "proxy", events)
+    live = resumed_conversation(client or "proxy", events)
     if asked is None or live is None:
         return None
     return StoredConversation(live, client, asked.session, asked.agent, session, store.session(session))

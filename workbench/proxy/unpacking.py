@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from workbench.log.events import DialectName
 from workbench.wire.dialects import from_stream
-from workbench.wire.streams import loaded
+from workbench.wire.streams import parsed_json
 
 T = TypeVar("T", str, bytes)
 
@@ -32,20 +32,20 @@ class BodyTooLarge(Exception):
 
 def read_body(body: bytes, headers: Mapping[str, str], largest: int = LARGEST) -> dict[str, Any]:
     """The JSON object in a body; empty if it has none. Raises BodyTooLarge."""
-    found = loaded(countable(unpacked(body, headers.get("Content-Encoding", ""), largest)))
+    found = parsed_json(checked_size(unpacked_body(body, headers.get("Content-Encoding", ""), largest)))
     return found if isinstance(found, dict) else {}
 
 
-def read_answer(
+def unpack_answer(
     dialect: DialectName, body: bytes, headers: Mapping[str, str], largest: int = LARGEST
 ) -> dict[str, Any]:
     """An answer as one body; for a stream, as much as arrived. Raises BodyTooLarge."""
-    text = countable(unpacked(body, headers.get("Content-Encoding", ""), largest))
-    found = None if "event-stream" in headers.get("Content-Type", "") else loaded(text)
+    text = checked_size(unpacked_body(body, headers.get("Content-Encoding", ""), largest))
+    found = None if "event-stream" in headers.get("Content-Type", "") else parsed_json(text)
     return found if isinstance(found, dict) else from_stream(dialect, text)
 
 
-def unpacked(body: bytes, encoding: str, largest: int = LARGEST) -> bytes:
+def unpacked_body(body: bytes, encoding: str, largest: int = LARGEST) -> bytes:
     """Decompress a body as far as possible. With an unknown encoding it is returned unchanged. Raises BodyTooLarge."""
     names = [name.strip().lower() for name in encoding.split(",")]
     layers = [_UNPACK[name] for name in reversed(names) if name in _UNPACK]
@@ -80,7 +80,7 @@ def _limited(pieces: Iterable[bytes], largest: int) -> Iterator[bytes]:
         return
 
 
-def countable(text: T) -> T:
+def checked_size(text: T) -> T:
     """Return the JSON text unchanged if it has few enough values to parse. Raises BodyTooLarge."""
     check_count(len(text), lambda: values_in(text))
     return text

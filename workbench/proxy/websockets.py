@@ -20,7 +20,7 @@ from workbench.models.diagnose import connection_words
 from workbench.proxy.frame_texts import frame_of, is_request, request_in
 from workbench.proxy.frames import SocketFrames, SocketRequest
 from workbench.proxy.gate import Gate, HeldRequest, Release, SeenRequest
-from workbench.proxy.headers import PlainResponse, forwarded, safe_reason, way_out
+from workbench.proxy.headers import PlainResponse, forwarded_headers, safe_reason, way_out
 from workbench.proxy.holding import OwnAnswer, until_released
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Route
@@ -56,9 +56,9 @@ class _Refused(Exception):
         self.body = body
 
 
-async def _refuse(_: object, __: object, told: Any) -> None:
+async def _refuse(_: object, __: object, event: Any) -> None:
     """Raise an error if a handshake does not open a websocket. aiohttp would follow a redirect with all keys."""
-    response: aiohttp.ClientResponse = told.response
+    response: aiohttp.ClientResponse = event.response
     if response.status == 101:
         return
     body = b""
@@ -67,18 +67,18 @@ async def _refuse(_: object, __: object, told: Any) -> None:
             while len(body) < MOST_OF_REFUSAL and (chunk := await response.content.readany()):
                 body += chunk
     response.close()
-    raise _Refused(response.status, response.reason or "", forwarded(response.headers), body[:MOST_OF_REFUSAL])
+    raise _Refused(response.status, response.reason or "", forwarded_headers(response.headers), body[:MOST_OF_REFUSAL])
 
 
 def websocket_client(connector: aiohttp.BaseConnector, **more: Any) -> aiohttp.ClientSession:
-    """A client for `pump` that never follows redirects."""
+    """A client for `pump_websocket` that never follows redirects."""
     trace = aiohttp.TraceConfig()
     trace.on_request_redirect.append(_refuse)
     trace.on_request_end.append(_refuse)
     return aiohttp.ClientSession(connector=connector, connector_owner=False, trace_configs=[trace], **more)
 
 
-async def pump(
+async def pump_websocket(
     incoming: web.BaseRequest,
     client: aiohttp.ClientSession,
     url: URL,
@@ -121,7 +121,10 @@ async def pump(
         if route.dialect is not None and DIALECTS[route.dialect].has_websockets:
             frames = SocketFrames(route, incoming.headers, recorder, largest, waits=gate is not None)
         passing = _FromClient(down, upstream, frames, gate, route, incoming.headers)
-        ways = [asyncio.create_task(passing.run()), asyncio.create_task(_from_provider(upstream, down, frames))]
+        ways = [
+            asyncio.create_task(passing.pass_messages()),
+            asyncio.create_task(_from_provider(upstream, down, frames)),
+        ]
         try:
             await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -129,8 +132,8 @@ async def pump(
                 way.cancel()
             await asyncio.gather(*ways, return_exceptions=True)
             if frames is not None:
-                frames.over()
-            _tell_too_large(recorder, upstream.close_code, passing.code)
+                frames.end_open_request()
+            _report_too_large(recorder, upstream.close_code, passing.code)
             with suppress(Exception):
                 await upstream.close(code=_valid(passing.code or down.close_code))
             with suppress(Exception):
@@ -143,7 +146,7 @@ def _valid(code: int | None) -> int:
     return code if code is not None and code not in (1004, 1005, 1006, 1015) and 1000 <= code < 5000 else 1000
 
 
-def _tell_too_large(recorder: Recorder | None, *codes: int | None) -> None:
+def _report_too_large(recorder: Recorder | None, *codes: int | None) -> None:
     if WSCloseCode.MESSAGE_TOO_BIG in codes and recorder is not None:
         recorder.passed_unread("a websocket's message", "it is too large, and the connection was closed")
 
@@ -198,7 +201,7 @@ class _FromClient:
         self.code: int | None = None
         """The close code for an invalid message of the client; None if all were valid."""
 
-    async def run(self) -> None:
+    async def pass_messages(self) -> None:
         """Pass on messages until the client closes."""
         self._reading = asyncio.create_task(self._read())
         try:
@@ -231,7 +234,7 @@ class _FromClient:
 
     async def _ask(self, text: str, frames: SocketFrames) -> None:
         """Pass a request on, at once or after a wait. The client's own request is recorded."""
-        held, seen = await self._look(text, frames)
+        held, seen = await self._decide_hold(text, frames)
         asked = frames.from_client(text)
         asked.seen = seen
         release = Release("as_it_was") if held is None else await self._wait(held, asked, frames)
@@ -244,20 +247,22 @@ class _FromClient:
                 assert isinstance(own.writer, SocketSpeaker)
                 for _, event in own.writer.events(own.played, own.request, own.ident):
                     await self._down.send_str(to_json(event))
-                frames.answered(asked, own.recorded)
+                frames.record_own_answer(asked, own.recorded)
             case "changed":
                 assert release.body is not None
                 await self._upstream.send_str(frame_of(release.body, text))
             case _:
                 await self._upstream.send_str(frames.to_provider(text))
 
-    async def _look(self, text: str, frames: SocketFrames) -> tuple[HeldRequest | None, SeenRequest | None]:
+    async def _decide_hold(self, text: str, frames: SocketFrames) -> tuple[HeldRequest | None, SeenRequest | None]:
         gate = self._gate
         if gate is None or not gate.looks_at(self._route):
             return None, None
         try:
-            request = await in_background(lambda: frames.known(request_in(text)))
-            held, seen = await gate.look(self._route, self._headers, lambda: frames.earlier.whole(request))
+            request = await in_background(lambda: frames.request_for_provider(request_in(text)))
+            held, seen = await gate.decide_hold(
+                self._route, self._headers, lambda: frames.earlier.full_request(request)
+            )
         except BodyTooLarge:
             return None, None
         except Exception:  # whatever the error, the agent continues

@@ -74,7 +74,7 @@ class Fault:
 _WAITING = (429, 503, 529)
 
 
-def refusal(fault: Fault, asked: int) -> Refusal | None:
+def refusal_for(fault: Fault, asked: int) -> Refusal | None:
     """The error for a fault; None if the fault concerns the answer or the connection."""
     match fault.kind:
         case "status":

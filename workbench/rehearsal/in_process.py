@@ -11,7 +11,7 @@ from workbench.models.engine import engine
 from workbench.rehearsal.faults import IN_THE_MIDDLE
 from workbench.rehearsal.rehearsal_model import PlayedAnswer, RehearsalModel
 from workbench.rehearsal.script import Script
-from workbench.wire.answers import pieces
+from workbench.wire.answers import answer_pieces
 from workbench.wire.chat_speaker import REASONS, delta_json
 from workbench.wire.checked_requests import BadRequest
 from workbench.wire.dialects import DEFAULT
@@ -33,15 +33,15 @@ def _play(stand_in: RehearsalModel, call: Json) -> PlayedAnswer:
     """What happens to a request. An error that refuses it is raised at once, as over HTTP."""
     speaker = DEFAULT.new_speaker()
     try:
-        request = speaker.read(call)
+        request = speaker.read_request(call)
     except BadRequest as bad:
         raise Refusing(400, str(bad)) from None
     played = stand_in.play(request)
     refusal = played.refusal
     if refusal:
-        said = speaker.error(refusal, request.model)["error"]["message"]
+        message = speaker.error(refusal, request.model)["error"]["message"]
         headers = {} if refusal.wait is None else {"retry-after": str(refusal.wait)}
-        raise Refusing(refusal.status, said, headers)
+        raise Refusing(refusal.status, message, headers)
     if played.fault and played.fault.kind == "drop":
         raise Refusing(500, "the connection was closed, as the script asks for")
     return played
@@ -57,7 +57,7 @@ async def _chunks(played: PlayedAnswer) -> AsyncGenerator[Json, None]:
         await asyncio.Event().wait()
     if kind == "html":
         return
-    found = list(pieces(played.answer, played.pace))
+    found = list(answer_pieces(played.answer, played.pace))
     middle = len(found) // 2 if kind in IN_THE_MIDDLE else len(found)
     for piece in found[:middle]:
         # Sleep even if there is no wait: it gives cancellation and the clock a chance to run.

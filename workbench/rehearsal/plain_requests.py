@@ -60,7 +60,7 @@ _WRITE = re.compile(
 )
 
 
-def rounds(text: str) -> list[list[PlainRequest]]:
+def request_rounds(text: str) -> list[list[PlainRequest]]:
     """The requests of a message, round by round."""
     held: list[str] = []
 

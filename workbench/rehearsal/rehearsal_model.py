@@ -8,7 +8,7 @@ from hashlib import blake2b
 from threading import Lock
 
 from workbench.rehearsal import usage
-from workbench.rehearsal.faults import Fault, refusal
+from workbench.rehearsal.faults import Fault, refusal_for
 from workbench.rehearsal.rules import answer_by_rule
 from workbench.rehearsal.script import Script, ScriptStep
 from workbench.rehearsal.summaries import is_summary_request
@@ -50,21 +50,21 @@ class RehearsalModel:
             return self._play(request, fault)
 
     def _play(self, request: CheckedRequest, fault: Fault | None) -> PlayedAnswer:
-        parts = usage.segments(request)
+        parts = usage.prompt_segments(request)
         asked = usage.prompt_tokens(parts)
         if fault is None and 0 < self.script.window < asked:
             fault = Fault("context", self.script.window)
-            return PlayedAnswer(WrittenAnswer(), self.script.pace, fault, refusal(fault, asked))
+            return PlayedAnswer(WrittenAnswer(), self.script.pace, fault, refusal_for(fault, asked))
         step = ScriptStep(fault=fault) if fault else self._next(request)
         pace = replace(self.script.pace, **step.pace)
-        refused = refusal(step.fault, asked) if step.fault else None
+        refused = refusal_for(step.fault, asked) if step.fault else None
         if refused:
             return PlayedAnswer(WrittenAnswer(), pace, step.fault, refused)
         answer = _with_ids(step.answer or answer_by_rule(request), request)
         if step.fault:
             answer, pace = _spoilt(answer, pace, step.fault)
         answer = _bounded(answer, request.max_tokens)
-        figures = step.report(usage.usage(parts, self._previous, answer))
+        figures = step.report(usage.rehearsed_usage(parts, self._previous, answer))
         self._previous = parts
         reported = None if step.fault and step.fault.kind == "no_usage" else figures
         return PlayedAnswer(replace(answer, usage=reported), pace, step.fault)
@@ -92,7 +92,7 @@ def _bounded(answer: WrittenAnswer, max_tokens: int | None) -> WrittenAnswer:
     """Cut an answer that is longer than requested, with the finish reason `length`."""
     if max_tokens is None or answer.calls or usage.completion_tokens(answer)[0] <= max_tokens:
         return answer
-    count = usage.tokenizer()
+    count = usage.rehearsal_tokenizer()
     reasoning = answer.reasoning[: count.head(answer.reasoning, max_tokens)]
     left = max_tokens - count.count(reasoning).tokens
     return WrittenAnswer(answer.text[: count.head(answer.text, left)], reasoning, finish="length")

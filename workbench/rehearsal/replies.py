@@ -18,7 +18,7 @@ PAGE = "<!DOCTYPE html><html><head><title>Sign in</title></head><body>Please sig
 BROKEN = '{"choices": [{"delta": {"content": "bro'
 
 
-def refused(speaker: DialectSpeaker, refusal: Refusal, model: str = "") -> web.Response:
+def refusal_response(speaker: DialectSpeaker, refusal: Refusal, model: str = "") -> web.Response:
     """An error in the provider's own format."""
     headers = {} if refusal.wait is None else {"Retry-After": str(refusal.wait)}
     text = to_json(speaker.error(refusal, model))
@@ -40,7 +40,7 @@ class HttpReply:
         kind = played.fault.kind if played.fault else ""
         await _until(self.began + played.pace.delay)
         if played.refusal:
-            return refused(self.speaker, played.refusal, self.request.model)
+            return refusal_response(self.speaker, played.refusal, self.request.model)
         match kind:
             case "drop":
                 return None
@@ -51,7 +51,7 @@ class HttpReply:
         return await (self._stream(played, kind) if self.request.stream else self._whole(played, kind))
 
     async def _whole(self, played: PlayedAnswer, kind: str) -> web.Response | None:
-        body = to_json(self.speaker.whole(played, self.request, self.ident)).encode()
+        body = to_json(self.speaker.full_answer(played, self.request, self.ident)).encode()
         half = body[: len(body) // 2]
         match kind:
             case "silence" | "stall" | "cut":
@@ -63,7 +63,7 @@ class HttpReply:
                     await _until_gone()
                 return None
             case "error":
-                return refused(self.speaker, Refusal(500), self.request.model)
+                return refusal_response(self.speaker, Refusal(500), self.request.model)
         if played.pace.speed:
             await _until(self.began + played.pace.delay + len(body) / played.pace.speed)
         return web.Response(body=half if kind == "bad_json" else body, content_type=JSON)

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from workbench.rehearsal.forced_calls import forced
-from workbench.rehearsal.plain_requests import PlainRequest, rounds
-from workbench.rehearsal.side_requests import is_title_request, shaped, title
+from workbench.rehearsal.forced_calls import forced_answer
+from workbench.rehearsal.plain_requests import PlainRequest, request_rounds
+from workbench.rehearsal.side_requests import conversation_title, filled_schema, is_title_request
 from workbench.rehearsal.summaries import HEAD, is_summary_request, summarise
 from workbench.rehearsal.tool_choice import call_for
 from workbench.rehearsal.turns import asked_in, has_results, turn_of
@@ -52,12 +52,12 @@ def answer_by_rule(request: CheckedRequest) -> WrittenAnswer:
     demand = demand_in(request.body)
     offered = demand.offered(request)
     answer = _freely(offered)
-    return answer if answer.calls or demand.mode != "required" else forced(offered) or answer
+    return answer if answer.calls or demand.mode != "required" else forced_answer(offered) or answer
 
 
 def _freely(request: CheckedRequest) -> WrittenAnswer:
     if is_title_request(request):
-        return _in_shape(WrittenAnswer(title(request)), request)
+        return _in_shape(WrittenAnswer(conversation_title(request)), request)
     if is_summary_request(request):
         return _in_shape(WrittenAnswer(summarise(request)), request)
     return _in_shape(_by_wish(request), request)
@@ -66,17 +66,17 @@ def _freely(request: CheckedRequest) -> WrittenAnswer:
 def _in_shape(answer: WrittenAnswer, request: CheckedRequest) -> WrittenAnswer:
     if request.schema is None or answer.calls:
         return answer
-    return WrittenAnswer(shaped(request.schema, answer.text))
+    return WrittenAnswer(filled_schema(request.schema, answer.text))
 
 
 def _by_wish(request: CheckedRequest) -> WrittenAnswer:
-    begun, told = request, ""
+    begun, summaries = request, ""
     while HEAD in asked_in(begun):  # a summary that replaces what was done since the request before it
-        told += f"{asked_in(begun)}\n"
+        summaries += f"{asked_in(begun)}\n"
         begun = replace(begun, messages=begun.messages[: -len(turn_of(begun))])
-    wishes = rounds(asked_in(begun))
-    if has_results(request) or told:
-        return _after_results(request, wishes, told)
+    wishes = request_rounds(asked_in(begun))
+    if has_results(request) or summaries:
+        return _after_results(request, wishes, summaries)
     if wishes:
         return _round(request, wishes[0], "I")
     if _EXPLAIN.search(asked_in(request)):
@@ -103,10 +103,10 @@ def _round(request: CheckedRequest, wishes: Sequence[PlainRequest], who: str) ->
         else:
             calls.append(call)
             doing.append(name)
-    said = [f"{who} {_joined(doing)}."] if doing else [WHO]
+    sentences = [f"{who} {_joined(doing)}."] if doing else [WHO]
     if lacking:
-        said.append(f"No tool on offer can {_joined(lacking)}.")
-    return WrittenAnswer(" ".join(said) + ("" if calls else _offered(request)), calls=tuple(calls))
+        sentences.append(f"No tool on offer can {_joined(lacking)}.")
+    return WrittenAnswer(" ".join(sentences) + ("" if calls else _offered(request)), calls=tuple(calls))
 
 
 def _joined(names: Sequence[str]) -> str:
@@ -121,7 +121,7 @@ def _short(text: str) -> str:
 # After results
 
 
-def _after_results(request: CheckedRequest, wishes: Sequence[Sequence[PlainRequest]], told: str) -> WrittenAnswer:
+def _after_results(request: CheckedRequest, wishes: Sequence[Sequence[PlainRequest]], summaries: str) -> WrittenAnswer:
     """The next round if there is one, otherwise a description of the results.
 
     The position is derived from the latest round that was begun: calls before it may have been dropped from the
@@ -129,7 +129,7 @@ def _after_results(request: CheckedRequest, wishes: Sequence[Sequence[PlainReque
     """
     done = [call for message in turn_of(request) for call in message.calls]
     # Its files may only have been mentioned; its commands were run.
-    lines = {line for part in told.split("## Commands\n")[1:] for line in part.partition("\n\n")[0].split("\n")}
+    lines = {line for part in summaries.split("## Commands\n")[1:] for line in part.partition("\n\n")[0].split("\n")}
     for at in range(len(wishes) - 1, -1, -1):
         calls = [call for wish in wishes[at] if (call := call_for(wish, request))]
         named = any(f"- {value}" in lines for call in calls for value in _values(call))
@@ -176,11 +176,11 @@ def _result(message: CheckedMessage, call: WrittenCall | None) -> str:
     if not text.strip():
         return f"{name} gave nothing."
     size = f"{len(lines):,} line{'s' * (len(lines) != 1)}, {len(text):,} characters"
-    said = f"{name} ended with code {code[1]} and gave" if code else f"{name} gave"
+    opening = f"{name} ended with code {code[1]} and gave" if code else f"{name} gave"
     begins = "\n".join(f"    {line[:SHOWN_WIDTH]}" for line in lines[:SHOWN_LINES])
     cut = _MARKER.search(text)
     note = f"\nIt did not reach me whole: {cut.group()}" if cut else ""
-    return f"{said} {size}. It begins:\n{begins}{note}"
+    return f"{opening} {size}. It begins:\n{begins}{note}"
 
 
 def _target(call: WrittenCall) -> str:

@@ -100,10 +100,10 @@ class Script:
         self, steps: Iterable[ScriptStep | Mapping[str, Any]] = (), *, where: str = "script", **head: Any
     ) -> None:
         """`where` names the script in messages; `head` has the settings for all steps, as in a file."""
-        said = read_table(_Head, head, where)
-        self.summaries = said.summaries
-        self.pace = Pace(speed=said.speed, chunk=said.chunk)
-        self.window = said.window
+        head_table = read_table(_Head, head, where)
+        self.summaries = head_table.summaries
+        self.pace = Pace(speed=head_table.speed, chunk=head_table.chunk)
+        self.window = head_table.window
         found: list[ScriptStep] = []
         for number, step in enumerate(steps, 1):
             found += [step] if isinstance(step, ScriptStep) else _steps(step, f"{where}: step {number}")
@@ -152,11 +152,11 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _answer(step: _Step, where: str) -> WrittenAnswer | None:
-    said = _given({key: getattr(step, key) for key in ("reply", "reasoning", "calls", "finish")})
-    if not said:
+    answer = _given({key: getattr(step, key) for key in ("reply", "reasoning", "calls", "finish")})
+    if not answer:
         return None
-    calls = tuple(_call(call, where, f"calls[{number}]") for number, call in enumerate(said.get("calls", ())))
-    return WrittenAnswer(said.get("reply", ""), said.get("reasoning", ""), calls, said.get("finish"))
+    calls = tuple(_call(call, where, f"calls[{number}]") for number, call in enumerate(answer.get("calls", ())))
+    return WrittenAnswer(answer.get("reply", ""), answer.get("reasoning", ""), calls, answer.get("finish"))
 
 
 def _call(table: Any, where: str, name: str) -> WrittenCall:

@@ -19,9 +19,9 @@ from aiohttp.typedefs import Handler
 from yarl import URL
 
 from workbench.config.errors import WorkbenchError
-from workbench.rehearsal.faults import HEADER, Fault, UnknownFault, refusal
+from workbench.rehearsal.faults import HEADER, Fault, UnknownFault, refusal_for
 from workbench.rehearsal.rehearsal_model import RehearsalModel
-from workbench.rehearsal.replies import JSON, HttpReply, SocketReply, refused
+from workbench.rehearsal.replies import JSON, HttpReply, SocketReply, refusal_response
 from workbench.rehearsal.script import Script
 from workbench.rehearsal.usage import request_tokens
 from workbench.wire.answers import Refusal
@@ -128,18 +128,18 @@ class RehearsalServer:
             body = await _object(incoming)
             received = await self._receive(incoming, body)
             fault = _fault(incoming)
-            request = speaker.read(body, incoming.path)
+            request = speaker.read_request(body, incoming.path)
             if is_counting:
                 tokens = request_tokens(request)
-                response = _counted(speaker, tokens, refusal(fault, tokens) if fault else None)
+                response = _counted(speaker, tokens, refusal_for(fault, tokens) if fault else None)
             else:
                 reply = HttpReply(incoming, speaker, request, f"rehearsal{self._count}", began)
                 response = await reply.send(self.model.play(request, fault))
             outcome = "complete" if response is not None else "broken"
         except (BadRequest, UnknownFault) as error:
-            response, outcome = refused(speaker, _complaint(error)), "complete"
+            response, outcome = refusal_response(speaker, _complaint(error)), "complete"
         except web.HTTPRequestEntityTooLarge:
-            response = refused(speaker, Refusal(413))
+            response = refusal_response(speaker, Refusal(413))
         except ConnectionError:  # the client is gone; aiohttp would log this as our error
             pass
         finally:
@@ -177,7 +177,7 @@ class RehearsalServer:
                 raise BadRequest("type: expected response.create")
             received = await self._receive(incoming, body)
             fault = _fault(incoming)
-            request, ident = speaker.read(body), f"rehearsal{self._count}"
+            request, ident = speaker.read_request(body), f"rehearsal{self._count}"
             if body.get("generate") is False:
                 for event in speaker.prewarmed(request, ident, request_tokens(request)):
                     await socket.send_str(to_json(event))
@@ -224,7 +224,7 @@ class RehearsalServer:
     async def _unknown(self, incoming: web.Request) -> web.Response:
         known = [path for speaker in self.speakers.values() for path in speaker.paths]
         detail = f"{incoming.method} {incoming.path}: expected one of {', '.join([*known, '/v1/models'])}"
-        return refused(self._speaker_of(incoming), Refusal(404, detail=detail))
+        return refusal_response(self._speaker_of(incoming), Refusal(404, detail=detail))
 
 
 @web.middleware
@@ -254,7 +254,7 @@ async def _head(_: web.Request) -> web.Response:
 
 def _counted(speaker: DialectSpeaker, tokens: int, instead: Refusal | None) -> web.Response:
     if instead:
-        return refused(speaker, instead)
+        return refusal_response(speaker, instead)
     return web.Response(text=to_json(speaker.counted(tokens)), content_type=JSON)
 
 

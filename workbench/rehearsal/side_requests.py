@@ -46,24 +46,24 @@ def _is_title_alone(schema: Json | None) -> bool:
     return list(dict_in(schema or {}, "properties")) == ["title"]
 
 
-def title(request: CheckedRequest) -> str:
+def conversation_title(request: CheckedRequest) -> str:
     """The first words of the conversation."""
     for message in request.messages:
-        said = "\n".join(own_words_in(message)) if message.role == "user" else ""
-        inside = _SESSION.search(said)
-        said = inside["said"] or inside["rest"] or "" if inside else "" if _TITLE.search(said[:2000]) else said
-        words = re.sub(r"[^\w\s./-]", " ", said).split()[:WORDS]
+        text = "\n".join(own_words_in(message)) if message.role == "user" else ""
+        inside = _SESSION.search(text)
+        text = inside["said"] or inside["rest"] or "" if inside else "" if _TITLE.search(text[:2000]) else text
+        words = re.sub(r"[^\w\s./-]", " ", text).split()[:WORDS]
         if words:
             return " ".join(words)[:1].upper() + " ".join(words)[1:]
     return "Rehearsal"
 
 
-def shaped(schema: Json, text: str) -> str:
+def filled_schema(schema: Json, text: str) -> str:
     """JSON for a schema, with the text in every place that accepts text."""
-    return json.dumps(instance(schema, text), ensure_ascii=False)
+    return json.dumps(schema_instance(schema, text), ensure_ascii=False)
 
 
-def instance(schema: object, text: str, root: object = None, depth: int = 0) -> Any:
+def schema_instance(schema: object, text: str, root: object = None, depth: int = 0) -> Any:
     """The simplest value for a JSON schema."""
     root = root or schema
     if not isinstance(schema, Mapping) or depth > DEEPEST:
@@ -74,16 +74,16 @@ def instance(schema: object, text: str, root: object = None, depth: int = 0) -> 
         return schema["enum"][0]
     other = _other(schema, root)
     if other is not None:
-        return instance(other, text, root, depth + 1)
+        return schema_instance(other, text, root, depth + 1)
     kinds = schema.get("type", "object" if "properties" in schema else "string")
     match str(kinds[0] if isinstance(kinds, list) and kinds else kinds).lower():
         case "object":
             inside = dict_in(schema, "properties")
             names = [name for name in list_in(schema, "required") or inside if isinstance(name, str)]
-            return {name: instance(inside.get(name), text, root, depth + 1) for name in names}
+            return {name: schema_instance(inside.get(name), text, root, depth + 1) for name in names}
         case "array":
             least = schema.get("minItems")
-            each = instance(schema.get("items"), text, root, depth + 1)
+            each = schema_instance(schema.get("items"), text, root, depth + 1)
             return [each] * (least if isinstance(least, int) else 0)
         case "integer" | "number":
             return schema.get("minimum", 1)

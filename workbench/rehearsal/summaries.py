@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from workbench.compaction.actions import call_arguments
-from workbench.compaction.source import ends
-from workbench.models.tokens import counter
+from workbench.compaction.source import both_ends
+from workbench.models.tokens import counter_named
 from workbench.rehearsal.turns import asked_in, has_results, own_words_in, turn_of
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 
@@ -51,7 +51,7 @@ _LIMIT = re.compile(
     r"\s+(?P<most>\d[\d,_]*)\s+(?:tokens|words)",
     re.IGNORECASE,
 )
-_SAID = re.compile(
+_QUOTED_LINE = re.compile(
     r"^\W*(?P<role>user|human|assistant|ai|model|tool|system)\b[^:\n\]>]{0,40}[:\]>]\**\s*", re.IGNORECASE
 )
 _FRAME = re.compile(r"<(summary|state_snapshot)>")
@@ -145,7 +145,7 @@ def _given(request: CheckedRequest) -> list[CheckedMessage]:
     """What to summarise: the messages before the prompt, or the text inside the prompt if there are none."""
     talk = [message for message in request.messages if message.role not in ("system", "developer")]
     turn = [message for message in turn_of(request) if message.role not in ("system", "developer")]
-    before = [_as_said(message) for message in (talk[: -len(turn)] if turn else talk)]
+    before = [_as_written(message) for message in (talk[: -len(turn)] if turn else talk)]
     if any(message.text or message.calls for message in before):
         return before
     found = []
@@ -158,7 +158,7 @@ def _given(request: CheckedRequest) -> list[CheckedMessage]:
     return found
 
 
-def _as_said(message: CheckedMessage) -> CheckedMessage:
+def _as_written(message: CheckedMessage) -> CheckedMessage:
     """A message without the text that a client adds to the user's words."""
     return replace(message, text="\n".join(own_words_in(message))) if message.role == "user" else message
 
@@ -214,7 +214,7 @@ def _lines(message: CheckedMessage) -> Iterator[tuple[str, str]]:
 
 def _entries(message: CheckedMessage) -> Iterator[tuple[str, str]]:
     """Authors and their texts: the entries of a record, or the message itself."""
-    who, at, text = message.role, 0, ends(message.text, RECORD)
+    who, at, text = message.role, 0, both_ends(message.text, RECORD)
     for entry in _ENTRY.finditer(text):
         yield who, text[at : entry.start()]
         who, at = _ROLES.get(entry["who"], entry["who"]), entry.end()
@@ -223,7 +223,7 @@ def _entries(message: CheckedMessage) -> Iterator[tuple[str, str]]:
 
 def _printed(text: str) -> Iterator[tuple[str, str]]:
     """The commands and errors in a tool's result, from its two ends."""
-    text = ends(text, PRINTED)
+    text = both_ends(text, PRINTED)
     if _has(text, _SIGNS):
         for line in text.split("\n"):
             if _has(line, _SIGNS):
@@ -249,10 +249,10 @@ def _spoken(role: str, text: str) -> Iterator[tuple[str, str]]:
             if section:
                 yield section, line
                 continue
-        said = _SAID.match(line)
-        if said:
-            role, section = said["role"].lower(), ""
-            line = line[said.end() :]
+        quoted = _QUOTED_LINE.match(line)
+        if quoted:
+            role, section = quoted["role"].lower(), ""
+            line = line[quoted.end() :]
         if line.strip() and line != HEAD:
             yield from _line("user" if role == "human" else role, line)
 
@@ -284,7 +284,7 @@ def _line(role: str, line: str) -> Iterator[tuple[str, str]]:
 
 def _written(found: Mapping[str, list[str]], most: int) -> str:
     """The sections, shortened until they fit."""
-    count = counter("o200k_base")
+    count = counter_named("o200k_base")
     text = HEAD
     for items in range(ITEMS, 0, -1):
         parts = [HEAD]

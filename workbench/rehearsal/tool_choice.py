@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from workbench.rehearsal.plain_requests import Kind, PlainRequest
-from workbench.rehearsal.side_requests import instance
+from workbench.rehearsal.side_requests import schema_instance
 from workbench.wire.answers import WrittenCall
-from workbench.wire.checked_requests import CheckedRequest, Json, function_of, name_of
+from workbench.wire.checked_requests import CheckedRequest, Json, function_of, tool_name_of
 from workbench.wire.values import dict_in, list_in
 
 TOOLS: dict[Kind, tuple[str, ...]] = {
@@ -64,8 +64,8 @@ def call_for(wish: PlainRequest, request: CheckedRequest) -> WrittenCall | None:
     if wish.kind == "call":
         return _named(wish, request)
     tool = _offered(request, *TOOLS[wish.kind])
-    if tool is not None and not request.is_freeform(name_of(tool)):
-        return WrittenCall(name_of(tool), _arguments(wish, tool, request))
+    if tool is not None and not request.is_freeform(tool_name_of(tool)):
+        return WrittenCall(tool_name_of(tool), _arguments(wish, tool, request))
     editor = _offered(request, *EDITORS)
     if editor is not None and wish.kind in _ORDERS:
         path = _placed(wish.values["path"], "absolute", request)
@@ -74,15 +74,15 @@ def call_for(wish: PlainRequest, request: CheckedRequest) -> WrittenCall | None:
     patching = _offered(request, "apply_patch")
     if patching is not None and wish.kind in ("write", "edit"):
         patch = {"patch": _patch(wish)}
-        if request.is_freeform(name_of(patching)):
+        if request.is_freeform(tool_name_of(patching)):
             return _call(patching, {"input": patch["patch"]})
-        return WrittenCall(name_of(patching), _arguments(wish._replace(values=patch), patching, request))
+        return WrittenCall(tool_name_of(patching), _arguments(wish._replace(values=patch), patching, request))
     return _by_shell(wish, request)
 
 
 def _offered(request: CheckedRequest, *names: str) -> Json | None:
     """The first offered tool with one of these names; tools of servers have their server's name as a prefix."""
-    offered = {_plain(name_of(tool)): tool for tool in reversed(request.tools)}
+    offered = {_plain(tool_name_of(tool)): tool for tool in reversed(request.tools)}
     found = next((offered[_plain(name)] for name in names if _plain(name) in offered), None)
     return _behind_prefix(request, names) if found is None else found
 
@@ -92,7 +92,7 @@ def _behind_prefix(request: CheckedRequest, names: tuple[str, ...]) -> Json | No
     telling = [name for name in names if "_" in name or name in _TELLING]
     for name in telling:
         for tool in request.tools:
-            if name_of(tool).lower().replace("-", "_").endswith(f"_{name}"):
+            if tool_name_of(tool).lower().replace("-", "_").endswith(f"_{name}"):
                 return tool
     return None
 
@@ -113,7 +113,7 @@ def _named(wish: PlainRequest, request: CheckedRequest) -> WrittenCall | None:
 
 
 def _call(tool: Json, arguments: Mapping[str, Any]) -> WrittenCall:
-    return WrittenCall(name_of(tool), json.dumps(arguments, ensure_ascii=False))
+    return WrittenCall(tool_name_of(tool), json.dumps(arguments, ensure_ascii=False))
 
 
 def _by_shell(wish: PlainRequest, request: CheckedRequest) -> WrittenCall | None:
@@ -122,11 +122,11 @@ def _by_shell(wish: PlainRequest, request: CheckedRequest) -> WrittenCall | None
     if tool is None or wish.kind == "edit":
         return None
     command = _command(wish)
-    if request.is_freeform(name_of(tool)):  # a tool that takes a program, in which tools are functions
+    if request.is_freeform(tool_name_of(tool)):  # a tool that takes a program, in which tools are functions
         return _call(
             tool, {"input": f"const r = await tools.exec_command({{cmd: {json.dumps(command)}}}); text(r.output)"}
         )
-    return WrittenCall(name_of(tool), _arguments(PlainRequest("run", {"command": command}), tool, request))
+    return WrittenCall(tool_name_of(tool), _arguments(PlainRequest("run", {"command": command}), tool, request))
 
 
 def _command(wish: PlainRequest) -> str:
@@ -171,7 +171,7 @@ def _arguments(wish: PlainRequest, tool: Json, request: CheckedRequest) -> str:
     for name in required:
         if name not in found and name in properties:
             text = "*" if name == "pattern" else " ".join([wish.kind, *wish.values.values()])[:80]
-            found[name] = instance(properties[name], text, schema)
+            found[name] = schema_instance(properties[name], text, schema)
     return json.dumps(found, ensure_ascii=False)
 
 

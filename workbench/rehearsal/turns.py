@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from workbench.rehearsal.plain_requests import rounds
+from workbench.rehearsal.plain_requests import request_rounds
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 from workbench.wire.own_words import own_texts
 
 
 def own_words_in(message: CheckedMessage) -> list[str]:
     """The user's own words in a message; in the middle of the work, only those that ask for something."""
-    return own_texts(message.texts or (message.text,), lambda said: bool(rounds(said)))
+    return own_texts(message.texts or (message.text,), lambda text: bool(request_rounds(text)))
 
 
 def turn_of(request: CheckedRequest) -> tuple[CheckedMessage, ...]:
@@ -23,7 +23,7 @@ def turn_of(request: CheckedRequest) -> tuple[CheckedMessage, ...]:
 
 def asked_in(request: CheckedRequest) -> str:
     """The user's last words."""
-    return next((said for message in turn_of(request)[:1] for said in reversed(own_words_in(message))), "")
+    return next((text for message in turn_of(request)[:1] for text in reversed(own_words_in(message))), "")
 
 
 def has_results(request: CheckedRequest) -> bool:

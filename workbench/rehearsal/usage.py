@@ -20,7 +20,7 @@ from workbench.models.framing import (
 )
 from workbench.models.images import image_tokens
 from workbench.models.reply_parts import Reported
-from workbench.models.tokens import TokenCounter, counter
+from workbench.models.tokens import TokenCounter, counter_named
 from workbench.wire.answers import WrittenAnswer
 from workbench.wire.checked_requests import CheckedMessage, CheckedRequest
 
@@ -40,26 +40,26 @@ class PromptSegment(NamedTuple):
     tokens: int
 
 
-def tokenizer() -> TokenCounter:
+def rehearsal_tokenizer() -> TokenCounter:
     """The rehearsal model's own tokenizer."""
-    return counter("o200k_base")
+    return counter_named("o200k_base")
 
 
-def segments(request: CheckedRequest) -> list[PromptSegment]:
+def prompt_segments(request: CheckedRequest) -> list[PromptSegment]:
     """The request from its beginning, as a provider's cache sees it: tools, then messages."""
     found = []
     for tool in request.tools:
         definition = json.dumps(tool, ensure_ascii=False)
-        found.append(PromptSegment(definition, count_tool(tokenizer(), definition).tokens))
+        found.append(PromptSegment(definition, count_tool(rehearsal_tokenizer(), definition).tokens))
     if found:
         system = next((message.text for message in request.messages if message.role == "system"), None)
-        found.append(PromptSegment("", count_tools_frame(tokenizer(), system)))
+        found.append(PromptSegment("", count_tools_frame(rehearsal_tokenizer(), system)))
     called = {call.call_id: call.tool for message in request.messages for call in message.calls}
     return found + [_segment(message, called) for message in request.messages]
 
 
 def _segment(message: CheckedMessage, called: Mapping[str, str]) -> PromptSegment:
-    count = tokenizer()
+    count = rehearsal_tokenizer()
     author = count_author(count, called.get(message.call_id, "")) + count_name(count, message.name)
     tokens = MESSAGE + _size(message.text) + author
     written = [message.role, message.name, message.call_id, message.text]
@@ -74,9 +74,9 @@ def _segment(message: CheckedMessage, called: Mapping[str, str]) -> PromptSegmen
 
 def _size(text: str) -> int:
     if len(text) < LONG:
-        return tokenizer().count(text).tokens
+        return rehearsal_tokenizer().count(text).tokens
     step = len(text) // SAMPLES
-    counted = sum(tokenizer().count(text[at : at + SAMPLE]).tokens for at in range(0, step * SAMPLES, step))
+    counted = sum(rehearsal_tokenizer().count(text[at : at + SAMPLE]).tokens for at in range(0, step * SAMPLES, step))
     return round(counted * len(text) / (SAMPLES * SAMPLE))
 
 
@@ -87,7 +87,7 @@ def prompt_tokens(parts: list[PromptSegment]) -> int:
 
 def request_tokens(request: CheckedRequest) -> int:
     """The same, from the request."""
-    return prompt_tokens(segments(request))
+    return prompt_tokens(prompt_segments(request))
 
 
 def cached_tokens(parts: list[PromptSegment], previous: list[PromptSegment]) -> int:
@@ -97,20 +97,20 @@ def cached_tokens(parts: list[PromptSegment], previous: list[PromptSegment]) -> 
         if now == then:
             same += now.tokens
             continue
-        same += min(tokenizer().count(now.text[: same_start(now.text, then.text)]).tokens, now.tokens)
+        same += min(rehearsal_tokenizer().count(now.text[: same_start(now.text, then.text)]).tokens, now.tokens)
         break
     return same // CACHE_STEP * CACHE_STEP
 
 
 def completion_tokens(answer: WrittenAnswer) -> tuple[int, int]:
     """The size of an answer, and how much of it is reasoning."""
-    count = tokenizer()
+    count = rehearsal_tokenizer()
     reasoning = count.count(answer.reasoning).tokens
     calls = sum(CALL + count_call(count, call.tool, call.arguments).tokens for call in answer.calls)
     return reasoning + count.count(answer.text).tokens + calls, reasoning
 
 
-def usage(parts: list[PromptSegment], previous: list[PromptSegment], answer: WrittenAnswer) -> Reported:
+def rehearsed_usage(parts: list[PromptSegment], previous: list[PromptSegment], answer: WrittenAnswer) -> Reported:
     """The usage that the rehearsal model reports."""
     completion, reasoning = completion_tokens(answer)
     return Reported(prompt_tokens(parts), completion, cached_tokens(parts, previous), 0, reasoning)

@@ -30,14 +30,14 @@ class OpenQuestions:
         question = make(self._count)
         self._asked[question.number] = asyncio.get_running_loop().create_future()
         self._open[question.number] = question
-        self._updates.put(question=question)
+        self._updates.change_state(question=question)
         try:
             return await self._asked[question.number]
         finally:
             self._asked.pop(question.number, None)
             self._open.pop(question.number)
             # A compaction may ask while a turn asks: then the other question is shown again.
-            self._updates.put(question=next(reversed(self._open.values()), None))
+            self._updates.change_state(question=next(reversed(self._open.values()), None))
 
     async def answer(self, number: int, answer: str) -> None:
         """Give a question the user's answer: `take_answer`, for calls from the screen."""

@@ -17,7 +17,7 @@ from workbench.agent.compacting import PlannedCompaction
 from workbench.agent.loop import Agent, Steps
 from workbench.agent.steps import Appended, Step, Summarising
 from workbench.compaction.progress import Progress
-from workbench.compaction.record import CATEGORY, CompactionEntry, details
+from workbench.compaction.record import CATEGORY, CompactionEntry, read_details
 from workbench.compaction.values import CompactionDecision
 from workbench.config.background import background
 from workbench.config.errors import Refused, WorkbenchError
@@ -25,7 +25,7 @@ from workbench.context.setup import Setup
 from workbench.log.events import Compaction, Event, Failure
 from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
-from workbench.session.questions import compact as question
+from workbench.session.questions import question_to_compact
 from workbench.session.turns import Turns
 from workbench.views.compaction_values import (
     CompactionOutcome,
@@ -35,7 +35,7 @@ from workbench.views.compaction_values import (
     RunningCompaction,
     progress_text,
 )
-from workbench.views.compaction_view import FEW, CompactionInputs, LogFigures, audit_again, view
+from workbench.views.compaction_view import FEW, CompactionInputs, LogFigures, audit_again, compaction_panel_view
 from workbench.views.values import Activity
 
 PAUSE = 0.25
@@ -50,11 +50,11 @@ class SessionCompactions:
     """Runs compactions and fills the compaction panel. Decides nothing itself: the agent or the user does."""
 
     def __init__(
-        self, updates: ObservableSession, turns: Turns, publish: Callable[[], None], come_home: Callable[[], None]
+        self, updates: ObservableSession, turns: Turns, publish: Callable[[], None], return_to_next: Callable[[], None]
     ) -> None:
-        """`publish` shows the current log. `come_home` goes from a past request back to the next one."""
+        """`publish` shows the current log. `return_to_next` goes from a past request back to the next one."""
         self._updates = updates
-        self.come_home = come_home
+        self.return_to_next = return_to_next
         self._turns = turns
         self._publish = publish
         self._opened: OpenSession | None = None
@@ -95,7 +95,7 @@ class SessionCompactions:
 
     def _start_looking(self) -> None:
         if self._looking is None:
-            self._looking = asyncio.create_task(self._look())
+            self._looking = asyncio.create_task(self._look_again())
             self._looking.add_done_callback(self._over)
 
     def _over(self, task: asyncio.Task[None]) -> None:
@@ -104,9 +104,9 @@ class SessionCompactions:
             self._looking = None
         if task is self._settling:
             self._settling = None
-        self._updates.poke()
+        self._updates.call_updated()
 
-    async def _look(self) -> None:
+    async def _look_again(self) -> None:
         try:
             while (self._stale or self._look_back is not None) and self._opened is not None:
                 begun = time.monotonic()
@@ -117,14 +117,14 @@ class SessionCompactions:
                 if self._stale:
                     await asyncio.sleep(max(PAUSE, REST * (time.monotonic() - begun)))
         except Exception as error:
-            self._updates.tell(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
+            self._updates.show_notice(Notice(f"{type(error).__name__}: {error}", "error", "this should not happen"))
         finally:
             self._looking = None
 
     async def _look_at_now(self, opened: OpenSession) -> None:
         self._stale = False
         inputs = self._inputs(opened)
-        made = await asyncio.wrap_future(background(partial(view, inputs)))
+        made = await asyncio.wrap_future(background(partial(compaction_panel_view, inputs)))
         if opened is self._opened:
             self._view, self._view_of = made, inputs.length_and_setup
             self._put()
@@ -162,21 +162,21 @@ class SessionCompactions:
 
     def _put(self) -> None:
         if self._view is not None:
-            self._updates.put(compaction=replace(self._view, running=self._running, past=self._past))
+            self._updates.change_state(compaction=replace(self._view, running=self._running, past=self._past))
 
     def progress(self, progress: Progress, *, draft: bool = False) -> None:
         since = self._running.since if self._running is not None else time.monotonic()
         self._running = RunningCompaction(progress, since, draft)
         self._put()
         if not draft:
-            self._updates.put(activity=Activity("compacting", progress_text(progress)))
+            self._updates.change_state(activity=Activity("compacting", progress_text(progress)))
 
-    def rest(self) -> None:
+    def show_idle(self) -> None:
         """Show that no compaction runs any more."""
         self._running = None
         self._put()
         if not self._turns.busy:
-            self._updates.put(activity=Activity())
+            self._updates.change_state(activity=Activity())
 
     # Running compactions
 
@@ -219,7 +219,7 @@ class SessionCompactions:
 
     # Called by turns
 
-    def taken(self, step: Step) -> None:
+    def step_taken(self, step: Step) -> None:
         """Show the progress of a compaction that a turn makes because its request would not fit."""
         match step:
             case Summarising(progress):
@@ -243,15 +243,15 @@ class SessionCompactions:
 
     async def _settle(self, opened: OpenSession, agent: Agent) -> None:
         try:
-            for event in await self.run(opened, agent.settle()):
+            for event in await self.run_steps(opened, agent.settle()):
                 self._announce(event)
         except WorkbenchError as error:
-            self._updates.tell(Notice(str(error), "error", "compaction"))
+            self._updates.show_notice(Notice(str(error), "error", "compaction"))
         finally:
             self._settling = None
-            self.rest()
+            self.show_idle()
 
-    async def run(self, opened: OpenSession, steps: Steps) -> list[Event]:
+    async def run_steps(self, opened: OpenSession, steps: Steps) -> list[Event]:
         """Run the steps of a compaction. Return its last events: a compaction, or the failure of one."""
         found = []
         async with aclosing(steps):
@@ -267,18 +267,19 @@ class SessionCompactions:
 
     def _announce(self, event: Event) -> None:
         if isinstance(event.body, Failure):
-            self._updates.tell(Notice(f"not compacted: {event.body.message}", "warning", "compaction"))
+            self._updates.show_notice(Notice(f"not compacted: {event.body.message}", "warning", "compaction"))
         elif self._opened is not None:
             made = self.outcome(self._opened, event)
             facts = f", {made.kept:,} of {made.facts:,} facts kept" if made.facts else ""
-            self._updates.tell(
+            self._updates.show_notice(
                 Notice(f"{made.before:,} → {made.after:,} tokens{facts}; F9 undoes it", title="compacted by itself")
             )
 
     async def ask_first(self, decision: CompactionDecision) -> bool:
         """Ask the user in the chat whether to compact. The answer is no if the user does something else."""
         try:
-            return await self._turns.questions.ask_user(lambda number: question(self._note(number), decision)) == "yes"
+            asked = self._turns.questions.ask_user(lambda number: question_to_compact(self._note(number), decision))
+            return await asked == "yes"
         finally:
             self._asked = 0
 
@@ -311,20 +312,20 @@ class SessionCompactions:
         self._making = asyncio.current_task()
         try:
             agent = await self._turns.agent(opened, to_ask=False)
-            [event] = await self.run(opened, agent.compact(planned, digest=digest))
+            [event] = await self.run_steps(opened, agent.compact(planned, digest=digest))
         except asyncio.CancelledError:
             raise Refused(STOPPED) from None
         finally:
             self._making = None
-            self.rest()
+            self.show_idle()
         if isinstance(event.body, Failure):
             raise Refused(event.body.message)
-        self.come_home()
+        self.return_to_next()
         return self.outcome(opened, event)
 
     def outcome(self, opened: OpenSession, event: Event) -> CompactionOutcome:
         assert isinstance(event.body, Compaction)
-        noted, limits = details(event.body.meta), opened.plan.limits
+        noted, limits = read_details(event.body.meta), opened.plan.limits
         after = opened.plan.size if noted.tokens_after is None else noted.tokens_after
         kept = noted.facts_kept or 0
         return CompactionOutcome(

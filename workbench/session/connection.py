@@ -22,10 +22,10 @@ from workbench.agent.tools.environment import ToolSettings
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.background import in_background
 from workbench.config.tables import read_table
-from workbench.session.going_on import GoingOn, go_on_here
+from workbench.session.adopting import AdoptionChanges, adopt_session
 from workbench.session.open_session import OpenSession
 from workbench.session.opening import note_model, note_policy
-from workbench.session.tools import toolbox
+from workbench.session.tools import session_toolbox
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.sources.source import as_source
@@ -44,7 +44,7 @@ class TurnPreconditions(NamedTuple):
     """Environment variables that commands may see."""
 
 
-def preconditions(services: Services, options: Options) -> TurnPreconditions:
+def read_preconditions(services: Services, options: Options) -> TurnPreconditions:
     """Read options and settings. Raises WrongCall for a wrong one, also in `[servers]` and `[requests]`.
 
     The routes read those two tables.
@@ -94,15 +94,15 @@ class TurnConnection:
         """The services that the session's agent was made with."""
         self._busy = asyncio.Lock()
         """Lets a turn and a compaction that begin at the same time share one agent."""
-        self.gone_on: GoingOn | None = None
+        self.adoption: AdoptionChanges | None = None
         """What changed when another agent's session was continued here. The caller that shows it resets it to None."""
         self.problems: list[str] = []
         """Problems that do not stop a turn. The caller that shows one removes it."""
 
-    def check(self) -> TurnPreconditions:
+    def checked_preconditions(self) -> TurnPreconditions:
         """Read options and settings, once. Raises WorkbenchError."""
         if self._preconditions is None:
-            self._preconditions = preconditions(self._services, self._options)
+            self._preconditions = read_preconditions(self._services, self._options)
         return self._preconditions
 
     async def agent(self, opened: OpenSession, *, to_ask: bool = True) -> Agent:
@@ -114,7 +114,7 @@ class TurnConnection:
         async with self._busy:
             assert opened.session is not None
             if opened.recorded is not None and to_ask:
-                self.gone_on = await in_background(go_on_here, self._services, self._options, opened)
+                self.adoption = await in_background(adopt_session, self._services, self._options, opened)
             elif opened.recorded is None and opened.agent is None:
                 note_model(opened)
             if opened.recorded is None and opened.agent is None:
@@ -148,7 +148,7 @@ class TurnConnection:
         """The tools of a session, including those of MCP servers."""
         opened.served = self._served
         self._offered = (opened, opened.off)
-        return toolbox(opened, self.check().pass_env, without=self._options.without)
+        return session_toolbox(opened, self.checked_preconditions().pass_env, without=self._options.without)
 
     def forget_approvals(self) -> None:
         """Read the saved approvals again before the next turn."""
@@ -158,7 +158,7 @@ class TurnConnection:
         services, options = self._services, self._options
         model = opened.setup.model or services.default_model
         routes, settings = services.routes, services.settings
-        approvals, hooks, servers, _ = self.check()
+        approvals, hooks, servers, _ = self.checked_preconditions()
         others = [name for name in options.fallbacks or settings.fallbacks(model) if name != model]
         endpoint = await in_background(routes.endpoint, model, options.api_base)
         own = serving(model, endpoint, routes.patience(model), may_fail=bool(others))

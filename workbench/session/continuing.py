@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from workbench.compaction.continuation import SessionSummary, figures_of_session, first_events, summarise_session
 from workbench.compaction.preview import RequestFigures
-from workbench.compaction.progress import ReportProgress, silent
+from workbench.compaction.progress import ReportProgress, ignore_progress
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
 from workbench.config.folders import work_folder
@@ -60,13 +60,13 @@ def previous_session(services: Services, now: str) -> str:
     raise Refused("there is no earlier session to continue from")
 
 
-async def summarised(
+async def summarise_earlier_session(
     services: Services,
     options: Options,
     earlier: EarlierSession,
     *,
     digest: bool = False,
-    progress: ReportProgress = silent,
+    progress: ReportProgress = ignore_progress,
 ) -> SessionSummary:
     """Summarise a whole session, with the model or as a digest. Raises CompactionRefused for an empty session."""
     async with compactor_for(services, options, earlier.setup, digest=digest) as compactor:
@@ -126,7 +126,7 @@ class Continuing:
         opened = self._current()
         now = opened.session.id if opened.session is not None else ""
         general = self._options.for_any_session
-        if ref or not opened.said:
+        if ref or not opened.has_user_message:
             ref = ref or await in_background(previous_session, self._services, now)
             earlier = await in_background(earlier_session, self._services, general, ref)
         else:
@@ -141,13 +141,13 @@ class Continuing:
         """Summarise the offered session."""
         if self._compactions.busy:
             raise Refused(BUSY)
-        tell = partial(self._compactions.progress, draft=True)
+        report = partial(self._compactions.progress, draft=True)
         earlier, options = offer.earlier, offer.options
         try:
-            made = await summarised(self._services, options, earlier, digest=digest, progress=tell)
+            made = await summarise_earlier_session(self._services, options, earlier, digest=digest, progress=report)
             return ContinuationDraft(earlier, made)
         finally:
-            self._compactions.rest()
+            self._compactions.show_idle()
 
     async def begin(self, draft: ContinuationDraft, summary: str | None) -> None:
         """Open a session that begins with the summary; `summary`: the user's edited text instead."""
@@ -157,7 +157,7 @@ class Continuing:
 
         def make() -> OpenSession:
             bodies = first_bodies(_kept(services, draft.earlier), text, unchanged)
-            return opening.begun(services, general, services.store.create(bodies, folder=work_folder()))
+            return opening.open_new_session(services, general, services.store.create(bodies, folder=work_folder()))
 
         await self._exchange(make)
 

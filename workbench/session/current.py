@@ -26,7 +26,7 @@ from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
 from workbench.session.time_travel import TimeTravel
 from workbench.session.turns import Turns
-from workbench.session.welcome import listed_agents, listed_sessions, welcome_of
+from workbench.session.welcome import folder_sessions, listed_agents, welcome_of
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.views.context_view import ContextView
@@ -59,7 +59,7 @@ class CurrentSession:
         self._published = published
         self._warm = warm
         self.turns = Turns(services, options, updates, self.publish)
-        self.compactions = SessionCompactions(updates, self.turns, self.publish, self.come_home)
+        self.compactions = SessionCompactions(updates, self.turns, self.publish, self.return_to_next)
         self.travel = TimeTravel(services, options)
         self.opened: OpenSession | None = None
         self.early: list[str] = []
@@ -76,23 +76,23 @@ class CurrentSession:
         self._follower: Follower | None = None
         """Follows the open file or session; None: it is not followed."""
 
-    def get(self) -> OpenSession:
+    def require_open(self) -> OpenSession:
         """What is open. Raises Refused while it is still being read."""
         if self.opened is None or self._glanced:
             raise Refused("it is still being read; try again in a moment")
         return self.opened
 
-    async def read(self) -> OpenSession:
+    async def wait_until_open(self) -> OpenSession:
         """Wait until something is open, and return it. Raises Refused if it cannot be opened."""
         await self._begun.wait()
         if self._glanced:
             async with self.opening:
                 pass
-        return self.get()
+        return self.require_open()
 
     def writable(self) -> OpenSession:
         """What is open. Raises Refused if nothing can be appended to it."""
-        opened = self.get()
+        opened = self.require_open()
         if not opened.writable:
             raise Refused(opened.why_read_only)
         return opened
@@ -101,11 +101,11 @@ class CurrentSession:
 
     async def begin(self, ref: str) -> None:
         """Open the first session or file. If that fails, the program ends, because it has nothing to show."""
-        self._updates.put(activity=Activity("loading", "reading…"))
+        self._updates.change_state(activity=Activity("loading", "reading…"))
         try:
-            await self._open(lambda: opening.first(self._services, self._options, ref, self._glance))
+            await self._open(lambda: opening.open_first_session(self._services, self._options, ref, self._glance))
         except WorkbenchError as error:
-            self._updates.put(fatal=error)
+            self._updates.change_state(fatal=error)
         finally:
             self._begun.set()
 
@@ -113,18 +113,18 @@ class CurrentSession:
         """Open a session or a file, and follow it if another agent is writing it."""
         options = self._options.for_any_session
         await self.exchange(lambda: opening.open_source(self._services, options, ref, self._glance))
-        if self.get().ref:
-            self.start_side_task(self._follow_if_running(self.get()))
+        if self.require_open().ref:
+            self.start_side_task(self._follow_if_running(self.require_open()))
 
     async def exchange(self, make: Callable[[], OpenSession]) -> None:
         """Open something else in place of the open session. Raises Refused while the model works."""
         if self.turns.busy or self.compactions.busy:
             raise Refused("the model is still working; Esc stops it")
-        self._updates.put(activity=Activity("loading", "opening…"))
+        self._updates.change_state(activity=Activity("loading", "opening…"))
         try:
             await self._open(make)
         finally:
-            self._updates.put(activity=Activity())
+            self._updates.change_state(activity=Activity())
 
     async def _open(self, make: Callable[[], OpenSession]) -> None:
         async with self.opening:
@@ -139,9 +139,9 @@ class CurrentSession:
                 self._put_away()
                 self.opened = made
                 self._lists = WelcomeLists()
-                self.travel.home()
+                self.travel.return_to_next()
             newest = made.recorded.newest if made.recorded is not None else None
-            fresh = partial(self._updates.put, live=None, question=None, activity=Activity(), following="")
+            fresh = partial(self._updates.change_state, live=None, question=None, activity=Activity(), following="")
             await self._show_at(made, newest, lambda: fresh(queue=tuple(self.early)))
         self.prepare_to_ask(made)
         if made.session is not None and not made.entries.has_talk:
@@ -155,7 +155,7 @@ class CurrentSession:
         """Show a session at one of its requests; None: as it is now. `before` is called right before that."""
         found: list[ContextView] = []
         if place is not None:
-            await self.travel.go(made, place, found.append)
+            await self.travel.show_request(made, place, found.append)
         self._glanced = False
         if before is not None:
             before()
@@ -166,7 +166,7 @@ class CurrentSession:
     def _glance(self, name: str, events: list[Event]) -> None:
         """Show the end of what is being opened. Called in a background thread, before the rest is read and planned."""
         self._glanced = True
-        self._updates.put(
+        self._updates.change_state(
             title=name,
             transcript=LogTranscript(Entries(events), None),
             live=None,
@@ -188,7 +188,7 @@ class CurrentSession:
         if opened is None or opened.session is None:
             return
         opened.session.close()
-        if opened.ours and not opened.said:
+        if opened.ours and not opened.has_user_message:
             with suppress(WorkbenchError):
                 self._services.store.delete(opened.session.id)
 
@@ -230,7 +230,7 @@ class CurrentSession:
 
     async def _look_for_sessions(self, opened: OpenSession) -> None:
         """Fill the lists of the welcome: this folder's sessions at once, then those of other agents (slower)."""
-        own = await in_background(listed_sessions, self._services, opened)
+        own = await in_background(folder_sessions, self._services, opened)
         self._lists = WelcomeLists(own)
         self.publish()
         agents = await in_background(listed_agents, self._services)
@@ -250,7 +250,7 @@ class CurrentSession:
                 took_over = opened.session.take_over()
                 changed = opened.refresh()
                 if took_over:
-                    self._updates.tell(OTHER_ENDED)
+                    self._updates.show_notice(OTHER_ENDED)
                 if changed or took_over:
                     self.publish()
 
@@ -258,14 +258,14 @@ class CurrentSession:
 
     def follow(self, on: bool | None = None) -> None:
         """Read the file again whenever it changes, or stop that; None: toggle. Raises Refused for a session."""
-        ref = self.get().ref
+        ref = self.require_open().ref
         if not ref:
             raise Refused("only the file of another agent can be followed")
         wanted = self._follower is None if on is None else on
         if wanted == (self._follower is not None):
             return
         self._follower = follow_file(ref) if wanted else None
-        self._updates.put(following=FOLLOWING if wanted else "")
+        self._updates.change_state(following=FOLLOWING if wanted else "")
         if self._follower is not None:
             self.start_side_task(self._follow(ref, self._follower))
 
@@ -275,13 +275,15 @@ class CurrentSession:
 
     async def _follow(self, ref: str, file: Follower) -> None:
         while self._follower is file:
-            options = replace((await self.read()).asked, follow=True)
-            look = await in_background(file.look, partial(opening.open_source, self._services, options, ref))
+            options = replace((await self.wait_until_open()).asked, follow=True)
+            found = await in_background(
+                file.read_if_changed, partial(opening.open_source, self._services, options, ref)
+            )
             if self._follower is file:
-                self._updates.put(following=look.sign)
-                if look.read is not None and not await self._take_anew(look.read):
+                self._updates.change_state(following=found.sign)
+                if found.read is not None and not await self._show_new_contents(found.read):
                     file.forget()
-                self._take_over_if_free(file, await self.read())
+                self._take_over_if_free(file, await self.wait_until_open())
                 await asyncio.sleep(LOOK)
 
     def _take_over_if_free(self, file: Follower, opened: OpenSession) -> None:
@@ -290,37 +292,37 @@ class CurrentSession:
             return
         if opened.writable:
             self._follower = None
-            self._updates.put(following="")
-            self._updates.tell(OTHER_ENDED)
+            self._updates.change_state(following="")
+            self._updates.show_notice(OTHER_ENDED)
         elif not opened.session.is_written:
             file.forget()
 
-    async def _take_anew(self, made: OpenSession) -> bool:
+    async def _show_new_contents(self, made: OpenSession) -> bool:
         """Show the new contents of a file, at the same request as before.
 
         Return False, and change nothing, if the user has chosen another model, policy or knob since it was read.
         """
         async with self.opening, self.turns.free:
             await self.compactions.finished()
-            before = self.get()
+            before = self.require_open()
             if made.asked != replace(before.asked, follow=True):
                 return False
             self.opened, made.lacks_key = made, before.lacks_key
             place = _same_place(before, self.travel.place(before), made)
-            self.travel.home()
+            self.travel.return_to_next()
             await self._show_at(made, place)
         return True
 
     def show_past(self, shown: ContextView) -> None:
         """Show a past request, with the conversation as it was then."""
-        opened = self.get()
-        self._updates.put(shown=shown, transcript=opened.transcript(shown))
+        opened = self.require_open()
+        self._updates.change_state(shown=shown, transcript=opened.transcript(shown))
         self.compactions.look_back(*(self.travel.offer(opened, shown) or (None,)))
 
-    def come_home(self) -> None:
+    def return_to_next(self) -> None:
         """Go from a past request back to the next one."""
-        if self.travel.place(self.get()) is not None:
-            self.travel.home()
+        if self.travel.place(self.require_open()) is not None:
+            self.travel.return_to_next()
             self.publish()
 
     def publish(self) -> None:
@@ -330,18 +332,18 @@ class CurrentSession:
             return
         shown = opened.shown()
         here = work_folder()
-        self._updates.put(
+        self._updates.change_state(
             title=opened.name,
             folder=_folder(opened, here.path),
             branch=here.branch,
             welcome=welcome_of(opened, self._lists, self._services.settings.model),
             transcript=opened.transcript(self.travel.view(opened) or shown),
-            status=figures.status(opened, shown.plan),
+            status=figures.status_figures(opened, shown.plan),
             read_only=opened.why_read_only,
             refusal="" if opened.session is None else opened.why_read_only,
         )
         if self.travel.place(opened) is None:
-            self._updates.put(shown=shown)
+            self._updates.change_state(shown=shown)
             self.compactions.look_back(None)
         self.compactions.show(opened)
         self._published()

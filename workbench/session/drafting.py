@@ -9,7 +9,7 @@ from typing import NamedTuple
 from workbench.agent.compacting import CHANGED, Compacting, PlannedCompaction, failure_of
 from workbench.agent.hooks import Hooks
 from workbench.compaction.compactor import Compactor
-from workbench.compaction.progress import Progress, silent
+from workbench.compaction.progress import Progress, ignore_progress
 from workbench.compaction.values import Audit, CompactionPreview, CompactionRefused, Fact, SummaryDraft
 from workbench.config.background import in_background
 from workbench.config.errors import Refused
@@ -52,16 +52,16 @@ class SummaryDrafts:
             compacting, planner = agent.compacting, agent.planner
         else:
             planner = opened.planner
-            nobody = Compactor(opened.setup, None, catalogue=self._services.catalogue, nobody=OF_A_FILE)
-            compacting = Compacting(nobody, Hooks())
+            without_model = Compactor(opened.setup, None, catalogue=self._services.catalogue, no_model=OF_A_FILE)
+            compacting = Compacting(without_model, Hooks())
         is_alone = not self._compactions.busy  # else the progress of the running one stays on the screen
-        tell = partial(self._compactions.progress, draft=True) if is_alone else silent
+        report = partial(self._compactions.progress, draft=True) if is_alone else ignore_progress
         try:
-            tell(Progress("selecting"))
-            planned = await compacting.plan(opened.events, digest=digest, planner=planner, tell=tell)
+            report(Progress("selecting"))
+            planned = await compacting.plan(opened.events, digest=digest, planner=planner, report=report)
         finally:
             if is_alone:
-                self._compactions.rest()
+                self._compactions.show_idle()
         self._previewed = _Previewed(opened, compacting, planned)
         return planned.preview
 
@@ -78,10 +78,10 @@ class SummaryDrafts:
     async def draft(self, preview: CompactionPreview, digest: bool = False) -> SummaryDraft:
         """A summary to read. Raises CompactionRefused if no usable one can be made."""
         opened, compacting, planned = self._current(preview)
-        planned.check(opened.events, compacting.compactor)
+        planned.check_still_valid(opened.events, compacting.compactor)
         try:
-            tell = partial(self._compactions.progress, draft=True)
-            noted, made = await compacting.draft(planned, digest=digest, tell=tell)
+            report = partial(self._compactions.progress, draft=True)
+            noted, made = await compacting.draft(planned, digest=digest, report=report)
             if noted:
                 opened.append(*noted)
             return made
@@ -91,7 +91,7 @@ class SummaryDrafts:
                 self._publish()
             raise
         finally:
-            self._compactions.rest()
+            self._compactions.show_idle()
 
     async def edited(self, draft: SummaryDraft, summary: str) -> SummaryDraft:
         """The draft with another text."""
@@ -111,9 +111,9 @@ class SummaryDrafts:
         if self._compactions.busy:
             raise Refused(BUSY)
         agent = await self._turns.agent(opened, to_ask=False)
-        [event] = await self._compactions.run(opened, agent.accept(planned, draft))
+        [event] = await self._compactions.run_steps(opened, agent.accept(planned, draft))
         self._previewed = None
-        self._compactions.come_home()
+        self._compactions.return_to_next()
         return self._compactions.outcome(opened, event)
 
     def _current(self, preview: CompactionPreview | None = None) -> _Previewed:

@@ -19,7 +19,7 @@ from types import FrameType
 from workbench.config.background import background
 from workbench.config.distribution import installed_version
 from workbench.config.paths import data_dir
-from workbench.config.text import fit, printable, printable_lines
+from workbench.config.text import fit_columns, printable, printable_lines
 from workbench.config.writing import replace_file
 
 UNEXPECTED = "this should not happen; /report shows it"
@@ -30,7 +30,7 @@ MOST_TEXT = 40_000
 """Characters of a report. The beginning is cut, because the end says more."""
 DEEP = 60
 """Frames of a stack that is too deep: enough to see what calls itself."""
-MOST_SAID = 160
+MOST_SHOWN = 160
 """Columns of an error's own message."""
 
 
@@ -48,7 +48,7 @@ class FaultReports:
     """Writes reports, one for each place in the code: an error while drawing happens again with every frame."""
 
     def __init__(self) -> None:
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
         self._lock = Lock()
 
     def report(self, error: BaseException) -> str:
@@ -60,14 +60,14 @@ class FaultReports:
     def _report(self, error: BaseException, top: FrameType | None = None) -> str:
         place = _place(error)
         with self._lock:
-            known = (type(error).__name__, place) in self._told
-            self._told.add((type(error).__name__, place))
+            known = (type(error).__name__, place) in self._reported
+            self._reported.add((type(error).__name__, place))
         if known:
             return ""
         written = _write(error, top)
-        said = fit(printable(_without_keys(f"{type(error).__name__}: {error}")), MOST_SAID)
+        error_line = fit_columns(printable(_without_keys(f"{type(error).__name__}: {error}")), MOST_SHOWN)
         where = f"report: {written}" if written else "no report could be written"
-        return f"{said} ({place}); {where}"
+        return f"{error_line} ({place}); {where}"
 
 
 def _place(error: BaseException) -> str:

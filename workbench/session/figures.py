@@ -22,7 +22,7 @@ Rows = list[tuple[str, str]]
 """A report: names and values."""
 
 
-def status(opened: OpenSession, plan: ContextPlan) -> Status:
+def status_figures(opened: OpenSession, plan: ContextPlan) -> Status:
     """The values of the status line."""
     setup, ledger = opened.setup, opened.ledger
     last = ledger.latest
@@ -40,7 +40,7 @@ def status(opened: OpenSession, plan: ContextPlan) -> Status:
         what_if=opened.view == "what-if",
         prompt=opened.last_prompt,
     )
-    if opened.stands_in:
+    if opened.is_rehearsed:
         return made._replace(ready="rehearsal")
     if is_local(setup.model):
         return made._replace(ready="local")

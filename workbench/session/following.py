@@ -27,7 +27,7 @@ LOOK = 0.2
 """Seconds between two checks of a file."""
 SHARE = 0.2
 """The share of the time that reading may take."""
-REPLACED = "file replaced, read anew"
+REPLACED = "file replaced, read again"
 GONE = "file gone, waiting for it"
 UNREADABLE = "cannot be read now"
 
@@ -50,7 +50,7 @@ class ReadPace:
         self._rested = ended + (ended - began) * (1 / SHARE - 1)
 
 
-class LookResult(NamedTuple, Generic[T]):
+class FollowedRead(NamedTuple, Generic[T]):
     """The result of one check of a file."""
 
     sign: str
@@ -73,7 +73,7 @@ class Follower:
         """Read the file again at the next check, because the last contents were not used."""
         self._pace.stamp = None
 
-    def look(self, read: Callable[[], T]) -> LookResult[T]:
+    def read_if_changed(self, read: Callable[[], T]) -> FollowedRead[T]:
         """Check the file, and read it if it has changed and the pause is over."""
         stamp, began = self._stamp(), self._clock()
         if stamp is None:
@@ -81,19 +81,19 @@ class Follower:
             self._sign = GONE
         elif self._pace.is_due(stamp, began):
             return self._read(read, stamp, began)
-        return LookResult(self._sign, None)
+        return FollowedRead(self._sign, None)
 
-    def _read(self, read: Callable[[], T], stamp: FileStamp, began: float) -> LookResult[T]:
+    def _read(self, read: Callable[[], T], stamp: FileStamp, began: float) -> FollowedRead[T]:
         try:
             found = read()
         except WorkbenchError:  # the agent may be writing it; the old contents stay until it can be read
             self._pace.was_read(None, began, self._clock())
             self._sign = UNREADABLE
-            return LookResult(self._sign, None)
+            return FollowedRead(self._sign, None)
         self._pace.was_read(stamp, began, self._clock())
         self._sign = REPLACED if self._last is not None and is_replaced(self._last, stamp) else FOLLOWING
         self._last = stamp
-        return LookResult(self._sign, found)
+        return FollowedRead(self._sign, found)
 
 
 def follow_file(ref: str, clock: Callable[[], float] = monotonic) -> Follower:

@@ -99,9 +99,9 @@ class SessionModel(ObservableSession):
             call.work = asyncio.run_coroutine_threadsafe(work, self._thread.loop)
         return call
 
-    def ask(self, question: Callable[[OpenSession], T]) -> StartedCall[T]:
+    def call_with_session(self, question: Callable[[OpenSession], T]) -> StartedCall[T]:
         """Call `question` with the open session, in the session's thread. Raises Refused if none can be opened."""
-        return self.call_session(lambda session: session.asked, question)
+        return self.call_session(lambda session: session.run_with_session, question)
 
     def count(self, text: str) -> int:
         """The tokens of a text. It may be slow, so do not call it in the screen's thread."""
@@ -135,7 +135,7 @@ class SessionModel(ObservableSession):
         self._running -= 1
         if error is not None and not call.is_awaited:
             self.failed(error)
-        self.poke()
+        self.call_updated()
 
     async def close(self) -> None:
         """Stop, keep the partial answer, and close everything. Does not wait for a plan that is being made."""

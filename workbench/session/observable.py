@@ -106,7 +106,7 @@ class ObservableSession:
     """The state of a session, and its observers."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, updated: Callable[[], None] | None = None) -> None:
-        """`loop`: the screen's loop. `updated` is called in it after the observers, and after each `poke`."""
+        """`loop`: the screen's loop. `updated` is called in it after the observers, and after each `call_updated`."""
         self.state = SessionState()
         """The state that observers show. Read it in the screen's loop."""
         self._observers: dict[object, Observer] = {}
@@ -138,13 +138,13 @@ class ObservableSession:
 
     # For the session, in any thread
 
-    def put(self, **changes: Unpack[SessionChanges]) -> None:
+    def change_state(self, **changes: Unpack[SessionChanges]) -> None:
         """Change the state. Observers are called soon, once for all changes of this call."""
         with self._lock:
             self._changes.update(changes)
             self._wake()
 
-    def tell(self, notice: Notice) -> None:
+    def show_notice(self, notice: Notice) -> None:
         """Show a notice. Every notice is shown, in order."""
         with self._lock:
             self._notices.append(notice)
@@ -153,11 +153,11 @@ class ObservableSession:
     def failed(self, error: Exception) -> None:
         """Show an error. An unexpected one also gets a report; a `WorkbenchError` needs none."""
         if isinstance(error, WorkbenchError):
-            self.tell(Notice(str(error), "error"))
-        elif said := self._faults.report(error):
-            self.tell(Notice(said, "error", UNEXPECTED))
+            self.show_notice(Notice(str(error), "error"))
+        elif reported := self._faults.report(error):
+            self.show_notice(Notice(reported, "error", UNEXPECTED))
 
-    def poke(self) -> None:
+    def call_updated(self) -> None:
         """Call `updated` without a change, so that callers that wait for the end of something check again."""
         with self._lock:
             self._wake()

@@ -85,7 +85,7 @@ class OpenSession:
         return "" if self.session.writable else self.session.why_read_only
 
     @property
-    def stands_in(self) -> bool:
+    def is_rehearsed(self) -> bool:
         """Whether the model is the rehearsal model, which is no AI."""
         return self.setup.model.partition("/")[0] == REHEARSAL
 
@@ -110,7 +110,7 @@ class OpenSession:
         return self.requests.marks[last].reported if last >= 0 else None
 
     @property
-    def said(self) -> bool:
+    def has_user_message(self) -> bool:
         """Whether the log has a message of the user."""
         return any(isinstance(event.body, UserMessage) for event in self.events)
 
@@ -127,7 +127,7 @@ class OpenSession:
         """Update everything with the events that the agent appended."""
         planner = self.agent.planner if self.agent is not None else self.planner
         self.events += planner.events[len(self.events) :]
-        self._take()
+        self._read_new_events()
 
     def refresh(self) -> bool:
         """Update everything with the events that another process appended. Return whether there were any."""
@@ -135,13 +135,13 @@ class OpenSession:
         fresh = self.session.refresh()
         self.events += fresh
         self.planner.extend(fresh)
-        self._take()
+        self._read_new_events()
         return bool(fresh)
 
-    def _take(self) -> None:
+    def _read_new_events(self) -> None:
         self.entries.catch_up()
         for event in self.events[self.taken :]:
-            self.ledger.add(event)
+            self.ledger.add_event(event)
             self.requests.add_event(event)
         self.taken = len(self.events)
 

@@ -23,7 +23,7 @@ from workbench.log.events import Body, Event, Setting, SlotContent
 from workbench.log.session import Session
 from workbench.models.ledger import Ledger
 from workbench.session.open_session import OpenSession
-from workbench.session.tools import toolbox, tools_off
+from workbench.session.tools import session_toolbox, tools_off
 from workbench.sources.options import Options
 from workbench.sources.planned_under import PlannedUnder, planned_under
 from workbench.sources.recorded import RecordedSession, make_setup, policy_for
@@ -53,7 +53,7 @@ LONG = 3_000
 """A session with so many events takes long to plan, so its end is shown early."""
 
 
-def first(services: Services, options: Options, ref: str, glance: Glance | None = None) -> OpenSession:
+def open_first_session(services: Services, options: Options, ref: str, glance: Glance | None = None) -> OpenSession:
     """Open what the program starts with: `ref`, else this folder's last session, else a new one."""
     if not ref:
         services.store.drop_unused()
@@ -100,11 +100,11 @@ def note_model(opened: OpenSession) -> None:
     setup = opened.setup
     before = setting_in(opened.events, "model")
     news: list[Body] = [Setting("model", setup.model)] if before != setup.model else []
-    told = LearntWindow(setup.info.window, "server") if setup.info.window_source == "server" else None
+    window = LearntWindow(setup.info.window, "server") if setup.info.window_source == "server" else None
     if setup.options.window is not None:
-        told = LearntWindow(setup.options.window, "option")
-    if told is not None and learnt_window(opened.events, setup.model) != told:
-        news.append(window_setting(setup.model, told))
+        window = LearntWindow(setup.options.window, "option")
+    if window is not None and learnt_window(opened.events, setup.model) != window:
+        news.append(window_setting(setup.model, window))
     opened.append(*news)
 
 
@@ -124,7 +124,7 @@ def new_session(services: Services, options: Options, title: str = "", *, fill: 
     """
     session = services.store.create(title=title, folder=work_folder(), unused=True)
     try:
-        made = begun(services, options, session, fill=fill)
+        made = open_new_session(services, options, session, fill=fill)
     except BaseException:
         session.close()
         services.store.delete(session.id)
@@ -133,7 +133,7 @@ def new_session(services: Services, options: Options, title: str = "", *, fill: 
     return made
 
 
-def begun(services: Services, options: Options, session: Session, *, fill: bool = True) -> OpenSession:
+def open_new_session(services: Services, options: Options, session: Session, *, fill: bool = True) -> OpenSession:
     """Open a session that was just created, and log its model and, with `fill`, its slots."""
     made = open_session(services, options, session)
     note_model(made)
@@ -157,7 +157,7 @@ def stored_copy(services: Services, title: str, model: str, events: Sequence[Eve
     return services.store.create_from(events, *more)
 
 
-def fork(services: Services, options: Options, opened: OpenSession, at: int | None) -> OpenSession:
+def open_fork(services: Services, options: Options, opened: OpenSession, at: int | None) -> OpenSession:
     """A copy of a session, up to the event `at`; None: with all events."""
     if opened.session is None:
         return session_of(services, opened, at)
@@ -202,10 +202,10 @@ def fill_slots(opened: OpenSession) -> None:
 
 def wanted_slots(opened: OpenSession, setup: Setup, planner: Planner) -> list[SlotContent]:
     """The slots to append to a session's log so that its plan has the current contents of the fixed slots."""
-    tools = toolbox(opened)
+    tools = session_toolbox(opened)
     definitions = tools.definitions() if setup.calls_tools else []
-    contents, _ = slots.wanted(tools.places.root, setup.loaded.policy.instructions, definitions)
-    return slots.changes(planner.slots, contents)
+    contents, _ = slots.current_slot_contents(tools.places.root, setup.loaded.policy.instructions, definitions)
+    return slots.slot_changes(planner.slots, contents)
 
 
 class Replanned(NamedTuple):
@@ -223,7 +223,7 @@ class Replanned(NamedTuple):
     """What another agent recorded, with the chosen model for the next request; None: the session is ours now."""
 
 
-def replan(
+def replan_session(
     services: Services,
     options: Options,
     opened: OpenSession,
@@ -241,10 +241,10 @@ def replan(
     knobs = _with_knob(opened.knobs, knob)
     events = list(opened.events)
     live = opened.calls_may_return if opened.recorded is None or not as_ours else opened.writable
-    said: list[Setting] = [Setting("model", name)] if model else []
+    settings: list[Setting] = [Setting("model", name)] if model else []
     if model and learnt_window(events, name) is not None:
-        said.append(window_setting(name, LearntWindow(0)))  # an earlier learnt window is no longer valid
-    chosen = [*events, *(Event(len(events) + at, "", 0, body) for at, body in enumerate(said, 1))]
+        settings.append(window_setting(name, LearntWindow(0)))  # an earlier learnt window is no longer valid
+    chosen = [*events, *(Event(len(events) + at, "", 0, body) for at, body in enumerate(settings, 1))]
     source = Source(opened.name, chosen, name, ref, live, opened.session is None)
     recorded = None if as_ours else opened.recorded
     if recorded is not None and name != opened.setup.model:
@@ -252,10 +252,10 @@ def replan(
     setup = make_setup(services, options, source, ref, knobs, recorded)
     planner = setup.planner(events, live=live)
     setup.counter.flush()
-    said += [Setting("policy", ref)] if policy else []
+    settings += [Setting("policy", ref)] if policy else []
     # Knobs from the command line are for this run only and are not logged.
-    said += [Setting("knobs", list(_with_knob(knobs_of(events), knob)))] if knob else []
-    return Replanned(setup, ref, knobs, planner, len(events), tuple(said), recorded)
+    settings += [Setting("knobs", list(_with_knob(knobs_of(events), knob)))] if knob else []
+    return Replanned(setup, ref, knobs, planner, len(events), tuple(settings), recorded)
 
 
 def _with_knob(knobs: Sequence[str], knob: str) -> tuple[str, ...]:

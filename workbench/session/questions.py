@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from workbench.agent import approvals
-from workbench.agent.approval_patterns import COMMAND, exact
+from workbench.agent.approval_patterns import COMMAND, exact_pattern
 from workbench.agent.tools.base import ProposedCall
 from workbench.compaction.values import CompactionDecision
 from workbench.views.values import A_COPY, AnswerChoice, UserQuestion
@@ -17,7 +17,7 @@ MOST_DETAIL = 20_000
 """Characters of a file or a command that a question shows."""
 
 
-def approval(number: int, asked: approvals.ApprovalQuestion, arguments: str) -> UserQuestion:
+def approval_question(number: int, asked: approvals.ApprovalQuestion, arguments: str) -> UserQuestion:
     """Ask whether the model may make this call. The default is to deny it once."""
     call = asked.call
     choices = (
@@ -28,7 +28,7 @@ def approval(number: int, asked: approvals.ApprovalQuestion, arguments: str) -> 
     )
     verb = {"run": "run a command", "write": "change a file"}.get(call.kind, "use a tool")
     title = f"{call.tool}: may the model {verb}?"
-    about = detail(call.subject, arguments)
+    about = call_detail(call.subject, arguments)
     if len(about) > MOST_DETAIL:
         about = f"[only the first {MOST_DETAIL:,} of {len(about):,} characters are shown]\n{about[:MOST_DETAIL]}"
     return UserQuestion(number, "approval", title, about, choices, "no")
@@ -40,10 +40,11 @@ def _narrow(call: ProposedCall, pattern: str) -> AnswerChoice:
     if not colon:
         key, words = ("s", f"any tool of {tool.removesuffix('__*')}") if tool.endswith("*") else ("t", f"any {tool}")
     elif call.kind == "write":
-        key, words = {exact(call): ("f", f"this file: {subject}"), f"{tool}:**": ("p", "any file in the project")}.get(
-            pattern, ("o", f"this folder: {subject}")
-        )
-    elif pattern == exact(call):
+        key, words = {
+            exact_pattern(call): ("f", f"this file: {subject}"),
+            f"{tool}:**": ("p", "any file in the project"),
+        }.get(pattern, ("o", f"this folder: {subject}"))
+    elif pattern == exact_pattern(call):
         key, words = "c", "this command" if call.tool == COMMAND else "this very call"
     else:
         key, words = "l", f"commands like {subject}"
@@ -59,16 +60,16 @@ _WORDS = {"yes": "y", "no": "n"}
 
 def typed_answer(question: UserQuestion, text: str) -> str | None:
     """The answer that a typed text gives, as a key or as a word; None if it is no answer."""
-    said = text.strip()
+    typed = text.strip()
     for choice in question.choices:
-        if choice.saved and said == choice.key.upper():
+        if choice.saved and typed == choice.key.upper():
             return choice.saved
-        if _WORDS.get(said.lower(), said.lower()) == choice.key:
+        if _WORDS.get(typed.lower(), typed.lower()) == choice.key:
             return choice.answer
     return None
 
 
-def approved(asked: approvals.ApprovalQuestion, answer: str) -> approvals.ApprovalAnswer:
+def approval_answer(asked: approvals.ApprovalQuestion, answer: str) -> approvals.ApprovalAnswer:
     """The user's answer in the form that the agent expects."""
     match answer:
         case "once":
@@ -82,7 +83,7 @@ def approved(asked: approvals.ApprovalQuestion, answer: str) -> approvals.Approv
     return approvals.ApprovalAnswer("no")
 
 
-def detail(subject: str, arguments: str) -> str:
+def call_detail(subject: str, arguments: str) -> str:
     """What a call would do: the command, or the file with the lines that are added and removed."""
     try:
         values = json.loads(arguments)
@@ -119,7 +120,7 @@ def make_session(number: int, name: str, changes: str, message: str) -> UserQues
     return UserQuestion(number, "import", f"Make a session of {name}?", detail, choices, "no", message)
 
 
-def compact(number: int, decision: CompactionDecision) -> UserQuestion:
+def question_to_compact(number: int, decision: CompactionDecision) -> UserQuestion:
     """Ask whether to compact now. The default is no: the conversation continues, and the question comes again after
     the next reply. A request that is too long cannot be sent; then the question comes again with the next message."""
     again = "at the next message" if decision.urgent else "after the next reply"

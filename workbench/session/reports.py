@@ -18,17 +18,17 @@ from workbench.traces.openai import to_openai
 from workbench.views.compaction_values import CompactionView
 
 
-def tokens(opened: OpenSession, view: CompactionView | None) -> Rows:
+def token_figures(opened: OpenSession, view: CompactionView | None) -> Rows:
     """The token figures of the session. `view`: the value of the compaction panel, which shows the same figures."""
     return figures.tokens_report(opened, opened.plan, view)
 
 
-def events(opened: OpenSession) -> list[Event]:
+def logged_events(opened: OpenSession) -> list[Event]:
     """A copy of the current log."""
     return list(opened.events)
 
 
-def export(events: Sequence[Event], path: Path) -> int:
+def write_export(events: Sequence[Event], path: Path) -> int:
     """Write a log to a new file that only this user can read. Return its size in bytes."""
     if path.suffix == ".json":
         text = json.dumps(to_openai(events), ensure_ascii=False, indent=2) + "\n"

@@ -73,7 +73,7 @@ class TimeTravel:
         is_recorded = opened.recorded is not None
         return wanted.place if wanted is not None and wanted.is_recorded == is_recorded else None
 
-    def home(self) -> None:
+    def return_to_next(self) -> None:
         """Return to the present, perhaps of another session."""
         self._wanted = self._view = None
         self.forget()
@@ -82,7 +82,7 @@ class TimeTravel:
         """Drop all plans, because the setup has changed. A plan that is being made is not kept either."""
         self._plans = {}
 
-    async def go(self, opened: OpenSession, place: int, show: Callable[[ContextView], None]) -> None:
+    async def show_request(self, opened: OpenSession, place: int, show: Callable[[ContextView], None]) -> None:
         """Show the context of a request. If more are asked for meanwhile, only the last is sure to be shown."""
         if not 0 <= place < len(opened.requests.marks):
             return
@@ -160,6 +160,6 @@ class TimeTravel:
         at, mark, main = shown.at, shown.requests[shown.at], is_main(shown.requests)
         past, events = PastOffer(at + 1, shown.plan.size), opened.events[: mark.upto]
         if not main(mark):
-            past = past._replace(nothing="this request was made beside the conversation")
+            past = past._replace(nothing="this is a side request, outside the conversation")
             return past, lambda: past
         return past, lambda: past_offer(past, self._setup(opened, at), events)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.agent.approvals import FILE_NAME, forget
+from workbench.agent.approvals import FILE_NAME, forget_pattern
 from workbench.agent.tools.peek import peek_tools
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.errors import WrongCall
@@ -30,7 +30,7 @@ def tools_off(events: Iterable[Event]) -> tuple[str, ...]:
     return tuple(str(each) for each in found) if isinstance(found, list | tuple) else ()
 
 
-def toolbox(
+def session_toolbox(
     opened: OpenSession, pass_env: Sequence[str] = (), *, without: Sequence[str] = (), every: bool = False
 ) -> Toolbox:
     """The tools that the model may call in a session, except `without`; `every`: also those switched off in it."""
@@ -67,7 +67,7 @@ class ToolSwitches:
         """Delete a saved approval. Answers given in this run are forgotten too, so the user is asked again."""
         path = config_dir() / FILE_NAME
         try:
-            forget(path, pattern)
+            forget_pattern(path, pattern)
         except OSError as error:
             raise WrongCall(f"{path}: cannot be written: {error.strerror or error}") from None
         self._forget_approvals()

@@ -32,7 +32,7 @@ from workbench.views.values import Activity
 class TurnWatcher(Protocol):
     """Follows the turns, to compact between them or while they run."""
 
-    def taken(self, step: Step) -> None:
+    def step_taken(self, step: Step) -> None:
         """Called with each step of a turn."""
         ...
 
@@ -103,7 +103,7 @@ class Turns:
             return
         self._waiting.append(text)
         if self.busy:
-            self._updates.put(queue=tuple(self._waiting))
+            self._updates.change_state(queue=tuple(self._waiting))
         else:
             self._watch(opened, asyncio.create_task(self._run(opened)))
 
@@ -113,14 +113,14 @@ class Turns:
             return
         if index < len(self._waiting) and self._waiting[index] == text:
             self._waiting.pop(index)
-        self._updates.put(queue=tuple(self._waiting))
+        self._updates.change_state(queue=tuple(self._waiting))
 
     def retry(self, opened: OpenSession) -> None:
         """Ask the model again, and exclude its last answer. Raises Refused during a turn, or without a message."""
         if self.busy:
             raise Refused("the model is still working; Esc stops it")
-        said = (UserMessage, AssistantMessage, ToolCall, ToolResult)
-        last = next((event for event in reversed(opened.events) if isinstance(event.body, said)), None)
+        message_types = (UserMessage, AssistantMessage, ToolCall, ToolResult)
+        last = next((event for event in reversed(opened.events) if isinstance(event.body, message_types)), None)
         if last is None:
             raise Refused("no messages yet")
         if isinstance(last.body, AssistantMessage):
@@ -160,7 +160,7 @@ class Turns:
 
     def _rest(self) -> None:
         self._running = None
-        self._updates.put(queue=tuple(self._waiting), activity=Activity())
+        self._updates.change_state(queue=tuple(self._waiting), activity=Activity())
 
     def _over(self, opened: OpenSession, task: asyncio.Task[None]) -> None:
         """Start the next turn if one follows. A turn cancelled before its first step left its message waiting."""
@@ -179,24 +179,24 @@ class Turns:
         try:
             async with self.free:
                 text = None if go_on else self._waiting.pop(0)
-                self._updates.put(queue=tuple(self._waiting), activity=Activity("asking"))
+                self._updates.change_state(queue=tuple(self._waiting), activity=Activity("asking"))
                 self._live.end()
                 failed = False
                 try:
                     agent = await self.agent(opened)
-                    if text is not None and not opened.said:
+                    if text is not None and not opened.has_user_message:
                         self._name(opened, text)
                     content = None if text is None else await in_background(with_files, text, Path.cwd())
                     async with aclosing(agent.turn(content)) as steps:
                         async for step in steps:
                             failed = isinstance(step, Appended) and isinstance(step.event.body, Failure)
-                            self._take(opened, step)
+                            self._on_step(opened, step)
                 except asyncio.CancelledError:
                     self._next_may_follow = True
                     raise
                 except Exception as error:
                     failed = True
-                    self._say_why(error)
+                    self._show_failure(error)
                 finally:
                     self._ended(opened)
                 self._next_may_follow = not failed
@@ -206,10 +206,10 @@ class Turns:
             if not self._next_follows:
                 self._rest()
 
-    def _say_why(self, error: Exception) -> None:
+    def _show_failure(self, error: Exception) -> None:
         """Show why a turn failed."""
         if isinstance(error, WorkbenchError):
-            self._updates.tell(Notice(str(error), "error", "the turn could not begin"))
+            self._updates.show_notice(Notice(str(error), "error", "the turn could not begin"))
         else:
             self._updates.failed(error)
 
@@ -217,7 +217,7 @@ class Turns:
         """Show the log after a turn, with or without a failure."""
         self._live.end()
         opened.catch_up()
-        self._updates.put(live=None)
+        self._updates.change_state(live=None)
         self._publish()
         if self.watcher is not None:
             self.watcher.turn_ended()
@@ -229,10 +229,10 @@ class Turns:
         """
         agent = await self._connection.agent(opened, to_ask=to_ask)
         while self._connection.problems:
-            self._updates.tell(Notice(self._connection.problems.pop(0), "warning", "MCP"))
-        changed, self._connection.gone_on = self._connection.gone_on, None
+            self._updates.show_notice(Notice(self._connection.problems.pop(0), "warning", "MCP"))
+        changed, self._connection.adoption = self._connection.adoption, None
         if changed is not None:
-            self._updates.tell(Notice(changed.words))
+            self._updates.show_notice(Notice(changed.words))
         return agent
 
     def _name(self, opened: OpenSession, text: str) -> None:
@@ -245,53 +245,53 @@ class Turns:
 
     # Called by a turn
 
-    def _take(self, opened: OpenSession, step: Step) -> None:
+    def _on_step(self, opened: OpenSession, step: Step) -> None:
         match step:
             case Planned():
                 self._live.begin()
-                self._updates.put(activity=Activity("asking"))
+                self._updates.change_state(activity=Activity("asking"))
             case Streamed(_, reply):
                 self._live.follow(reply)
-                self._updates.put(live=self._live.live(), activity=Activity("answering"))
+                self._updates.change_state(live=self._live.live(), activity=Activity("answering"))
             case Waiting(wait):
                 text = f"{wait.failure.category.replace('_', ' ')}: try {wait.try_number} in {wait.seconds_left:.0f} s"
-                self._updates.put(activity=Activity("asking", text))
+                self._updates.change_state(activity=Activity("asking", text))
             case Switched(model, instead_of, _):
-                self._updates.tell(Notice(f"{model} is asked instead of {instead_of}", "warning", "fallback"))
+                self._updates.show_notice(Notice(f"{model} is asked instead of {instead_of}", "warning", "fallback"))
             case Summarising():
                 pass
             case Appended(event):
                 self._live.log_event(event)
                 opened.catch_up()
                 if self._live.open_calls:
-                    self._updates.put(activity=Activity("tools", self._live.doing))
+                    self._updates.change_state(activity=Activity("tools", self._live.doing))
                 self._publish()
-                self._updates.put(live=self._live.live())
+                self._updates.change_state(live=self._live.live())
         if self.watcher is not None:
-            self.watcher.taken(step)
+            self.watcher.step_taken(step)
 
     async def _ask_first(self, decision: CompactionDecision) -> bool:
         if self.watcher is None:
             return False
-        self._updates.put(activity=Activity("waiting"))
+        self._updates.change_state(activity=Activity("waiting"))
         try:
             return await self.watcher.ask_first(decision)
         finally:
-            self._updates.put(activity=Activity("asking"))
+            self._updates.change_state(activity=Activity("asking"))
 
     def _report(self, call_id: str, text: str) -> None:
         self._live.report(call_id, text)
-        self._updates.put(live=self._live.live())
+        self._updates.change_state(live=self._live.live())
 
     async def _approve(self, asked: approvals.ApprovalQuestion) -> approvals.ApprovalAnswer:
         """Ask the user whether a call may run."""
         call = next((call for call in self._live.open_calls if call.tool == asked.call.tool), None)
         self._live.asking = call.call_id if call else ""
-        self._updates.put(live=self._live.live(), activity=Activity("waiting"))
+        self._updates.change_state(live=self._live.live(), activity=Activity("waiting"))
         arguments = call.arguments if call else ""
         try:
-            answer = await self.questions.ask_user(lambda number: questions.approval(number, asked, arguments))
+            answer = await self.questions.ask_user(lambda number: questions.approval_question(number, asked, arguments))
         finally:
             self._live.asking = ""
-            self._updates.put(live=self._live.live(), activity=Activity("tools", self._live.doing))
-        return questions.approved(asked, answer)
+            self._updates.change_state(live=self._live.live(), activity=Activity("tools", self._live.doing))
+        return questions.approval_answer(asked, answer)

@@ -7,7 +7,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
-from workbench.compaction.undo import Change, changes_in_words, peel, redo, undo, undo_all_compactions, undo_override
+from workbench.compaction.undo import (
+    Change,
+    changes_in_words,
+    peel_compaction,
+    redo_change,
+    undo_all_compactions,
+    undo_change,
+    undo_override,
+)
 from workbench.context.control import compaction_range, span_words
 from workbench.context.items import State
 from workbench.context.plan import ContextPlan
@@ -23,18 +31,18 @@ compactions came after it; `peel`: the newest compaction, even if overrides came
 def _changes(events: Sequence[Event], which: Which, seq: int | None) -> list[Change]:
     match which:
         case "undo":
-            return undo(events, seq)
+            return undo_change(events, seq)
         case "override":
             return undo_override(events)
         case "redo":
-            return redo(events, seq)
+            return redo_change(events, seq)
         case "peel":
-            return [peel(events)]
+            return [peel_compaction(events)]
         case "all":
             return undo_all_compactions(events)
 
 
-def revert(opened: OpenSession, which: Which, seq: int | None = None) -> str:
+def revert_change(opened: OpenSession, which: Which, seq: int | None = None) -> str:
     """Undo or redo, and return the effect in words. Raises Refused if nothing can be undone or redone."""
     changes = _changes(opened.events, which, seq)
     before = opened.plan.size

@@ -34,9 +34,9 @@ def welcome_of(opened: OpenSession, lists: WelcomeLists, configured: str) -> Wel
 def _model(opened: OpenSession, configured: str) -> tuple[str, str]:
     """Which model answers, and how to choose another."""
     model = printable(opened.setup.model)
-    if opened.stands_in and configured.partition("/")[0] == REHEARSAL:
+    if opened.is_rehearsed and configured.partition("/")[0] == REHEARSAL:
         return "rehearsal answers by rule, without AI.", "F7 chooses a model."
-    if opened.stands_in:
+    if opened.is_rehearsed:
         found = keys_set(os.environ)
         if found:
             return NO_MODEL, f"{found[0]} is set: F7 chooses one of its models."
@@ -49,7 +49,7 @@ def _model(opened: OpenSession, configured: str) -> tuple[str, str]:
     return f"{model}: ready", ""
 
 
-def listed_sessions(services: Services, opened: OpenSession) -> tuple[WelcomeSession, ...]:
+def folder_sessions(services: Services, opened: OpenSession) -> tuple[WelcomeSession, ...]:
     """The sessions of this folder, the last changed first, without the open one."""
     here = work_folder().path
     now = opened.session.id if opened.session is not None else ""

@@ -14,12 +14,12 @@ from workbench.session import figures, opening
 from workbench.session.continuing import Continuing
 from workbench.session.current import CurrentSession
 from workbench.session.drafting import SummaryDrafts
+from workbench.session.message_place import MessagePlace
 from workbench.session.observable import Notice, ObservableSession
 from workbench.session.open_session import OpenSession
-from workbench.session.saying import MessagePlace
 from workbench.session.time_travel import place_after
 from workbench.session.tools import ToolSwitches
-from workbench.session.undoing import Which, revert
+from workbench.session.undoing import Which, revert_change
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 
@@ -41,7 +41,9 @@ class SessionWorker:
         self.questions = self.turns.questions
         self._place = self.turns.place = MessagePlace(services, options, updates, self._current)
         self.drafts = SummaryDrafts(services, self.turns, self.compactions, self._current.publish)
-        self.continuing = Continuing(services, options, self.compactions, self._current.get, self._current.exchange)
+        self.continuing = Continuing(
+            services, options, self.compactions, self._current.require_open, self._current.exchange
+        )
         self.tools = ToolSwitches(self.turns.free, self.turns.forget_approvals, self._current.writable, self._refill)
         self._draft = ""
         self._drafting = False
@@ -58,9 +60,9 @@ class SessionWorker:
         """Whether a turn runs and does not wait for the user."""
         return self.turns.busy and not self.questions.waits_for_answer
 
-    async def asked(self, question: Callable[[OpenSession], T]) -> T:
+    async def run_with_session(self, question: Callable[[OpenSession], T]) -> T:
         """Call `question` with the open session, as soon as it is open, and return the result."""
-        return question(await self._current.read())
+        return question(await self._current.wait_until_open())
 
     def count(self, text: str) -> int:
         """The tokens of a text; 0 if nothing is open. Any thread may call it."""
@@ -88,7 +90,7 @@ class SessionWorker:
     async def fork(self, at: int | None = None) -> None:
         """Open a copy of this session that ends with the event `at`; None: with the last event."""
         await self._go_on_in_a_fork(at)
-        self._updates.tell(Notice(f"now in {self._current.get().name}; the other session is unchanged"))
+        self._updates.show_notice(Notice(f"now in {self._current.require_open().name}; the other session is unchanged"))
 
     async def edit_and_resend(self, seq: int, text: str) -> None:
         """Send another text in place of a message, in a copy of the session that ends before it."""
@@ -96,20 +98,20 @@ class SessionWorker:
         await self.turns.send(text, self._current.writable())
 
     async def _go_on_in_a_fork(self, at: int | None) -> None:
-        opened, options = self._current.get(), self._options.for_any_session
-        await self._current.exchange(lambda: opening.fork(self._services, options, opened, at))
+        opened, options = self._current.require_open(), self._options.for_any_session
+        await self._current.exchange(lambda: opening.open_fork(self._services, options, opened, at))
 
     # Deciding
 
     async def make_session(self) -> None:
         """Open a session that starts as a copy of the open file, and show its next request."""
-        await self._place.make_session(self._current.get())
-        self._current.come_home()
+        await self._place.make_session(self._current.require_open())
+        self._current.return_to_next()
 
     async def interrupt(self) -> None:
         """Stop the turn and keep the partial answer, else stop the compaction, else leave the past request."""
         if not self.turns.interrupt() and not self.compactions.stop():
-            self._current.come_home()
+            self._current.return_to_next()
 
     async def stop_compacting(self) -> None:
         """Stop the compaction, but not a turn. Raises Refused if none runs."""
@@ -130,10 +132,10 @@ class SessionWorker:
 
     async def revert(self, which: Which, seq: int | None = None) -> None:
         """Undo or redo the last change, or the one of an event; see `Which`."""
-        said = revert(self._current.writable(), which, seq)
-        self._current.come_home()
+        effect = revert_change(self._current.writable(), which, seq)
+        self._current.return_to_next()
         self._current.publish()
-        self._updates.tell(Notice(said))
+        self._updates.show_notice(Notice(effect))
 
     async def rename(self, title: str) -> None:
         """Give the session another title."""
@@ -157,11 +159,11 @@ class SessionWorker:
     async def _switch(self, *, model: str = "", policy: str = "", knob: str = "") -> None:
         """Plan the same log under another setup. A running turn keeps its own."""
         if self.turns.busy:
-            self._updates.tell(Notice("from the next turn on"))
+            self._updates.show_notice(Notice("from the next turn on"))
         async with self.turns.free:
             await self.compactions.finished()
-            opened = self._current.get()
-            asked = partial(opening.replan, self._services, self._options, opened, model, policy, knob)
+            opened = self._current.require_open()
+            asked = partial(opening.replan_session, self._services, self._options, opened, model, policy, knob)
             change = await asyncio.wrap_future(background(asked))
             opened.catch_up()
             change.planner.extend(opened.events[change.length :])
@@ -198,30 +200,30 @@ class SessionWorker:
                 self._uncounted = False
                 await asyncio.sleep(DRAFT_PAUSE if self._draft else 0)
                 if not self._uncounted:
-                    opened = self._current.get()
+                    opened = self._current.require_open()
                     work = partial(figures.draft_cost, opened.setup, opened.plan, self._draft)
-                    self._updates.put(draft_cost=await asyncio.wrap_future(background(work)))
+                    self._updates.change_state(draft_cost=await asyncio.wrap_future(background(work)))
         finally:
             self._drafting = False
 
     async def travel_to(self, place: int | None) -> None:
         """Show the context of a request, by its index; None: of the present."""
         if place is None:
-            self._current.come_home()
+            self._current.return_to_next()
             return
-        opened = self._current.get()
+        opened = self._current.require_open()
         if place != self._current.travel.place(opened):
             await self._go(opened, place)
 
     async def _go(self, opened: OpenSession, place: int) -> None:
-        await self._current.travel.go(opened, place, self._current.show_past)
+        await self._current.travel.show_request(opened, place, self._current.show_past)
 
     async def walk(self, by: int, alone: bool = False) -> None:
         """Show the request `by` steps away; `alone`: skip side requests and those of sub-agents.
 
         Steps are counted from the request that was asked for last, even if it is not shown yet, so no step is lost.
         """
-        opened = self._current.get()
+        opened = self._current.require_open()
         marks = opened.requests.marks
         here = self._current.travel.place(opened)
         place = place_after(marks, len(marks) if here is None else here, by, alone=alone)

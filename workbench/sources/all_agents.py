@@ -85,13 +85,13 @@ def passed_sessions(services: Services) -> list[PassedSession]:
     if store is None:
         return []
     infos = {info.id: info for info in store.list(MOST)}
-    whose = {name: recorded_by(event) for name, event in store.first_events([*infos]).items()}
-    asked = store.first_events([name for name, agent in whose.items() if agent], '"kind":"request"', BEGINNING)
+    agents = {name: recorded_by(event) for name, event in store.first_events([*infos]).items()}
+    asked = store.first_events([name for name, agent in agents.items() if agent], '"kind":"request"', BEGINNING)
     found = []
     for name, info in infos.items():
         request = asked[name].body if name in asked else None
         if isinstance(request, Request) and request.purpose != "sub-agent":
-            found.append(PassedSession(info, whose[name], request.session))
+            found.append(PassedSession(info, agents[name], request.session))
     return found
 
 
@@ -125,7 +125,7 @@ def passing_now() -> list[PassingNow]:
     for proxy in control.running_proxies():
         with suppress(WorkbenchError):
             sessions = [each.session for each in control.policies_of(proxy)]
-            held = frozenset(each.session for each in control.state_of(proxy).held)
+            held = frozenset(each.session for each in control.proxy_state_of(proxy).held)
             found.append(PassingNow(sessions, held, bool(proxy.agent)))
     return found
 

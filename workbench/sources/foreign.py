@@ -37,7 +37,7 @@ def harmless_log(events: Iterable[Event]) -> list[Event]:
     found = [*events]
     for at, event in enumerate(found):
         if isinstance(event.body, Setting | Compaction):
-            found[at] = event._replace(body=harmless(event.body, refused))
+            found[at] = event._replace(body=harmless_body(event.body, refused))
     if refused:
         found.append(Event(len(found) + 1, f"e{len(found) + 1:05d}", found[-1].at, not_applied(refused)))
     return found
@@ -51,7 +51,7 @@ def harmless_lines(lines: Iterable[str], refused: list[str]) -> Iterator[str]:
         except BadEvent:
             yield line
             continue
-        body = harmless(event.body, refused)
+        body = harmless_body(event.body, refused)
         yield line if body is event.body else encode_event(event._replace(body=body))
 
 
@@ -63,7 +63,7 @@ def not_applied(refused: Iterable[str]) -> Failure:
     )
 
 
-def harmless(body: Body, refused: list[str]) -> Body:
+def harmless_body(body: Body, refused: list[str]) -> Body:
     """A body without references to anything outside the log; those are added to `refused`."""
     match body:
         case Setting(key="knobs", value=list() | tuple() as knobs):

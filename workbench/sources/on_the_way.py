@@ -9,14 +9,14 @@ from workbench.config.tables import read_table
 from workbench.config.text import counted
 from workbench.log.events import DialectName, Event
 from workbench.proxy.control import SessionPolicy, WayPolicy
-from workbench.proxy.policies import setups
-from workbench.proxy.policy_preview import PolicyPreview, in_words, preview
+from workbench.proxy.policies import setup_maker
+from workbench.proxy.policy_preview import PolicyPreview, in_words, preview_policy
 from workbench.proxy.routes import ProxySettings
 from workbench.sources.requests import TALK, RequestMarks, sent_in_place
 from workbench.sources.services import Services
 from workbench.wire.requests import RequestBodies
 
-AS_IT_IS = "requests are sent as they are; what is masked now is sent so until a batch would be due"
+AS_IT_IS = "requests are sent unchanged; masked items stay masked until a batch would be due"
 
 
 class LatestRequest(NamedTuple):
@@ -58,17 +58,23 @@ class Foresight(NamedTuple):
         return f"{self.words}.\n{str(self.preview)[:1].upper()}{str(self.preview)[1:]}." if self.preview else self.words
 
 
-def foresee(services: Services, events: Sequence[Event], policy: WayPolicy | None, now: WayPolicy | None) -> Foresight:
+def foresee_policy(
+    services: Services, events: Sequence[Event], policy: WayPolicy | None, now: WayPolicy | None
+) -> Foresight:
     """What a policy would change; `policy` None: what sending all unchanged would, after `now`. Raises WrongCall."""
     settings = services.settings
     own = read_table(ProxySettings, settings.proxy, str(settings.file), "proxy")
     found = latest_request(events)
-    setup = setups(settings, services.catalogue)(policy or now or WayPolicy(), found.model if found is not None else "")
+    setup = setup_maker(settings, services.catalogue)(
+        policy or now or WayPolicy(), found.model if found is not None else ""
+    )
     words = AS_IT_IS if policy is None else f"{policy} {in_words(setup, own.batch_tokens)}"
     if found is None:
         return Foresight(words, None)
     masking = policy is not None
-    return Foresight(words, preview(found.dialect, found.asked, found.sent, setup, own.batch_tokens, masking=masking))
+    return Foresight(
+        words, preview_policy(found.dialect, found.asked, found.sent, setup, own.batch_tokens, masking=masking)
+    )
 
 
 def policy_words(session: SessionPolicy) -> str:

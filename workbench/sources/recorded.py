@@ -19,7 +19,7 @@ from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan, Totals, Verdict
 from workbench.context.setup import Setup
 from workbench.log.events import Event, Purpose
-from workbench.models.calibration import NOTHING, Beside, Calibration, Calibrator, PastThinking, ReportedSize
+from workbench.models.calibration import NOTHING, Calibration, Calibrator, PastThinking, ReportedSize, TokensOutsideRows
 from workbench.models.families import extra_framing, tokenizer_factor
 from workbench.sources.options import Options
 from workbench.sources.request_plans import RequestPlans
@@ -43,7 +43,7 @@ class ListedRequest(NamedTuple):
     """None if nothing was reported."""
     changed: frozenset[str] = frozenset()
     """For a request sent in place of another: the hashes of the messages that differ."""
-    known_rest: Beside = NOTHING
+    known_rest: TokensOutsideRows = NOTHING
     """The known part of `unattributed`: a system prompt and tools, thinking."""
 
 
@@ -149,11 +149,11 @@ class RecordedSession:
         learnt = next(same, before[-1].learnt if before else self.calibration(mark.model))
         return learnt.estimate(counted.items, counted.framing, self._thought(mark))
 
-    def _outside_rows(self, mark: RequestMark) -> Beside:
+    def _outside_rows(self, mark: RequestMark) -> TokensOutsideRows:
         """What is known about a request's content outside its rows."""
         if mark.exact or not self.lessons or not self._is_main(mark):
             return NOTHING
-        return self.calibration(mark.model).beside(self._thought(mark))
+        return self.calibration(mark.model).tokens_outside_rows(self._thought(mark))
 
     def _thought(self, mark: RequestMark) -> PastThinking:
         """The thinking before a request that is in none of its rows."""
@@ -306,7 +306,7 @@ class RecordedSession:
                 model = mark.model
                 learner = learners.setdefault(model, Calibrator(model, tokenizer_factor(model), extra_framing(model)))
                 before, thought = learner.calibration, self._thought(mark)
-                learner.add(ReportedSize(totals.items, totals.framing, mark.reported, thought))
+                learner.add_report(ReportedSize(totals.items, totals.framing, mark.reported, thought))
                 estimated = before.estimate(totals.items, totals.framing, thought) if before.samples else None
                 last[model] = len(found)
                 found.append(Lesson(mark, estimated, learner.calibration))

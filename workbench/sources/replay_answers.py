@@ -42,8 +42,8 @@ class ReplayAnswer(NamedTuple):
     @property
     def lines(self) -> list[str]:
         """The lines of the answer; a call is one line. Control characters are removed."""
-        said = printable_lines(self.text) if self.text else []
-        return [*said, *(f"→ {call_line(tool, arguments)}" for tool, arguments in self.calls)]
+        text_lines = printable_lines(self.text) if self.text else []
+        return [*text_lines, *(f"→ {call_line(tool, arguments)}" for tool, arguments in self.calls)]
 
     def likeness(self, other: ReplayAnswer) -> float:
         """How similar two answers are, by their words: from 0 to 1, where 1 means the same words."""
@@ -51,15 +51,15 @@ class ReplayAnswer(NamedTuple):
         return difflib.SequenceMatcher(None, first, second, autojunk=False).ratio()
 
 
-def answer_of(
-    catalogue: Catalogue, model: str, said: Sequence[Body], used: Usage | None, took: float | None
+def priced_answer(
+    catalogue: Catalogue, model: str, bodies: Sequence[Body], used: Usage | None, took: float | None
 ) -> ReplayAnswer:
     """An answer with its tokens and its cost."""
-    messages = [body for body in said if isinstance(body, AssistantMessage)]
+    messages = [body for body in bodies if isinstance(body, AssistantMessage)]
     made = ReplayAnswer(
         next((each.model for each in messages if each.model), "") or model,
         "\n".join(filter(None, (text_of(each.content) for each in messages))),
-        tuple((body.tool, body.arguments) for body in said if isinstance(body, ToolCall)),
+        tuple((body.tool, body.arguments) for body in bodies if isinstance(body, ToolCall)),
         messages[-1].finish if messages else "",
         seconds=took,
     )
@@ -73,7 +73,7 @@ def answer_of(
 
 def priced_row(catalogue: Catalogue, used: Usage) -> LedgerRow:
     """One report as a row of the ledger, with its price."""
-    row = Ledger(catalogue).add(Event(1, "", 0, used))
+    row = Ledger(catalogue).add_event(Event(1, "", 0, used))
     assert row is not None
     return row
 
@@ -88,12 +88,12 @@ def recorded_answer(
     took = used.seconds if used is not None else None
     if isinstance(came, RequestAnswer) and came.took is not None:
         took = came.took / 1000
-    said: Sequence[Body] = ()
+    answer: Sequence[Body] = ()
     if isinstance(came, RequestAnswer) and came.body:
-        said = next((read_answer(asked.dialect, body)[0] for body in bodies.messages([came.body])), [])
-    if not said:
-        said = _reply_behind(events, request)
-    return answer_of(catalogue, asked.model, said, used, took) if said or used else None
+        answer = next((read_answer(asked.dialect, body)[0] for body in bodies.messages([came.body])), [])
+    if not answer:
+        answer = _reply_behind(events, request)
+    return priced_answer(catalogue, asked.model, answer, used, took) if answer or used else None
 
 
 def _answers(body: Body, request: int) -> bool:
@@ -103,8 +103,8 @@ def _answers(body: Body, request: int) -> bool:
 def _reply_behind(events: Sequence[Event], request: int) -> list[Body]:
     """The first reply that begins after a request."""
     behind = (each.body for each in events if each.seq > request)
-    said = [body for body in behind if isinstance(body, AssistantMessage | Reasoning | ToolCall)]
-    return [body for body in said if body.reply == said[0].reply]
+    reply = [body for body in behind if isinstance(body, AssistantMessage | Reasoning | ToolCall)]
+    return [body for body in reply if body.reply == reply[0].reply]
 
 
 def marked_lines(answer: ReplayAnswer, recorded: ReplayAnswer | None, sign: str = "+") -> list[str]:
@@ -116,7 +116,7 @@ def marked_lines(answer: ReplayAnswer, recorded: ReplayAnswer | None, sign: str 
     return [f"{' ' if at in same else sign} {line}" for at, line in enumerate(answer.lines)]
 
 
-def difference(answer: ReplayAnswer, recorded: ReplayAnswer | None) -> list[str]:
+def answer_difference(answer: ReplayAnswer, recorded: ReplayAnswer | None) -> list[str]:
     """The lines to remove from the recorded answer and to add to it to get this one.
 
     `difflib.ndiff` also searches for similar lines, which takes minutes if there are hundreds of them.

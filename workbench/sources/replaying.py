@@ -15,7 +15,7 @@ from workbench.config.background import in_background
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.tables import read_table, shown_value
 from workbench.config.text import whole_number
-from workbench.context.stages.mask import marker
+from workbench.context.stages.mask import mask_marker
 from workbench.log.events import (
     DialectName,
     Event,
@@ -28,7 +28,7 @@ from workbench.proxy.body_plans import BodyPlan, plan_body
 from workbench.sources.log_places import LogPlaces
 from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession, make_setup
-from workbench.sources.replay_answers import ReplayAnswer, answer_of, priced_row, recorded_answer
+from workbench.sources.replay_answers import ReplayAnswer, priced_answer, priced_row, recorded_answer
 from workbench.sources.requests import TALK, sent_in_place
 from workbench.sources.services import Services
 from workbench.sources.source import Source
@@ -119,13 +119,13 @@ class ReplayJob(NamedTuple):
     def described(self) -> str:
         """The request and its changes, in one line."""
         changes = self.changes
-        said = [f"without {', '.join(sorted(changes.exclude))}"] if changes.exclude else []
-        said += [f"with {', '.join(sorted(changes.mask))} masked or cut"] if changes.mask else []
-        said += [f"with {', '.join(sorted(changes.texts))} edited"] if changes.texts else []
-        said += [f"with other {', '.join(sorted(changes.parameters))}"] if changes.parameters else []
+        changed = [f"without {', '.join(sorted(changes.exclude))}"] if changes.exclude else []
+        changed += [f"with {', '.join(sorted(changes.mask))} masked or cut"] if changes.mask else []
+        changed += [f"with {', '.join(sorted(changes.texts))} edited"] if changes.texts else []
+        changed += [f"with other {', '.join(sorted(changes.parameters))}"] if changes.parameters else []
         under = f" under {self.policy}" if self.policy else ""
         nothing = "which changes nothing in it" if under else "unchanged"
-        return f"request {self.number:,} to {self.model}{under}, {'; '.join(said) or nothing}"
+        return f"request {self.number:,} to {self.model}{under}, {'; '.join(changed) or nothing}"
 
 
 def find_request(services: Services, options: Options, source: Source, number: int | None) -> RecordedRequest:
@@ -144,7 +144,7 @@ def find_request(services: Services, options: Options, source: Source, number: i
     return RecordedRequest(recorded, place, request, body, model)
 
 
-def prepare(services: Services, options: Options, source: Source, wish: ReplayWish) -> ReplayJob:
+def prepare_replay(services: Services, options: Options, source: Source, wish: ReplayWish) -> ReplayJob:
     """Find the request, change it, and estimate its cost. Raises WorkbenchError."""
     if not 1 <= wish.times <= MOST:
         raise WrongCall(f"-n: expected a number from 1 to {MOST}, got {wish.times}")
@@ -236,7 +236,7 @@ def _by_hand(planned: BodyPlan, events: Sequence[Event], wish: ReplayWish) -> Re
         what, _, text = each.partition("=")
         for path in _paths(what, seqs):
             size = len(sizes[path].text) // 4 if path in sizes else 0
-            mask[path] = text or marker(size, path, "tool_result" if _is_result(sizes, path) else "message")
+            mask[path] = text or mask_marker(size, path, "tool_result" if _is_result(sizes, path) else "message")
     by_path = wish.changes
     return replace(by_path, exclude=by_path.exclude | exclude, mask={**by_path.mask, **mask})
 
@@ -249,8 +249,8 @@ def _seqs(planned: BodyPlan, events: Sequence[Event]) -> dict[int, tuple[str, ..
     """By event of the log: its paths in the request."""
     places, found, last = LogPlaces(), dict[int, tuple[str, ...]](), 0
     places.add_events(events)
-    for number, said in enumerate(planned.bodies, 1):
-        seq = places.find_event(said, last)
+    for number, body in enumerate(planned.bodies, 1):
+        seq = places.find_event(body, last)
         if seq is not None and planned.paths.get(number):
             last = max(last, seq)
             found[seq] = planned.paths[number]
@@ -268,10 +268,10 @@ def _paths(what: str, seqs: Mapping[int, tuple[str, ...]]) -> Iterable[str]:
     return found
 
 
-async def replay(services: Services, job: ReplayJob) -> AsyncIterator[ReplayAnswer]:
+async def send_replay(services: Services, job: ReplayJob) -> AsyncIterator[ReplayAnswer]:
     """Send the request, and yield each answer. One is sent after the other, so later ones can use the cache."""
     # late: aiohttp takes a fifth of a second
-    from workbench.proxy.resending import ResentRequest, key_for, resend
+    from workbench.proxy.resending import ResentRequest, key_for, resend_request
     from workbench.proxy.routes import Upstreams
     from workbench.rehearsal.server import RehearsalServer
 
@@ -284,8 +284,8 @@ async def replay(services: Services, job: ReplayJob) -> AsyncIterator[ReplayAnsw
         key = await in_background(lambda: key_for(job.dialect, job.model, needed=not to)) if job.sends_key else ""
         sent = ResentRequest(job.dialect, job.model, job.body, job.headers)
         for _ in range(job.times):
-            came = await resend(sent, upstreams, key, settings.largest)
-            said, used = read_answer(job.dialect, came.body)
-            made = answer_of(services.catalogue, job.model, said, used, (came.took or 0) / 1000)
-            problem = came.problem or ("" if said else "nothing was answered")
+            came = await resend_request(sent, upstreams, key, settings.largest)
+            answer, used = read_answer(job.dialect, came.body)
+            made = priced_answer(services.catalogue, job.model, answer, used, (came.took or 0) / 1000)
+            problem = came.problem or ("" if answer else "nothing was answered")
             yield made._replace(problem=problem, cost=0.0 if job.is_free else made.cost)

@@ -25,7 +25,7 @@ from workbench.log.events import (
 )
 from workbench.sources.log_places import LogPlaces, ProviderDecisions
 from workbench.sources.requests import RequestMark
-from workbench.wire.dialects import DIALECTS, reader
+from workbench.wire.dialects import DIALECTS, reader_for
 from workbench.wire.requests import RequestBodies
 
 SetupFor = Callable[[str], Setup]
@@ -170,7 +170,7 @@ class WholeRequestPlanner:
         self._cleared: Mapping[int, Override] = {}
         """What the provider has cleared, by the event of the log."""
         self._first = bodies.request(seq)
-        self._reader = reader(self._first.dialect)
+        self._reader = reader_for(self._first.dialect)
         taken = self._reader.head(bodies.body(seq))
         self._read = bodies.hashes(seq)[:taken]
         self._planner = setup.planner(thinking=True)

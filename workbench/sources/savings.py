@@ -75,7 +75,7 @@ def way_figures(
 
     `undone`: the events that undid a batch, with the number of results.
     """
-    saved = savings(listed, spread)
+    saved = session_savings(listed, spread)
     if policy is None and saved is None:
         return None
     sent = _sent(listed)
@@ -84,7 +84,7 @@ def way_figures(
     return WayFigures("by hand" if policy is None else policy, saved, still, waiting)
 
 
-def savings(listed: Sequence[ListedRequest], spread: float | None = None) -> Savings | None:
+def session_savings(listed: Sequence[ListedRequest], spread: float | None = None) -> Savings | None:
     """The savings of a session; None if every request was sent unchanged. `spread`: the error of our counts."""
     asked = {each.mark.seq: each for each in listed}
     changed = saved = batches = lost = last = 0

@@ -23,7 +23,7 @@ from itertools import accumulate
 from typing import Any
 
 from workbench.log.events import text_of
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.gemini import Contents
 from workbench.wire.values import content_of, dict_in, either, list_in, number_in, text_in
@@ -35,7 +35,7 @@ _PLACEHOLDER = "This tool call requires confirmation"
 
 def recognises(document: Document) -> bool:
     """Whether events with an author are near the beginning, bare or in a session."""
-    first = beginning(document)
+    first = first_objects(document)
     return any(_is_event(value) for each in first for value in [each, *list_in(each, "events")[:40]])
 
 
@@ -47,7 +47,7 @@ def _is_event(value: Any) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The session; or one per line, if lines are sessions."""
-    located = [value for _, value in entries(document, text)]
+    located = [value for _, value in log_entries(document, text)]
     sessions = [value for value in located if isinstance(value, dict) and isinstance(value.get("events"), list)]
     found = []
     for number, events in enumerate([each["events"] for each in sessions] or [located]):
@@ -86,7 +86,7 @@ class _Reader:
             self._builder.says_model(text_in(value, "modelVersion") or text_in(value, "model_version"))
             role = content.get("role") or ("user" if author == "user" else "model")
             parts = [part for part in content["parts"] if not self._is_asking(part, _requests(value))]
-            self._contents.add({"role": role, "parts": parts}, "" if author == "user" else author)
+            self._contents.add_content({"role": role, "parts": parts}, "" if author == "user" else author)
         elif content:
             self._builder.unknown("event", value)
         elif not message:

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from workbench.config.errors import WrongCall
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.log.events import AssistantMessage, Override, UserMessage
 from workbench.traces.building import Builder, Recording
 
@@ -121,11 +121,11 @@ def _blocks(text: str) -> Iterator[_Block]:
         now, content = _kind(line)
         if now != kind or now in ("start", "notice"):
             if kind and "".join(lines).strip():
-                yield _Block(kind, clean("".join(lines)))
+                yield _Block(kind, without_surrogates("".join(lines)))
             kind, lines = now, []
         lines.append(f"{content}\n")
     if kind and "".join(lines).strip():
-        yield _Block(kind, clean("".join(lines)))
+        yield _Block(kind, without_surrogates("".join(lines)))
 
 
 def _kind(line: str) -> tuple[str, str]:

@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import SystemMessage
-from workbench.traces.building import Builder, Recording, beginning
+from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import FINISH, AnthropicReader
-from workbench.wire.values import as_json, dict_in, list_in, number_in, text_in
+from workbench.wire.values import dict_in, json_text, list_in, number_in, text_in
 
 NAME = "Amp"
 _READ = ("messages", "title", "id", "created", "v", "nextMessageId")
@@ -30,7 +30,7 @@ _RAN = (
 
 def recognises(document: Document) -> bool:
     """Whether it is an object whose messages have Amp's ids, and one of its other marks."""
-    first = beginning(document, 1)
+    first = first_objects(document, 1)
     if document.lines or len(first) != 1:
         return False
     messages = [each for each in list_in(first[0], "messages") if isinstance(each, dict)]
@@ -40,7 +40,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The thread as one conversation."""
-    thread = beginning(document, 1)[0] if beginning(document, 1) else {}
+    thread = first_objects(document, 1)[0] if first_objects(document, 1) else {}
     builder = Builder(NAME, document.broken)
     builder.when(thread.get("created"))
     builder.says_title(text_in(thread, "title"))
@@ -136,7 +136,7 @@ def _block(block: Any) -> Any:
         case "cancelled":
             content = "User cancelled tool invocation"
         case _:
-            content = as_json(run) if run else block.get("content")
+            content = json_text(run) if run else block.get("content")
     failed = status in ("error", "rejected-by-user", "cancelled")
     call = text_in(block, "toolUseID") or text_in(block, "tool_use_id")
     return {"type": "tool_result", "tool_use_id": call, "content": content, "is_error": failed}
@@ -163,4 +163,4 @@ def as_tags(value: Any, name: str = "result", depth: int = 0) -> str:
             inner = as_tags(each, str(key), depth + 1)
             found.append(f"<{key}>\n{inner}\n</{key}>" if isinstance(each, dict) else inner)
         return "\n".join(found)
-    return f"<{name}>{as_json(value)}</{name}>"
+    return f"<{name}>{json_text(value)}</{name}>"

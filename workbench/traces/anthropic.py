@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document, bad_file
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.anthropic_bodies import are_anthropic_messages, is_anthropic_body
@@ -24,7 +24,7 @@ _ALL = 1 << 31
 
 def recognises(document: Document) -> bool:
     """Whether a body or a message has what only Anthropic's have, and none has calls in OpenAI's format."""
-    first = beginning(document, _ALL)
+    first = first_objects(document, _ALL)
     bodies = [value for value in first if isinstance(value.get("messages"), list)]
     if bodies:
         return any(is_anthropic_body(value) for value in bodies)
@@ -33,7 +33,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The conversation; or one per line, if lines are bodies of requests."""
-    located = entries(document, text)
+    located = log_entries(document, text)
     if not any(isinstance(value, dict) and "messages" in value for _, value in located):
         return [_conversation(Builder(NAME, document.broken), [value for _, value in located])]
     found: list[Recording] = []

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, SlotContent, SystemMessage, UserMessage, text_of
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.talk import cost_in
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
@@ -27,7 +27,7 @@ _READ = ("schema_version", "session_id", "agent", "steps", "subagent_trajectorie
 
 def recognises(document: Document) -> bool:
     """Whether its `schema_version` says so."""
-    return any(_is_trajectory(value) for value in beginning(document))
+    return any(_is_trajectory(value) for value in first_objects(document))
 
 
 def _is_trajectory(value: Any) -> bool:
@@ -37,7 +37,7 @@ def _is_trajectory(value: Any) -> bool:
 def read(document: Document, text: str) -> list[Recording]:
     """One conversation per trajectory, with those of sub-agents after their own."""
     found: list[Recording] = []
-    for _, value in entries(document, text):
+    for _, value in log_entries(document, text):
         if _is_trajectory(value):
             for each in (value, *filter(_is_trajectory, list_in(value, "subagent_trajectories"))):
                 found.append(_Reader(Builder(NAME, () if found else document.broken)).trajectory(each))

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
-from workbench.wire.values import as_json, dict_in, list_in, text_in
+from workbench.wire.values import dict_in, json_text, list_in, text_in
 
 _BLOCKS = frozenset(("text", "image", "document", "toolUse", "toolResult", "reasoningContent", "cachePoint", "video"))
 
@@ -84,7 +84,7 @@ def _block(block: Any) -> Any:
 
 def _result(value: Any) -> Any:
     if isinstance(value, dict) and "json" in value:
-        return {"type": "text", "text": as_json(value["json"])}
+        return {"type": "text", "text": json_text(value["json"])}
     return _block(value) if isinstance(value, dict) else value
 
 

@@ -14,7 +14,7 @@ from msgspec import structs
 
 from workbench.config.errors import WrongCall
 from workbench.context.setup import LearntWindow, window_setting
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.log.events import (
     AssistantMessage,
     Body,
@@ -33,7 +33,7 @@ from workbench.log.events import (
     text_of,
 )
 from workbench.traces.finding_cuts import IN_MESSAGES, cut_in
-from workbench.traces.reading import Document, Located, elements
+from workbench.traces.reading import Document, Located, list_elements
 from workbench.wire.context_edits import ProviderClearing, ProviderEdits
 from workbench.wire.talk import Talk
 from workbench.wire.values import cleaned
@@ -50,10 +50,10 @@ LEFT_OUT = "left out"
 _SORTED = msgspec.json.Encoder(order="deterministic")
 
 
-def entries(document: Document, text: str) -> list[Located]:
+def log_entries(document: Document, text: str) -> list[Located]:
     """The entries of a log that is JSON lines, or one list of the same."""
     if not document.lines and isinstance(document.values[0].value, list):
-        return elements(text)
+        return list_elements(text)
     return document.values
 
 
@@ -63,12 +63,12 @@ def read_entries(
     """One conversation from all entries of a log; `reader` gives the function that reads an entry into a builder."""
     builder = Builder(name, document.broken)
     read_entry = reader(builder)
-    for _, value in entries(document, text):
+    for _, value in log_entries(document, text):
         read_entry(value)
     return [builder.finish()]
 
 
-def beginning(document: Document, count: int = 40) -> list[dict[str, Any]]:
+def first_objects(document: Document, count: int = 40) -> list[dict[str, Any]]:
     """The objects among a document's first entries, to recognise its format."""
     first = document.values[0].value
     values = [value for _, value in document.values[:count]]
@@ -95,7 +95,7 @@ class Recording(list[Body]):
         self.sub_agents: dict[str, str] = {}
         """For a file with one session: the conversations of its sub-agents, by number, with their names."""
 
-    def put(self, body: Body, at: int) -> None:
+    def append_body(self, body: Body, at: int) -> None:
         """Append an event with its time."""
         self.append(body)
         self.times.append(at)
@@ -114,7 +114,7 @@ def by_session(located: list[Located], session_of: Callable[[Any], str]) -> list
     return found
 
 
-def milliseconds(value: Any) -> int:
+def epoch_milliseconds(value: Any) -> int:
     """A time from a transcript: RFC 3339, or seconds, milliseconds or more since 1970; 0 if it is none."""
     if isinstance(value, str):
         try:
@@ -144,7 +144,7 @@ def content_hash(value: Any) -> str:
         written = _SORTED.encode(value)
     except ValueError:  # half a surrogate pair
         text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        written = clean(text).encode()
+        written = without_surrogates(text).encode()
     return sha256(written).hexdigest()
 
 
@@ -195,15 +195,15 @@ class Builder(Talk):
 
     def when(self, value: Any) -> None:
         """Set the time of what comes next; a value that is no time leaves it unchanged."""
-        self._at = milliseconds(value) or self._at
+        self._at = epoch_milliseconds(value) or self._at
 
     def add(self, *bodies: Body) -> None:
         """Append events; if their agent had cut one before it sent it, the cut is recorded."""
         for body in bodies:
             if isinstance(body, ToolCall):
                 self._asked[body.call_id] = body.arguments
-            self.bodies.put(self._with_cut(body), self._at)
-            self._clearing.take(self.last, body)
+            self.bodies.append_body(self._with_cut(body), self._at)
+            self._clearing.add_event(self.last, body)
 
     def cleared(self, edits: ProviderEdits) -> None:
         """Record what the provider removed from the request that is answered next, or was just made."""
@@ -276,7 +276,7 @@ class Builder(Talk):
     def unknown(self, kind: str, value: Any, is_talk: bool = True) -> None:
         """Append an entry that is not understood, unchanged; `is_talk`: it may be part of the conversation."""
         if is_talk and _looks_like_talk(value):
-            self.bodies.strange[clean(kind)] += 1
+            self.bodies.strange[without_surrogates(kind)] += 1
         super().unknown(kind, value)
 
     def leave_out_all_but(self, read: Container[str], value: Iterable[str]) -> None:
@@ -288,12 +288,12 @@ class Builder(Talk):
     def leave_out(self, kind: str, count: int = 1) -> None:
         """Count entries that are understood and no part of the conversation."""
         if count:
-            self._left_out[clean(kind)] += count
+            self._left_out[without_surrogates(kind)] += count
 
     def goes_on(self, events: Sequence[Event]) -> None:
         """Continue after events that are stored already."""
         for event in events:
-            self._clearing.take(event.seq, event.body)
+            self._clearing.add_event(event.seq, event.body)
             match event.body:
                 case RequestPart(hash=name):
                     self._parts.add(name)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from workbench.log.events import Content
-from workbench.wire.values import as_json, content_from, dict_in, list_in, number_in, part_of, text_in
+from workbench.wire.values import content_from, dict_in, json_text, list_in, number_in, part_of, text_in
 
 NEVER_SENT: Final = frozenset(
     (
@@ -49,7 +49,7 @@ def _reminders(*texts: str) -> list[Content]:
 def _file(attached: dict[str, Any]) -> list[Content] | None:
     content, name = dict_in(attached, "content"), text_in(attached, "filename")
     file = dict_in(content, "file")
-    called = f"Called the Read tool with the following input: {as_json({'file_path': name})}"
+    called = f"Called the Read tool with the following input: {json_text({'file_path': name})}"
     if text_in(content, "type") == "image":
         source = {"type": "base64", "media_type": text_in(file, "type"), "data": text_in(file, "base64")}
         return [*_reminders(called), content_from([part_of({"type": "image", "source": source})])]
@@ -59,7 +59,7 @@ def _file(attached: dict[str, Any]) -> list[Content] | None:
     if text_in(content, "type") == "text":
         text = _numbered(text, number_in(file, "startLine") or 1)
     elif not text:
-        text = as_json(file)
+        text = json_text(file)
     cut = f"Note: The file {name} was too large and has been truncated." if attached.get("truncated") is True else ""
     return _reminders(called, f"Result of calling the Read tool:\n{text}", cut)
 
@@ -112,7 +112,7 @@ def _memory(attached: dict[str, Any]) -> str:
 
 def _directory(attached: dict[str, Any]) -> str:
     path = text_in(attached, "path")
-    called = as_json({"command": f"ls {path}", "description": f"Lists files in {path}"})
+    called = json_text({"command": f"ls {path}", "description": f"Lists files in {path}"})
     listed = text_in(attached, "content")
     return f"Called the Bash tool with the following input: {called}\nResult of calling the Bash tool:\n{listed}"
 

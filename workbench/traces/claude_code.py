@@ -36,7 +36,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.claude_conversations import ClaudeConversations
 from workbench.traces.claude_lines import NOISE, ClaudeCodeReader
 from workbench.traces.claude_sub_agents import (
@@ -56,7 +56,7 @@ NAME = "Claude Code"
 
 def recognises(document: Document) -> bool:
     """Whether a line near the beginning is one of Claude Code's."""
-    return any(_is_line(value) for value in beginning(document))
+    return any(_is_line(value) for value in first_objects(document))
 
 
 def _is_line(value: dict[str, Any]) -> bool:
@@ -72,7 +72,7 @@ def _is_line(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The sessions, then their sub-agents."""
-    own = behind_parents([value for _, value in entries(document, text)], "uuid", "parentUuid")
+    own = behind_parents([value for _, value in log_entries(document, text)], "uuid", "parentUuid")
     sessions = list(dict.fromkeys(filter(None, (text_in(value, "sessionId") for value in own))))
     sub_agents = read_claude_sub_agents(document.path, sessions) if document.path else SubAgentFiles()
     lines = lines_in_time(own, sub_agents.lines) if sub_agents.lines else own

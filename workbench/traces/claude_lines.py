@@ -79,7 +79,7 @@ class ClaudeCodeReader:
         """Whether a line is part of this conversation."""
         return uuid in self._seqs
 
-    def _was_there(self, value: dict[str, Any]) -> bool:
+    def _is_repeated(self, value: dict[str, Any]) -> bool:
         """Whether a line comes a second time, as in a file that was put together from several."""
         before = self._lines.setdefault(text_in(value, "uuid"), value)
         return before is not value and before == value
@@ -89,7 +89,7 @@ class ClaudeCodeReader:
         kind = text_in(value, "type")
         subtype = text_in(value, "subtype")
         match kind:
-            case "user" | "assistant" if self._was_there(value):
+            case "user" | "assistant" if self._is_repeated(value):
                 self.builder.leave_out("lines that were there before")
             case "user" if isinstance(value.get("message"), dict):
                 if self._reply and _has_results_only(value):
@@ -227,7 +227,7 @@ class ClaudeCodeReader:
             self._close()
             self.builder.cleared(self._edits.get(reply, ProviderEdits()))
             if self._requests is not None:
-                self._requests.answered(text_in(value, "requestRef"))
+                self._requests.begin_reply(text_in(value, "requestRef"))
             self.builder.says_model(text_in(message, "model").replace("<synthetic>", ""))
         self._at(value)
         self._reply = reply

@@ -19,9 +19,9 @@ from typing import Any
 from workbench.log.events import Event, Purpose, Request, text_of
 from workbench.traces.building import Builder, content_hash
 from workbench.traces.request_thread import common_start
-from workbench.wire.anthropic import definition
+from workbench.wire.anthropic import anthropic_definition
 from workbench.wire.requests import RequestBodies
-from workbench.wire.values import as_json, cleaned, content_of, dict_in, list_in, number_in, text_in
+from workbench.wire.values import cleaned, content_of, dict_in, json_text, list_in, number_in, text_in
 
 KINDS = ("api-request-shape", "api-request-blob", "api-request")
 _MOST_JOINED = 8
@@ -76,7 +76,7 @@ class RecordedRequests:
             case _:
                 self._waiting.append(value)
 
-    def answered(self, name: str) -> None:
+    def begin_reply(self, name: str) -> None:
         """A reply to the request with this id begins."""
         places = [at for at, value in enumerate(self._waiting) if text_in(value, "id") == name]
         if places:
@@ -127,7 +127,7 @@ class RecordedRequests:
         )
         event = self._builder.request(request)
         self._events[text_in(value, "id")] = event
-        self._made.add(Event(event, "", 0, request))
+        self._made.add_event(Event(event, "", 0, request))
         self._last = event
         return True
 
@@ -178,7 +178,7 @@ class RecordedRequests:
         tools = {text_in(tool, "name") or text_in(tool, "type"): tool for tool in list_in(shape, "tools")}
         self._builder.slot("system", "system", text_of(content_of(shape.get("system"))))
         for name, tool in tools.items():
-            self._builder.slot("tools", name, as_json(definition(tool)))
+            self._builder.slot("tools", name, json_text(anthropic_definition(tool)))
         for name in self._tools - tools.keys():
             self._builder.slot("tools", name, "")
         self._tools = set(tools)
@@ -193,6 +193,6 @@ def _purpose(source: str, agent: str) -> Purpose:
 
 
 def _mark(value: Any) -> str:
-    path = as_json(".".join(str(step) for step in list_in(value, "path") if step != "content"))
+    path = json_text(".".join(str(step) for step in list_in(value, "path") if step != "content"))
     mark = dict_in(value, "value")
     return path if mark == {"type": "ephemeral"} else f"{path}={json.dumps(mark)}"

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from workbench.config.errors import WrongCall
 from workbench.config.foreign_files import read_regular_file
 from workbench.log.events import Purpose, Request
-from workbench.traces.building import milliseconds
+from workbench.traces.building import epoch_milliseconds
 from workbench.traces.companion_files import MOST, read_files
 from workbench.wire.values import dict_in, text_in
 
@@ -102,7 +102,7 @@ def lines_in_time(session: Sequence[Any], sub_agents: Iterable[Sequence[Any]]) -
 def _timed(values: Iterable[Any]) -> Iterator[tuple[int, Any]]:
     at = 0
     for value in values:
-        at = max(at, milliseconds(value.get("timestamp")) if isinstance(value, dict) else 0)
+        at = max(at, epoch_milliseconds(value.get("timestamp")) if isinstance(value, dict) else 0)
         yield at, value
 
 

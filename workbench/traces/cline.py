@@ -16,11 +16,11 @@ import json
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, SlotContent, UserMessage
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.talk import cost_in
-from workbench.wire.values import as_json, dict_in, list_in, number_in, text_in
+from workbench.wire.values import dict_in, json_text, list_in, number_in, text_in
 
 NAME = "Cline"
 _SHOWN = ("say", "ask")
@@ -31,7 +31,7 @@ _READ = ("messages", "system_prompt", "sessionId", "version", "agent", "updated_
 
 def recognises(document: Document) -> bool:
     """Whether messages have Cline's information on the model, or it is what the window shows."""
-    first = beginning(document)
+    first = first_objects(document)
     if len(first) == 1 and _is_session(first[0]):
         return True
     return _is_history(first) or _is_window(first)
@@ -53,7 +53,7 @@ def _is_window(first: list[dict[str, Any]]) -> bool:
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
     builder = Builder(NAME, document.broken)
-    values = [value for _, value in entries(document, text)]
+    values = [value for _, value in log_entries(document, text)]
     if values and _is_session(values[0]):
         system = text_in(values[0], "system_prompt")
         if system:
@@ -61,7 +61,7 @@ def read(document: Document, text: str) -> list[Recording]:
         builder.leave_out_all_but(_READ, values[0])
         values = values[0]["messages"]
     if _is_window([value for value in values if isinstance(value, dict)]):
-        _Window(builder).read(values)
+        _Window(builder).read_values(values)
     else:
         _messages(builder, values)
     return [builder.finish()]
@@ -88,7 +88,7 @@ def _block(block: Any) -> Any:
         return {"type": "text", "text": text}
     results = list_in(block, "content") if text_in(block, "type") == "tool_result" else []
     if results and not any(text_in(each, "type") for each in results):
-        return {**block, "content": as_json(results)}
+        return {**block, "content": json_text(results)}
     return block
 
 
@@ -111,7 +111,7 @@ class _Window:
         self._used: dict[str, Any] = {}
         """The metrics of the request whose answer is being read."""
 
-    def read(self, values: list[Any]) -> None:
+    def read_values(self, values: list[Any]) -> None:
         for value in values:
             self._builder.when(value.get("ts") if isinstance(value, dict) else None)
             self._entry(value)

@@ -36,8 +36,8 @@ from workbench.log.events import (
     Usage,
     text_of,
 )
-from workbench.traces.building import Builder, Recording, SubAgentReport, beginning, entries
-from workbench.traces.codex_history import CodexThread, history
+from workbench.traces.building import Builder, Recording, SubAgentReport, first_objects, log_entries
+from workbench.traces.codex_history import CodexThread, thread_history
 from workbench.traces.codex_lines import SAME_BEGINNING, CodexReader, is_old_header
 from workbench.traces.codex_sub_agents import (
     codex_reports,
@@ -57,7 +57,7 @@ _KINDS = ("session_meta", "response_item", "turn_context", "event_msg", "compact
 
 def recognises(document: Document) -> bool:
     """Whether a line near the beginning is one of a rollout, or the first is the header of an old one."""
-    first = beginning(document)
+    first = first_objects(document)
     if any(text_in(value, "type") in _KINDS and isinstance(value.get("payload"), dict) for value in first):
         return True
     return document.lines and bool(first) and is_old_header(first[0])
@@ -65,8 +65,8 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The rollout as one conversation, with those of its sub-agents after it."""
-    own = [value for _, value in entries(document, text)]
-    known = history(document.path, own) if document.path else CodexThread(own, {}, "")
+    own = [value for _, value in log_entries(document, text)]
+    known = thread_history(document.path, own) if document.path else CodexThread(own, {}, "")
     thread = text_in(dict_in(own[0], "payload"), "id") if document.path else ""
     files = codex_sub_agent_files(known.first_file, thread)
     sub_agents, broken = read_files(files, os.path.dirname(document.path) or ".") if files else ([], [])
@@ -74,7 +74,7 @@ def read(document: Document, text: str) -> list[Recording]:
     reports: list[list[SubAgentReport]] = []
     for other in sub_agents:
         theirs = [value for _, value in other.values]
-        before = history(other.name, theirs)
+        before = thread_history(other.name, theirs)
         talks.append(_conversation(before, (*other.broken, *before.broken)))
         talks[-1].sub_agent = codex_sub_agent_name(theirs[0])
         inherited = before.lines[: len(before.lines) - len(theirs) + copied_lines(theirs)]

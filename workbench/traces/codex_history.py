@@ -60,7 +60,7 @@ class _File(NamedTuple):
         return text_in(base, "thread_id"), number_in(base, "end_ordinal_exclusive")
 
 
-def history(path: str, lines: list[Any]) -> CodexThread:
+def thread_history(path: str, lines: list[Any]) -> CodexThread:
     """The lines of a rollout's thread since its beginning; only its own lines if it continues nothing."""
     own = _File(path, lines)
     thread, segment = _named(os.path.basename(path))

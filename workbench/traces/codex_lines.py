@@ -24,7 +24,7 @@ from workbench.traces.building import Builder, Recording, SubAgentReport
 from workbench.traces.codex_rollback import rolled_back
 from workbench.traces.undone import undo_from, went_back
 from workbench.wire.responses import COMPACTIONS, ResponsesReader
-from workbench.wire.responses import output as plain_output
+from workbench.wire.responses import call_output as plain_output
 from workbench.wire.talk import SEALED_SUMMARY
 from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, text_in
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from workbench.config.foreign_files import open_regular_file
 from workbench.log.events import Request, Usage
-from workbench.traces.building import Recording, SubAgentReport, milliseconds
+from workbench.traces.building import Recording, SubAgentReport, epoch_milliseconds
 from workbench.traces.companion_files import MOST
 from workbench.wire.values import dict_in, number_in, text_in
 
@@ -108,7 +108,7 @@ def report_times(lines: Sequence[Any]) -> list[int]:
     for value in reversed(lines):
         found.append(later)
         if _is_report(value):
-            later = milliseconds(value.get("timestamp")) or later
+            later = epoch_milliseconds(value.get("timestamp")) or later
     return found[::-1]
 
 

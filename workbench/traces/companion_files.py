@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from workbench.config.errors import WrongCall
 from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import Place, read_regular_file
-from workbench.traces.reading import Document, decoded, read_json, whole_lines
+from workbench.traces.reading import Document, decode_text, read_json, whole_lines
 
 MOST = 1_000
 """Files that are read for one transcript."""
@@ -24,7 +24,7 @@ def read_files(files: Iterable[str], inside: Place) -> tuple[list[Document], lis
     for file in files:
         try:
             raw = read_regular_file(file, left, inside=inside)
-            document = read_json(file, decoded(file, whole_lines(raw)), skip=True)
+            document = read_json(file, decode_text(file, whole_lines(raw)), skip=True)
         except OSError as error:
             broken.append(WrongCall(f"{file}: {error.strerror or error}"))
         except WrongCall as error:

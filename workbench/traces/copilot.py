@@ -31,7 +31,7 @@ from workbench.log.events import (
     Usage,
     UserMessage,
 )
-from workbench.traces.building import Builder, Recording, beginning, by_session, entries
+from workbench.traces.building import Builder, Recording, by_session, first_objects, log_entries
 from workbench.traces.parents import count_missing, report_gaps
 from workbench.traces.reading import Document, Located
 from workbench.wire.values import content_of, dict_in, list_in, number_in, text_in
@@ -52,13 +52,13 @@ def recognises(document: Document) -> bool:
     """Whether a line near the beginning is one of Copilot's."""
     return any(
         text_in(value, "type") in _MARKS and isinstance(value.get("data"), dict) and "parentId" in value
-        for value in beginning(document)
+        for value in first_objects(document)
     )
 
 
 def read(document: Document, text: str) -> list[Recording]:
     """Each session, then its sub-agents."""
-    sessions = by_session(entries(document, text), _begins)
+    sessions = by_session(log_entries(document, text), _begins)
     found = (_session(located, () if number else document.broken) for number, located in enumerate(sessions))
     return [each for session in found for each in session]
 

@@ -27,7 +27,7 @@ _FINISH = {"max_tokens": "length", "tool_use": "tool_calls", "canceled": "cancel
 
 def recognises_tables(tables: Tables) -> bool:
     """Whether a database has sessions, and messages whose parts are in a column."""
-    return tables.has("sessions", "id", "title", "created_at") and tables.has(
+    return tables.has_table("sessions", "id", "title", "created_at") and tables.has_table(
         "messages", "id", "session_id", "role", "parts", "created_at"
     )
 

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.log.events import Reasoning
-from workbench.traces.building import Builder, Recording, beginning, read_entries
+from workbench.traces.building import Builder, Recording, first_objects, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
-from workbench.wire.values import as_json, content_of, dict_in, list_in, number_in, text_in
+from workbench.wire.values import content_of, dict_in, json_text, list_in, number_in, text_in
 
 NAME = "Cursor"
 _REDACTED = "[REDACTED]"
@@ -29,7 +29,7 @@ _OUTSIDE = frozenset(("uuid", "parent_tool_use_id", "tools", "sessionId"))
 
 def recognises(document: Document) -> bool:
     """Whether the lines are a transcript's, or some are of a kind that only Cursor prints."""
-    first = beginning(document)
+    first = first_objects(document)
     return bool(first) and (all(map(_is_transcript, first)) or any(map(_is_printed, first)))
 
 
@@ -146,8 +146,8 @@ class _Reader:
 def _outcome(value: Any) -> tuple[Any, bool]:
     """The result of a tool, and whether it failed: under `success`, or under a word that says why not."""
     if not isinstance(value, dict) or len(value) != 1:
-        return value if isinstance(value, str) else as_json(value if value is not None else ""), False
+        return value if isinstance(value, str) else json_text(value if value is not None else ""), False
     [(key, inside)] = value.items()
     content = text_in(inside, "content") or text_in(inside, "contents") or text_in(inside, "output")
     parts = list_in(inside, "content")
-    return content or parts or as_json(inside), key not in ("success", "completed")
+    return content or parts or json_text(inside), key not in ("success", "completed")

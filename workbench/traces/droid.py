@@ -15,10 +15,10 @@ from collections.abc import Callable
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, UserMessage
-from workbench.traces.building import Builder, Recording, beginning, read_entries
+from workbench.traces.building import Builder, Recording, first_objects, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
-from workbench.wire.values import as_json, content_of, dict_in, text_in
+from workbench.wire.values import content_of, dict_in, json_text, text_in
 
 NAME = "Droid"
 _PRINTED = {"message": "text", "tool_call": "toolName", "tool_result": "value", "completion": "finalText"}
@@ -28,7 +28,7 @@ _SUMMARIES = ("summaryText", "summary", "systemSummary")
 
 def recognises(document: Document) -> bool:
     """Whether it begins a session of Droid, or lines near the beginning are of the kinds that it prints."""
-    first = beginning(document)
+    first = first_objects(document)
     return any(_begins(value) for value in first[:3]) or any(map(_is_printed, first))
 
 
@@ -67,7 +67,7 @@ class _Reader:
             "tool_call": self._tool_call,
             "tool_result": self._tool_result,
             "completion": self._completion,
-            "error": lambda value: builder.failure(text_in(value, "message") or as_json(value)),
+            "error": lambda value: builder.failure(text_in(value, "message") or json_text(value)),
         }
 
     def line(self, value: Any) -> None:
@@ -131,7 +131,7 @@ class _Reader:
         self._speaking = False
         given = value.get("value", value.get("content"))
         failed = value.get("isError") is True or bool(text_in(value, "error"))
-        content = content_of(given if isinstance(given, str | list) else as_json(given))
+        content = content_of(given if isinstance(given, str | list) else json_text(given))
         self._builder.result(_call_id(value), content if given is not None else text_in(value, "error"), failed)
 
     def _completion(self, value: dict[str, Any]) -> None:

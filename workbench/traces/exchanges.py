@@ -15,7 +15,7 @@ from workbench.traces.building import Builder, content_hash
 from workbench.traces.request_thread import Exchange, RequestThread
 
 
-def threads(exchanges: Iterable[Exchange]) -> list[list[Exchange]]:
+def exchange_threads(exchanges: Iterable[Exchange]) -> list[list[Exchange]]:
     """The exchanges by conversation, each in order."""
     found: list[list[Exchange]] = []
     latest: dict[tuple[str, ...], list[Exchange]] = {}
@@ -34,11 +34,11 @@ def threads(exchanges: Iterable[Exchange]) -> list[list[Exchange]]:
 def conversations_of(exchanges: Iterable[Exchange], format_name: str) -> list[Builder]:
     """The conversations of requests and their answers, still open for additions."""
     found = []
-    for thread in threads(exchanges):
+    for thread in exchange_threads(exchanges):
         builder = Builder(format_name)
         adding = RequestThread(builder, thread[0].dialect)
         for exchange, following in zip(thread, [*thread[1:], None], strict=True):
-            adding.add(exchange, following)
+            adding.add_exchange(exchange, following)
         found.append(builder)
     return found
 

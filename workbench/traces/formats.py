@@ -66,7 +66,7 @@ from workbench.traces import (
     windsurf,
 )
 from workbench.traces.building import Recording
-from workbench.traces.reading import Document, bad_file, decoded, opened, read_json, whole_lines
+from workbench.traces.reading import Document, bad_file, decode_text, open_transcript, read_json, whole_lines
 from workbench.traces.tables import MAGIC, Tables, TableSession, open_tables, tables_of
 
 TALK = (UserMessage, AssistantMessage, Reasoning, ToolCall, ToolResult, SystemMessage, Compaction)
@@ -162,14 +162,14 @@ def read_file(source: str, *, growing: bool = False) -> tuple[str, str | Tables]
 
     `growing`: ignore an unfinished last line.
     """
-    with opened(source) as (name, file):
+    with open_transcript(source) as (name, file):
         head = file.read(_HEAD)
         if head.startswith(MAGIC) and source != "-":
             return name, open_tables(name, Path(source))
         if not begins_as_transcript(head):  # so that nothing endless is read before it is refused
             if b"\0" in head:
                 raise _refused(name, "binary data")
-            return name, decoded(name, head, is_whole=len(head) < _HEAD)
+            return name, decode_text(name, head, is_whole=len(head) < _HEAD)
         limit = largest_file()
         raw = read_to_end(file, limit, head)
         text = inspect_logs.text_of_archive(raw, limit) if head.startswith(inspect_logs.ZIP_MAGIC) else ""
@@ -179,7 +179,7 @@ def read_file(source: str, *, growing: bool = False) -> tuple[str, str | Tables]
         return name, text
     if b"\0" in raw:
         raise _refused(name, "binary data")
-    return name, decoded(name, whole_lines(raw) if growing else raw)
+    return name, decode_text(name, whole_lines(raw) if growing else raw)
 
 
 def begins_as_transcript(head: bytes) -> bool:
@@ -213,7 +213,7 @@ def _of_database(database: Tables, only: int) -> list[Recording]:
     for number, each in enumerate(stored, 1):
         found.append(each.read() if only in (0, number) else Recording())
         found[-1].title = each.title
-    if not understood(found):
+    if not is_understood(found):
         raise _refused(database.name, f"{database.described()} and a session that is not understood")
     return _named(found, known.name)
 
@@ -225,13 +225,13 @@ def _of_json(name: str, text: str, path: str) -> list[Recording]:
         for known in FORMATS:
             if known.recognises(document):
                 found = known.read(document, text)
-                if understood(found):
+                if is_understood(found):
                     return _named(found, known.name)
                 refusal = refusal or _too_strange(document, known.name, found)
         if document.broken:
             raise document.broken[0]
         if openai.recognises(document):
-            return _named(openai.conversations(document, text), "OpenAI-style messages")
+            return _named(openai.openai_conversations(document, text), "OpenAI-style messages")
     except RecursionError:
         raise bad_file(name, document.values[0].line, "JSON that is not nested hundreds of levels deep") from None
     raise refusal or _fits_none(document)
@@ -258,7 +258,7 @@ def _named(found: list[Recording], name: str) -> list[Recording]:
     return found
 
 
-def understood(found: list[Recording]) -> bool:
+def is_understood(found: list[Recording]) -> bool:
     """Whether at least nine tenths of what looks like messages was read; otherwise the format is another one."""
     strange = sum(each.strange.total() for each in found)
     talk = _talk(found) if strange else 0

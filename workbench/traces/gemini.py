@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.gemini import Contents, is_content
 from workbench.wire.values import list_in, text_in
@@ -18,7 +18,7 @@ NAME = "Gemini"
 
 def recognises(document: Document) -> bool:
     """Whether a content with its parts is near the beginning."""
-    first = beginning(document)
+    first = first_objects(document)
     inside = [value for each in first for value in _contents(each)[:40]]
     return any(is_content(value) for value in [*first, *inside])
 
@@ -29,7 +29,7 @@ def _contents(value: Any) -> list[Any]:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The conversation; or one per line, if lines are requests."""
-    located = [value for _, value in entries(document, text)]
+    located = [value for _, value in log_entries(document, text)]
     requests = [value for value in located if _contents(value)]
     if not requests:
         return [_conversation(Contents(builder := Builder(NAME, document.broken)), located, builder)]

@@ -32,10 +32,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from workbench.log.events import AssistantMessage
-from workbench.traces.building import Builder, Recording, SubAgentReport, beginning, entries, milliseconds
+from workbench.traces.building import Builder, Recording, SubAgentReport, epoch_milliseconds, first_objects, log_entries
 from workbench.traces.companion_files import read_files
 from workbench.traces.gemini_sub_agents import gemini_reports, gemini_sub_agent_files, names_in
-from workbench.traces.histories import History, NamedContent, inside, texts
+from workbench.traces.histories import History, NamedContent, content_texts, parts_with_key
 from workbench.traces.reading import Document
 from workbench.wire.values import dict_in, list_in, number_in, text_in
 
@@ -45,7 +45,7 @@ _OWN_WORDS = ("info", "warning")
 
 def recognises(document: Document) -> bool:
     """Whether it begins as a session, or is a chat with messages that have a type and no role."""
-    return any(_is_head(value) or _is_chat(value) for value in beginning(document))
+    return any(_is_head(value) or _is_chat(value) for value in first_objects(document))
 
 
 def _is_head(value: Any) -> bool:
@@ -61,7 +61,7 @@ def _is_chat(value: Any) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """One conversation per chat; the lines of a session are one."""
-    values = [value for _, value in entries(document, text)]
+    values = [value for _, value in log_entries(document, text)]
     chats = [value for value in values if _is_chat(value)]
     if not chats:
         return _with_sub_agents(document, values)
@@ -108,7 +108,7 @@ class _Reader:
             text_in(response, "id")
             for value in self._newest.values()
             if text_in(value, "type") == "user"
-            for response in inside(_content(value), "functionResponse")
+            for response in parts_with_key(_content(value), "functionResponse")
         }
         """The calls whose results are messages of their own."""
         self._read: set[str] = set()
@@ -122,7 +122,7 @@ class _Reader:
             if at in copies:
                 self.builder.leave_out("messages that were written again")
             else:
-                self._add_sub_agents(milliseconds(value.get("timestamp")) if isinstance(value, dict) else 0)
+                self._add_sub_agents(epoch_milliseconds(value.get("timestamp")) if isinstance(value, dict) else 0)
                 self._line(value)
         self._add_sub_agents(1 << 62)
         if self._history.has_new(self._set):
@@ -172,11 +172,11 @@ class _Reader:
         name, kind, content = text_in(value, "id"), text_in(value, "type"), _content(value)
         self._read.add(name)
         if kind == "user":
-            self._history.add(name, content)
+            self._history.add_content(name, content)
         elif kind == "gemini":
             self._reply(value, content)
         elif kind == "error":
-            self.builder.failure("\n".join(texts(content)))
+            self.builder.failure("\n".join(content_texts(content)))
         elif kind in _OWN_WORDS:
             self.builder.leave_out(kind)
         else:
@@ -197,7 +197,7 @@ class _Reader:
             elsewhere = text_in(call, "id") in self._responses or text_in(call, "id") in self._history.answered
             if isinstance(call, dict) and call.get("result") and not elsewhere:
                 self._history.add_events({"role": "user", "parts": _result(call)})
-        self._history.keep(text_in(value, "id"), content, before)
+        self._history.record_content(text_in(value, "id"), content, before)
 
 
 def _copies(lines: list[Any]) -> set[int]:

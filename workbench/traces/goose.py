@@ -18,10 +18,10 @@ from functools import partial
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, UserMessage, text_of
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.traces.tables import Tables, TableSession, object_in
-from workbench.wire.values import as_json, content_from, content_of, dict_in, list_in, part_of, text_in
+from workbench.wire.values import content_from, content_of, dict_in, json_text, list_in, part_of, text_in
 
 NAME = "goose"
 HIDDEN = "hidden from the model by goose"
@@ -31,7 +31,7 @@ _SHOWN = ("toolConfirmationRequest", "actionRequired", "systemNotification", "co
 
 def recognises(document: Document) -> bool:
     """Whether it is an export, or messages with a time and goose's contents."""
-    first = beginning(document)
+    first = first_objects(document)
     if not document.lines and len(first) == 1 and _messages_of(first[0]):
         return any(map(_is_message, _messages_of(first[0])))
     return any(map(_is_message, first))
@@ -53,7 +53,7 @@ def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
     builder = Builder(NAME, document.broken)
     reader = _Reader(builder)
-    for _, value in entries(document, text):
+    for _, value in log_entries(document, text):
         if isinstance(value, dict) and "role" not in value:
             builder.says_title(text_in(value, "name") or text_in(value, "description"))
             builder.says_model(text_in(dict_in(value, "model_config"), "model_name"))
@@ -67,12 +67,12 @@ def read(document: Document, text: str) -> list[Recording]:
 def recognises_tables(tables: Tables) -> bool:
     """Whether a database has sessions, and messages whose contents are in a column."""
     columns = ("session_id", "role", "content_json", "created_timestamp")
-    return tables.has("sessions", "id") and tables.has("messages", *columns)
+    return tables.has_table("sessions", "id") and tables.has_table("messages", *columns)
 
 
 def sessions(tables: Tables) -> list[TableSession]:
     """The sessions, the oldest first."""
-    order = "created_at, " if tables.has("sessions", "created_at") else ""
+    order = "created_at, " if tables.has_table("sessions", "created_at") else ""
     rows = tables.rows(f"SELECT * FROM sessions ORDER BY {order}rowid")
     return [TableSession(_title(row), partial(_session, tables, row)) for row in rows]
 
@@ -169,7 +169,7 @@ class _Reader:
         value = given.get("value")
         inside = value if isinstance(value, list) else dict_in(given, "value").get("content", value)
         failed = text_in(given, "status") == "error" or dict_in(given, "value").get("isError") is True
-        inside = inside if isinstance(inside, list | str) or inside is None else as_json(inside)
+        inside = inside if isinstance(inside, list | str) or inside is None else json_text(inside)
         content = content_of(inside)
         self._builder.result(text_in(part, "id"), text_in(given, "error") or content, failed)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage, OtherPart, Reasoning, SystemMessage, UserMessage, text_of
-from workbench.traces.building import Builder, Recording, beginning, read_entries
+from workbench.traces.building import Builder, Recording, first_objects, read_entries
 from workbench.traces.reading import Document
 from workbench.wire.values import cleaned, content_of, dict_in, list_in, text_in
 
@@ -26,7 +26,7 @@ _MARKS = ("synthetic_reason", "prompt_index", "model_id")
 
 def recognises(document: Document) -> bool:
     """Whether lines have a type where others have a role, and some a mark of Grok's."""
-    first = beginning(document)
+    first = first_objects(document)
     return any(map(_is_line, first)) and not any("message" in value or "role" in value for value in first)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import SlotContent
-from workbench.traces.building import Builder, Recording, beginning
+from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.reading import Document
 from workbench.wire.chat import ChatReader
 from workbench.wire.values import dict_in, list_in, text_in
@@ -23,7 +23,7 @@ _READ = ("messages", "tools", "system_prompt", "model", "session_id", "session_s
 
 def recognises(document: Document) -> bool:
     """Whether it is a session: an id, messages and Hermes' other keys."""
-    first = beginning(document, 1)
+    first = first_objects(document, 1)
     if document.lines or len(first) != 1 or not isinstance(first[0].get("messages"), list):
         return False
     return bool(text_in(first[0], "session_id")) and sum(key in first[0] for key in _MARKS) > 1
@@ -31,7 +31,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
-    first = beginning(document, 1)
+    first = first_objects(document, 1)
     session: dict[str, Any] = first[0] if first else {}
     builder = Builder(NAME, document.broken)
     builder.when(session.get("session_start"))

@@ -51,18 +51,18 @@ class History:
         self.answered: set[str] = set()
         """The calls with results."""
 
-    def add(self, name: str, content: dict[str, Any]) -> None:
+    def add_content(self, name: str, content: dict[str, Any]) -> None:
         """Add the next content."""
         before = self._builder.last
         self.add_events(content)
-        self.keep(name, content, before)
+        self.record_content(name, content, before)
 
     def add_events(self, content: dict[str, Any]) -> None:
-        """Add the events of a content; the caller calls `keep` once they are complete."""
-        self._contents.add(content)
-        self.answered.update(text_in(each, "id") for each in inside(content, "functionResponse"))
+        """Add the events of a content; the caller calls `record_content` once they are complete."""
+        self._contents.add_content(content)
+        self.answered.update(text_in(each, "id") for each in parts_with_key(content, "functionResponse"))
 
-    def keep(self, name: str, content: dict[str, Any], before: int) -> None:
+    def record_content(self, name: str, content: dict[str, Any], before: int) -> None:
         """Record that the events after `before` are this content."""
         self._now.append(_Entry(name, _mark(content), before + 1, self._builder.last, content))
 
@@ -126,9 +126,9 @@ class History:
             elif each in summary:
                 self._now.append(_Entry(each.name, "", *seqs, each.content))
             elif self._again(each.content):
-                again += inside(each.content, "functionResponse")
+                again += parts_with_key(each.content, "functionResponse")
             else:
-                self.add(*each)
+                self.add_content(*each)
         if again:
             self._builder.add(UserMessage(tuple(OtherPart(cleaned({**each, "type": AGAIN})) for each in again)))
             self._now.append(_Entry("", "", self._builder.last, self._builder.last, {"parts": []}))
@@ -157,19 +157,19 @@ class History:
 
     def _again(self, content: dict[str, Any]) -> bool:
         """Whether a content repeats known results."""
-        given = {text_in(each, "id") for each in inside(content, "functionResponse")}
+        given = {text_in(each, "id") for each in parts_with_key(content, "functionResponse")}
         return bool(given) and given <= self.answered
 
     def _summary_in(self, places: list[tuple[int | None, NamedContent]]) -> list[NamedContent]:
         """The summary and the answer to it, if the new contents begin with a summary."""
         new = [each for place, each in places if place is None and not self._again(each.content)]
-        if not new or new[0].content["role"] != "user" or not texts(new[0].content):
+        if not new or new[0].content["role"] != "user" or not content_texts(new[0].content):
             return []
         return new[: 2 if len(new) > 1 and new[1].content["role"] == "model" else 1]
 
     def _compaction(self, gone: list[_Entry], summary: list[NamedContent], noted: dict[str, Any]) -> tuple[int, int]:
         """Add a summary in place of what is gone, and its answer; returns the events that they replace."""
-        summary_texts = ["\n".join(texts(each.content)) for each in summary]
+        summary_texts = ["\n".join(content_texts(each.content)) for each in summary]
         first, last = min(entry.first for entry in gone), max(entry.last for entry in gone)
         left = {entry.first for entry in gone}
         kept = tuple(
@@ -204,18 +204,18 @@ def _is_masked(part: dict[str, Any]) -> bool:
     return text_in(dict_in(dict_in(part, "functionResponse"), "response"), "output").startswith(MASKED)
 
 
-def inside(content: dict[str, Any], key: str) -> list[dict[str, Any]]:
+def parts_with_key(content: dict[str, Any], key: str) -> list[dict[str, Any]]:
     """The calls, or the responses, of a content."""
     return [part[key] for part in content["parts"] if dict_in(part, key)]
 
 
-def texts(content: dict[str, Any]) -> list[str]:
+def content_texts(content: dict[str, Any]) -> list[str]:
     """The texts of a content, without thoughts."""
     return [text_in(part, "text") for part in content["parts"] if text_in(part, "text") and not part.get("thought")]
 
 
 def _mark(content: dict[str, Any]) -> str:
     """What a content says, without ids, thoughts and signatures."""
-    calls = [(text_in(call, "name"), call.get("args")) for call in inside(content, "functionCall")]
-    given = [each.get("response") for each in inside(content, "functionResponse")]
-    return content_hash([content["role"], texts(content), calls, given])
+    calls = [(text_in(call, "name"), call.get("args")) for call in parts_with_key(content, "functionCall")]
+    given = [each.get("response") for each in parts_with_key(content, "functionResponse")]
+    return content_hash([content["role"], content_texts(content), calls, given])

@@ -27,7 +27,7 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
-from workbench.traces.building import Builder, Recording, beginning
+from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.exchanges import conversations_of
 from workbench.traces.reading import Document
 from workbench.traces.request_logs import exchange_of
@@ -44,7 +44,7 @@ _SMALL = 64 * 1024 * 1024
 
 def recognises(document: Document) -> bool:
     """Whether it is the log of an evaluation."""
-    first = beginning(document)
+    first = first_objects(document)
     return len(first) == 1 and "eval" in first[0] and "status" in first[0] and bool(list_in(first[0], "samples"))
 
 

@@ -30,7 +30,7 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.kimi_requests import KimiMessage, KimiRequests, content_sent, part_sent, reply_sent, result_sent
 from workbench.traces.reading import Document
 from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, part_of, text_in
@@ -54,14 +54,14 @@ def recognises(document: Document) -> bool:
     """Whether a line near the beginning is one of Kimi's."""
     return any(
         text_in(value, "type") in _MARKS or (text_in(value, "type") == "metadata" and "protocol_version" in value)
-        for value in beginning(document)
+        for value in first_objects(document)
     )
 
 
 def read(document: Document, text: str) -> list[Recording]:
     """The agent's conversation."""
     reader = _Reader(Builder(NAME, document.broken))
-    for _, value in entries(document, text):
+    for _, value in log_entries(document, text):
         reader.line(value)
     return [reader.finish()]
 
@@ -255,7 +255,7 @@ class _Reader:
         last = self.builder.last
         self.builder.add(Compaction(first, last, summary, seqs, place, meta={k: v for k, v in noted.items() if v}))
         self._now = list(kept) if of_today else []
-        self._requests.changed(0)
+        self._requests.note_change(0)
         self._keep({"role": "user", "content": summary}, self.builder.last - 1, "summary")
         if of_today:
             self._says({"role": "user", "content": [{"type": "text", "text": GO_ON}], "origin": {"kind": "injection"}})
@@ -286,4 +286,4 @@ class _Reader:
         for message in self._now[at:]:
             self.builder.add(Override("exclude", message.first, message.last, LEFT))
         del self._now[at:]
-        self._requests.changed(at)
+        self._requests.note_change(at)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from workbench.log.events import Request, SlotContent
 from workbench.traces.building import Builder
-from workbench.wire.values import as_json, dict_in, number_in, text_in
+from workbench.wire.values import dict_in, json_text, number_in, text_in
 
 _CHAT = ("openai", "kimi")
 """The protocols that are OpenAI's chat."""
@@ -55,7 +55,7 @@ class KimiRequests:
             self._base = 0
             self._builder.add(SlotContent("system", "system prompt", text))
 
-    def changed(self, at: int) -> None:
+    def note_change(self, at: int) -> None:
         """Note that the messages from there on have changed."""
         self._same = min(self._same, at)
 
@@ -144,7 +144,7 @@ def reply_sent(parts: Sequence[Any], thoughts: Sequence[Any], calls: Iterable[di
 def result_sent(result: dict[str, Any], tool: str) -> Any:
     """A tool's result: with a mark if it failed, the time it took, and its note."""
     failed, output, took = result.get("isError") is True, result.get("output"), result.get("durationMs")
-    parts = output if isinstance(output, list) else [_text(as_json("" if output is None else output))]
+    parts = output if isinstance(output, list) else [_text(json_text("" if output is None else output))]
     texts = _texts(parts)
     if len(texts) == len(parts) and not "".join(texts).strip():
         parts = [_text(_EMPTY_ERROR if failed else _EMPTY)]

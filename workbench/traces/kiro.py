@@ -16,10 +16,10 @@ from functools import partial
 from typing import Any
 
 from workbench.log.events import AssistantMessage, UserMessage
-from workbench.traces.building import Builder, Recording, beginning
+from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.reading import Document
 from workbench.traces.tables import Tables, TableSession
-from workbench.wire.values import as_json, dict_in, list_in, text_in
+from workbench.wire.values import dict_in, json_text, list_in, text_in
 
 NAME = "Kiro"
 _READ = ("history", "conversation_id", "tools", "latest_summary", "model", "model_info", "next_message")
@@ -30,7 +30,7 @@ _VALUES = {"conversations_v2": "updated_at", "conversations": "key"}
 
 def recognises(document: Document) -> bool:
     """Whether the first value is a conversation with turns of a user and an assistant."""
-    return any(_is_conversation(value) for value in beginning(document, 1))
+    return any(_is_conversation(value) for value in first_objects(document, 1))
 
 
 def _is_conversation(value: dict[str, Any]) -> bool:
@@ -56,16 +56,16 @@ def read(document: Document, text: str) -> list[Recording]:
 
 def recognises_tables(tables: Tables) -> bool:
     """Whether a database has conversations by folder."""
-    return any(tables.has(name, "key", "value") for name in _VALUES)
+    return any(tables.has_table(name, "key", "value") for name in _VALUES)
 
 
 def sessions(tables: Tables) -> list[TableSession]:
     """The conversations, those of the folders first, then the others by age."""
     found = []
     for table in reversed(_VALUES):
-        if not tables.has(table, "key", "value"):
+        if not tables.has_table(table, "key", "value"):
             continue
-        order = _VALUES[table] if tables.has(table, _VALUES[table]) else "key"
+        order = _VALUES[table] if tables.has_table(table, _VALUES[table]) else "key"
         for row in tables.rows(f"SELECT key, value FROM {table} ORDER BY {order}"):
             try:
                 value = json.loads(row["value"])
@@ -164,5 +164,5 @@ class _Reader:
 def _part(value: Any) -> str:
     if isinstance(value, dict) and len(value) == 1:
         [inside] = value.values()
-        return inside if isinstance(inside, str) else as_json(inside)
-    return as_json(value)
+        return inside if isinstance(inside, str) else json_text(inside)
+    return json_text(value)

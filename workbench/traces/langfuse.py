@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.models.reply_parts import Reported
-from workbench.traces.building import Recording, beginning, entries, milliseconds
+from workbench.traces.building import Recording, epoch_milliseconds, first_objects, log_entries
 from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls, no_messages
 from workbench.traces.reading import Document
 from workbench.wire.values import dict_in, list_in, number_in, parsed, text_in
@@ -23,7 +23,7 @@ _KINDS = ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", 
 
 def recognises(document: Document) -> bool:
     """Whether observations of a trace are in it."""
-    return any(_is_observation(value) for value in _observations(beginning(document))[:40])
+    return any(_is_observation(value) for value in _observations(first_objects(document))[:40])
 
 
 def _observations(values: list[Any]) -> list[Any]:
@@ -40,7 +40,7 @@ def _is_observation(value: Any) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The conversations that the generations make."""
-    values = [value for _, value in entries(document, text) if isinstance(value, dict)]
+    values = [value for _, value in log_entries(document, text) if isinstance(value, dict)]
     observations = _observations(values)
     calls = [_call(value) for value in observations if text_in(value, "type") == "GENERATION"]
     runs = [_run(value) for value in observations if text_in(value, "type") == "TOOL"]
@@ -66,7 +66,7 @@ def _call(value: dict[str, Any]) -> LlmCall:
         parsed(value.get("input")),
         output,
         text_in(value, "model"),
-        milliseconds(value.get("startTime")),
+        epoch_milliseconds(value.get("startTime")),
         _tokens(value),
         text_in(settings, "instructions") or text_in(output, "instructions"),
         tuple(tools),
@@ -90,5 +90,5 @@ def _tokens(value: dict[str, Any]) -> Reported:
 
 def _run(value: dict[str, Any]) -> ToolRun:
     failed = text_in(value, "level") == "ERROR"
-    name, at = text_in(value, "name"), milliseconds(value.get("startTime"))
+    name, at = text_in(value, "name"), epoch_milliseconds(value.get("startTime"))
     return ToolRun("", name, parsed(value.get("input")), value.get("output"), at, failed, text_in(value, "traceId"))

@@ -13,10 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.models.reply_parts import Reported
-from workbench.traces.building import Recording, beginning, entries, milliseconds
+from workbench.traces.building import Recording, epoch_milliseconds, first_objects, log_entries
 from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls, no_messages
 from workbench.traces.reading import Document
-from workbench.wire.values import as_json, dict_in, list_in, number_in, parsed, text_in
+from workbench.wire.values import dict_in, json_text, list_in, number_in, parsed, text_in
 
 NAME = "LangSmith"
 _ROLES = {
@@ -36,7 +36,7 @@ _CALL_BLOCKS = ("tool_use", "tool_call", "input_json_delta", "function_call")
 
 def recognises(document: Document) -> bool:
     """Whether it has runs."""
-    return any(_is_run(value) for value in _runs(beginning(document)))
+    return any(_is_run(value) for value in _runs(first_objects(document)))
 
 
 def _runs(values: list[Any]) -> list[Any]:
@@ -49,7 +49,7 @@ def _is_run(value: Any) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The conversations that the calls make."""
-    runs = _runs([value for _, value in entries(document, text)])
+    runs = _runs([value for _, value in log_entries(document, text)])
     calls = [_call(run) for run in runs if text_in(run, "run_type") == "llm"]
     tools = [_tool_run(run) for run in runs if text_in(run, "run_type") == "tool"]
     made = conversations_of_calls(calls, tools, NAME)
@@ -84,7 +84,7 @@ def _call(run: dict[str, Any]) -> LlmCall:
         messages,
         output,
         model,
-        milliseconds(run.get("start_time")),
+        epoch_milliseconds(run.get("start_time")),
         _tokens(run, outputs, output),
         text_in(inputs, "system"),
         tuple(tools),
@@ -124,13 +124,14 @@ def _message(value: Any) -> Any:
 def _content(value: Any) -> Any:
     """Text or parts, without the calls."""
     if not isinstance(value, list):
-        return value if value is None or isinstance(value, str) else as_json(value)
+        return value if value is None or isinstance(value, str) else json_text(value)
     parts = [part for part in value if text_in(part, "type") not in _CALL_BLOCKS]
     texts = [part for part in parts if isinstance(part, str) or text_in(part, "type") == "text"]
     if len(texts) == len(parts):
         return "\n".join(part if isinstance(part, str) else text_in(part, "text") for part in texts)
     return [
-        part if isinstance(part, dict) and "type" in part else {"type": "text", "text": as_json(part)} for part in parts
+        part if isinstance(part, dict) and "type" in part else {"type": "text", "text": json_text(part)}
+        for part in parts
     ]
 
 
@@ -138,7 +139,7 @@ def _tool_call(value: Any) -> dict[str, Any]:
     if dict_in(value, "function"):
         return dict(value)
     arguments = value.get("args") if isinstance(value, dict) else None
-    function = {"name": text_in(value, "name"), "arguments": as_json(arguments if arguments is not None else {})}
+    function = {"name": text_in(value, "name"), "arguments": json_text(arguments if arguments is not None else {})}
     return {"id": text_in(value, "id"), "type": "function", "function": function}
 
 
@@ -165,5 +166,5 @@ def _tool_run(run: dict[str, Any]) -> ToolRun:
     content = message.get("content") if call else given
     asked = dict_in(run, "inputs").get("input", run.get("inputs"))
     group = text_in(run, "trace_id") or text_in(run, "session_id")
-    at, failed = milliseconds(run.get("start_time")), bool(run.get("error"))
+    at, failed = epoch_milliseconds(run.get("start_time")), bool(run.get("error"))
     return ToolRun(call, text_in(run, "name"), parsed(asked), content, at, failed, group)

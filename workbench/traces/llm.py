@@ -26,12 +26,12 @@ from workbench.log.events import (
     SystemMessage,
     UserMessage,
 )
-from workbench.traces.building import Builder, Recording, milliseconds
+from workbench.traces.building import Builder, Recording, epoch_milliseconds
 from workbench.traces.tables import Tables, TableSession, object_in
 from workbench.wire.values import (
-    as_json,
     content_from,
     dict_in,
+    json_text,
     list_in,
     number_in,
     other_part,
@@ -45,17 +45,17 @@ NAME = "llm"
 def recognises_tables(tables: Tables) -> bool:
     """Whether it is the log of llm, by any version."""
     return _has_threads(tables) or (
-        tables.has("conversations", "id", "name", "model")
-        and tables.has("responses", "id", "model", "prompt", "response", "conversation_id", "datetime_utc")
+        tables.has_table("conversations", "id", "name", "model")
+        and tables.has_table("responses", "id", "model", "prompt", "response", "conversation_id", "datetime_utc")
     )
 
 
 def _has_threads(tables: Tables) -> bool:
     return (
-        tables.has("threads", "id", "name", "tip_message_hash")
-        and tables.has("turns", "id", "thread_id", "tip_message_hash", "model", "input_tokens")
-        and tables.has("messages", "hash", "parent_hash", "role")
-        and tables.has("parts", "message_hash", "position", "type", "text", "payload")
+        tables.has_table("threads", "id", "name", "tip_message_hash")
+        and tables.has_table("turns", "id", "thread_id", "tip_message_hash", "model", "input_tokens")
+        and tables.has_table("messages", "hash", "parent_hash", "role")
+        and tables.has_table("parts", "message_hash", "position", "type", "text", "payload")
     )
 
 
@@ -66,7 +66,7 @@ def sessions(tables: Tables) -> list[TableSession]:
         for row in tables.rows("SELECT id, name, tip_message_hash FROM threads"):
             found.append((str(row["id"]), TableSession(str(row["name"] or ""), partial(_thread, tables, row))))
     threads = {name for name, _ in found}
-    if tables.has("conversations", "id", "name"):
+    if tables.has_table("conversations", "id", "name"):
         for row in tables.rows("SELECT id, name FROM conversations"):
             if str(row["id"]) not in threads:
                 read = partial(_conversation, tables, row)
@@ -91,7 +91,7 @@ def last_requests(tables: Tables) -> list[LastRequest]:
     """The last request of each conversation, in the order of `sessions`."""
     found: dict[str, LastRequest] = {}
     for table, requests, key in (("threads", "turns", "thread_id"), ("conversations", "responses", "conversation_id")):
-        if tables.has(table, "id", "name") and tables.has(requests, key, "model", "datetime_utc"):
+        if tables.has_table(table, "id", "name") and tables.has_table(requests, key, "model", "datetime_utc"):
             # With max(), SQLite takes the other columns from the row that has it.
             query = (
                 f"SELECT r.*, s.id AS session, s.name AS title, max(r.datetime_utc) AS last FROM {table} s"
@@ -100,7 +100,7 @@ def last_requests(tables: Tables) -> list[LastRequest]:
             for row in tables.rows(query):
                 session, model = str(row["session"]), text_in(row, "resolved_model") or text_in(row, "model")
                 tokens = {key: count for key, count in _reported(row).items() if key in LastRequest._fields}
-                made = LastRequest(session, text_in(row, "title"), model, milliseconds(row["last"]), **tokens)
+                made = LastRequest(session, text_in(row, "title"), model, epoch_milliseconds(row["last"]), **tokens)
                 found.setdefault(session, made)
     return sorted(found.values(), key=lambda each: each.id)
 
@@ -159,7 +159,7 @@ class _Reader:
             self._offer("turn_tools", "turn_id", turn["id"])
 
     def _offer(self, table: str, column: str, key: str) -> None:
-        if not self._tables.has(table, column, "tool_id"):
+        if not self._tables.has_table(table, column, "tool_id"):
             return
         tools = self._tables.rows(
             f"SELECT t.name, description, input_schema FROM {table} u JOIN tools t ON t.id = u.tool_id"
@@ -257,18 +257,18 @@ class _Reader:
             self._say("reasoning", text_in(row, "reasoning"))
         self._say("text", text_in(row, "response"))
         for call in self._rows("tool_calls", row["id"]):
-            given = as_json(text_in(call, "arguments") or {})
+            given = json_text(text_in(call, "arguments") or {})
             self.builder.call(text_in(call, "tool_call_id"), text_in(call, "name"), given, self._reply)
         self.report(row)
 
     def _rows(self, table: str, response: str) -> list[dict[str, Any]]:
-        if not self._tables.has(table, "id", "response_id"):
+        if not self._tables.has_table(table, "id", "response_id"):
             return []
         return self._tables.rows(f"SELECT * FROM {table} WHERE response_id = ? ORDER BY id", response)
 
     def _of(self, table: str, other: str, column: str, response: str) -> list[dict[str, Any]]:
         """The rows of another table that a response names, in order."""
-        if not self._tables.has(table, "response_id", column, "order"):
+        if not self._tables.has_table(table, "response_id", column, "order"):
             return []
         query = f'SELECT o.* FROM {table} t JOIN {other} o ON o.id = t.{column} WHERE response_id = ? ORDER BY "order"'
         return self._tables.rows(query, response)

@@ -18,8 +18,8 @@ from workbench.traces.exchanges import conversations_of
 from workbench.traces.request_thread import Exchange
 from workbench.wire.dialect import Dialect
 from workbench.wire.dialects import DEFAULT, DIALECTS
-from workbench.wire.parts import split
-from workbench.wire.values import as_json, dict_in, list_in, text_in
+from workbench.wire.parts import split_body
+from workbench.wire.values import dict_in, json_text, list_in, text_in
 
 _ITEMS = ("function_call", "function_call_output", "reasoning", "custom_tool_call", "custom_tool_call_output")
 
@@ -104,7 +104,7 @@ def _add_missing(builder: Builder, runs: list[ToolRun]) -> None:
 
 
 def _text(value: Any) -> str:
-    return as_json(value if value is not None else "")
+    return json_text(value if value is not None else "")
 
 
 def _exchange(call: LlmCall) -> Exchange | None:
@@ -114,7 +114,7 @@ def _exchange(call: LlmCall) -> Exchange | None:
     dialect = next((each for each in DIALECTS.values() if each.recognises_body(body)), DEFAULT)
     body = dialect.body_with_prompt(body, call.system) if call.system else body
     answer = _answer(dialect, call.answered, call.tokens)
-    return Exchange(dialect.name, body, answer, call.model, call.at, split(dialect.name, body), is_exact=False)
+    return Exchange(dialect.name, body, answer, call.model, call.at, split_body(dialect.name, body), is_exact=False)
 
 
 def _body(call: LlmCall) -> dict[str, Any] | None:
@@ -173,7 +173,7 @@ def _model_message(value: Any) -> dict[str, Any]:
     return (
         _model_message(inner)
         if inner is not None
-        else {"role": "assistant", "content": as_json(value)}
+        else {"role": "assistant", "content": json_text(value)}
         if value
         else {}
     )

@@ -14,10 +14,10 @@ from __future__ import annotations
 from typing import Any, Final
 
 from workbench.log.events import AssistantMessage, SystemMessage, UserMessage
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
-from workbench.wire.anthropic import usage_in
-from workbench.wire.values import as_json, content_of, dict_in, list_in, text_in
+from workbench.wire.anthropic import anthropic_usage
+from workbench.wire.values import content_of, dict_in, json_text, list_in, text_in
 
 NAME = "Claude managed agents"
 COMPACTED = "[The context was compacted here; the events do not hold the summary]"
@@ -34,7 +34,7 @@ _PROGRAM = ("session.", "span.", "user.", "workflow_run.", "agent.thinking")
 
 def recognises(document: Document) -> bool:
     """Whether events near the beginning are those of a session."""
-    first = beginning(document)
+    first = first_objects(document)
     events = list_in(first[0], "data")[:40] if len(first) == 1 and "data" in first[0] else first
     return any(text_in(value, "type") in _MARKS and "data" not in value for value in events)
 
@@ -43,7 +43,7 @@ def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
     builder = Builder(NAME, document.broken)
     reader = _Reader(builder)
-    values = [value for _, value in entries(document, text)]
+    values = [value for _, value in log_entries(document, text)]
     if len(values) == 1 and list_in(values[0], "data"):
         values = list_in(values[0], "data")
     for value in values:
@@ -86,7 +86,7 @@ class _Reader:
         elif kind == "span.model_request_end":
             self._report(value)
         elif kind == "session.error":
-            builder.failure(text_in(dict_in(value, "error"), "message") or as_json(value.get("error")))
+            builder.failure(text_in(dict_in(value, "error"), "message") or json_text(value.get("error")))
         elif kind.startswith(_PROGRAM):
             builder.leave_out(kind)
         else:
@@ -99,7 +99,7 @@ class _Reader:
         return f"r{self._replies}"
 
     def _report(self, value: dict[str, Any]) -> None:
-        used = usage_in(dict_in(value, "model_usage"), self._builder.model)
+        used = anthropic_usage(dict_in(value, "model_usage"), self._builder.model)
         if used is not None:
             self._builder.add(used)
         self._speaking = False

@@ -26,4 +26,4 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The run."""
-    return openai.conversations(document, text, NAME)
+    return openai.openai_conversations(document, text, NAME)

@@ -13,7 +13,7 @@ from typing import Any
 
 from workbench.context.fixed_slots import tool_definition
 from workbench.context.render import content_json
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.log.events import (
     AssistantMessage,
     Content,
@@ -26,8 +26,8 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces.building import Builder, Recording
-from workbench.traces.reading import Document, Located, bad_file, elements
-from workbench.wire.chat import ChatReader, Malformed, usage_in
+from workbench.traces.reading import Document, Located, bad_file, list_elements
+from workbench.wire.chat import ChatReader, Malformed, chat_usage
 from workbench.wire.values import dict_in, text_in
 
 SHAPE = 'a list of messages, an object with "messages", or JSON lines of messages'
@@ -36,7 +36,7 @@ _SAYING = frozenset({"content", "tool_calls", "function_call"})
 
 
 def recognises(document: Document) -> bool:
-    """Whether a file has one of the shapes; `conversations` reports what is wrong inside."""
+    """Whether a file has one of the shapes; `openai_conversations` reports what is wrong inside."""
     first = document.values[0].value
     if isinstance(first, list):
         return not first or any(_is_message(value) for value in first[:40])
@@ -48,7 +48,7 @@ def _is_message(value: Any) -> bool:
     return isinstance(value, dict) and "role" in value and not _SAYING.isdisjoint(value)
 
 
-def conversations(document: Document, text: str, agent: str = "") -> list[Recording]:
+def openai_conversations(document: Document, text: str, agent: str = "") -> list[Recording]:
     """The conversations of a file; more than one only if its lines are `{"messages": ...}` objects.
 
     `agent`: the agent that wrote the messages, if known.
@@ -59,11 +59,11 @@ def conversations(document: Document, text: str, agent: str = "") -> list[Record
             return [_from_object(document.name, each, None) for each in document.values]
         return [_messages(document.name, document.values)]
     if isinstance(first.value, list):
-        return [_messages(document.name, elements(text))]
+        return [_messages(document.name, list_elements(text))]
     if isinstance(first.value, dict) and "messages" in first.value:
         if not isinstance(first.value["messages"], list):
             raise bad_file(document.name, first.line, 'a list under "messages"', first.value["messages"])
-        return [_from_object(document.name, first, elements(text, "messages"), agent)]
+        return [_from_object(document.name, first, list_elements(text, "messages"), agent)]
     if isinstance(first.value, dict) and "role" in first.value:
         return [_messages(document.name, [first])]
     raise bad_file(document.name, first.line, SHAPE)
@@ -93,7 +93,9 @@ def _tool(name: str, line: int, tool: Any) -> SlotContent:
     function = tool.get("function", tool) if isinstance(tool, dict) else None
     if not isinstance(function, dict) or not isinstance(function.get("name"), str):
         raise bad_file(name, line, 'a tool definition with a "name"', tool)
-    return SlotContent("tools", clean(function["name"]), clean(json.dumps(tool, ensure_ascii=False)))
+    return SlotContent(
+        "tools", without_surrogates(function["name"]), without_surrogates(json.dumps(tool, ensure_ascii=False))
+    )
 
 
 def _messages(name: str, located: list[Located], builder: Builder | None = None) -> Recording:
@@ -106,10 +108,10 @@ def _messages(name: str, located: list[Located], builder: Builder | None = None)
         extra = dict_in(value, "extra")
         builder.when(extra.get("timestamp") or dict_in(extra, "response").get("created"))
         try:
-            reader.add(value)
+            reader.read_checked_message(value)
         except Malformed as error:
             raise bad_file(name, line, error.expected, error.got) from None
-        used = usage_in(dict_in(dict_in(extra, "response"), "usage"), builder.model)
+        used = chat_usage(dict_in(dict_in(extra, "response"), "usage"), builder.model)
         if used is not None:
             builder.add(used)
     return builder.finish()

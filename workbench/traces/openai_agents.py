@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.traces.building import Builder, Recording
 from workbench.traces.tables import Tables, TableSession, object_in
 from workbench.wire.responses import ResponsesReader
@@ -24,7 +24,7 @@ NAME = "openai-agents"
 
 def recognises_tables(tables: Tables) -> bool:
     """Whether it has the tables of these sessions."""
-    return tables.has("agent_sessions", "session_id", "created_at") and tables.has(
+    return tables.has_table("agent_sessions", "session_id", "created_at") and tables.has_table(
         "agent_messages", "id", "session_id", "message_data", "created_at"
     )
 
@@ -37,7 +37,7 @@ def sessions(tables: Tables) -> list[TableSession]:
 
 def _read(tables: Tables, session: Any) -> Recording:
     builder = Builder(NAME)
-    builder.says_title(clean(str(session)))
+    builder.says_title(without_surrogates(str(session)))
     reader = ResponsesReader(builder)
     rows, reports = _branch(tables, session)
     turns = [row["turn"] for row in rows]
@@ -56,7 +56,7 @@ def _read(tables: Tables, session: Any) -> Recording:
 
 def _branch(tables: Tables, session: Any) -> tuple[list[dict[str, Any]], dict[Any, dict[str, Any]]]:
     """The items with their turns, and the reports by turn."""
-    if not tables.has("message_structure", "message_id", "branch_id", "sequence_number", "user_turn_number"):
+    if not tables.has_table("message_structure", "message_id", "branch_id", "sequence_number", "user_turn_number"):
         query = "SELECT message_data, created_at, NULL AS turn FROM agent_messages WHERE session_id = ? ORDER BY id"
         return tables.rows(query, session), {}
     newest = "SELECT branch_id FROM message_structure WHERE session_id = ? ORDER BY id DESC LIMIT 1"
@@ -68,7 +68,9 @@ def _branch(tables: Tables, session: Any) -> tuple[list[dict[str, Any]], dict[An
         branch,
     )
     reports = "SELECT * FROM turn_usage WHERE session_id = ? AND branch_id = ?"
-    used = tables.rows(reports, session, branch) if tables.has("turn_usage", "user_turn_number", "requests") else []
+    used = (
+        tables.rows(reports, session, branch) if tables.has_table("turn_usage", "user_turn_number", "requests") else []
+    )
     return items, {row["user_turn_number"]: row for row in used}
 
 

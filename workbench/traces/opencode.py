@@ -23,7 +23,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, Request, UserMessage
-from workbench.traces.building import Builder, Recording, known_cost, milliseconds
+from workbench.traces.building import Builder, Recording, epoch_milliseconds, known_cost
 from workbench.traces.cut_words import OLD_RESULT
 from workbench.traces.reading import Document
 from workbench.traces.tables import Tables, TableSession, object_in
@@ -53,15 +53,15 @@ def _is_message(value: Any) -> bool:
 def read(document: Document, text: str) -> list[Recording]:
     """The session of an export."""
     value = document.values[0].value
-    return [_conversation(dict_in(value, "info"), [_Message.of(each) for each in list_in(value, "messages")])]
+    return [_conversation(dict_in(value, "info"), [_Message.from_value(each) for each in list_in(value, "messages")])]
 
 
 def recognises_tables(tables: Tables) -> bool:
     """Whether it is opencode's database."""
     return (
-        tables.has("session", "id", "slug", "title", "time_created", "revert")
-        and tables.has("message", "id", "session_id", "time_created", "data")
-        and tables.has("part", "id", "message_id", "session_id", "data")
+        tables.has_table("session", "id", "slug", "title", "time_created", "revert")
+        and tables.has_table("message", "id", "session_id", "time_created", "data")
+        and tables.has_table("part", "id", "message_id", "session_id", "data")
     )
 
 
@@ -99,7 +99,7 @@ class _Message(NamedTuple):
     parts: list[Any]
 
     @classmethod
-    def of(cls, value: Any) -> _Message:
+    def from_value(cls, value: Any) -> _Message:
         return cls(text_in(dict_in(value, "info"), "id"), dict_in(value, "info"), list_in(value, "parts"))
 
     def part(self, kind: str) -> dict[str, Any] | None:
@@ -137,7 +137,7 @@ class _Reader:
         """The time when a result was cleared, and its event."""
 
     def message(self, message: _Message) -> None:
-        created = milliseconds(dict_in(message.info, "time").get("created"))
+        created = epoch_milliseconds(dict_in(message.info, "time").get("created"))
         self.clear(created)
         self.builder.when(created)
         self.starts[message.id] = self.builder.last
@@ -246,7 +246,7 @@ class _Reader:
                 attached = [_file(each) for each in list_in(state, "attachments")]
                 self.builder.result(call, content_from([part_of(text_in(state, "output")), *attached]))
                 if time.get("compacted"):
-                    self._cleared.append((milliseconds(time["compacted"]), self.builder.last))
+                    self._cleared.append((epoch_milliseconds(time["compacted"]), self.builder.last))
             case "error" if noted.get("interrupted") is True and isinstance(noted.get("output"), str):
                 self.builder.result(call, text_in(noted, "output"))
             case "error":

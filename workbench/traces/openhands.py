@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage, ImagePart, Override, SystemMessage, TextPart, UserMessage
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, text_in
 
@@ -31,7 +31,7 @@ _KINDS = ("MessageEvent", "ActionEvent", "ObservationEvent", "SystemPromptEvent"
 
 def recognises(document: Document) -> bool:
     """Whether an event is near the beginning, bare or in a history."""
-    return any(_is_event(value) or any(map(_is_event, _history(value)[:40])) for value in beginning(document))
+    return any(_is_event(value) or any(map(_is_event, _history(value)[:40])) for value in first_objects(document))
 
 
 def _is_event(value: Any) -> bool:
@@ -49,7 +49,7 @@ def _history(value: Any) -> list[Any]:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The session; or one per object with a history."""
-    located = entries(document, text)
+    located = log_entries(document, text)
     histories = [_history(value) for _, value in located]
     histories = [history for history in histories if history] or [[value for _, value in located]]
     found = []

@@ -26,11 +26,11 @@ from typing import Any
 
 from workbench.config.errors import WrongCall
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, ToolCall, UserMessage, text_of
-from workbench.traces.building import Builder, Recording, beginning, by_session, entries
+from workbench.traces.building import Builder, Recording, by_session, first_objects, log_entries
 from workbench.traces.parents import path_to_last, report_gaps
 from workbench.traces.reading import Document, Located
 from workbench.wire.talk import cost_in
-from workbench.wire.values import as_json, content_from, content_of, dict_in, list_in, number_in, part_of, text_in
+from workbench.wire.values import content_from, content_of, dict_in, json_text, list_in, number_in, part_of, text_in
 
 NAME = "pi"
 _OWN_ROLES = ("toolResult", "bashExecution")
@@ -42,7 +42,7 @@ _FINISH = {"length": "length", "toolUse": "tool_calls", "aborted": "cancelled", 
 
 def recognises(document: Document) -> bool:
     """Whether it begins as a session, or a line near the beginning has a message in pi's own format."""
-    first = beginning(document)
+    first = first_objects(document)
     if first and first[0].get("type") == "session" and "cwd" in first[0]:
         return True
     messages = [dict_in(value, "message") for value in first if value.get("type") == "message"]
@@ -51,7 +51,7 @@ def recognises(document: Document) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """Each session as a conversation; a file has mostly one."""
-    sessions = by_session(entries(document, text), _begins)
+    sessions = by_session(log_entries(document, text), _begins)
     return [_session(located, () if number else document.broken) for number, located in enumerate(sessions)]
 
 
@@ -167,12 +167,12 @@ class _Reader:
             self.builder.slot("system", f"system {self._systems}", content)
         sections = dict_in(message, "sections")
         for name in sections:
-            self.builder.slot("system", as_json(name), text_in(sections, name))
+            self.builder.slot("system", json_text(name), text_in(sections, name))
         for tool in list_in(message, "toolsRemoved"):
             self.builder.slot("tools", text_in(tool, "name"), "")
         for tool in list_in(message, "toolsAdded"):
             kept = {key: tool[key] for key in ("name", "description", "parameters") if key in tool}
-            self.builder.slot("tools", text_in(tool, "name"), as_json({"type": "function", "function": kept}))
+            self.builder.slot("tools", text_in(tool, "name"), json_text({"type": "function", "function": kept}))
 
     def _exclude(self, first: int, last: int, why: str) -> None:
         if first <= last:

@@ -16,9 +16,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.log.events import AssistantMessage, Content, Part, Reasoning, SlotContent, SystemMessage, UserMessage
-from workbench.traces.building import Builder, Recording, beginning, entries, known_cost
+from workbench.traces.building import Builder, Recording, first_objects, known_cost, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.values import content_from, dict_in, list_in, number_in, part_of, text_in
 
@@ -30,7 +30,7 @@ _AGAIN = "\n\nFix the errors and try again."
 
 def recognises(document: Document) -> bool:
     """Whether the first values are messages in this format."""
-    first = beginning(document)
+    first = first_objects(document)
     return bool(first) and all(_is_message(value) for value in first) and any(value["parts"] for value in first)
 
 
@@ -47,7 +47,7 @@ def read(document: Document, text: str) -> list[Recording]:
     """The messages as one conversation."""
     builder = Builder(NAME, document.broken)
     instructions, replies = "", 0
-    for _, value in entries(document, text):
+    for _, value in log_entries(document, text):
         if not isinstance(value, dict) or value.get("kind") not in ("request", "response"):
             builder.unknown("message", value)
             continue
@@ -121,12 +121,14 @@ def _arguments(value: Any) -> str:
     try:
         found = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
-        return clean(str(value))
+        return without_surrogates(str(value))
     return _text({} if found is None else found)
 
 
 def _text(value: Any) -> str:
-    return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return without_surrogates(
+        value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    )
 
 
 def _content(value: Any) -> Content:

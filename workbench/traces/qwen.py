@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from workbench.log.events import DialectName, Purpose, Request, Usage
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.histories import History, NamedContent
 from workbench.traces.parents import path_to_last, report_gaps
 from workbench.traces.reading import Document
@@ -31,7 +31,7 @@ _DIALECTS: Final[dict[str, DialectName]] = {"anthropic": "anthropic", "gemini": 
 
 def recognises(document: Document) -> bool:
     """Whether a line near the beginning is one of Qwen's."""
-    return any(is_line(value) for value in beginning(document))
+    return any(is_line(value) for value in first_objects(document))
 
 
 def is_line(value: dict[str, Any]) -> bool:
@@ -42,7 +42,7 @@ def is_line(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
-    values = [value for _, value in entries(document, text)]
+    values = [value for _, value in log_entries(document, text)]
     reader = _Reader(Builder(NAME, document.broken))
     parents = {text_in(value, "uuid"): text_in(value, "parentUuid") for value in values if text_in(value, "uuid")}
     path, gaps = path_to_last(parents)
@@ -124,13 +124,13 @@ class _Reader:
         cached, thought = number_in(used, "cachedContentTokenCount"), number_in(used, "thoughtsTokenCount")
         output = max(output, number_in(used, "totalTokenCount") - prompt)  # thoughts are included or separate
         self.builder.usage(prompt, output, cached=cached, reasoning=thought)
-        self._history.keep(text_in(value, "uuid"), content, before)
+        self._history.record_content(text_in(value, "uuid"), content, before)
 
     def _add_waiting(self) -> None:
         waiting, self._waiting = self._waiting, []
         for value in waiting:
             self.builder.when(value.get("timestamp"))
-            self._history.add(text_in(value, "uuid"), _content(value["message"]))
+            self._history.add_content(text_in(value, "uuid"), _content(value["message"]))
 
     def _add_reports(self, purpose: Purpose) -> None:
         """Add requests whose answers are not in the file; `purpose`: that of the last one, if no sub-agent made it."""

@@ -56,12 +56,12 @@ def _short(value: object) -> str:
 
 def read_transcript_text(source: str) -> tuple[str, str]:
     """The display name and the text of a file; `-` is standard input."""
-    with opened(source) as (name, file):
-        return name, decoded(name, read_to_end(file, largest_file()))
+    with open_transcript(source) as (name, file):
+        return name, decode_text(name, read_to_end(file, largest_file()))
 
 
 @contextmanager
-def opened(source: str) -> Iterator[tuple[str, BinaryIO]]:
+def open_transcript(source: str) -> Iterator[tuple[str, BinaryIO]]:
     """The display name and the bytes of a file; `-` is standard input."""
     name = "standard input" if source == "-" else source
     try:
@@ -79,7 +79,7 @@ def opened(source: str) -> Iterator[tuple[str, BinaryIO]]:
         raise WrongCall(f"{name}: cannot be read: {error.strerror or error}") from None
 
 
-def decoded(name: str, raw: bytes, *, is_whole: bool = True) -> str:
+def decode_text(name: str, raw: bytes, *, is_whole: bool = True) -> str:
     """The text of some bytes. If they are not the whole text, they may end in the middle of a character."""
     try:
         return codecs.getincrementaldecoder("utf-8-sig")().decode(raw, final=is_whole)
@@ -126,7 +126,7 @@ def read_json(name: str, text: str, *, skip: bool = False) -> Document:
     return _by_line(name, text, skip)
 
 
-def elements(text: str, key: str | None = None) -> list[Located]:
+def list_elements(text: str, key: str | None = None) -> list[Located]:
     """The elements of the file's list, or of the list under `key` of its object, each with its line."""
     at = _skip(text, 0)
     if key is not None:

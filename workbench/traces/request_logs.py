@@ -19,12 +19,12 @@ from urllib.parse import unquote
 
 from workbench.log.events import DialectName
 from workbench.traces import bedrock
-from workbench.traces.building import Recording, milliseconds
+from workbench.traces.building import Recording, epoch_milliseconds
 from workbench.traces.exchanges import conversations_of
 from workbench.traces.reading import Document, Located
 from workbench.traces.request_thread import Exchange
 from workbench.wire.dialects import DIALECTS, from_stream
-from workbench.wire.parts import split
+from workbench.wire.parts import split_body
 from workbench.wire.values import dict_in, list_in, text_in
 
 NAME = "requests and their answers"
@@ -107,11 +107,11 @@ def exchange_of(value: Any) -> Exchange | None:
     model = text_in(body, "model") or address.rpartition("models/")[2].partition(":")[0]
     answer = from_stream(dialect, given) if isinstance(given, str) else given
     at = _time(value, dict_in(value, "request"), answer)
-    return Exchange(dialect, body, answer, model.removeprefix("models/"), at, split(dialect, body))
+    return Exchange(dialect, body, answer, model.removeprefix("models/"), at, split_body(dialect, body))
 
 
 def _time(*places: dict[str, Any]) -> int:
-    return next(filter(None, (milliseconds(place.get(key)) for place in places for key in _TIMES)), 0)
+    return next(filter(None, (epoch_milliseconds(place.get(key)) for place in places for key in _TIMES)), 0)
 
 
 def _converse(value: dict[str, Any], body: dict[str, Any], address: str) -> Exchange:
@@ -121,7 +121,9 @@ def _converse(value: dict[str, Any], body: dict[str, Any], address: str) -> Exch
     raw = _body(given)
     answer = bedrock.answer_of(_opened(given), raw if isinstance(raw, str) else "")
     at = _time(value, dict_in(value, "request"))
-    return Exchange("anthropic", body, answer, text_in(body, "model"), at, split("anthropic", body), is_exact=False)
+    return Exchange(
+        "anthropic", body, answer, text_in(body, "model"), at, split_body("anthropic", body), is_exact=False
+    )
 
 
 def _opened(value: Any) -> dict[str, Any]:

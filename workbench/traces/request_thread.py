@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from workbench.log.events import Body, DialectName, Request, Slot, SlotContent, ToolCall
 from workbench.traces.building import Builder, content_hash
 from workbench.wire.context_edits import applied_edits
-from workbench.wire.dialects import DIALECTS, read_answer, reader
+from workbench.wire.dialects import DIALECTS, read_answer, reader_for
 from workbench.wire.parts import Parts
 from workbench.wire.values import is_models
 
@@ -33,7 +33,7 @@ class Exchange:
     known: tuple[str, ...] = ()
     """The hashes of its first messages, if known already."""
     known_names: tuple[str, ...] = ()
-    """The names (`name_of`) of all its messages, if known already."""
+    """The names (`message_name`) of all its messages, if known already."""
     hash_of: Callable[[Any], str] = content_hash
     """Works like `content_hash`, and may cache."""
     is_exact: bool = True
@@ -70,7 +70,7 @@ class Exchange:
         """The names of the messages after the system prompt; how a text is written makes no difference."""
         if self.known_names:
             return list(self.known_names[self.head :])
-        return list(map(name_of, self.talk, self.hashes[self.head :]))
+        return list(map(message_name, self.talk, self.hashes[self.head :]))
 
     @property
     def prompt(self) -> Any:
@@ -88,7 +88,7 @@ def common_start(one: Sequence[object], other: Sequence[object]) -> int:
     return next(compress(count(), map(ne, one, other)), min(len(one), len(other)))
 
 
-def plain(message: Any) -> Any:
+def comparable_message(message: Any) -> Any:
     """A message for comparison: a text that is its only part is the text, and a bare text is the user's message."""
     match message:
         case str():
@@ -98,9 +98,9 @@ def plain(message: Any) -> Any:
     return message
 
 
-def name_of(message: Any, known: str) -> str:
+def message_name(message: Any, known: str) -> str:
     """The name of a message, for comparison; `known`: its hash."""
-    same = plain(message)
+    same = comparable_message(message)
     return known if same is message else content_hash(same)
 
 
@@ -110,7 +110,7 @@ class RequestThread:
     def __init__(self, builder: Builder, dialect: DialectName) -> None:
         self.builder = builder
         self.dialect = dialect
-        self.reader = reader(dialect, builder)
+        self.reader = reader_for(dialect, builder)
         self._head = ""
         """The hash of what is in the slots."""
         self._slots: dict[tuple[Slot, str], SlotContent] = {}
@@ -121,7 +121,7 @@ class RequestThread:
         self._hashes: tuple[str, ...] = ()
         """The hashes of its messages."""
 
-    def add(self, exchange: Exchange, following: Exchange | None) -> None:
+    def add_exchange(self, exchange: Exchange, following: Exchange | None) -> None:
         """Add a request and its answer; `following`: the one that continues it."""
         self.begin(exchange)
         for message in exchange.talk[self._read :]:
@@ -182,7 +182,7 @@ class RequestThread:
             self._request, self._hashes = event, hashes
         return event
 
-    def say(self, answer: dict[str, Any]) -> None:
+    def add_answer(self, answer: dict[str, Any]) -> None:
         """Add the answer to the conversation; an answer may name a version of the model."""
         model = self.builder.model
         self.reader.answer(answer)
@@ -191,7 +191,7 @@ class RequestThread:
     def _answered(self, exchange: Exchange, request: int, replied: list[Any]) -> None:
         answered, used = read_answer(exchange.dialect, exchange.answer)
         if answered and (not replied or calls_in(answered) == calls_in(self.scratch(replied))):
-            self.say(exchange.answer)
+            self.add_answer(exchange.answer)
         else:
             for message in replied:
                 self.reader.message(message)
@@ -200,7 +200,7 @@ class RequestThread:
 
     def scratch(self, messages: list[Any]) -> list[Body]:
         """Messages as events, without adding them."""
-        made = reader(self.dialect, Builder(""))
+        made = reader_for(self.dialect, Builder(""))
         for message in messages:
             made.message(message)
         return made.talk.bodies

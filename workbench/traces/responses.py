@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
-from workbench.wire.responses import CALLS, ResponsesReader, usage_in
+from workbench.wire.responses import CALLS, ResponsesReader, responses_usage
 from workbench.wire.values import dict_in, list_in, text_in
 
 NAME = "OpenAI Responses"
@@ -21,7 +21,7 @@ _READ = ("input", "output", "instructions", "tools", "model", "usage")
 
 def recognises(document: Document) -> bool:
     """Whether it is a request or a response, or has calls in the form of these items."""
-    first = beginning(document, 1 << 31)
+    first = first_objects(document, 1 << 31)
     return any(_is_body(value) or _is_call(value) or _is_list(value) for value in first)
 
 
@@ -59,7 +59,7 @@ def _listed(value: dict[str, Any]) -> list[Any]:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The conversation; or one per request or response."""
-    values = [value for _, value in entries(document, text)]
+    values = [value for _, value in log_entries(document, text)]
     bodies = [value for value in values if isinstance(value, dict) and _is_body(value)]
     if not bodies:
         items = [item for value in values for item in (_listed(value) if _is_list(value) else [value])]
@@ -79,7 +79,7 @@ def _conversation(builder: Builder, items: list[Any], body: dict[str, Any] | Non
         builder.leave_out_all_but(_READ, body)
     for item in items:
         reader.message(item)
-    used = usage_in(dict_in(body, "usage"), builder.model)
+    used = responses_usage(dict_in(body, "usage"), builder.model)
     if used is not None:
         builder.add(used)
     return builder.finish()

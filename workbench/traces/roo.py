@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from workbench.log.events import Compaction, KeptEvent, Override, Reasoning, text_of
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.anthropic import AnthropicReader
 from workbench.wire.values import content_of, list_in, text_in
@@ -29,7 +29,7 @@ _ALL = 1 << 31
 
 def recognises(document: Document) -> bool:
     """Whether messages have a time and one of them a mark of a condensation or truncation."""
-    messages = [each for each in beginning(document, _ALL) if text_in(each, "role") or _is_reasoning(each)]
+    messages = [each for each in first_objects(document, _ALL) if text_in(each, "role") or _is_reasoning(each)]
     timed = [each for each in messages if "ts" in each and "modelInfo" not in each and "metrics" not in each]
     if not timed or len(timed) < len(messages):
         return False
@@ -51,7 +51,7 @@ class _Placed(NamedTuple):
 
 def read(document: Document, text: str) -> list[Recording]:
     """The task as one conversation."""
-    values = [value for _, value in entries(document, text)]
+    values = [value for _, value in log_entries(document, text)]
     builder = Builder(NAME, document.broken)
     wire = AnthropicReader(builder)
     placed: list[_Placed] = []

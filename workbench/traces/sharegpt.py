@@ -15,7 +15,7 @@ from collections import deque
 from typing import Any
 
 from workbench.log.events import AssistantMessage, SlotContent, SystemMessage, UserMessage, text_of
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document, bad_file
 from workbench.wire.values import content_of, list_in, text_in
 
@@ -32,7 +32,7 @@ def recognises(document: Document) -> bool:
     """Whether an object near the beginning has turns."""
     return any(
         isinstance(turn, dict) and ("from" in turn or "role" in turn)
-        for value in beginning(document)
+        for value in first_objects(document)
         for turn in _turns(value)[:5]
     )
 
@@ -44,7 +44,7 @@ def _turns(value: Any) -> list[Any]:
 def read(document: Document, text: str) -> list[Recording]:
     """One conversation per object, so that `FILE#3` is the third."""
     found: list[Recording] = []
-    for line, value in entries(document, text):
+    for line, value in log_entries(document, text):
         if not isinstance(value, dict) or value.keys().isdisjoint(_LISTS):
             raise bad_file(document.name, line, 'an object with a list under "conversations"', value)
         found.append(_conversation(value, () if found else document.broken))

@@ -84,7 +84,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
     return None
 
 
-def numbered(attributes: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
+def numbered_objects(attributes: dict[str, Any], prefix: str) -> list[dict[str, Any]]:
     """The objects under `prefix.0`, `prefix.1` and so on, each with the rest of its keys."""
     found: dict[int, dict[str, Any]] = {}
     start = f"{prefix}."

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.models.reply_parts import Reported
-from workbench.traces.span_attributes import attributes_of, numbered
-from workbench.wire.values import as_json, dict_in, list_in, number_in, parsed, text_in
+from workbench.traces.span_attributes import attributes_of, numbered_objects
+from workbench.wire.values import dict_in, json_text, list_in, number_in, parsed, text_in
 
 _EVENTS = {
     "gen_ai.system.message": "system",
@@ -24,12 +24,12 @@ def messages_in(span: dict[str, Any], attributes: dict[str, Any]) -> tuple[list[
         asked, answered = _listed(values, "gen_ai.input.messages"), _listed(values, "gen_ai.output.messages")
         if asked or answered:
             return _from_parts(asked), _from_parts(answered)
-    asked = [_openinference(each) for each in numbered(attributes, "llm.input_messages")]
-    answered = [_openinference(each) for each in numbered(attributes, "llm.output_messages")]
+    asked = [_openinference(each) for each in numbered_objects(attributes, "llm.input_messages")]
+    answered = [_openinference(each) for each in numbered_objects(attributes, "llm.output_messages")]
     if asked or answered:
         return asked, answered
-    asked = [_traceloop(each) for each in numbered(attributes, "gen_ai.prompt")]
-    answered = [{**_traceloop(each), "role": "assistant"} for each in numbered(attributes, "gen_ai.completion")]
+    asked = [_traceloop(each) for each in numbered_objects(attributes, "gen_ai.prompt")]
+    answered = [{**_traceloop(each), "role": "assistant"} for each in numbered_objects(attributes, "gen_ai.completion")]
     if asked or answered:
         return asked, answered
     if "ai.prompt.messages" in attributes:
@@ -46,7 +46,7 @@ def _of_ai_sdk(attributes: dict[str, Any]) -> tuple[list[Any], list[Any]]:
         for part in results:
             given = part.get("output", part.get("result"))
             given = given.get("value", given) if isinstance(given, dict) else given
-            asked.append({"role": "tool", "tool_call_id": text_in(part, "toolCallId"), "content": as_json(given)})
+            asked.append({"role": "tool", "tool_call_id": text_in(part, "toolCallId"), "content": json_text(given)})
         others = [_sdk_part(part) for part in parts if part not in results]
         if others:
             asked.append(_of_parts(text_in(message, "role"), others))
@@ -84,7 +84,7 @@ def _from_parts(messages: list[Any]) -> list[Any]:
         results = [part for part in parts if text_in(part, "type") == "tool_call_response"]
         for part in results:
             given = next((part[key] for key in ("response", "result", "content") if key in part), "")
-            found.append({"role": "tool", "tool_call_id": text_in(part, "id"), "content": as_json(given)})
+            found.append({"role": "tool", "tool_call_id": text_in(part, "id"), "content": json_text(given)})
         others = [part for part in parts if part not in results]
         if others or not results:
             found.append(_of_parts(role, others))
@@ -106,23 +106,23 @@ def _of_parts(role: str, parts: list[Any]) -> dict[str, Any]:
 def _content(part: Any) -> Any:
     if text_in(part, "type") == "text":
         return {"type": "text", "text": text_in(part, "content") or text_in(part, "text")}
-    return part if isinstance(part, dict) and text_in(part, "type") else {"type": "text", "text": as_json(part)}
+    return part if isinstance(part, dict) and text_in(part, "type") else {"type": "text", "text": json_text(part)}
 
 
 def _call(part: Any) -> dict[str, Any]:
     arguments = part.get("arguments")
-    function = {"name": text_in(part, "name"), "arguments": as_json({} if arguments is None else arguments)}
+    function = {"name": text_in(part, "name"), "arguments": json_text({} if arguments is None else arguments)}
     return {"id": text_in(part, "id"), "type": "function", "function": function}
 
 
 def _openinference(value: dict[str, Any]) -> dict[str, Any]:
-    parts = [_part(each) for each in numbered(value, "message.contents")]
+    parts = [_part(each) for each in numbered_objects(value, "message.contents")]
     message: dict[str, Any] = {"role": text_in(value, "message.role") or "user"}
     message["content"] = value.get("message.content") if value.get("message.content") is not None else parts or None
     calls = []
-    for each in numbered(value, "message.tool_calls"):
+    for each in numbered_objects(value, "message.tool_calls"):
         arguments = each.get("tool_call.function.arguments")
-        function = {"name": text_in(each, "tool_call.function.name"), "arguments": as_json(arguments or "{}")}
+        function = {"name": text_in(each, "tool_call.function.name"), "arguments": json_text(arguments or "{}")}
         calls.append({"id": text_in(each, "tool_call.id"), "type": "function", "function": function})
     message |= {"tool_calls": calls} if calls else {}
     message |= {"tool_call_id": value["message.tool_call_id"]} if "message.tool_call_id" in value else {}
@@ -133,7 +133,7 @@ def _part(value: dict[str, Any]) -> dict[str, Any]:
     image = text_in(value, "message_content.image.image.url")
     if image:
         return {"type": "image_url", "image_url": {"url": image}}
-    return {"type": "text", "text": as_json(value.get("message_content.text") or "")}
+    return {"type": "text", "text": json_text(value.get("message_content.text") or "")}
 
 
 def _traceloop(value: dict[str, Any]) -> dict[str, Any]:
@@ -142,9 +142,9 @@ def _traceloop(value: dict[str, Any]) -> dict[str, Any]:
         {
             "id": text_in(each, "id"),
             "type": "function",
-            "function": {"name": text_in(each, "name"), "arguments": as_json(each.get("arguments") or "{}")},
+            "function": {"name": text_in(each, "name"), "arguments": json_text(each.get("arguments") or "{}")},
         }
-        for each in numbered(value, "tool_calls")
+        for each in numbered_objects(value, "tool_calls")
     ]
     message |= {"tool_calls": calls} if calls else {}
     message |= {"tool_call_id": value["tool_call_id"]} if "tool_call_id" in value else {}
@@ -158,7 +158,7 @@ def _with_text(message: dict[str, Any]) -> dict[str, Any]:
         return {**message, "content": text_in(content[0], "text")}
     fits = content is None or isinstance(content, str)
     fits = fits or (isinstance(content, list) and all(isinstance(each, dict) and "type" in each for each in content))
-    return message if fits else {**message, "content": as_json(content)}
+    return message if fits else {**message, "content": json_text(content)}
 
 
 def _from_events(span: dict[str, Any]) -> tuple[list[Any], list[Any]]:
@@ -172,7 +172,7 @@ def _from_events(span: dict[str, Any]) -> tuple[list[Any], list[Any]]:
         body = parsed(values.get("body")) if "body" in values else values
         body = body if isinstance(body, dict) else {}
         message = parsed(body.get("message")) if name == "gen_ai.choice" else body
-        message = message if isinstance(message, dict) else {"content": as_json(message or "")}
+        message = message if isinstance(message, dict) else {"content": json_text(message or "")}
         calls = parsed(message.get("tool_calls"))
         made: dict[str, Any] = {"role": _EVENTS[name] or "assistant", "content": message.get("content")}
         made |= {"tool_calls": calls} if isinstance(calls, list) and calls else {}
@@ -206,8 +206,8 @@ def tools_in(attributes: dict[str, Any]) -> tuple[Any, ...]:
     """The definitions of tools."""
     found = parsed(attributes.get("gen_ai.tool.definitions"))
     listed = found if isinstance(found, list) else []
-    listed = listed or [_schema(each) for each in numbered(attributes, "llm.tools")]
-    listed = listed or [_function(each) for each in numbered(attributes, "llm.request.functions")]
+    listed = listed or [_schema(each) for each in numbered_objects(attributes, "llm.tools")]
+    listed = listed or [_function(each) for each in numbered_objects(attributes, "llm.request.functions")]
     return tuple(_definition(each) for each in listed if isinstance(each, dict))
 
 

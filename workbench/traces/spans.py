@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.traces.building import Recording, beginning, entries, milliseconds
+from workbench.traces.building import Recording, epoch_milliseconds, first_objects, log_entries
 from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls, no_messages
 from workbench.traces.reading import Document
 from workbench.traces.span_attributes import attributes_of, spans_of
@@ -36,7 +36,7 @@ _GROUPS = ("gen_ai.conversation.id", "session.id", "traceloop.association.proper
 
 def recognises(document: Document) -> bool:
     """Whether spans near the beginning are about a model or its tools."""
-    spans = [span for value in beginning(document) for span in spans_of(value)][:200]
+    spans = [span for value in first_objects(document) for span in spans_of(value)][:200]
     return any(_kind(span, attributes_of(span)) for span in spans)
 
 
@@ -54,7 +54,7 @@ def _kind(span: dict[str, Any], attributes: dict[str, Any]) -> str:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The conversations of the calls."""
-    spans = [span for _, value in entries(document, text) for span in spans_of(value)]
+    spans = [span for _, value in log_entries(document, text) for span in spans_of(value)]
     calls: list[LlmCall] = []
     runs: list[ToolRun] = []
     other: list[str] = []
@@ -85,7 +85,7 @@ def _time(span: dict[str, Any]) -> int:
         or span.get("startTime")
         or span.get("start_time_unix_nano")
     )
-    return milliseconds(int(found) if isinstance(found, str) and found.isdecimal() and len(found) < 25 else found)
+    return epoch_milliseconds(int(found) if isinstance(found, str) and found.isdecimal() and len(found) < 25 else found)
 
 
 def _group(span: dict[str, Any], attributes: dict[str, Any]) -> str:

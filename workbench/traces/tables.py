@@ -48,7 +48,7 @@ class Tables:
             columns = self.rows("SELECT name FROM pragma_table_info(?)", row["name"])
             self._tables[row["name"]] = frozenset(column["name"] for column in columns)
 
-    def has(self, table: str, *columns: str) -> bool:
+    def has_table(self, table: str, *columns: str) -> bool:
         """Whether it has a table with these columns."""
         return self._tables.get(table, frozenset()) >= {*columns}
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage, SystemMessage, UserMessage
-from workbench.traces.building import Builder, Recording, beginning
+from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.reading import Document
 from workbench.wire.talk import cost_in
 from workbench.wire.values import dict_in, list_in, number_in, text_in
@@ -25,7 +25,7 @@ NAME = "tau2-bench"
 
 def recognises(document: Document) -> bool:
     """Whether it is the results of a run, or one simulation."""
-    first = beginning(document, 1)
+    first = first_objects(document, 1)
     return bool(first) and any(
         "task_id" in each and isinstance(each.get("messages"), list) for each in _simulations(first[0])
     )
@@ -38,7 +38,7 @@ def _simulations(value: dict[str, Any]) -> list[dict[str, Any]]:
 
 def read(document: Document, text: str) -> list[Recording]:
     """Each simulation as a conversation."""
-    first = beginning(document, 1)
+    first = first_objects(document, 1)
     whole: dict[str, Any] = first[0] if first else {}
     found: list[Recording] = []
     for simulation in _simulations(whole):

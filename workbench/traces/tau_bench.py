@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from workbench.traces.building import Builder, Recording, beginning, entries
+from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.reading import Document
 from workbench.wire.chat import ChatReader
 from workbench.wire.values import list_in, text_in
@@ -19,7 +19,7 @@ NAME = "tau-bench"
 
 def recognises(document: Document) -> bool:
     """Whether the first entries are tasks with their conversation."""
-    first = beginning(document)
+    first = first_objects(document)
     return bool(first) and all(_is_task(value) for value in first)
 
 
@@ -32,7 +32,7 @@ def _is_task(value: Any) -> bool:
 def read(document: Document, text: str) -> list[Recording]:
     """One conversation per task and trial."""
     found: list[Recording] = []
-    for _, value in entries(document, text):
+    for _, value in log_entries(document, text):
         builder = Builder(NAME, () if found else document.broken)
         if not _is_task(value):
             builder.unknown("task", value)

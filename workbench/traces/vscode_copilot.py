@@ -18,9 +18,9 @@ import copy
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, SystemMessage, UserMessage
-from workbench.traces.building import Builder, Recording, beginning
+from workbench.traces.building import Builder, Recording, first_objects
 from workbench.traces.reading import Document
-from workbench.wire.values import as_json, dict_in, list_in, number_in, text_in
+from workbench.wire.values import dict_in, json_text, list_in, number_in, text_in
 
 NAME = "VS Code Copilot"
 _DEPTH = 60
@@ -30,7 +30,7 @@ _READ = ("requests", "sessionId", "version", "customTitle", "creationDate")
 
 def recognises(document: Document) -> bool:
     """Whether it is a session with requests that have VS Code's ids and parts."""
-    first = beginning(document, 1)
+    first = first_objects(document, 1)
     return any(_is_session(_initial(value)) for value in first)
 
 
@@ -47,7 +47,7 @@ def _is_session(value: dict[str, Any]) -> bool:
 
 def read(document: Document, text: str) -> list[Recording]:
     """The session as one conversation."""
-    first = beginning(document, 1)
+    first = first_objects(document, 1)
     session = _initial(first[0]) if first else {}
     if first and first[0].get("kind") == 0:
         session = copy.deepcopy(session)
@@ -183,7 +183,7 @@ class _Reader:
         asked = dict_in(part, "toolSpecificData") or {"message": _message(part, "invocationMessage")}
         self._builder.call(call, text_in(part, "toolId"), asked, reply)
         shown = _message(part, "pastTenseMessage")
-        self._builder.result(call, shown if given is None else as_json(given))
+        self._builder.result(call, shown if given is None else json_text(given))
 
     def _tokens(self, result: dict[str, Any], metadata: dict[str, Any]) -> None:
         used = dict_in(result, "usage") or metadata
@@ -206,7 +206,7 @@ def _result(value: Any) -> str:
     for part in list_in(value, "content"):
         inside = part.get("value") if isinstance(part, dict) else part
         node = dict_in(inside, "node")
-        found.append("".join(_texts(node, 0)) if node else inside if isinstance(inside, str) else as_json(inside))
+        found.append("".join(_texts(node, 0)) if node else inside if isinstance(inside, str) else json_text(inside))
     return "\n".join(found) if found else value if isinstance(value, str) else ""
 
 

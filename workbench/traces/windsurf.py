@@ -13,9 +13,9 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.log.events import AssistantMessage, Reasoning, UserMessage
-from workbench.traces.building import Builder, Recording, beginning, read_entries
+from workbench.traces.building import Builder, Recording, first_objects, read_entries
 from workbench.traces.reading import Document
-from workbench.wire.values import as_json, dict_in, text_in
+from workbench.wire.values import dict_in, json_text, text_in
 
 NAME = "Windsurf"
 _TEXTS = ("output", "content", "stdout", "result", "results")
@@ -33,7 +33,7 @@ _FAILED = ("error", "canceled", "cancelled", "interrupted")
 
 def recognises(document: Document) -> bool:
     """Whether the lines are steps: each with a status and an object under the name of its type."""
-    first = beginning(document)
+    first = first_objects(document)
     steps = [value for value in first if _is_step(value)]
     return bool(steps) and len(steps) * 2 > len(first) and any(map(_is_said, steps))
 
@@ -98,7 +98,7 @@ class _Reader:
         given = {key: each for key, each in inside.items() if key in _GIVEN and key != "original_content"}
         self._builder.call(call, kind, asked, self._reply())
         texts = [given[key] for key in _TEXTS if isinstance(given.get(key), str)]
-        content = texts[0] if len(texts) == 1 else as_json(given) if given else ""
+        content = texts[0] if len(texts) == 1 else json_text(given) if given else ""
         code = inside.get("exit_code")
         failed = failed or (isinstance(code, int) and code != 0) or inside.get("user_rejected") is True
         self._builder.result(call, content, failed)

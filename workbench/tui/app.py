@@ -27,8 +27,9 @@ from workbench.config.text import printable, printable_lines
 from workbench.session.fault_reports import UNEXPECTED, FaultReports
 from workbench.sources.options import Detour
 from workbench.tui.colours import Colourless, Sixteen
-from workbench.tui.terminal_patches import ask_keyboard, guard
-from workbench.tui.textual_patches import SteadyApp, mend
+from workbench.tui.steady_app import SteadyApp
+from workbench.tui.terminal_patches import ask_keyboard, guarded_driver
+from workbench.tui.textual_patches import patch_textual
 from workbench.tui.themes import VARIABLES, ThemeFolder
 from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.key_names import key_name
@@ -118,7 +119,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
 
     def __init__(self, settings: Settings, load: Load) -> None:
         super().__init__()
-        mend()
+        patch_textual()
         self._faults = FaultReports()
         self._refusals: set[str] = set()
         """The refusals that a notice shows at the moment."""
@@ -134,7 +135,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
 
     def get_driver_class(self) -> type[Driver]:
         """Textual's driver, with a parser that treats a paste as text."""
-        return guard(super().get_driver_class())
+        return guarded_driver(super().get_driver_class())
 
     @property
     def driver(self) -> Driver | None:
@@ -192,9 +193,9 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
         self.call_after_refresh(self._set_keys, self._main)  # after all panes, and so all bindings, exist
 
     def _set_keys(self, main: MainScreen) -> None:
-        from workbench.tui.commands.keys import keymap
+        from workbench.tui.commands.keys import checked_keymap
 
-        keys = keymap(self._keys, main)
+        keys = checked_keymap(self._keys, main)
         self.set_keymap(keys.keymap)
         main.own_keys = keys.keymap
         main.show_hints()
@@ -271,7 +272,7 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
 
     def _reload_themes(self) -> None:
         """Apply a theme at once when its file changes."""
-        if self._folder.changed():
+        if self._folder.has_changed():
             self._load_themes()
             self.mutate_reactive(WorkbenchApp.theme)
             self._warn("theme", self._problems)

@@ -35,7 +35,7 @@ STANDS_OUT = 2.5
 """From this contrast with the screen's background on, a background has a meaning: cursor, selection, scrollbar."""
 
 
-def contrast(one: Triplet, other: Triplet) -> float:
+def contrast_ratio(one: Triplet, other: Triplet) -> float:
     """From 1, no difference, to 21, black on white."""
     light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
@@ -47,7 +47,7 @@ def _luminance(colour: Triplet) -> float:
     return float(0.2126 * red**2.4 + 0.7152 * green**2.4 + 0.0722 * blue**2.4)
 
 
-def nearest(colour: Triplet) -> int:
+def nearest_colour(colour: Triplet) -> int:
     """The number of the terminal colour for a colour: one of its hue, or a grey."""
     hue, saturation, value = rgb_to_hsv(*(each / 255 for each in colour))
     if saturation < 0.33 or value < 0.35:
@@ -56,11 +56,11 @@ def nearest(colour: Triplet) -> int:
     return min((number, number + BRIGHT), key=lambda each: abs(sum(SIXTEEN[each]) - sum(colour)))
 
 
-def readable(text: int, ground: int) -> int:
+def readable_colour(text: int, ground: int) -> int:
     """The number of a readable text colour on a background: its own, the other of its hue, or black or white."""
 
     def seen(number: int) -> float:
-        return contrast(SIXTEEN[number], SIXTEEN[ground])
+        return contrast_ratio(SIXTEEN[number], SIXTEEN[ground])
 
     other = (text + BRIGHT) % len(SIXTEEN)
     return next((each for each in (text, other) if seen(each) >= READABLE), max((0, 15), key=seen))
@@ -76,13 +76,13 @@ def _is_text(text: str) -> bool:
 
 
 @lru_cache(4096)
-def sixteen(style: Style, is_text: bool) -> Style:
+def style_in_sixteen(style: Style, is_text: bool) -> Style:
     """A style in sixteen colours."""
     colour, ground = _triplet(style.color), _triplet(style.bgcolor)
-    on = None if ground is None else nearest(ground)
-    number = None if colour is None else nearest(colour)
+    on = None if ground is None else nearest_colour(ground)
+    number = None if colour is None else nearest_colour(colour)
     if number is not None and on is not None and is_text:
-        number = readable(number, on)
+        number = readable_colour(number, on)
     return style + Style.from_color(
         style.color if number is None else RichColor.from_ansi(number),
         style.bgcolor if on is None else RichColor.from_ansi(on),
@@ -90,10 +90,10 @@ def sixteen(style: Style, is_text: bool) -> Style:
 
 
 @lru_cache(4096)
-def colourless(style: Style, base: Triplet) -> Style:
+def colourless_style(style: Style, base: Triplet) -> Style:
     """A style without colours, in reverse video if its background stands out from the screen's."""
     ground = _triplet(style.color if style.reverse else style.bgcolor)
-    reverse = bool(style.reverse) if ground is None else contrast(ground, base) >= STANDS_OUT
+    reverse = bool(style.reverse) if ground is None else contrast_ratio(ground, base) >= STANDS_OUT
     # The style's meta data says what is under the mouse; `without_color` would drop it.
     return style.without_color + Style.from_meta(style.meta) + Style(reverse=reverse)
 
@@ -104,7 +104,7 @@ class Sixteen(LineFilter):
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         """Translate every style."""
         return [
-            Segment(text, None if style is None else sixteen(style, _is_text(text)), control)
+            Segment(text, None if style is None else style_in_sixteen(style, _is_text(text)), control)
             for text, style, control in segments
         ]
 
@@ -121,6 +121,6 @@ class Colourless(LineFilter):
         """Translate every style."""
         base = self._base().rgb
         return [
-            Segment(text, None if style is None else colourless(style, base), control)
+            Segment(text, None if style is None else colourless_style(style, base), control)
             for text, style, control in segments
         ]

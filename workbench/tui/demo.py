@@ -22,7 +22,7 @@ EDIT = "edit_file"
 
 
 @contextmanager
-def folders() -> Iterator[str]:
+def demo_folders() -> Iterator[str]:
     """Create a data folder with the recording, and the project as the current folder; yields the session's id.
 
     The user's configuration is copied, so approvals and policies saved in the demo are not kept.
@@ -31,7 +31,7 @@ def folders() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="workbench-demo-", ignore_cleanup_errors=True) as place:
         data, config, project = (Path(place) / name for name in ("data", "config", "bakery"))
         create(project)
-        lines = recording()
+        lines = recording_lines()
         _edit(project, lines)
         _copy(config_dir(), config)
         with _instead(WORKBENCH_DATA_DIR=data, WORKBENCH_CONFIG_DIR=config):
@@ -73,7 +73,7 @@ def _instead(**folders: Path) -> Iterator[None]:
                 os.environ[name] = folder
 
 
-def recording() -> list[str]:
+def recording_lines() -> list[str]:
     """The lines of the recording, one for each event."""
     source = files("workbench") / "demo" / "session.jsonl"
     return source.read_text(encoding="utf-8").splitlines()

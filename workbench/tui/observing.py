@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, overload
 from textual.reactive import invoke_watcher
 
 from workbench.session.observable import ObservableSession, SessionState, Unsubscribe
-from workbench.tui.textual_patches import is_leaving
+from workbench.tui.steady_app import is_leaving
 
 if TYPE_CHECKING:
     from textual.widget import Widget as _Widget

@@ -18,7 +18,7 @@ from workbench.sources.options import Options
 if TYPE_CHECKING:
     from workbench.tui.main.screen import MainScreen
 
-NOTE = "A recorded session, in a folder of its own: nothing of it is kept. Ctrl+Q goes back to where you were."
+NOTE = "A recorded session, in a folder of its own: nothing you do here is kept. Ctrl+Q goes back to where you were."
 LARGE = 2_000_000
 """From this size in bytes on, a source is read after the first frame.
 
@@ -26,7 +26,7 @@ A smaller one is read before, which is fast, so that an error is reported withou
 """
 
 
-def run(source: str, options: Options, demo: str | None = None, note: str = "") -> int:
+def show_full_screen(source: str, options: Options, demo: str | None = None, note: str = "") -> int:
     """Show a session or a file, or this folder's last session; returns the exit code.
 
     `demo`: a note about the demo; None: this is not the demo. `note`: another notice for the start.
@@ -37,27 +37,27 @@ def run(source: str, options: Options, demo: str | None = None, note: str = "") 
         raise WrongCall(f"the screen needs a terminal on both ends; `workbench plan {wanted}` needs none")
     settings = load_settings()
     if source:
-        check(source, options)
+        check_source(source, options)
     start_without_collector()
     from workbench.tui.app import WorkbenchApp  # late: report mistakes before importing the screen
     from workbench.tui.leaving import leave_terminal
 
     with ExitStack() as stack:
-        app = WorkbenchApp(settings, lambda: load(source, options, stack, demo, note))
+        app = WorkbenchApp(settings, lambda: load_main_screen(source, options, stack, demo, note))
         with at_quit(lambda: leave_terminal(app.driver)):
             ended = signals.run_until_signal(app.run_async(), app.end)
     if isinstance(ended, Exception):
         raise ended
     if ended is not None:
-        from workbench.tui.demo import folders  # late: the log is not needed before the first frame
+        from workbench.tui.demo import demo_folders  # late: the log is not needed before the first frame
 
-        with folders() as session:
-            run(session, Options(), NOTE)
-        return run(ended.back, options)
+        with demo_folders() as session:
+            show_full_screen(session, Options(), NOTE)
+        return show_full_screen(ended.back, options)
     return app.return_code or 0
 
 
-def load(
+def load_main_screen(
     source: str, options: Options, stack: ExitStack, demo: str | None = None, note: str = ""
 ) -> Callable[[], MainScreen]:
     """Import what the main screen needs and return a function that makes it; `stack` closes the services."""
@@ -68,7 +68,7 @@ def load(
     return lambda: WorkbenchScreen(services, options, source, warm=True, demo=demo, note=note)
 
 
-def check(source: str, options: Options) -> None:
+def check_source(source: str, options: Options) -> None:
     """Raise for a wrong policy, or for a small source that cannot be read."""
     from workbench.context.load import load_policy
     from workbench.sources.services import Services

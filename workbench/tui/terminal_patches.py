@@ -139,7 +139,7 @@ REPLACEMENTS = {
 }
 
 
-def guard(driver: type[Driver]) -> type[Driver]:
+def guarded_driver(driver: type[Driver]) -> type[Driver]:
     """The driver, with our classes in its module's namespace; it has no other hook."""
     module = sys.modules[driver.__module__]
     for name, ours in REPLACEMENTS.items():

@@ -1,37 +1,30 @@
-"""What Textual does not do as this program needs it: every use of its private parts, and every way around a fault.
+"""Patches of Textual: replaced functions, for faults that Textual's own widgets, such as the palette, have as well.
 
-The docstring of each reports the fault as one would report it to Textual: what one does, what happens in Textual 8.2.8,
-and what is expected. A test shows that plain Textual still has the fault; when that test fails, the patch can go. What
-only our own widgets need is a subclass (`CleanTextArea`, `RestingTextArea`, `SteadyApp`). The rest is in `MENDED`,
-because Textual's own widgets, such as the palette's, need it as well; `mend` puts it in place when the screen starts.
-pyproject.toml holds Textual to the releases that the patches were made for.
+The docstring of each patch reports the fault as one would report it to Textual: what one does, what happens in Textual
+8.2.8, and what is expected. A test shows that plain Textual still has the fault; when that test fails, the patch can
+go. `patch_textual` installs them when the screen starts. Faults that concern only our own widgets are fixed in
+subclasses: see `steady_app` and `text_areas`. pyproject.toml limits Textual to the releases that were patched.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from fractions import Fraction
 from math import ceil
-from types import ModuleType, TracebackType
-from typing import Any, Literal, TypeVar
+from types import ModuleType
+from typing import Any, Literal
 
 from rich.cells import split_text
 from rich.console import Console
 from rich.segment import Segment
 from textual import markup as textual_markup
-from textual import on, reactive
+from textual import reactive
 from textual._callback import invoke
-from textual._context import active_app, active_message_pump, visible_screen_stack
-from textual.app import App
+from textual._context import visible_screen_stack
 from textual.await_complete import AwaitComplete
-from textual.await_remove import AwaitRemove
 from textual.box_model import BoxModel
-from textual.command import CommandPalette
 from textual.content import Content
-from textual.dom import DOMNode
-from textual.errors import NoWidget
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.message_pump import MessagePump
@@ -43,13 +36,11 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Input, OptionList, TextArea
-from textual.widgets.text_area import EditResult, Location
-from textual.worker import WorkerFailed, active_worker
+from textual.widgets import Input, OptionList
 
-from workbench.config.text import typed_text, without_controls
+from workbench.config.text import without_controls
+from workbench.tui.steady_app import ERRORS_TO_APP, is_leaving
 
-Result = TypeVar("Result")
 _JOINED = re.compile("[\u200d\ufe0f]")
 """What makes one sign of several characters, or a wide one of a narrow one."""
 
@@ -140,23 +131,6 @@ def _input_replace(line: Input, text: str, start: int, end: int) -> None:
     Plain.input_replace(line, without_controls(text), start, end)
 
 
-class CleanTextArea(TextArea):
-    """A text area that takes no control characters, and can undo a paste of more lines than it shows."""
-
-    def _replace_via_keyboard(self, insert: str, start: Location, end: Location) -> EditResult | None:
-        """What is pasted keeps its control characters. Expected: they are left out, but for lines and tabs."""
-        return super()._replace_via_keyboard(typed_text(insert), start, end)
-
-    def _recompute_cursor_offset(self) -> None:
-        """Paste more lines than the area has room for, then undo: "ValueError: ... out of bounds".
-
-        The text is measured before the cursor is back in it. Where that takes the scrollbar away, the area is resized,
-        and the cursor is looked for in a line that is gone. Expected: the text from before the paste.
-        """
-        if self.cursor_location[0] < self.document.line_count:
-            super()._recompute_cursor_offset()  # type: ignore[no-untyped-call]  # Textual's
-
-
 # Screens
 
 
@@ -186,19 +160,6 @@ def _widget_and_offset_at(screen: Screen[Any], x: int, y: int) -> tuple[Widget |
     return (None, None) if is_gone else (widget, offset)
 
 
-class SteadyPalette(CommandPalette):
-    """Open the palette, make the terminal smaller, and let a click arrive that was made before: NoWidget is raised.
-
-    Expected: a click outside the screen closes the palette, as one next to it does.
-    """
-
-    def get_widget_at(self, x: int, y: int) -> tuple[Widget, Region]:
-        try:
-            return super().get_widget_at(x, y)
-        except NoWidget:
-            return self, self.region
-
-
 # Timers
 
 SHORTEST_DELAY = 0.001
@@ -216,16 +177,6 @@ def _set_timer(pump: MessagePump, delay: float, *more: Any, **named: Any) -> Tim
 # Widgets that are being removed
 
 
-def is_leaving(pump: MessagePump) -> bool:
-    """Whether it, or what it is in, is being removed."""
-    nodes = pump.ancestors_with_self if isinstance(pump, DOMNode) else [pump]
-    return any(each._closing or each._closed or getattr(each, "_pruning", False) for each in nodes)
-
-
-def _is_there(node: DOMNode) -> bool:
-    return not isinstance(node, Widget) or (node.is_mounted and not is_leaving(node))
-
-
 def _on_invoke_later(pump: MessagePump, message: InvokeLater) -> None:
     """What `call_after_refresh` and `call_later` of a widget were given is still called while the widget is removed.
 
@@ -235,45 +186,11 @@ def _on_invoke_later(pump: MessagePump, message: InvokeLater) -> None:
 
     async def if_it_stays() -> None:
         if not is_leaving(pump):
-            with _CAUGHT:
+            with ERRORS_TO_APP:
                 await invoke(message.callback)
 
     if pump.app._running:
         pump.app.screen._invoke_later(if_it_stays, pump)
-
-
-# Cursors
-
-BLINKING = 10.0
-"""Seconds after which an unmoved cursor stops blinking: an idle screen does nothing else."""
-
-
-class RestingTextArea(CleanTextArea):
-    """Its cursor blinks while one types, and some seconds longer.
-
-    In Textual it blinks for ever, and `cursor_blink = False` while it is away leaves the line without a cursor.
-    Expected: a cursor that does not blink is seen.
-    """
-
-    def on_mount(self) -> None:
-        """From the first moment."""
-        self._resting = self.set_interval(BLINKING, self.rest)
-
-    def on_focus(self) -> None:
-        """Show where one types."""
-        self._wake()
-
-    @on(TextArea.SelectionChanged)
-    def _wake(self) -> None:
-        self.cursor_blink = True
-        self._resting.reset()
-        self._resting.resume()
-
-    def rest(self) -> None:
-        """Stay where it is, to be seen."""
-        self.cursor_blink = False
-        self.notify_style_update()  # else Textual shows the line that it drew while the cursor was away
-        self._resting.pause()
 
 
 # Output
@@ -306,111 +223,24 @@ def text_as_it_is(markup: str, style: str | Style = "", template_variables: obje
 # Errors
 
 
-class SteadyApp(App[Result]):
-    """An app that is asked what to do about an error; whatever failed goes on with the next message.
-
-    In Textual an error in a handler, a worker, a timer or while drawing ends the program, and a widget reads no message
-    after the first that fails. Expected: `App._handle_exception` can be overridden, and the app goes on.
-    """
-
-    def failed(self, error: BaseException) -> None:
-        """An error that nobody expected."""
-        raise NotImplementedError
-
-    def refresh_css(self, animate: bool = True) -> None:
-        """Another theme is one frame: Textual would paint a part of the screen in the new colours before the rest."""
-        if self._screen_stack:
-            compositor = self.screen._compositor
-            compositor._dirty_regions.add(compositor.size.region)
-        super().refresh_css(animate)
-
-    def _handle_exception(self, error: Exception) -> None:
-        """What is on its way out still gets messages and answers, and looks for widgets that it no longer has."""
-        is_worker = isinstance(error, WorkerFailed)
-        who = active_worker.get().node if is_worker else active_message_pump.get(self)
-        ends = self._exit or (self._is_mounted and not self._running)
-        if not ends and not (isinstance(who, MessagePump) and is_leaving(who)):
-            self.failed(error.error if isinstance(error, WorkerFailed) else error)
-
-    async def run_action(
-        self,
-        action: Any,
-        default_namespace: DOMNode | None = None,
-        namespaces: Mapping[str, DOMNode] | None = None,
-    ) -> bool:
-        """No key reaches a screen before it has its widgets, or while it loses them: it would look for them."""
-        target, _, _ = self._parse_action(action, default_namespace or self, namespaces)
-        return _is_there(target) and await super().run_action(action, default_namespace, namespaces)
-
-    def _check_action_state(self, action: str, default_namespace: DOMNode) -> bool | None:
-        """Nor is it asked before which keys it has."""
-        target, _, _ = self._parse_action(action, default_namespace)
-        return _is_there(target) and super()._check_action_state(action, default_namespace)
-
-    def action_command_palette(self) -> None:
-        """Textual's has an id, so that a second one cannot be shown while the first is leaving."""
-        if not CommandPalette.is_open(self):  # type: ignore[arg-type]  # any app will do
-            self.push_screen(SteadyPalette())
-
-    async def _flush_next_callbacks(self) -> None:
-        """Cancel a worker that is about to wait for a screen while another one closes: that one is never removed.
-
-        `push_screen_wait` runs the app's pending callbacks in the worker's task, such as waiting for a closed screen to
-        be removed. If the worker is cancelled there, the screen's own task is cancelled with it, and the app ends with
-        CancelledError. Expected: only the worker is cancelled.
-        """
-        if active_worker.get(None) is None:
-            await super()._flush_next_callbacks()
-        else:
-            await asyncio.shield(super()._flush_next_callbacks())
-
-    def _prune(self, *nodes: Widget, parent: DOMNode | None = None) -> AwaitRemove:
-        """What leaves works no longer.
-
-        Textual stops a widget's workers when it is gone, and that is after its children: an answer that comes in
-        between would look for widgets that are no longer there.
-        """
-        for node in nodes:
-            for each in node.walk_children(with_self=True):
-                self.workers.cancel_node(each)
-        return super()._prune(*nodes, parent=parent)
-
-
-class _Caught:
-    """Passes errors to a steady app, as errors of the widget that is active; in any other app they are raised."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
-        app = active_app.get(None)
-        if not isinstance(error, Exception) or not isinstance(app, SteadyApp):
-            return False
-        app._handle_exception(error)
-        return True
-
-
-_CAUGHT = _Caught()
-
-
 async def _dispatch(pump: MessagePump, message: Message) -> None:
     """The first message whose handler raises ends the loop that reads a widget's messages. Expected: the error is the
     app's to handle, and the next message is read."""
-    with _CAUGHT:
+    with ERRORS_TO_APP:
         await Plain.dispatch(pump, message)
 
 
 def _invoke_watcher(watcher: MessagePump, function: Callable[..., Any], old: object, new: object) -> None:
     """An error in a watcher counts as that of the widget whose value changed, and the watchers after it are not called.
     Expected: it is the watcher's own, and the others are called."""
-    with watcher._context(), _CAUGHT:
+    with watcher._context(), ERRORS_TO_APP:
         Plain.invoke_watcher(watcher, function, old, new)  # type: ignore[arg-type]  # it is a widget, or the app
 
 
 def _render_lines(widget: Widget, crop: Region) -> list[Strip]:
     """An error in a widget's `render` leaves the whole screen undrawn. Expected: that widget is blank, the others are
     there."""
-    with widget._context(), _CAUGHT:
+    with widget._context(), ERRORS_TO_APP:
         return Plain.render_lines(widget, crop)
     return [Strip.blank(crop.width)] * crop.height
 
@@ -418,13 +248,13 @@ def _render_lines(widget: Widget, crop: Region) -> list[Strip]:
 def _box_model(widget: Widget, container: Size, *more: Any, **named: Any) -> BoxModel:
     """An error while a widget is measured leaves the whole screen without a layout. Expected: the others get theirs;
     that one has a line here."""
-    with widget._context(), _CAUGHT:
+    with widget._context(), ERRORS_TO_APP:
         return Plain.box_model(widget, container, *more, **named)
     return BoxModel(Fraction(container.width), Fraction(1), widget.styles.margin)
 
 
 class Plain:
-    """What Textual itself does, where something else is put in its place."""
+    """Textual's own functions that are replaced."""
 
     dispatch = MessagePump._dispatch_message
     render = Strip.render
@@ -444,7 +274,7 @@ class Plain:
     to_content = staticmethod(textual_markup.to_content)
 
 
-MENDED: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
+PATCHES: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
     (MessagePump, "_dispatch_message"): _dispatch,
     (Strip, "render"): render_cleaned,
     (Widget, "render_lines"): _render_lines,
@@ -464,7 +294,7 @@ MENDED: dict[tuple[type | ModuleType, str], Callable[..., Any]] = {
 }
 
 
-def mend() -> None:
-    """Put these in the place of Textual's own, for all widgets: most that fail are Textual's."""
-    for (owner, name), ours in MENDED.items():
+def patch_textual() -> None:
+    """Replace these functions for all widgets."""
+    for (owner, name), ours in PATCHES.items():
         setattr(owner, name, ours)

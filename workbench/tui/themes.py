@@ -104,7 +104,7 @@ class ThemeFolder:
         self._seen = self._stamps()
         return load_themes((shipped_folder(), self._folder))
 
-    def changed(self) -> bool:
+    def has_changed(self) -> bool:
         """Whether a file was added, removed or written since."""
         return self._stamps() != self._seen
 

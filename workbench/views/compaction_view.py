@@ -9,17 +9,17 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from workbench.compaction.audit import audit
-from workbench.compaction.forecast import forecast, next_step
-from workbench.compaction.preview import can_recall, source_tokens, summarised_words, worthwhile
-from workbench.compaction.record import CompactionEntry, Record, metrics, read_record
+from workbench.compaction.audit import audit_summary
+from workbench.compaction.forecast import forecast_compaction, next_step
+from workbench.compaction.preview import can_recall, source_tokens, summarised_words, worthwhile_summary
+from workbench.compaction.record import CompactionEntry, Record, count_metrics, read_record
 from workbench.compaction.selection import select_for
 from workbench.compaction.triggers import compacts_at, decide_compaction
 from workbench.compaction.undo import compaction_tree
 from workbench.compaction.values import CompactionRefused, SelectedRange
 from workbench.config.errors import Refused
 from workbench.config.text import counted
-from workbench.context.control import CONTROL, compaction_range, in_effect, reverted
+from workbench.context.control import CONTROL, compaction_range, in_effect, reverted_events
 from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
@@ -146,7 +146,7 @@ class LogFigures:
     def curve(self, found: Record, now: int, limit: int, window: int) -> Curve:
         """The sizes up to now, with the compactions between them."""
         marks = [CompactionMark(self._places[each.event.seq], each.status == "reverted") for each in found.entries]
-        return thinned(Curve((*self._sizes, now), tuple(marks), self._turn, limit, window, tuple(self._ends)))
+        return thinned_curve(Curve((*self._sizes, now), tuple(marks), self._turn, limit, window, tuple(self._ends)))
 
     def recorded_curve(self, found: Record, recorded: RecordedSession, inputs: CompactionInputs, limit: int) -> Curve:
         """The reported sizes, and those under a policy that is only tried."""
@@ -161,12 +161,12 @@ class LogFigures:
         if self.way is not None:  # what the proxy masked stays masked
             following = max(0, following - left_out(recorded.listed))
         sizes = (*(mark.reported or 0 for mark in requests), following)
-        return thinned(
+        return thinned_curve(
             Curve(sizes, tuple(marks), self._turn, limit, plan.limits.window, ends, tried, what_if, len(requests))
         )
 
 
-def thinned(curve: Curve, most: int = POINTS) -> Curve:
+def thinned_curve(curve: Curve, most: int = POINTS) -> Curve:
     """The same curve with at most `most` sizes: each point is the largest of several, except the last, current one."""
     count = len(curve.sizes)
     if count <= most:
@@ -198,8 +198,8 @@ class CompactionInputs:
     turn_over: bool
     recorded: RecordedSession | None = None
     planner: Planner | None = None
-    """A copy of the session's planner, which `offer` modifies; None if the log is too long to check, unasked, whether
-    there is anything to compact."""
+    """A copy of the session's planner, which `compaction_offer` modifies; None if the log is too long to
+    check, unasked, whether there is anything to compact."""
     selected: tuple[str, str] | None = None
     """The result of that check, if the log and the setup are still the same."""
     length: int = 0
@@ -211,7 +211,7 @@ class CompactionInputs:
         return self.length, self.setup
 
 
-def view(inputs: CompactionInputs) -> CompactionView:
+def compaction_panel_view(inputs: CompactionInputs) -> CompactionView:
     """What the panel draws. A pure function, but it may take long."""
     plan, knobs = inputs.plan, inputs.setup.loaded.policy.compaction
     found = read_record(inputs.events)
@@ -220,7 +220,7 @@ def view(inputs: CompactionInputs) -> CompactionView:
     last = found.entries[-1] if found.entries else None
     if failed is not None and last is not None and failed.seq < last.event.seq:
         failed = None
-    coming = forecast(plan, inputs.events, found, knobs, growth=inputs.growth, turn_over=inputs.turn_over)
+    coming = forecast_compaction(plan, inputs.events, found, knobs, growth=inputs.growth, turn_over=inputs.turn_over)
     decision = decide_compaction(plan, inputs.events, found, knobs, headless=False, turn_over=inputs.turn_over)
     limit = compacts_at(knobs, plan)
     if inputs.recorded is not None:
@@ -241,7 +241,7 @@ def view(inputs: CompactionInputs) -> CompactionView:
         history=compaction_tree(found),
         last=last,
         failed=failed,
-        metrics=metrics(found),
+        metrics=count_metrics(found),
         nothing=nothing,
         would=would,
         cleared=_cleared(inputs.events),
@@ -258,7 +258,7 @@ def _on_the_way(inputs: CompactionInputs) -> WayFigures | None:
 
 
 def _cleared(events: Sequence[Event]) -> tuple[int, ...]:
-    gone = reverted([event for event in events if type(event.body) in CONTROL])
+    gone = reverted_events([event for event in events if type(event.body) in CONTROL])
     return tuple(
         event.seq
         for event in events
@@ -270,13 +270,13 @@ def _cleared(events: Sequence[Event]) -> tuple[int, ...]:
 
 
 def _selected(inputs: CompactionInputs) -> tuple[str, str]:
-    """What `offer` returns for the current log."""
+    """What `compaction_offer` returns for the current log."""
     if inputs.planner is None:
         return inputs.selected or ("", "")
-    return offer(inputs.setup, inputs.planner, inputs.events)
+    return compaction_offer(inputs.setup, inputs.planner, inputs.events)
 
 
-def offer(setup: Setup, planner: Planner, events: Sequence[Event], keep: str = "keep") -> tuple[str, str]:
+def compaction_offer(setup: Setup, planner: Planner, events: Sequence[Event], keep: str = "keep") -> tuple[str, str]:
     """Why a manual compaction would do nothing, or else what it would summarise and `keep`.
 
     `planner` is modified. `events` is the log, or the thin one.
@@ -286,7 +286,7 @@ def offer(setup: Setup, planner: Planner, events: Sequence[Event], keep: str = "
         found = select_for(setup, plan, events, "manual")
     except CompactionRefused as refused:
         return str(refused).removeprefix("nothing to compact: "), ""
-    made = worthwhile(setup, plan, found, can_recall(planner.events), planner.plan_with, "manual")
+    made = worthwhile_summary(setup, plan, found, can_recall(planner.events), planner.plan_with, "manual")
     kept = f", and {keep} {counted(len(found.kept), 'event')} of them" if found.kept else ""
     little = f"; it {made.little}" if made.little else ""
     return "", f"{summarised_words(found, source_tokens(found, plan))}{kept}{little}"
@@ -298,7 +298,7 @@ def past_offer(past: PastOffer, setup: Setup, events: Sequence[Event]) -> PastOf
     past = past._replace(last=found.entries[-1] if found.entries else None)
     if len(events) > FEW:
         return past
-    nothing, would = offer(setup, setup.planner(events), events, keep="kept")
+    nothing, would = compaction_offer(setup, setup.planner(events), events, keep="kept")
     return past._replace(nothing=nothing, would=would)
 
 
@@ -326,7 +326,7 @@ def audit_again(setup: Setup, events: Sequence[Event], entry: CompactionEntry) -
         and row.seq not in kept
         and row.state not in left_out
     )
-    found = audit(SelectedRange(first, last, items, body.kept, 0, previous, ""), body.summary)
+    found = audit_summary(SelectedRange(first, last, items, body.kept, 0, previous, ""), body.summary)
     wanted = {fact.event for fact in (*found.lost, *found.forgotten)}
     seqs = {event.id: event.seq for event in events if event.id in wanted}
     return PastAudit(entry, body.summary, found.lost, found.forgotten, len(found.kept), seqs)

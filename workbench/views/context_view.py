@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
 from workbench.config.text import percent
-from workbench.context.control import CONTROL, compaction_range, reverted
+from workbench.context.control import CONTROL, compaction_range, reverted_events
 from workbench.context.items import State, state_words
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
@@ -40,14 +40,6 @@ _DECIDING = ("policy", "model", "knobs", "window", PLANNED_UNDER)
 """Settings that change how requests are planned."""
 
 
-class OverrideWish(NamedTuple):
-    """An override that could be appended."""
-
-    action: OverrideAction
-    first: int
-    last: int
-
-
 class SessionQueries(Protocol):
     """Queries that a pane does not compute itself. All are pure, and too slow for the screen's own thread."""
 
@@ -55,7 +47,7 @@ class SessionQueries(Protocol):
         """An event of the log."""
         ...
 
-    def what_if(self, decisions: Sequence[OverrideWish]) -> ContextPlan:
+    def what_if(self, decisions: Sequence[Override]) -> ContextPlan:
         """The plan as it would be with these overrides."""
         ...
 
@@ -77,7 +69,7 @@ class Exactness(NamedTuple):
     """Tokens that were reported and are in no row; 0 if there are none, or if nothing was reported."""
 
     @classmethod
-    def of(cls, mark: RequestMark, plan: ContextPlan) -> Exactness:
+    def of_request(cls, mark: RequestMark, plan: ContextPlan) -> Exactness:
         """The exactness of a request. If the file has all of it, tokens in no row are a difference in counting."""
         return cls(mark.exact, 0 if mark.exact else max(0, plan.unattributed))
 
@@ -131,7 +123,7 @@ class ContextView:
             return None
         if self.at is None:
             return Exactness(False, 0)
-        return Exactness.of(self.requests[self.at], self.plan)
+        return Exactness.of_request(self.requests[self.at], self.plan)
 
     @property
     def rest(self) -> str:
@@ -177,12 +169,9 @@ class LogQueries:
         """Sequence numbers have no gaps."""
         return self._events[seq - 1] if 0 < seq <= self._length else None
 
-    def what_if(self, decisions: Sequence[OverrideWish]) -> ContextPlan:
+    def what_if(self, decisions: Sequence[Override]) -> ContextPlan:
         """Planned from the beginning: the session's own planner must not see overrides that are only tried."""
-        asked = [
-            Event(seq, f"what-if-{seq}", 0, Override(*decision))
-            for seq, decision in enumerate(decisions, self._length + 1)
-        ]
+        asked = [Event(seq, f"what-if-{seq}", 0, body) for seq, body in enumerate(decisions, self._length + 1)]
         planner = self._setup.planner([*islice(self._events, self._length), *asked], live=self._live)
         return planner.plan()
 
@@ -230,7 +219,7 @@ class LogQueries:
         later = [event for event in islice(self._events, seq, self._length) if type(event.body) in CONTROL]
         if any(isinstance(event.body, Override) and event.body.first <= seq <= event.body.last for event in later):
             return ""
-        undone = reverted(later)
+        undone = reverted_events(later)
         covering = [
             event.seq
             for event in later
@@ -271,18 +260,18 @@ def _covers(event: Event, body: Compaction, seq: int) -> bool:
     return first <= seq <= last and all(kept.seq != seq for kept in body.kept)
 
 
-def merge_overrides(queries: SessionQueries, decided: Sequence[tuple[int, OverrideAction]]) -> list[OverrideWish]:
+def merge_overrides(queries: SessionQueries, decided: Sequence[tuple[int, OverrideAction]]) -> list[Override]:
     """Merge decisions on single events into as few overrides as possible.
 
     A range may include events that are no rows (settings, other overrides).
     """
-    found: list[OverrideWish] = []
+    found: list[Override] = []
     for seq, action in sorted(decided):
         last = found[-1] if found else None
         if last is not None and last.action == action and _no_rows(queries, last.last + 1, seq):
-            found[-1] = last._replace(last=seq)
+            found[-1] = Override(action, last.first, seq)
         else:
-            found.append(OverrideWish(action, seq, seq))
+            found.append(Override(action, seq, seq))
     return found
 
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from workbench.agent.mentions import as_written
 from workbench.compaction.record import CATEGORY as COMPACTION
-from workbench.compaction.undo import decided, what_was_done
+from workbench.compaction.undo import describe_overrides, what_was_done
 from workbench.config.text import printable
 from workbench.context.plan import ContextPlan
 from workbench.context.tool_outcomes import outcome_of
@@ -199,7 +199,7 @@ class Entries:
                 return f"{verb}{what_was_done(event)}"
             bodies = [self.events[target - 1].body for _, target in found]
         overrides = sorted((body for body in bodies if isinstance(body, Override)), key=lambda body: body.first)
-        words = decided(overrides)
+        words = describe_overrides(overrides)
         if verb:
             return f"{verb}: {words}"
         whys = {body.why for body in overrides}

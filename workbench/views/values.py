@@ -13,7 +13,7 @@ from workbench.context.tool_outcomes import Outcome, outcome_of
 EntryKind = Literal["you", "ai", "reasoning", "tool", "summary", "notice", "failure", "system"]
 """notice: a snapshot, a switch of model or policy, a failed compaction, an override; shown in one dim line."""
 
-FILE = "a file is read-only; a session can be made of it"
+FILE = "a file is read-only; it can become a session"
 """Why nothing can be changed in a file."""
 FOLLOWING = "following"
 """The state of a followed file that has no problem."""

@@ -96,7 +96,7 @@ class AnswerPiece(NamedTuple):
     """The number of the call, from 0."""
 
 
-def pieces(answer: WrittenAnswer, pace: Pace) -> Iterator[AnswerPiece]:
+def answer_pieces(answer: WrittenAnswer, pace: Pace) -> Iterator[AnswerPiece]:
     """Split an answer into its pieces, in order. Joined they give the answer. Equal answers are always split alike."""
     size, sent = pace.size(), 0
 

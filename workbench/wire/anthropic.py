@@ -32,13 +32,13 @@ from workbench.log.events import (
 from workbench.models.reply_parts import Reported
 from workbench.wire.anthropic_bodies import is_anthropic_body
 from workbench.wire.dialect import Dialect, ProviderHome, asks_with_messages
-from workbench.wire.streams import joined, piece_index, stream_events
-from workbench.wire.talk import Talk, report
+from workbench.wire.streams import joined_pieces, piece_index, stream_events
+from workbench.wire.talk import Talk, usage_report
 from workbench.wire.values import (
-    as_json,
     content_from,
     content_of,
     dict_in,
+    json_text,
     list_in,
     number_in,
     parsed,
@@ -109,7 +109,7 @@ class AnthropicDialect(Dialect):
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
         """Build an answer; the calls are blocks after the content."""
         content = message.get("content")
-        text = [{"type": "text", "text": as_json("" if content is None else content)}]
+        text = [{"type": "text", "text": json_text("" if content is None else content)}]
         blocks = content if isinstance(content, list) else text
         return {"content": [*blocks, *map(_called, list_in(message, "tool_calls"))] if message else []}
 
@@ -148,7 +148,7 @@ class AnthropicReader:
         if system:
             self.talk.add(SlotContent("system", "system", system))
         for tool in list_in(body, "tools"):
-            self.talk.tool(definition(tool))
+            self.talk.tool(anthropic_definition(tool))
         return 0
 
     def message(self, value: Any) -> None:
@@ -170,37 +170,37 @@ class AnthropicReader:
         self.talk.model = text_in(body, "model") or self.talk.model
         finish = FINISH.get(text_in(body, "stop_reason"), "stop")
         self.reply(body.get("content"), text_in(body, "id") or f"r{self._messages}", finish)
-        return usage_in(dict_in(body, "usage"), self.talk.model)
+        return anthropic_usage(dict_in(body, "usage"), self.talk.model)
 
     def user(self, content: Any) -> None:
         """Read the content of a user message: the user's text and tool results."""
         if not isinstance(content, list):
             self.talk.add(UserMessage(content_of(content)))
             return
-        said: list[Part] = []
+        parts: list[Part] = []
         for block in content:
             if text_in(block, "type") == "tool_result":
-                self._said(said)
+                self._add_user_message(parts)
                 call, failed = text_in(block, "tool_use_id"), block.get("is_error") is True
                 if not call and self._unnamed:
                     call = self._unnamed.pop(0)
                 self.talk.result(call, content_of(block.get("content")), failed)
             else:
-                said.append(part_of(block))
-        self._said(said)
+                parts.append(part_of(block))
+        self._add_user_message(parts)
 
-    def _said(self, parts: list[Part]) -> None:
+    def _add_user_message(self, parts: list[Part]) -> None:
         if parts:
             self.talk.add(UserMessage(content_from(parts)))
             parts.clear()
 
     def reply(self, content: Any, reply: str, finish: str) -> None:
         """Read the content of a model's message: blocks, or a text."""
-        said: list[Part] = []
+        parts: list[Part] = []
         for block in content if isinstance(content, list) else [content]:
             kind = text_in(block, "type")
             if kind in ("thinking", "redacted_thinking", "tool_use", "compaction"):
-                self._answered(said, reply, finish)
+                self._answered(parts, reply, finish)
             if kind == "thinking":
                 self.talk.add(Reasoning(text_in(block, "thinking"), reply, text_in(block, "signature")))
             elif kind == "compaction" and text_in(block, "content"):
@@ -210,8 +210,8 @@ class AnthropicReader:
             elif kind == "tool_use":
                 self.talk.call(self._call_id(block), text_in(block, "name"), block.get("input"), reply)
             elif block is not None:
-                said.append(part_of(block))
-        self._answered(said, reply, finish)
+                parts.append(part_of(block))
+        self._answered(parts, reply, finish)
 
     def _call_id(self, block: dict[str, Any]) -> str:
         """The id of a call. A call without one gets a new id, which the next result without an id belongs to."""
@@ -228,7 +228,7 @@ class AnthropicReader:
             parts.clear()
 
 
-def definition(tool: Any) -> Any:
+def anthropic_definition(tool: Any) -> Any:
     """Convert a tool to the form of OpenAI's chat."""
     if not isinstance(tool, dict) or "input_schema" not in tool:
         return tool
@@ -236,11 +236,13 @@ def definition(tool: Any) -> Any:
     return {"type": "function", "function": {"name": tool.get("name"), **described, "parameters": tool["input_schema"]}}
 
 
-def usage_in(used: dict[str, Any], model: str) -> Usage | None:
+def anthropic_usage(used: dict[str, Any], model: str) -> Usage | None:
     """The reported usage. Cached tokens are reported outside `input_tokens`, but they are part of the prompt."""
     cached, written = number_in(used, "cache_read_input_tokens"), number_in(used, "cache_creation_input_tokens")
     prompt, hour = number_in(used, "input_tokens") + cached + written, kept_an_hour(used)
-    return report(model, prompt, number_in(used, "output_tokens"), cached=cached, cache_write=written, cache_hour=hour)
+    return usage_report(
+        model, prompt, number_in(used, "output_tokens"), cached=cached, cache_write=written, cache_hour=hour
+    )
 
 
 def kept_an_hour(used: dict[str, Any]) -> int:
@@ -271,9 +273,9 @@ def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
             found = {**found, **delta, **edited, "usage": {**dict_in(found, "usage"), **used}}
     for (index, key), texts in written.items():
         if key == "partial_json":
-            blocks[index]["input"] = _input(joined(texts))
+            blocks[index]["input"] = _input(joined_pieces(texts))
         else:
-            blocks[index][key] = text_in(blocks[index], key) + joined(texts)
+            blocks[index][key] = text_in(blocks[index], key) + joined_pieces(texts)
     return {**found, "content": list(blocks.values())} if blocks else found
 
 

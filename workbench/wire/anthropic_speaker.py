@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from workbench.models.reply_parts import Reported
-from workbench.wire.answers import AnswerPiece, PacedAnswer, Refusal, WrittenAnswer, WrittenCall, pieces
+from workbench.wire.answers import AnswerPiece, PacedAnswer, Refusal, WrittenAnswer, WrittenCall, answer_pieces
 from workbench.wire.checked_requests import (
     BadRequest,
     CheckedRequest,
@@ -14,12 +14,12 @@ from workbench.wire.checked_requests import (
     check_pairs,
     input_of,
     list_of,
+    positive_number,
     request_of,
     schema_in,
-    whole_number,
 )
-from workbench.wire.speaking import MODELS, DialectSpeaker, StreamedEvent, event
-from workbench.wire.tool_demands import checked
+from workbench.wire.speaking import MODELS, DialectSpeaker, StreamedEvent, encoded_event
+from workbench.wire.tool_demands import checked_demand
 
 REASONS = {"stop": "end_turn", "length": "max_tokens", "tool_calls": "tool_use", "refused": "refusal"}
 
@@ -53,9 +53,9 @@ class AnthropicSpeaker(DialectSpeaker):
     paths: ClassVar[tuple[str, ...]] = ("/v1/messages", "/messages")
     counting: ClassVar[tuple[str, ...]] = ("/v1/messages/count_tokens", "/messages/count_tokens")
 
-    def read(self, body: Json, path: str = "") -> CheckedRequest:
+    def read_request(self, body: Json, path: str = "") -> CheckedRequest:
         """Read and check a request's body."""
-        limit = whole_number(body.get("max_tokens"))
+        limit = positive_number(body.get("max_tokens"))
         if limit is None and path not in self.counting:
             raise BadRequest("max_tokens: Field required")
         given = list_of(body.get("messages"), "messages")
@@ -69,9 +69,9 @@ class AnthropicSpeaker(DialectSpeaker):
             self.dialect.read_request(dict(body)), body, stream=stream, max_tokens=limit, schema=schema
         )
         check_pairs(request.messages)
-        return checked(request)
+        return checked_demand(request)
 
-    def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
+    def full_answer(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
         """The answer as one message."""
         answer = played.answer
         content: list[dict[str, Any]] = []
@@ -92,7 +92,7 @@ class AnthropicSpeaker(DialectSpeaker):
         yield _event(pace.delay, "message_start", message=started)
         yield _event(pace.delay, "ping")
         at, index, block = pace.delay, -1, ""
-        for piece in pieces(answer, pace):
+        for piece in answer_pieces(answer, pace):
             at = piece.at
             opened = "tool_use" if piece.kind == "call" else block if piece.kind == "arguments" else piece.kind
             if opened != block or piece.kind == "call":
@@ -111,16 +111,16 @@ class AnthropicSpeaker(DialectSpeaker):
         """The body of an error, in Anthropic's words."""
         other = _ERRORS[500 if refusal.status >= 500 else 400]
         kind, text = _KINDS.get(refusal.kind) or _ERRORS.get(refusal.status, other)
-        said = refusal.detail or text.format(model=model, asked=refusal.asked, limit=refusal.limit)
-        return {"type": "error", "error": {"type": kind, "message": said}}
+        message = refusal.detail or text.format(model=model, asked=refusal.asked, limit=refusal.limit)
+        return {"type": "error", "error": {"type": kind, "message": message}}
 
     def error_event(self) -> bytes:
         """An error as an event."""
-        return event(self.error(Refusal(529), ""), "error")
+        return encoded_event(self.error(Refusal(529), ""), "error")
 
-    def told_error(self, said: dict[str, Any], status: int) -> bytes:
+    def late_error_event(self, error: dict[str, Any], status: int) -> bytes:
         """Turn the body of an error into an event."""
-        return event(said, "error")
+        return encoded_event(error, "error")
 
     def counted(self, tokens: int) -> dict[str, Any]:
         """The answer to a request that only counts tokens."""
@@ -168,7 +168,7 @@ def _message(request: CheckedRequest, ident: str) -> dict[str, Any]:
 
 
 def _event(at: float, kind: str, **body: Any) -> StreamedEvent:
-    return StreamedEvent(at, event({"type": kind, **body}, kind))
+    return StreamedEvent(at, encoded_event({"type": kind, **body}, kind))
 
 
 def _closed(at: float, index: int, block: str) -> Iterator[StreamedEvent]:

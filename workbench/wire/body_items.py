@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 from workbench.log.events import DialectName
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.found_items import FoundItem, Kind, entry_text
-from workbench.wire.values import as_json, dict_in, list_in, text_in
+from workbench.wire.values import dict_in, json_text, list_in, text_in
 
 Section = Literal["tools", "system", "messages"]
 SECTIONS: Final[tuple[Section, ...]] = ("tools", "system", "messages")
@@ -176,9 +176,9 @@ def _system(_: DialectName, entry: Any) -> Iterator[FoundItem]:
 def _tools(_: DialectName, entry: Any) -> Iterator[FoundItem]:
     key = next((key for key in _NESTED if list_in(entry, key)), "")
     for index, tool in enumerate(list_in(entry, key)):
-        yield FoundItem(key, index, "tool", as_json(tool), _tool_name(tool))
+        yield FoundItem(key, index, "tool", json_text(tool), _tool_name(tool))
     if not key:
-        yield FoundItem("", -1, "tool", as_json(entry), _tool_name(entry))
+        yield FoundItem("", -1, "tool", json_text(entry), _tool_name(entry))
 
 
 def _messages(dialect: DialectName, entry: Any) -> Iterator[FoundItem]:

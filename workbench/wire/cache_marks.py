@@ -62,6 +62,6 @@ def _marked(dialect: DialectName, section: Section, value: Any, mark: Any) -> An
         return value
     if "type" in value or section != "messages" or not takes_blocks:
         return {**value, MARK: mark}
-    said = value.get("content")
-    text = [{"type": "text", "text": said, MARK: mark}]
-    return {**value, "content": text} if isinstance(said, str) and said else None
+    content = value.get("content")
+    text = [{"type": "text", "text": content, MARK: mark}]
+    return {**value, "content": text} if isinstance(content, str) and content else None

@@ -17,7 +17,7 @@ from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.log.events import (
     AssistantMessage,
     Content,
@@ -36,10 +36,10 @@ from workbench.models.reply_parts import Reported
 from workbench.wire.anthropic_bodies import is_anthropic_body
 from workbench.wire.dialect import Dialect, ProviderHome, asks_with_messages
 from workbench.wire.found_items import FoundItem, content_items
-from workbench.wire.marks import shaped
-from workbench.wire.streams import joined, piece_index, stream_events
-from workbench.wire.talk import Talk, cost_in, report
-from workbench.wire.values import as_json, content_of, dict_in, list_in, number_in, part_of, text_in
+from workbench.wire.marks import shaped_like
+from workbench.wire.streams import joined_pieces, piece_index, stream_events
+from workbench.wire.talk import Talk, cost_in, usage_report
+from workbench.wire.values import content_of, dict_in, json_text, list_in, number_in, part_of, text_in
 
 if TYPE_CHECKING:
     from workbench.wire.speaking import DialectSpeaker
@@ -111,8 +111,8 @@ class ChatDialect(Dialect):
         """The items of a message. Calls and thinking are outside the content; a result is the message itself."""
         role = self.role_in(message)
         if role == "result":
-            said, tool = text_of(content_of(message.get("content"))), text_in(message, "name")
-            yield FoundItem("", -1, role, said, tool, text_in(message, "tool_call_id"))
+            text, tool = text_of(content_of(message.get("content"))), text_in(message, "name")
+            yield FoundItem("", -1, role, text, tool, text_in(message, "tool_call_id"))
             return
         key = next((key for key in ("reasoning_content", "reasoning") if text_in(message, key)), "")
         if key:
@@ -120,16 +120,16 @@ class ChatDialect(Dialect):
         yield from content_items(message, role)
         for index, call in enumerate(list_in(message, "tool_calls")):
             function = dict_in(call, "function")
-            arguments = as_json(function.get("arguments") or "")
+            arguments = json_text(function.get("arguments") or "")
             yield FoundItem("tool_calls", index, "call", arguments, text_in(function, "name"), text_in(call, "id"))
         legacy = dict_in(message, "function_call")
         if legacy:
-            arguments = as_json(legacy.get("arguments") or "")
+            arguments = json_text(legacy.get("arguments") or "")
             yield FoundItem("function_call", -1, "call", arguments, text_in(legacy, "name"))
 
     def result_with_text(self, value: dict[str, Any], text: str) -> Any:
         """A result with another text under `content`."""
-        return {**value, "content": shaped(value.get("content"), text)}
+        return {**value, "content": shaped_like(value.get("content"), text)}
 
     def credentials(self, key: str) -> dict[str, str]:
         """The header with the key."""
@@ -183,17 +183,17 @@ class ChatReader:
         """Read the tools and the system prompt, which is the first messages of a request. Return how many those are."""
         first = list(takewhile(lambda value: text_in(value, "role") in _SYSTEM, list_in(body, "messages")))
         for number, message in enumerate(first, 1):
-            said = text_of(content_of(message.get("content")))
+            text = text_of(content_of(message.get("content")))
             name = text_in(message, "role") if number == 1 else f"{text_in(message, 'role')} {number}"
-            if said:
-                self.talk.add(SlotContent("system", name, said))
+            if text:
+                self.talk.add(SlotContent("system", name, text))
         for tool in list_in(body, "tools"):
             self.talk.tool(tool)
         return len(first)
 
     def message(self, value: Any) -> None:
         """Read a message of a request. A malformed one is kept unchanged."""
-        self._carried(value, lambda: self.add(value))
+        self._carried(value, lambda: self.read_checked_message(value))
 
     def _carried(self, value: Any, read: Callable[[], None]) -> None:
         before = len(self.talk.bodies)
@@ -208,13 +208,13 @@ class ChatReader:
         self.talk.model = text_in(body, "model") or self.talk.model
         for choice in list_in(body, "choices")[:1]:
             finish = _FINISH.get(text_in(choice, "finish_reason"), "stop")
-            said = dict_in(choice, "message")
-            if said:
-                told = partial(self._assistant, said, text_in(said, "name"), finish, self.talk.model)
-                self._carried(said, told)
-        return usage_in(dict_in(body, "usage"), self.talk.model)
+            message = dict_in(choice, "message")
+            if message:
+                add_reply = partial(self._assistant, message, text_in(message, "name"), finish, self.talk.model)
+                self._carried(message, add_reply)
+        return chat_usage(dict_in(body, "usage"), self.talk.model)
 
-    def add(self, value: Any) -> None:
+    def read_checked_message(self, value: Any) -> None:
         """Read a message. Raises `Malformed` if the value is not a message."""
         if not isinstance(value, dict):
             raise Malformed("a message, which is a JSON object", value)
@@ -238,7 +238,7 @@ class ChatReader:
         reply = f"r{self._replies}"
         thinking = value.get("reasoning_content") or value.get("reasoning")
         if isinstance(thinking, str):
-            self.talk.add(Reasoning(clean(thinking), reply))
+            self.talk.add(Reasoning(without_surrogates(thinking), reply))
         calls = value.get("tool_calls") or []
         if not isinstance(calls, list):
             raise Malformed('a list under "tool_calls"', calls)
@@ -260,9 +260,9 @@ class ChatReader:
         arguments = function.get("arguments", "")
         if not isinstance(arguments, str):
             arguments = json.dumps(arguments, ensure_ascii=False)
-        call_id, tool = text_in(call, "id"), clean(function["name"])
+        call_id, tool = text_in(call, "id"), without_surrogates(function["name"])
         self._functions[tool] = call_id
-        self.talk.add(ToolCall(call_id, tool, clean(arguments), reply))
+        self.talk.add(ToolCall(call_id, tool, without_surrogates(arguments), reply))
 
 
 def _content(value: dict[str, Any]) -> Content:
@@ -270,7 +270,7 @@ def _content(value: dict[str, Any]) -> Content:
     if content is None:
         return ""
     if isinstance(content, str):
-        return clean(content)
+        return without_surrogates(content)
     if isinstance(content, list):
         return tuple(_part(part) for part in content)
     raise Malformed('text or a list of parts under "content"', content)
@@ -282,13 +282,13 @@ def _part(part: Any) -> Part:
     return part_of(part)
 
 
-def usage_in(used: dict[str, Any], model: str) -> Usage | None:
+def chat_usage(used: dict[str, Any], model: str) -> Usage | None:
     """The reported usage."""
     inside, outside = dict_in(used, "prompt_tokens_details"), dict_in(used, "completion_tokens_details")
     cached = number_in(inside, "cached_tokens") or number_in(used, "cache_read_input_tokens")
     cached = cached or number_in(used, "prompt_cache_hit_tokens")
     written = number_in(used, "cache_creation_input_tokens") or number_in(inside, "cache_write_tokens")
-    return report(
+    return usage_report(
         model,
         number_in(used, "prompt_tokens"),
         number_in(used, "completion_tokens"),
@@ -304,7 +304,7 @@ def usage_in(used: dict[str, Any], model: str) -> Usage | None:
 
 def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    said: defaultdict[str, list[str]] = defaultdict(list, content=[])
+    pieces: defaultdict[str, list[str]] = defaultdict(list, content=[])
     calls: dict[Any, dict[str, Any]] = {}
     finish = ""
     for event in events:
@@ -315,7 +315,7 @@ def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
             delta = dict_in(choice, "delta")
             for key, text in delta.items():
                 if key in _STREAMED and text and isinstance(text, str):
-                    said[key].append(text)
+                    pieces[key].append(text)
             for piece in list_in(delta, "tool_calls"):
                 index = piece_index(piece)
                 call = calls.setdefault(index, {"id": "", "name": [], "arguments": []})
@@ -323,7 +323,7 @@ def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
                 for key in ("name", "arguments"):
                     call[key].append(text_in(dict_in(piece, "function"), key))
             finish = text_in(choice, "finish_reason") or finish
-    message: dict[str, Any] = {"role": "assistant", **{key: joined(texts) for key, texts in said.items()}}
+    message: dict[str, Any] = {"role": "assistant", **{key: joined_pieces(texts) for key, texts in pieces.items()}}
     if calls:
         message["tool_calls"] = [_whole_call(**call) for call in calls.values()]
     is_empty = len(message) == 2 and not message["content"]
@@ -331,4 +331,8 @@ def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _whole_call(id: str, name: list[str], arguments: list[str]) -> dict[str, Any]:  # noqa: A002 - the name of the key
-    return {"id": id, "type": "function", "function": {"name": joined(name), "arguments": joined(arguments)}}
+    return {
+        "id": id,
+        "type": "function",
+        "function": {"name": joined_pieces(name), "arguments": joined_pieces(arguments)},
+    }

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from workbench.wire.answers import AnswerPiece, PacedAnswer, Refusal, WrittenAnswer, WrittenCall, pieces
+from workbench.wire.answers import AnswerPiece, PacedAnswer, Refusal, WrittenAnswer, WrittenCall, answer_pieces
 from workbench.wire.checked_requests import (
     BadRequest,
     CheckedMessage,
     CheckedRequest,
     Json,
     check_pairs,
-    content_of,
-    freeform,
+    checked_content,
     freeform_json,
+    freeform_text,
     function_of,
     list_of,
+    positive_number,
     schema_in,
-    whole_number,
 )
-from workbench.wire.speaking import MODELS, DialectSpeaker, StreamedEvent, event
-from workbench.wire.tool_demands import checked
+from workbench.wire.speaking import MODELS, DialectSpeaker, StreamedEvent, encoded_event
+from workbench.wire.tool_demands import checked_demand
 
 REASONS = {"stop": "stop", "length": "length", "tool_calls": "tool_calls", "refused": "content_filter"}
 
@@ -57,7 +57,7 @@ class ChatSpeaker(DialectSpeaker):
     paths: ClassVar[tuple[str, ...]] = ("/v1/chat/completions", "/chat/completions", "/v1beta/openai/chat/completions")
     always_reports = False
 
-    def read(self, body: Json, path: str = "") -> CheckedRequest:
+    def read_request(self, body: Json, path: str = "") -> CheckedRequest:
         """Read and check a request's body."""
         given = list_of(body.get("messages"), "messages")
         if not given:
@@ -71,13 +71,13 @@ class ChatSpeaker(DialectSpeaker):
             model=str(body.get("model") or "rehearsal"),
             stream=body.get("stream") is True,
             include_usage=isinstance(options, Mapping) and options.get("include_usage") is True,
-            max_tokens=whole_number(body.get("max_completion_tokens") or body.get("max_tokens")),
+            max_tokens=positive_number(body.get("max_completion_tokens") or body.get("max_tokens")),
             schema=schema_in(body, "response_format", "json_schema", "schema"),
             body=body,
         )
-        return checked(request)
+        return checked_demand(request)
 
-    def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
+    def full_answer(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
         """The answer as one chat completion."""
         answer = played.answer
         message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
@@ -96,11 +96,11 @@ class ChatSpeaker(DialectSpeaker):
 
         def chunk(at: float, delta: dict[str, Any], reason: str | None = None) -> StreamedEvent:
             choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason}
-            return StreamedEvent(at, event({**envelope, "choices": [choice]}))
+            return StreamedEvent(at, encoded_event({**envelope, "choices": [choice]}))
 
         at = played.pace.delay
         yield chunk(at, {"role": "assistant", "content": ""})
-        for piece in pieces(answer, played.pace):
+        for piece in answer_pieces(answer, played.pace):
             at = piece.at
             delta = delta_json(piece, answer)
             if piece.kind in ("call", "arguments") and request.is_freeform(answer.calls[piece.number].tool):
@@ -112,7 +112,7 @@ class ChatSpeaker(DialectSpeaker):
             return
         yield chunk(at, {}, REASONS[answer.reason])
         if request.include_usage and answer.usage:
-            yield StreamedEvent(at, event({**envelope, "choices": [], **self.reported(answer.usage)}))
+            yield StreamedEvent(at, encoded_event({**envelope, "choices": [], **self.reported(answer.usage)}))
         yield StreamedEvent(at, b"data: [DONE]\n\n")
 
     def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class ChatSpeaker(DialectSpeaker):
 
     def error_event(self) -> bytes:
         """An error as a chunk."""
-        return event(error_json(Refusal(500), ""))
+        return encoded_event(error_json(Refusal(500), ""))
 
     def counted(self, tokens: int) -> dict[str, Any]:
         """A form made up here: this API has no request that only counts tokens."""
@@ -157,7 +157,7 @@ def _message(message: Json, where: str) -> CheckedMessage:
     role = message.get("role")
     if role not in ("system", "developer", "user", "assistant", "tool"):
         raise BadRequest(f"{where}.role: expected system, developer, user, assistant or tool, got {role!r}")
-    texts, images = content_of(message.get("content"), f"{where}.content")
+    texts, images = checked_content(message.get("content"), f"{where}.content")
     calls = tuple(
         _call(each, f"{where}.tool_calls[{number}]")
         for number, each in enumerate(list_of(message.get("tool_calls"), f"{where}.tool_calls"))
@@ -195,7 +195,11 @@ def _begun(call: WrittenCall) -> dict[str, Any]:
 def _called(call: WrittenCall, request: CheckedRequest) -> dict[str, Any]:
     """A whole call, in the form that a message has it."""
     if request.is_freeform(call.tool):
-        return {"id": call.call_id, "type": "custom", "custom": {"name": call.tool, "input": freeform(call.arguments)}}
+        return {
+            "id": call.call_id,
+            "type": "custom",
+            "custom": {"name": call.tool, "input": freeform_text(call.arguments)},
+        }
     return {**_begun(call), "function": {"name": call.tool, "arguments": call.arguments}}
 
 

@@ -63,11 +63,11 @@ class CheckedRequest:
 
     def tool_names(self) -> list[str]:
         """The names of the tools, in the order of their definitions."""
-        return [name_of(tool) for tool in self.tools]
+        return [tool_name_of(tool) for tool in self.tools]
 
     def is_freeform(self, name: str) -> bool:
         """Whether a tool takes plain text instead of JSON."""
-        return any(tool.get("type") == "custom" and name_of(tool) == name for tool in self.tools)
+        return any(tool.get("type") == "custom" and tool_name_of(tool) == name for tool in self.tools)
 
 
 def function_of(tool: Json) -> Json:
@@ -76,7 +76,7 @@ def function_of(tool: Json) -> Json:
     return inner if isinstance(inner, Mapping) else {}
 
 
-def name_of(tool: Json) -> str:
+def tool_name_of(tool: Json) -> str:
     """The name of a tool. A tool that a provider runs may have only a type."""
     return str(function_of(tool).get("name") or tool.get("type") or "")
 
@@ -90,7 +90,7 @@ def list_of(value: object, where: str) -> list[Json]:
     return value
 
 
-def content_of(content: object, where: str) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
+def checked_content(content: object, where: str) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
     """The texts and the pictures of a content."""
     if content is None or isinstance(content, str):
         return (content or "",), ()
@@ -125,8 +125,8 @@ def request_of(events: Iterable[Body], body: Json, **more: Any) -> CheckedReques
             case UserMessage(content, name):
                 messages.append(_spoken("user", content, name=name))
             case AssistantMessage(content):
-                said = "\n".join(filter(None, (messages[-1].text, _spoken("", content).text)))
-                messages[-1] = replace(messages[-1], text=said)
+                text = "\n".join(filter(None, (messages[-1].text, _spoken("", content).text)))
+                messages[-1] = replace(messages[-1], text=text)
             case ToolCall(call_id, tool, arguments):
                 calls = (*messages[-1].calls, WrittenCall(tool, arguments, call_id))
                 messages[-1] = replace(messages[-1], calls=calls)
@@ -138,7 +138,7 @@ def request_of(events: Iterable[Body], body: Json, **more: Any) -> CheckedReques
 
 def _in_its_place(tool: Json, name: str) -> Json:
     """The tool with its namespace in its name, which distinguishes it from tools of the same name elsewhere."""
-    return {**tool, "function": {**function_of(tool), "name": name}} if name != name_of(tool) else tool
+    return {**tool, "function": {**function_of(tool), "name": name}} if name != tool_name_of(tool) else tool
 
 
 def _spoken(role: str, content: Content, **more: Any) -> CheckedMessage:
@@ -148,7 +148,7 @@ def _spoken(role: str, content: Content, **more: Any) -> CheckedMessage:
     return CheckedMessage(role, "\n".join(texts), images=images, texts=texts, **more)
 
 
-def whole_number(value: object) -> int | None:
+def positive_number(value: object) -> int | None:
     """A positive integer, such as a limit; None for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
@@ -171,7 +171,7 @@ def input_of(call: WrittenCall) -> object:
         return {"arguments": call.arguments}
 
 
-def freeform(arguments: str) -> str:
+def freeform_text(arguments: str) -> str:
     """The text for a tool that takes no JSON: the value under `input` in the arguments, or all of the arguments."""
     try:
         given = json.loads(arguments)

@@ -60,8 +60,8 @@ def _excluded(edit: Any) -> Iterable[str]:
 
 def edits_by_reply(messages: Iterable[Any]) -> dict[str, ProviderEdits]:
     """What was cleared in the request of each of Anthropic's messages, by message id, if anything was."""
-    told = ((text_in(each, "id"), applied_edits(each)) for each in messages if dict_in(each, "context_management"))
-    return {reply: edits for reply, edits in told if any(edits)}
+    applied = ((text_in(each, "id"), applied_edits(each)) for each in messages if dict_in(each, "context_management"))
+    return {reply: edits for reply, edits in applied if any(edits)}
 
 
 class ProviderClearing:
@@ -75,7 +75,7 @@ class ProviderClearing:
         self._cleared: frozenset[int] = frozenset()
         self._forgotten: frozenset[int] = frozenset()
 
-    def take(self, seq: int, body: Body) -> None:
+    def add_event(self, seq: int, body: Body) -> None:
         """Add the next event of the conversation."""
         match body:
             case ToolResult(tool=tool):
@@ -110,6 +110,6 @@ class ProviderClearing:
 
 
 def _why(what: str, count: int, tokens: int) -> str:
-    told = f", {tokens:,} tokens in all" if tokens else ""
+    total = f", {tokens:,} tokens in all" if tokens else ""
     others = f"one of {count:,} that were" if count > 1 else "it was"
-    return f"cleared by Anthropic before its model saw it: the oldest {what}, {others} cleared{told}"
+    return f"cleared by Anthropic before its model saw it: the oldest {what}, {others} cleared{total}"

@@ -15,7 +15,7 @@ from urllib.parse import quote
 from workbench.log.events import Body, DialectName, Usage
 from workbench.models.reply_parts import Reported
 from workbench.wire.found_items import FoundItem, Kind, content_items, role_kind
-from workbench.wire.marks import shaped
+from workbench.wire.marks import shaped_like
 from workbench.wire.talk import Talk
 from workbench.wire.values import is_models, list_in, text_in
 
@@ -174,9 +174,9 @@ class Dialect(ABC):
         """A result with another text, in the same shape; None if its text cannot be changed here."""
         kind = text_in(value, "type")
         if kind == "tool_result":
-            return {**value, "content": shaped(value.get("content"), text)}
+            return {**value, "content": shaped_like(value.get("content"), text)}
         if kind.endswith("_call_output"):
-            return {**value, "output": shaped(value.get("output"), text)}
+            return {**value, "output": shaped_like(value.get("output"), text)}
         return None
 
     # Sending

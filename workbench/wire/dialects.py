@@ -21,7 +21,7 @@ _ALL: Final[tuple[Dialect, ...]] = (ResponsesDialect(), GeminiDialect(), OllamaD
 DIALECTS: Final[Mapping[DialectName, Dialect]] = {dialect.name: dialect for dialect in _ALL}
 
 
-def reader(dialect: DialectName, talk: Talk | None = None) -> DialectReader:
+def reader_for(dialect: DialectName, talk: Talk | None = None) -> DialectReader:
     """Return a reader that adds messages of a dialect to a talk; a new talk unless one is given."""
     found = DIALECTS[dialect]
     return found.new_reader(Talk(found.title) if talk is None else talk)

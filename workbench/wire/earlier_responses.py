@@ -50,7 +50,7 @@ class EarlierResponses:
             del made[EARLIER]
         return made
 
-    def add(self, resolved: Mapping[str, Any], response: Mapping[str, Any]) -> None:
+    def remember_response(self, resolved: Mapping[str, Any], response: Mapping[str, Any]) -> None:
         """Remember a request, as `resolved` returned it, and the response to it."""
         items = [*input_items(resolved), *list_in(response, "output")]
         self._known[text_in(response, "id")] = _KnownResponse(text_in(resolved, EARLIER), items)

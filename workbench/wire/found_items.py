@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple
 
 from workbench.log.events import text_of
-from workbench.wire.values import as_json, content_of, text_in
+from workbench.wire.values import content_of, json_text, text_in
 
 Kind = Literal["system", "tool", "user", "assistant", "reasoning", "call", "result", "other"]
 THINKING: Final = ("thinking", "redacted_thinking")
@@ -59,7 +59,7 @@ def _block(index: int, block: Any, role: Kind) -> FoundItem:
     if kind in THINKING:
         return FoundItem("content", index, "reasoning", text_in(block, "thinking"))
     if kind.endswith("tool_use"):
-        arguments = as_json(block.get("input") or {})
+        arguments = json_text(block.get("input") or {})
         return FoundItem("content", index, "call", arguments, text_in(block, "name"), text_in(block, "id"))
     if kind.endswith("tool_result"):
         text, failed = text_of(content_of(block.get("content"))), block.get("is_error") is True

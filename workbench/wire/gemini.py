@@ -34,13 +34,13 @@ from workbench.models.reply_parts import Reported
 from workbench.wire.dialect import AskedPath, Dialect, ProviderHome
 from workbench.wire.found_items import FoundItem, Kind, role_kind
 from workbench.wire.streams import stream_events
-from workbench.wire.talk import Talk, report
+from workbench.wire.talk import Talk, usage_report
 from workbench.wire.values import (
-    as_json,
     content_from,
     dict_in,
     either,
     is_models,
+    json_text,
     list_in,
     number_in,
     other_part,
@@ -146,7 +146,7 @@ class GeminiDialect(Dialect):
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
         """Build an answer with the message's text as its only part."""
         content = message.get("content")
-        parts = [{"text": as_json("" if content is None else content)}]
+        parts = [{"text": json_text("" if content is None else content)}]
         return {"candidates": [{"content": {"role": "model", "parts": parts}}]} if message else {}
 
     def usage_json(self, used: Reported) -> dict[str, Any]:
@@ -165,16 +165,16 @@ class GeminiDialect(Dialect):
 def _item(index: int, part: Any, role: Kind) -> FoundItem:
     call, response = either(part, "functionCall"), either(part, "functionResponse")
     if isinstance(call, dict):
-        arguments = as_json(call.get("args") or {})
+        arguments = json_text(call.get("args") or {})
         return FoundItem("parts", index, "call", arguments, text_in(call, "name"), text_in(call, "id"))
     if isinstance(response, dict):
         given = response.get("response")
         failed = isinstance(given, dict) and bool(given.get("error"))
-        text = as_json(dict_in(response, "response").get(_output_key(given), given) or "")
+        text = json_text(dict_in(response, "response").get(_output_key(given), given) or "")
         return FoundItem("parts", index, "result", text, text_in(response, "name"), text_in(response, "id"), failed)
     if isinstance(part, dict) and part.get("thought") is True:
         return FoundItem("parts", index, "reasoning", text_in(part, "text"))
-    return FoundItem("parts", index, "user" if role == "result" else role, text_of((part_of(part),)))
+    return FoundItem("parts", index, "user" if role == "result" else role, text_of((gemini_part(part),)))
 
 
 def _output_key(given: Any) -> str:
@@ -198,21 +198,21 @@ class Contents:
         config = dict_in(body, "config") or body
         system = either(config, "systemInstruction")
         parts = list_in(system, "parts") if isinstance(system, dict) else [{"text": system}] if system else []
-        said = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
-        if said:
-            self.talk.add(SlotContent("system", "system instruction", said))
+        text = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
+        if text:
+            self.talk.add(SlotContent("system", "system instruction", text))
         for tool in list_in(config, "tools"):
             declared = either(tool, "functionDeclarations")
             for each in declared if isinstance(declared, list) else [tool]:
-                self.talk.tool(definition(each))
+                self.talk.tool(gemini_definition(each))
         return 0
 
     def message(self, value: Any) -> None:
         """Read a content of a request. A bare text is the user's."""
         if is_content(value):
-            self.add(value)
+            self.add_content(value)
         elif isinstance(value, str):
-            self.add({"parts": [value]})
+            self.add_content({"parts": [value]})
         else:
             self.talk.unknown("content", value)
 
@@ -221,34 +221,34 @@ class Contents:
         self.talk.model = text_in(body, "modelVersion") or text_in(body, "model_version") or self.talk.model
         for candidate in list_in(body, "candidates")[:1]:
             finish = _FINISH.get(str(either(candidate, "finishReason")), "stop")
-            self.add({**dict_in(candidate, "content"), "role": "model"}, finish=finish)
+            self.add_content({**dict_in(candidate, "content"), "role": "model"}, finish=finish)
         used = either(body, "usageMetadata")
-        return usage_in(used if isinstance(used, dict) else {}, self.talk.model)
+        return gemini_usage(used if isinstance(used, dict) else {}, self.talk.model)
 
-    def add(self, content: dict[str, Any], author: str = "", finish: str = "stop") -> None:
+    def add_content(self, content: dict[str, Any], author: str = "", finish: str = "stop") -> None:
         """Add the events of a content. `author`: the agent's name, for a reply."""
         role = content.get("role", "user")
         if role == "model":
             self._replies += 1
-        said: list[Part] = []
+        parts: list[Part] = []
         for part in list_in(content, "parts"):
             call, response = either(part, "functionCall"), either(part, "functionResponse")
             thought = isinstance(part, dict) and part.get("thought") is True and isinstance(part.get("text"), str)
             if thought or isinstance(call, dict) or isinstance(response, dict):
-                self._said(role, said, author, finish)
+                self._add_message(role, parts, author, finish)
             if thought:
                 signature = either(part, "thoughtSignature")
-                signature = as_json(signature) if isinstance(signature, str) else ""
+                signature = json_text(signature) if isinstance(signature, str) else ""
                 self.talk.add(Reasoning(text_in(part, "text"), f"r{self._replies}", signature))
             elif isinstance(call, dict):
                 self._call(call)
             elif isinstance(response, dict):
                 self._response(response)
             else:
-                said.append(part_of(part))
-        self._said(role, said, author, finish)
+                parts.append(gemini_part(part))
+        self._add_message(role, parts, author, finish)
 
-    def _said(self, role: str, parts: list[Part], author: str, finish: str) -> None:
+    def _add_message(self, role: str, parts: list[Part], author: str, finish: str) -> None:
         if not parts:
             return
         content = content_from(parts)
@@ -278,24 +278,24 @@ class Contents:
         failed = isinstance(given, dict) and bool(given.get("error"))
         if isinstance(given, dict) and given.keys() <= {"output", "error", "result"} and len(given) == 1:
             given = next(iter(given.values()))
-        self.talk.result(call_id, as_json("" if given is None else given), failed, tool)
+        self.talk.result(call_id, json_text("" if given is None else given), failed, tool)
 
 
-def part_of(value: Any) -> Part:
+def gemini_part(value: Any) -> Part:
     """Convert a part of a content. Gemini's parts have no type."""
     text = value if isinstance(value, str) else text_in(value, "text")
     if text:
-        return TextPart(as_json(text))
+        return TextPart(json_text(text))
     data, file = either(value, "inlineData"), either(value, "fileData")
     kind = text_in(data or file, "mimeType") or text_in(data or file, "mime_type")
     if kind.startswith("image/") and data:
         return ImagePart(f"data:{kind};base64,{text_in(data, 'data')}")
     if kind.startswith("image/"):
-        return ImagePart(as_json(either(file, "fileUri") or ""))
+        return ImagePart(json_text(either(file, "fileUri") or ""))
     return other_part(value)
 
 
-def definition(tool: Any) -> Any:
+def gemini_definition(tool: Any) -> Any:
     """Convert a declared function to the form of OpenAI's chat. The schema is under one of three keys."""
     if not text_in(tool, "name"):
         return {"type": next(iter(tool)), **tool} if isinstance(tool, dict) and tool and "type" not in tool else tool
@@ -305,7 +305,7 @@ def definition(tool: Any) -> Any:
     return {"type": "function", "function": {"name": tool["name"], **described, **shape}}
 
 
-def usage_in(used: dict[str, Any], model: str) -> Usage | None:
+def gemini_usage(used: dict[str, Any], model: str) -> Usage | None:
     """The reported usage."""
 
     def tokens(key: str) -> int:
@@ -314,7 +314,7 @@ def usage_in(used: dict[str, Any], model: str) -> Usage | None:
     thought = tokens("thoughtsTokenCount")
     prompt = tokens("promptTokenCount") + tokens("toolUsePromptTokenCount")
     completion = tokens("candidatesTokenCount") + thought
-    return report(model, prompt, completion, cached=tokens("cachedContentTokenCount"), reasoning=thought)
+    return usage_report(model, prompt, completion, cached=tokens("cachedContentTokenCount"), reasoning=thought)
 
 
 # Streams
@@ -339,7 +339,7 @@ def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
                 else:
                     parts.append(part)
                     texts.append([part["text"]] if _is_text(part) else [])
-    whole = [{**part, "text": "".join(said)} if said else part for part, said in zip(parts, texts, strict=True)]
+    whole = [{**part, "text": "".join(pieces)} if pieces else part for part, pieces in zip(parts, texts, strict=True)]
     return {**found, "candidates": [{"content": {"role": "model", "parts": whole}, **finish}]} if parts else found
 
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from workbench.wire.answers import AnswerPiece, PacedAnswer, Refusal, WrittenCall, pieces
+from workbench.wire.answers import AnswerPiece, PacedAnswer, Refusal, WrittenCall, answer_pieces
 from workbench.wire.checked_requests import (
     BadRequest,
     CheckedRequest,
     Json,
     input_of,
     list_of,
+    positive_number,
     request_of,
     unpaired,
-    whole_number,
 )
-from workbench.wire.speaking import MODELS, DialectSpeaker, StreamedEvent, event
-from workbench.wire.tool_demands import checked
+from workbench.wire.speaking import MODELS, DialectSpeaker, StreamedEvent, encoded_event
+from workbench.wire.tool_demands import checked_demand
 from workbench.wire.values import either
 
 REASONS = {"stop": "STOP", "length": "MAX_TOKENS", "tool_calls": "STOP", "refused": "SAFETY"}
@@ -59,7 +59,7 @@ class GeminiSpeaker(DialectSpeaker):
     )
     counting: ClassVar[tuple[str, ...]] = tuple(f"{version}/models/{{model}}:countTokens" for version in _VERSIONS)
 
-    def read(self, body: Json, path: str = "") -> CheckedRequest:
+    def read_request(self, body: Json, path: str = "") -> CheckedRequest:
         """Read and check a request's body. The path has the model, and whether the answer is streamed."""
         model, _, verb = path.rpartition("/")[2].partition(":")
         inner = body.get("generateContentRequest")
@@ -76,7 +76,7 @@ class GeminiSpeaker(DialectSpeaker):
             body,
             model=model or "rehearsal",
             stream=verb == "streamGenerateContent",
-            max_tokens=whole_number(either(config, "maxOutputTokens")),
+            max_tokens=positive_number(either(config, "maxOutputTokens")),
             schema=schema,
         )
         if any(unpaired(request.messages)):
@@ -84,9 +84,9 @@ class GeminiSpeaker(DialectSpeaker):
                 "Please ensure that the number of function response parts is equal to the number of function call "
                 "parts of the function call turn."
             )
-        return checked(request)
+        return checked_demand(request)
 
-    def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
+    def full_answer(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
         """The answer as one candidate."""
         answer = played.answer
         parts: list[dict[str, Any]] = []
@@ -105,14 +105,14 @@ class GeminiSpeaker(DialectSpeaker):
             last = number == len(found) and played.finishes
             reason = REASONS[played.answer.reason] if last else ""
             reported = self.reported(played.answer.usage if last else None)
-            yield StreamedEvent(at, event({**_content(request, ident, [part], reason), **reported}))
+            yield StreamedEvent(at, encoded_event({**_content(request, ident, [part], reason), **reported}))
 
     def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
         """The body of an error, in Google's words."""
         other = _ERRORS[500 if refusal.status >= 500 else 400]
         status, text = _KINDS.get(refusal.kind) or _ERRORS.get(refusal.status, other)
-        said = refusal.detail or text.format(model=model, asked=refusal.asked, limit=refusal.limit)
-        found: dict[str, Any] = {"code": refusal.status, "message": said, "status": status}
+        message = refusal.detail or text.format(model=model, asked=refusal.asked, limit=refusal.limit)
+        found: dict[str, Any] = {"code": refusal.status, "message": message, "status": status}
         if refusal.wait is not None:
             retry = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": f"{refusal.wait}s"}
             found["details"] = [retry]
@@ -120,7 +120,7 @@ class GeminiSpeaker(DialectSpeaker):
 
     def error_event(self) -> bytes:
         """An error as an event."""
-        return event(self.error(Refusal(503), ""))
+        return encoded_event(self.error(Refusal(503), ""))
 
     def counted(self, tokens: int) -> dict[str, Any]:
         """The answer to a request that only counts tokens."""
@@ -146,7 +146,7 @@ def _content(request: CheckedRequest, ident: str, parts: list[dict[str, Any]], r
 
 
 def _parts(played: PacedAnswer) -> Iterator[tuple[float, dict[str, Any]]]:
-    found: list[AnswerPiece] = list(pieces(played.answer, played.pace))
+    found: list[AnswerPiece] = list(answer_pieces(played.answer, played.pace))
     for number, piece in enumerate(found):
         following = found[number + 1] if number + 1 < len(found) else None
         if piece.kind in ("call", "arguments"):

@@ -23,7 +23,7 @@ def without_mark(value: Any) -> Any:
     return {key: each for key, each in value.items() if key != MARK}
 
 
-def shaped(value: Any, text: str) -> Any:
+def shaped_like(value: Any, text: str) -> Any:
     """A text in the shape of the result that it replaces: a list stays a list, with one text part."""
     if isinstance(value, list):
         first = next((part for part in value if isinstance(part, dict) and isinstance(part.get("text"), str)), None)
@@ -31,5 +31,5 @@ def shaped(value: Any, text: str) -> Any:
         return [{**without_mark(first or {"type": "text"}), "text": text, **({MARK: mark} if mark else {})}]
     if isinstance(value, dict):
         key = "content_items" if "content_items" in value and "content" not in value else "content"
-        return {**value, key: shaped(value.get(key), text)}
+        return {**value, key: shaped_like(value.get(key), text)}
     return text

@@ -30,23 +30,23 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.models.reply_parts import Reported
-from workbench.wire.answers import PacedAnswer, Refusal, WrittenCall, pieces
+from workbench.wire.answers import PacedAnswer, Refusal, WrittenCall, answer_pieces
 from workbench.wire.checked_requests import (
     BadRequest,
     CheckedRequest,
     Json,
     input_of,
     list_of,
+    positive_number,
     request_of,
-    whole_number,
 )
 from workbench.wire.dialect import Dialect, ProviderHome, asks_with_messages
 from workbench.wire.found_items import FoundItem
 from workbench.wire.speaking import MODELS, DialectSpeaker, StreamedEvent, to_json
-from workbench.wire.streams import joined, loaded
-from workbench.wire.talk import Talk, report
-from workbench.wire.tool_demands import checked
-from workbench.wire.values import as_json, content_from, content_of, dict_in, list_in, number_in, parsed, text_in
+from workbench.wire.streams import joined_pieces, parsed_json
+from workbench.wire.talk import Talk, usage_report
+from workbench.wire.tool_demands import checked_demand
+from workbench.wire.values import content_from, content_of, dict_in, json_text, list_in, number_in, parsed, text_in
 
 _OWN = frozenset(("options", "keep_alive", "think", "truncate", "shift"))
 """Keys of a request that no other dialect has."""
@@ -75,18 +75,18 @@ class OllamaDialect(Dialect):
     def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
         """Build the answer from its lines."""
         found: dict[str, Any] = {}
-        said: dict[str, list[str]] = {"content": [], "thinking": []}
+        pieces: dict[str, list[str]] = {"content": [], "thinking": []}
         calls: list[Any] = []
         for line in io.BytesIO(stream):
-            value = loaded(line)
+            value = parsed_json(line)
             if not isinstance(value, dict):
                 continue
             message = dict_in(value, "message")
-            for key, texts in said.items():
+            for key, texts in pieces.items():
                 texts.append(text_in(message, key))
             calls += list_in(message, "tool_calls")
             found.update(value)
-        whole = {key: text for key, texts in said.items() if (text := joined(texts))}
+        whole = {key: text for key, texts in pieces.items() if (text := joined_pieces(texts))}
         if not found or not (whole or calls):
             return found
         more = {"tool_calls": calls} if calls else {}
@@ -109,18 +109,18 @@ class OllamaDialect(Dialect):
 
     def items_in_message(self, message: dict[str, Any]) -> Iterator[FoundItem]:
         """The items of a message. Calls and thinking are outside the content; a result is the message itself."""
-        role, said = self.role_in(message), text_in(message, "content")
+        role, text = self.role_in(message), text_in(message, "content")
         if role == "result":
             tool = text_in(message, "tool_name") or text_in(message, "name")
-            yield FoundItem("", -1, role, said, tool, text_in(message, "tool_call_id"))
+            yield FoundItem("", -1, role, text, tool, text_in(message, "tool_call_id"))
             return
         if text_in(message, "thinking"):
             yield FoundItem("thinking", -1, "reasoning", text_in(message, "thinking"))
-        if said:
-            yield FoundItem("content", -1, role, said)
+        if text:
+            yield FoundItem("content", -1, role, text)
         for index, call in enumerate(list_in(message, "tool_calls")):
             function = dict_in(call, "function")
-            arguments = as_json(function.get("arguments") or {})
+            arguments = json_text(function.get("arguments") or {})
             yield FoundItem("tool_calls", index, "call", arguments, text_in(function, "name"), text_in(call, "id"))
 
     def result_with_text(self, value: dict[str, Any], text: str) -> Any:
@@ -178,8 +178,8 @@ class OllamaReader:
         """Read the tools and the system prompt, which is the first messages of a request. Return how many those are."""
         first = list(takewhile(lambda value: text_in(value, "role") == "system", list_in(body, "messages")))
         for number, message in enumerate(first, 1):
-            if said := text_in(message, "content"):
-                self.talk.add(SlotContent("system", "system" if number == 1 else f"system {number}", said))
+            if text := text_in(message, "content"):
+                self.talk.add(SlotContent("system", "system" if number == 1 else f"system {number}", text))
         for tool in list_in(body, "tools"):
             self.talk.tool(tool)
         return len(first)
@@ -203,7 +203,7 @@ class OllamaReader:
         self.talk.model = text_in(body, "model") or self.talk.model
         if dict_in(body, "message"):
             self._reply(dict_in(body, "message"), _FINISH.get(text_in(body, "done_reason"), "stop"), self.talk.model)
-        return report(self.talk.model, number_in(body, "prompt_eval_count"), number_in(body, "eval_count"))
+        return usage_report(self.talk.model, number_in(body, "prompt_eval_count"), number_in(body, "eval_count"))
 
     def _reply(self, value: dict[str, Any], finish: str, model: str = "") -> None:
         self._replies += 1
@@ -232,10 +232,10 @@ class OllamaReader:
 
 def _parts(message: dict[str, Any]) -> list[Part]:
     """The text and the pictures of a message."""
-    said = text_in(message, "content")
+    text = text_in(message, "content")
     images = (each for each in list_in(message, "images") if isinstance(each, str))
-    text: list[Part] = [TextPart(said)] if said else []
-    return [*text, *(ImagePart(f"data:image/png;base64,{as_json(each)}") for each in images)]
+    texts: list[Part] = [TextPart(text)] if text else []
+    return [*texts, *(ImagePart(f"data:image/png;base64,{json_text(each)}") for each in images)]
 
 
 # Answers as Ollama does
@@ -260,7 +260,7 @@ class OllamaSpeaker(DialectSpeaker):
     paths: ClassVar[tuple[str, ...]] = ("/api/chat",)
     stream_type = "application/x-ndjson"
 
-    def read(self, body: Json, path: str = "") -> CheckedRequest:
+    def read_request(self, body: Json, path: str = "") -> CheckedRequest:
         """Read and check a request's body. A result without a call is accepted, as Ollama does."""
         given = list_of(body.get("messages"), "messages")
         if not given:
@@ -275,9 +275,9 @@ class OllamaSpeaker(DialectSpeaker):
         limit = options.get("num_predict") if isinstance(options, Mapping) else None
         stream = body.get("stream") is not False
         events = self.dialect.read_request(dict(body))
-        return checked(request_of(events, body, stream=stream, max_tokens=whole_number(limit), schema=schema))
+        return checked_demand(request_of(events, body, stream=stream, max_tokens=positive_number(limit), schema=schema))
 
-    def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
+    def full_answer(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
         """The answer as one message."""
         answer = played.answer
         message: dict[str, Any] = {"role": "assistant", "content": answer.text}
@@ -295,7 +295,7 @@ class OllamaSpeaker(DialectSpeaker):
             return StreamedEvent(at, _line({**_envelope(request), "message": message, **end}))
 
         at = played.pace.delay
-        for piece in pieces(played.answer, played.pace):
+        for piece in answer_pieces(played.answer, played.pace):
             at = piece.at
             match piece.kind:
                 case "reasoning":
@@ -323,9 +323,9 @@ class OllamaSpeaker(DialectSpeaker):
         """An error as a line."""
         return _line(self.error(Refusal(500), ""))
 
-    def told_error(self, said: dict[str, Any], status: int) -> bytes:
+    def late_error_event(self, error: dict[str, Any], status: int) -> bytes:
         """Turn the body of an error into a line."""
-        return _line(said)
+        return _line(error)
 
     def broken_event(self, broken: str) -> bytes:
         """A line that is not JSON."""

@@ -35,12 +35,12 @@ def own_texts(texts: Iterable[str], heeds: Callable[[str], bool] | None = None) 
 
     `heeds`: whether a message sent while the agent was working counts; without it all of them do.
     """
-    found = [_said(text) for text in texts]
-    return [said for said, meanwhile in found if said and not (meanwhile and heeds and not heeds(said))]
+    found = [_own_words(text) for text in texts]
+    return [words for words, meanwhile in found if words and not (meanwhile and heeds and not heeds(words))]
 
 
 @lru_cache(maxsize=4)
-def _said(text: str) -> tuple[str, bool]:
+def _own_words(text: str) -> tuple[str, bool]:
     """The user's own words in a text, and whether they were sent while the agent was working.
 
     Cached for a while: several rules ask for it, and texts to be summarised are very long.

@@ -51,7 +51,7 @@ def all_unmarked(values: Sequence[Any]) -> list[Unmarked]:
     return list(map(unmarked, values))
 
 
-def split(
+def split_body(
     dialect: DialectName, body: Mapping[str, Any], unmark: Callable[[Sequence[Any]], Sequence[Unmarked]] = all_unmarked
 ) -> Parts:
     """Split a body into its parts. An empty or unexpected value stays among the parameters.
@@ -84,7 +84,7 @@ def split(
     return Parts(system.value, tools.value, [each.value for each in messages], rest, tuple(marks))
 
 
-def join(
+def join_body(
     dialect: DialectName,
     system: Any,
     tools: list[Any] | None,
@@ -92,7 +92,7 @@ def join(
     parameters: Mapping[str, Any],
     cache_marks: Iterable[str] = (),
 ) -> dict[str, Any]:
-    """Join parts to a body: the inverse of `split`."""
+    """Join parts to a body: the inverse of `split_body`."""
     where, key = DIALECTS[dialect].places
     marks = dict(_read_mark(mark) for mark in cache_marks)
     body: dict[str, Any] = dict(parameters)

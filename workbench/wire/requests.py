@@ -7,7 +7,7 @@ from typing import Any
 
 from workbench.log.events import Event, Request, RequestPart
 from workbench.wire.dialects import DIALECTS
-from workbench.wire.parts import join
+from workbench.wire.parts import join_body
 
 REMEMBERED = 8
 """Requests whose message hashes are cached: the next request usually extends one of them."""
@@ -22,9 +22,9 @@ class RequestBodies:
         self._messages: dict[int, tuple[str, ...]] = {}
         """The hashes of all messages, for the requests that were used last."""
         for event in events:
-            self.add(event)
+            self.add_event(event)
 
-    def add(self, event: Event) -> None:
+    def add_event(self, event: Event) -> None:
         """Add an event of the log."""
         match event.body:
             case RequestPart(hash=name, value=value):
@@ -71,4 +71,6 @@ class RequestBodies:
         is_named = "model" in request.parameters or not DIALECTS[request.dialect].model_in_body
         named = {"model": request.model} if request.model and not is_named else {}
         parameters = {**named, **request.parameters}
-        return join(request.dialect, system, tools, self.messages(self.hashes(seq)), parameters, request.cache_marks)
+        return join_body(
+            request.dialect, system, tools, self.messages(self.hashes(seq)), parameters, request.cache_marks
+        )

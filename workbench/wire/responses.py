@@ -34,8 +34,8 @@ from workbench.wire.dialect import Dialect
 from workbench.wire.earlier_responses import input_items
 from workbench.wire.found_items import FoundItem, content_items
 from workbench.wire.streams import stream_events
-from workbench.wire.talk import Talk, report
-from workbench.wire.values import as_json, content_of, dict_in, is_models, list_in, number_in, text_in
+from workbench.wire.talk import Talk, usage_report
+from workbench.wire.values import content_of, dict_in, is_models, json_text, list_in, number_in, text_in
 
 if TYPE_CHECKING:
     from workbench.wire.speaking import DialectSpeaker
@@ -110,7 +110,7 @@ class ResponsesDialect(Dialect):
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
         """Build an answer with the message's text as its only item."""
         content = message.get("content")
-        text = [{"type": "output_text", "text": as_json("" if content is None else content)}]
+        text = [{"type": "output_text", "text": json_text("" if content is None else content)}]
         return {"output": [{"type": "message", "role": "assistant", "content": text}] if message else []}
 
     def usage_json(self, used: Reported) -> dict[str, Any]:
@@ -135,17 +135,17 @@ def _item(kind: str, item: dict[str, Any]) -> FoundItem:
         parts = [*list_in(item, "summary"), *list_in(item, "content")]
         return FoundItem("", -1, "reasoning", "\n\n".join(filter(None, (text_in(part, "text") for part in parts))))
     if kind == "additional_tools":
-        return FoundItem("", -1, "tool", as_json(item.get("tools")))
+        return FoundItem("", -1, "tool", json_text(item.get("tools")))
     call_id = text_in(item, "call_id")
     if kind.endswith("_call_output"):
-        content, failed = output(item.get("output"))
+        content, failed = call_output(item.get("output"))
         return FoundItem("", -1, "result", text_of(content), call_id=call_id, is_error=failed)
     call_id = call_id or (text_in(item, "id") if kind in CALLS else "")
     if kind.endswith("_call") and call_id:
         arguments = item.get(CALLS.get(kind, "action"))
         tool = text_in(item, "name") or kind.removesuffix("_call")
-        return FoundItem("", -1, "call", as_json("" if arguments is None else arguments), tool, call_id)
-    return FoundItem("", -1, "other", as_json(item))
+        return FoundItem("", -1, "call", json_text("" if arguments is None else arguments), tool, call_id)
+    return FoundItem("", -1, "other", json_text(item))
 
 
 class ResponsesReader:
@@ -172,7 +172,7 @@ class ResponsesReader:
             if text_in(tool, "type") == "namespace":
                 self._tools(tool, text_in(tool, "name"))
             else:
-                self.talk.tool(definition(tool), namespace)
+                self.talk.tool(responses_definition(tool), namespace)
 
     def message(self, value: Any) -> None:
         """Read an item. A bare text is the user's."""
@@ -209,7 +209,7 @@ class ResponsesReader:
         for item in list_in(body, "output"):
             self.message(item)
         self._finish, self._is_answer = "stop", False
-        return usage_in(dict_in(body, "usage"), self.talk.model)
+        return responses_usage(dict_in(body, "usage"), self.talk.model)
 
     def _reply(self) -> str:
         if not self._speaking:
@@ -236,19 +236,19 @@ class ResponsesReader:
 
     def output(self, value: Any) -> tuple[Content, bool]:
         """A call's output, and whether it is an error."""
-        return output(value)
+        return call_output(value)
 
     def _reasoning(self, item: dict[str, Any]) -> None:
         parts = [*list_in(item, "summary"), *list_in(item, "content")]
-        said = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
+        text = "\n\n".join(filter(None, (text_in(part, "text") for part in parts)))
         reply, signature = self._reply(), text_in(item, "encrypted_content")
-        if said or signature:
-            self.talk.add(Reasoning(said, reply, signature))
+        if text or signature:
+            self.talk.add(Reasoning(text, reply, signature))
         else:
             self.talk.leave_out("reasoning that is empty")
 
 
-def output(value: Any) -> tuple[Content, bool]:
+def call_output(value: Any) -> tuple[Content, bool]:
     """A call's output, and whether it is an error."""
     if isinstance(value, dict):
         inner = value.get("content", value.get("content_items"))
@@ -256,19 +256,19 @@ def output(value: Any) -> tuple[Content, bool]:
     return content_of(value), False
 
 
-def definition(tool: Any) -> Any:
+def responses_definition(tool: Any) -> Any:
     """Convert a function to the form of OpenAI's chat."""
     if text_in(tool, "type") != "function" or "function" in tool:
         return tool
     return {"type": "function", "function": {key: value for key, value in tool.items() if key != "type"}}
 
 
-def usage_in(used: dict[str, Any], model: str) -> Usage | None:
+def responses_usage(used: dict[str, Any], model: str) -> Usage | None:
     """The reported usage. Cached tokens are part of `input_tokens`."""
     cached = number_in(dict_in(used, "input_tokens_details"), "cached_tokens")
     thought = number_in(dict_in(used, "output_tokens_details"), "reasoning_tokens")
     prompt, completion = number_in(used, "input_tokens"), number_in(used, "output_tokens")
-    return report(model, prompt, completion, cached=cached, reasoning=thought)
+    return usage_report(model, prompt, completion, cached=cached, reasoning=thought)
 
 
 def _streamed(events: list[dict[str, Any]]) -> dict[str, Any]:

@@ -7,21 +7,21 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from workbench.models.reply_parts import Reported
-from workbench.wire.answers import AnswerPiece, PacedAnswer, Refusal, WrittenAnswer, WrittenCall, pieces
+from workbench.wire.answers import AnswerPiece, PacedAnswer, Refusal, WrittenAnswer, WrittenCall, answer_pieces
 from workbench.wire.chat_speaker import ChatSpeaker, error_json
 from workbench.wire.checked_requests import (
     BadRequest,
     CheckedRequest,
     Json,
-    freeform,
+    freeform_text,
+    positive_number,
     request_of,
     schema_in,
     unpaired,
-    whole_number,
 )
 from workbench.wire.earlier_responses import EARLIER, EarlierResponses, UnknownResponse, input_items
-from workbench.wire.speaking import SocketSpeaker, SpokenDialect, StreamedEvent, event
-from workbench.wire.tool_demands import checked
+from workbench.wire.speaking import SocketSpeaker, SpokenDialect, StreamedEvent, encoded_event
+from workbench.wire.tool_demands import checked_demand
 from workbench.wire.values import dict_in
 
 INCOMPLETE = {"length": "max_output_tokens", "refused": "content_filter"}
@@ -47,7 +47,7 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
         super().__init__(dialect)
         self._earlier = EarlierResponses()
 
-    def read(self, body: Json, path: str = "") -> CheckedRequest:
+    def read_request(self, body: Json, path: str = "") -> CheckedRequest:
         """Read and check a request's body, with the items of the response that it continues."""
         given = body.get("input")
         if not isinstance(given, str | list) and not (given is None and body.get("generate") is False):
@@ -61,7 +61,7 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
         if not input_items(body) and body.get("generate") is not False:
             raise BadRequest("input: expected at least one item")
         schema = schema_in(body, "text", "format", "schema")
-        limit = whole_number(body.get("max_output_tokens"))
+        limit = positive_number(body.get("max_output_tokens"))
         stream = body.get("stream") is True
         request = request_of(
             self.dialect.read_request(dict(body)), body, stream=stream, max_tokens=limit, schema=schema
@@ -71,20 +71,20 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
             raise BadRequest(f"No tool output found for function call {calls[0]}.")
         if results:
             raise BadRequest(f"No tool call found for function call output with call_id {results[0]}.")
-        return checked(request)
+        return checked_demand(request)
 
-    def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
+    def full_answer(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
         """The answer as one response."""
         output = _output(played.answer, request, ident)
         reason = played.answer.reason if played.finishes else ""
         made = {**_response(request, ident, reason, output), **self.reported(played.answer.usage)}
-        self._earlier.add(request.body, made)
+        self._earlier.remember_response(request.body, made)
         return made
 
     def stream(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> Iterator[StreamedEvent]:
         """The answer as server-sent events."""
         for at, body in self.events(played, request, ident):
-            yield StreamedEvent(at, event(body, body["type"]))
+            yield StreamedEvent(at, encoded_event(body, body["type"]))
 
     def events(
         self, played: PacedAnswer, request: CheckedRequest, ident: str
@@ -101,19 +101,19 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
         yield at, {"type": "response.created", "response": begun}
         yield at, {"type": "response.in_progress", "response": begun}
         output = _output(answer, request, ident)
-        grouped = groupby(pieces(answer, played.pace), lambda each: (_ITEMS.get(each.kind, "call"), each.number))
+        grouped = groupby(answer_pieces(answer, played.pace), lambda each: (_ITEMS.get(each.kind, "call"), each.number))
         for index, (_, group) in enumerate(grouped):
             found = list(group)
             at = found[-1].at
             yield from _item(output[index], index, found)
         if played.finishes:
-            made = self.whole(played, request, ident)
+            made = self.full_answer(played, request, ident)
             yield at, {"type": f"response.{made['status']}", "response": made}
 
     def prewarmed(self, request: CheckedRequest, ident: str, tokens: int) -> Iterator[dict[str, Any]]:
         """The answer to a request that only prepares the next one: nothing is generated."""
         made = {**_response(request, ident, "stop", []), **self.reported(Reported(tokens, 0))}
-        self._earlier.add(request.body, made)
+        self._earlier.remember_response(request.body, made)
         yield {"type": "response.created", "response": {**made, "status": "in_progress"}, "sequence_number": 0}
         yield {"type": "response.completed", "response": made, "sequence_number": 1}
 
@@ -123,20 +123,20 @@ class ResponsesSpeaker(ChatSpeaker, SocketSpeaker):
 
     def error_event(self) -> bytes:
         """An error as an event."""
-        return event(self.error_frame(Refusal(500), ""), "error")
+        return encoded_event(self.error_frame(Refusal(500), ""), "error")
 
-    def told_error(self, said: dict[str, Any], status: int) -> bytes:
+    def late_error_event(self, body: dict[str, Any], status: int) -> bytes:
         """Turn the body of an error into an event, with its fields repeated at the top level."""
-        error = dict_in(said, "error")
+        error = dict_in(body, "error")
         flat = {key: error.get(key) for key in ("code", "message", "param")}
-        return event({"type": "error", "status": status, **said, **flat}, "error")
+        return encoded_event({"type": "error", "status": status, **body, **flat}, "error")
 
     def error_frame(self, refusal: Refusal, model: str) -> dict[str, Any]:
         """An error as an event of a websocket, which has no HTTP status."""
-        said = error_json(refusal, model)
-        flat = {key: said["error"][key] for key in ("code", "message", "param")}
+        error = error_json(refusal, model)
+        flat = {key: error["error"][key] for key in ("code", "message", "param")}
         waiting = {} if refusal.wait is None else {"headers": {"retry-after": str(refusal.wait)}}
-        return {"type": "error", "status": refusal.status, **said, **flat, **waiting}
+        return {"type": "error", "status": refusal.status, **error, **flat, **waiting}
 
 
 # Writing
@@ -194,7 +194,7 @@ def _call(call: WrittenCall, request: CheckedRequest, ident: str) -> dict[str, A
     named = {"name": name, **({"namespace": space} if space not in ("", _OWN) else {})}
     common = {"status": "completed", "call_id": call.call_id, **named}
     if request.is_freeform(call.tool):
-        return {"type": "custom_tool_call", "id": f"ctc_{ident}", **common, "input": freeform(call.arguments)}
+        return {"type": "custom_tool_call", "id": f"ctc_{ident}", **common, "input": freeform_text(call.arguments)}
     return {"type": "function_call", "id": f"fc_{ident}", **common, "arguments": call.arguments}
 
 

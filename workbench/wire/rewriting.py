@@ -54,10 +54,10 @@ def rewritten(dialect: DialectName, body: dict[str, Any], rewrite: Rewrite) -> d
     """Return a changed copy of the body. A change that is not allowed raises an error with one sentence."""
     made = dict(body)
     if rewrite.exclude or rewrite.mask or rewrite.texts:
-        made = _Rewriting(dialect, body).run(rewrite)
+        made = _Rewriting(dialect, body).rewritten_body(rewrite)
     for name, value in rewrite.parameters.items():
         if name in (*DIALECTS[dialect].places, "tools"):
-            raise WrongCall(f"{name}: no parameter; what stands there is left out or edited by its path")
+            raise WrongCall(f"{name}: no parameter; it is left out or edited by its path")
         if value is None:
             made.pop(name, None)
         else:
@@ -78,7 +78,7 @@ class _Rewriting:
         self._sections = {name: list(entries) for name, entries in sections.items()}
         self._last = len(sections["messages"]) - 1
 
-    def run(self, rewrite: Rewrite) -> dict[str, Any]:
+    def rewritten_body(self, rewrite: Rewrite) -> dict[str, Any]:
         """The body with items left out, masked and edited."""
         leaving = self._leaving(rewrite)
         for path, text in {**rewrite.mask, **rewrite.texts}.items():
@@ -121,8 +121,8 @@ class _Rewriting:
         for placed in named:
             leaving.update(by_exchange[placed.exchange])
         for placed in leaving.copy():
-            said = [each for each in by_reply[placed.reply] if each.item.kind != "reasoning"]
-            if leaving.issuperset(said):
+            spoken = [each for each in by_reply[placed.reply] if each.item.kind != "reasoning"]
+            if leaving.issuperset(spoken):
                 leaving.update(by_reply[placed.reply])
             elif placed.item.kind == "reasoning":
                 raise Refused(f"{named[placed]}: what the model thought leaves only with all that it said with it")

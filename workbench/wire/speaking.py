@@ -52,11 +52,11 @@ class DialectSpeaker(ABC):
         self.dialect = dialect
 
     @abstractmethod
-    def read(self, body: Json, path: str = "") -> CheckedRequest:
+    def read_request(self, body: Json, path: str = "") -> CheckedRequest:
         """Read and check the body of a request to a path. Raises `BadRequest`."""
 
     @abstractmethod
-    def whole(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
+    def full_answer(self, played: PacedAnswer, request: CheckedRequest, ident: str) -> dict[str, Any]:
         """The answer as one body."""
 
     @abstractmethod
@@ -75,9 +75,9 @@ class DialectSpeaker(ABC):
     def error_event(self) -> bytes:
         """An error in the middle of a stream."""
 
-    def told_error(self, said: dict[str, Any], status: int) -> bytes:
+    def late_error_event(self, error: dict[str, Any], status: int) -> bytes:
         """An error that the provider answered with an HTTP status, as an event of a stream that has already begun."""
-        return event(said)
+        return encoded_event(error)
 
     def broken_event(self, broken: str) -> bytes:
         """An event of a stream that is not JSON."""
@@ -119,7 +119,7 @@ def stream_headers(speaker: DialectSpeaker) -> dict[str, str]:
     return {"Content-Type": speaker.stream_type, "Cache-Control": "no-cache"}
 
 
-def event(body: Json, name: str = "") -> bytes:
+def encoded_event(body: Json, name: str = "") -> bytes:
     """Encode a server-sent event."""
     head = f"event: {name}\n" if name else ""
     return f"{head}data: {to_json(body)}\n\n".encode()

@@ -10,23 +10,23 @@ from typing import Any
 
 import msgspec
 
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 
 
 def stream_events(text: bytes) -> Iterator[dict[str, Any]]:
     """The JSON objects in the events of a stream. Truncated ones are left out."""
     if text[:100].lstrip().startswith(b"["):  # Gemini without events: one list of objects
-        listed = loaded(text)
+        listed = parsed_json(text)
         yield from (value for value in (listed if isinstance(listed, list) else ()) if isinstance(value, dict))
     for line in io.BytesIO(text):  # avoids a second copy of all lines
         if line.startswith(b"data:"):
-            value = loaded(line[5:])  # None for `[DONE]` and for a truncated line
-            value = loaded(line[5:].decode(errors="replace")) if value is None else value
+            value = parsed_json(line[5:])  # None for `[DONE]` and for a truncated line
+            value = parsed_json(line[5:].decode(errors="replace")) if value is None else value
             if isinstance(value, dict):
                 yield value
 
 
-def loaded(text: str | bytes) -> Any:
+def parsed_json(text: str | bytes) -> Any:
     """Decode JSON; None if the text is not JSON."""
     try:
         return msgspec.json.decode(text)
@@ -50,6 +50,6 @@ def piece_index(piece: Any) -> Any:
     return index if isinstance(index, (int, float, str)) else None
 
 
-def joined(texts: list[str]) -> str:
+def joined_pieces(texts: list[str]) -> str:
     """Join pieces to one text. A surrogate pair may be split between two of them."""
-    return clean("".join(texts))
+    return without_surrogates("".join(texts))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from workbench.log.events import Body, Compaction, Content, SlotContent, ToolCall, ToolResult, Unknown, Usage
-from workbench.wire.values import as_json, cleaned, dict_in, text_in
+from workbench.wire.values import cleaned, dict_in, json_text, text_in
 
 AT_PROVIDER: Final = "at_provider"
 """A key in the notes of a compaction: the provider made it while it answered."""
@@ -51,7 +51,7 @@ class Talk:
     def call(self, call_id: str, tool: str, arguments: Any, reply: str) -> None:
         """Add a tool call."""
         self._tools[call_id] = tool
-        self.add(ToolCall(call_id, tool, as_json({} if arguments is None else arguments), reply))
+        self.add(ToolCall(call_id, tool, json_text({} if arguments is None else arguments), reply))
 
     def result(self, call_id: str, content: Content, is_error: bool = False, tool: str = "") -> None:
         """Add the result of a tool call."""
@@ -65,7 +65,7 @@ class Talk:
         name = text_in(dict_in(definition, "function"), "name") or text_in(definition, "name")
         name = name or text_in(definition, "type")
         if name:
-            self.add(SlotContent("tools", f"{place}.{name}" if place else name, as_json(definition)))
+            self.add(SlotContent("tools", f"{place}.{name}" if place else name, json_text(definition)))
         else:
             self.unknown("tool", definition)
 
@@ -77,7 +77,7 @@ class Talk:
         """Count entries that are understood but are not part of the conversation. Does nothing here."""
 
 
-def report(model: str, prompt: int, completion: int, **more: Any) -> Usage | None:
+def usage_report(model: str, prompt: int, completion: int, **more: Any) -> Usage | None:
     """The usage that a provider reports. We have no count of our own for that request. None without any tokens."""
     return Usage(model, 0, prompt, completion=completion, **more) if prompt or completion else None
 

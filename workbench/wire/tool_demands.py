@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
-from workbench.wire.checked_requests import BadRequest, CheckedRequest, Json, name_of
+from workbench.wire.checked_requests import BadRequest, CheckedRequest, Json, tool_name_of
 from workbench.wire.values import dict_in, either, list_in, text_in
 
 Mode = Literal["auto", "none", "required"]
@@ -29,7 +29,7 @@ class ToolDemand(NamedTuple):
         return request if tools == request.tools else replace(request, tools=tools)
 
     def _is_named(self, tool: Json) -> bool:
-        name = name_of(tool)
+        name = tool_name_of(tool)
         return name in self.names or name.rpartition(".")[2] in self.names  # the name without its namespace
 
 
@@ -48,7 +48,7 @@ def demand_in(body: Json) -> ToolDemand:
             return ToolDemand("required", (text_in(dict_in(given, kind), "name") or text_in(given, "name"),))
         case "allowed_tools":
             inside: dict[str, Any] = dict_in(given, "allowed_tools") or dict(given)
-            names = tuple(name_of(tool) for tool in list_in(inside, "tools") if isinstance(tool, dict))
+            names = tuple(tool_name_of(tool) for tool in list_in(inside, "tools") if isinstance(tool, dict))
             return ToolDemand(_MODES.get(text_in(inside, "mode"), "auto"), names)
         case kind:
             return ToolDemand(_MODES.get(kind, "auto"))
@@ -59,7 +59,7 @@ def _inside(value: Json, key: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def checked(request: CheckedRequest) -> CheckedRequest:
+def checked_demand(request: CheckedRequest) -> CheckedRequest:
     """Return the request unchanged. Raises BadRequest if it demands a call of a tool that it does not have."""
     demand = demand_in(request.body)
     if demand.mode == "required" and not request.tools:

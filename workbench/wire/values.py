@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from workbench.log.codec import clean
+from workbench.log.codec import without_surrogates
 from workbench.log.events import Content, ImagePart, OtherPart, Part, TextPart
 
 _TEXTS = ("text", "input_text", "output_text")
@@ -15,7 +15,7 @@ _TEXTS = ("text", "input_text", "output_text")
 def text_in(value: Any, key: str) -> str:
     """The text under a key; empty if it is missing or not a text."""
     found = value.get(key) if isinstance(value, dict) else None
-    return clean(found) if isinstance(found, str) else ""
+    return without_surrogates(found) if isinstance(found, str) else ""
 
 
 def dict_in(value: Any, key: str) -> dict[str, Any]:
@@ -60,40 +60,40 @@ def parsed(value: Any) -> Any:
     return value
 
 
-def as_json(value: Any) -> str:
+def json_text(value: Any) -> str:
     """A value as JSON text that can be stored. A text is not encoded, because the model wrote it that way."""
-    return clean(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+    return without_surrogates(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def cleaned(value: Any) -> Any:
     """A JSON value that can be stored; the same object if it already can."""
     written = json.dumps(value, ensure_ascii=False)
-    stored = clean(written)
+    stored = without_surrogates(written)
     return value if stored is written else json.loads(stored)
 
 
 def part_of(value: Any) -> Part:
     """Convert a part of a message, in any form used by OpenAI, Anthropic and their clients."""
     if isinstance(value, str):
-        return TextPart(clean(value))
+        return TextPart(without_surrogates(value))
     if not isinstance(value, dict):
         return other_part(value)
     kind, image, source = value.get("type"), value.get("image_url"), value.get("source")
     if kind == "image_url" and isinstance(image, str):
-        return ImagePart(clean(image))
+        return ImagePart(without_surrogates(image))
     if kind == "image_url" and isinstance(image, dict) and isinstance(image.get("url"), str):
-        return ImagePart(clean(image["url"]), clean(str(image.get("detail") or "auto")))
+        return ImagePart(without_surrogates(image["url"]), without_surrogates(str(image.get("detail") or "auto")))
     if kind == "input_image" and isinstance(image, str):
-        return ImagePart(clean(image), clean(str(value.get("detail") or "auto")))
+        return ImagePart(without_surrogates(image), without_surrogates(str(value.get("detail") or "auto")))
     if kind == "image" and isinstance(source, dict):
         url = source.get("url") or f"data:{source.get('media_type', '')};base64,{source.get('data', '')}"
-        return ImagePart(clean(str(url)))
+        return ImagePart(without_surrogates(str(url)))
     if kind == "image" and isinstance(value.get("image"), str):
-        return ImagePart(clean(value["image"]), clean(str(value.get("detail") or "auto")))
+        return ImagePart(without_surrogates(value["image"]), without_surrogates(str(value.get("detail") or "auto")))
     if kind == "image" and isinstance(value.get("data"), str):
-        return ImagePart(clean(f"data:{value.get('mimeType', '')};base64,{value['data']}"))
+        return ImagePart(without_surrogates(f"data:{value.get('mimeType', '')};base64,{value['data']}"))
     if isinstance(value.get("text"), str) and kind in _TEXTS:
-        return TextPart(clean(value["text"]))
+        return TextPart(without_surrogates(value["text"]))
     return other_part(value)
 
 
@@ -109,7 +109,7 @@ def content_of(value: Any) -> Content:
     if value is None:
         return ""
     if not isinstance(value, list):
-        return as_json(value)
+        return json_text(value)
     return content_from(part_of(part) for part in value)
 
 

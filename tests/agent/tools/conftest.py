@@ -27,6 +27,6 @@ def use(root: Path) -> Use:
     """Call a tool by name; `limits` may be given."""
 
     async def call(name: str, *, limits: ToolLimits | None = None, **arguments: Any) -> ToolOutcome:
-        return await Toolbox(root, limits=limits).run(name, json.dumps(arguments))
+        return await Toolbox(root, limits=limits).run_tool(name, json.dumps(arguments))
 
     return call

@@ -66,7 +66,7 @@ async def test_output_is_told_as_it_comes(root: Path) -> None:
 
     command = "printf 'first\\303'; while [ ! -e go ]; do sleep 0.02; done; printf '\\251'"
     running = asyncio.create_task(
-        Toolbox(root).run("run_command", json.dumps({"command": command}), ToolContext(report=report))
+        Toolbox(root).run_tool("run_command", json.dumps({"command": command}), ToolContext(report=report))
     )
     await asyncio.wait_for(seen.wait(), GIVE_UP)
     assert "".join(told) == "first"

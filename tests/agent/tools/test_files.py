@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolLimits, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolLimits, ToolOutcome, object_schema
 from workbench.agent.tools.registry import Toolbox
 
 Use = Callable[..., Awaitable[ToolOutcome]]
@@ -223,12 +223,12 @@ async def test_what_cannot_be_edited_is_said(root: Path, use: Use) -> None:
 
 async def test_every_failure_is_an_outcome(root: Path) -> None:
     box = Toolbox(root, switched_off={"run_command"})
-    assert (await box.run("fly", "{}")).text == (
+    assert (await box.run_tool("fly", "{}")).text == (
         "fly: no such tool; there are read_file, list_files, search_text, write_file, edit_file"
     )
-    assert (await box.run("run_command", "{}")).text == "run_command: the user has switched this tool off"
-    assert (await box.run("read_file", "{")).is_error
-    assert (await box.run("read_file", json.dumps({"path": "x" * 300}))).is_error
+    assert (await box.run_tool("run_command", "{}")).text == "run_command: the user has switched this tool off"
+    assert (await box.run_tool("read_file", "{")).is_error
+    assert (await box.run_tool("read_file", json.dumps({"path": "x" * 300}))).is_error
     assert [each["function"]["name"] for each in box.definitions()] == list(box.names)
     assert (box.kind("write_file"), box.kind("run_command"), box.kind("fly")) == ("write", "run", "read")
 
@@ -237,9 +237,9 @@ async def test_a_tool_from_elsewhere_that_breaks_is_an_outcome_too(root: Path) -
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         raise KeyError(arguments["x"])
 
-    tool = Tool("odd", "run", "", parameters(("x",), x={"type": "string"}), run, lambda arguments: arguments["y"])
+    tool = Tool("odd", "run", "", object_schema(("x",), x={"type": "string"}), run, lambda arguments: arguments["y"])
     box = Toolbox(root, more=[tool])
-    assert await box.run("odd", '{"x": "z"}') == ToolOutcome("odd failed: KeyError: 'z'", True)
+    assert await box.run_tool("odd", '{"x": "z"}') == ToolOutcome("odd failed: KeyError: 'z'", True)
     assert box.call("odd", '{"x": "z"}').problem == "odd failed: KeyError: 'y'"
     assert box.kind("odd") == "run"
     with pytest.raises(ValueError, match="two tools are called odd"):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.agent.approval_patterns import covers, suggestions
+from workbench.agent.approval_patterns import pattern_allows, suggested_patterns
 from workbench.agent.tools.base import ProposedCall, ToolContext, ToolFailure, ToolOutcome
 from workbench.agent.tools.guarded_start import path_outside
 from workbench.agent.tools.places import Places
@@ -54,7 +54,7 @@ def was_run(program: Path) -> bool:
 
 
 async def use(root: Path, command: str, *, shell: bool) -> ToolOutcome:
-    return await Toolbox(root).run("run_command", json.dumps({"command": command}), ToolContext(shell=shell))
+    return await Toolbox(root).run_tool("run_command", json.dumps({"command": command}), ToolContext(shell=shell))
 
 
 COMMANDS = (
@@ -173,9 +173,9 @@ def run_call(command: str) -> ProposedCall:
 )
 def test_an_option_that_may_run_something_is_asked_for(command: str) -> None:
     start = " ".join(command.split()[:2])
-    assert not covers(f"run_command:{start} *", run_call(command))
-    assert covers("run_command:git *", run_call(command)), "the user's own pattern is wider"
-    assert suggestions(run_call(command)) == (f"run_command:{command}",)
+    assert not pattern_allows(f"run_command:{start} *", run_call(command))
+    assert pattern_allows("run_command:git *", run_call(command)), "the user's own pattern is wider"
+    assert suggested_patterns(run_call(command)) == (f"run_command:{command}",)
 
 
 words = st.lists(st.text("abemv-=./", min_size=1, max_size=8).filter(lambda word: word[0] != "="), max_size=3)
@@ -185,13 +185,13 @@ words = st.lists(st.text("abemv-=./", min_size=1, max_size=8).filter(lambda word
 def test_what_is_offered_covers_just_what_reads(name: str, more: list[str]) -> None:
     command = shlex.join([*name.split(), *more])
     reads = bool(reading_name([*name.split(), *more]))
-    assert covers(f"run_command:{name} *", run_call(command)) == reads
-    assert (f"run_command:{name} *" in suggestions(run_call(command))) == reads
+    assert pattern_allows(f"run_command:{name} *", run_call(command)) == reads
+    assert (f"run_command:{name} *" in suggested_patterns(run_call(command))) == reads
 
 
 def test_no_test_runner_is_offered() -> None:
     """It runs what the model may have written, and writes files anywhere: `--junitxml=/...`."""
-    assert suggestions(run_call("pytest -q")) == ("run_command:pytest -q",)
+    assert suggested_patterns(run_call("pytest -q")) == ("run_command:pytest -q",)
 
 
 def test_a_path_without_folders_of_the_project(tmp_path: Path) -> None:

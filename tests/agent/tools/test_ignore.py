@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workbench.agent.tools.walk import OutOfTime, walk
+from workbench.agent.tools.walk import OutOfTime, walk_folder
 
 NO_CONFIG = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
@@ -25,7 +25,7 @@ def write(folder: Path, rules: str) -> None:
 
 def seen(root: Path, start: str = ".") -> set[str]:
     """The files that a walk shows."""
-    found = walk(os.path.normpath(root / start), str(root), 64, time.monotonic() + 60)
+    found = walk_folder(os.path.normpath(root / start), str(root), 64, time.monotonic() + 60)
     return {entry.path for entry in found if entry.is_file and not entry.path.endswith(".gitignore")}
 
 
@@ -102,4 +102,4 @@ def test_a_pipe_is_not_waited_for_and_time_runs_out(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("")
     assert seen(tmp_path) == {"a"}
     with pytest.raises(OutOfTime):
-        list(walk(str(tmp_path), str(tmp_path), 64, time.monotonic() - 1))
+        list(walk_folder(str(tmp_path), str(tmp_path), 64, time.monotonic() - 1))

@@ -16,7 +16,7 @@ bounds = st.integers(0, 60)
 def filled(pieces: list[bytes], first: int, last: int) -> Output:
     output = Output(first, last)
     for piece in pieces:
-        output.add(piece)
+        output.add_bytes(piece)
         assert output.held <= first + 2 * last + 40
     return output
 

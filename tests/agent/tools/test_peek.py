@@ -18,7 +18,7 @@ from support.requirements import requirement
 from support.talk import planned, preset, turns
 from workbench.agent.tools import peek_worker
 from workbench.agent.tools.base import ToolFailure, ToolLimits, ToolOutcome
-from workbench.agent.tools.peek import MOST, SPOKEN, TOKENS, entries, excluded, peek_tools
+from workbench.agent.tools.peek import MOST, SPOKEN, TOKENS, excluded_events, peek_tools, peeked_events
 from workbench.agent.tools.registry import Toolbox
 from workbench.agent.tools.search_worker import BAD_PATTERN, make_matcher
 from workbench.log.events import (
@@ -34,9 +34,9 @@ from workbench.log.events import (
     ToolResult,
     UserMessage,
 )
-from workbench.models.tokens import counter
+from workbench.models.tokens import counter_named
 
-COUNTER = counter("o200k_base")
+COUNTER = counter_named("o200k_base")
 LONG = "\n".join(f"line {at} of the log" for at in range(4_000))
 TALK: list[Body] = [
     UserMessage("why is it slow?"),
@@ -54,7 +54,7 @@ def toolbox(events: Sequence[Event], limits: ToolLimits | None = None) -> Toolbo
 
 
 async def peek(events: Sequence[Event], name: str, limits: ToolLimits | None = None, **arguments: Any) -> ToolOutcome:
-    return await toolbox(events, limits).run(f"peek_{name}", json.dumps(arguments))
+    return await toolbox(events, limits).run_tool(f"peek_{name}", json.dumps(arguments))
 
 
 async def test_an_item_of_which_nothing_fits_is_not_one_that_is_shown() -> None:
@@ -126,7 +126,7 @@ async def test_a_compactions_id_stands_for_its_whole_range() -> None:
 
 @pytest.mark.parametrize("ref", ["e00003", "[id e00003]", "id e00003", " [e00003] ", "3"])
 def test_an_id_may_be_given_as_it_stands_in_the_marker(ref: str) -> None:
-    assert [entry.text for entry in entries(number(TALK), ref)] == [LONG]
+    assert [entry.text for entry in peeked_events(number(TALK), ref)] == [LONG]
 
 
 @pytest.mark.parametrize(
@@ -142,31 +142,31 @@ def test_an_id_may_be_given_as_it_stands_in_the_marker(ref: str) -> None:
 )
 def test_an_unknown_id_is_a_clear_error(ref: str, says: str) -> None:
     with pytest.raises(ToolFailure, match=f"id: {ref}: {re.escape(says)}"):
-        entries(number([*TALK, SlotContent("system", "x", "be kind")]), ref)
+        peeked_events(number([*TALK, SlotContent("system", "x", "be kind")]), ref)
 
 
 def test_what_the_user_excluded_stays_out_of_reach_with_its_pair() -> None:
     events = number([*TALK, Override("exclude", 2, 2), Override("exclude", 4, 4)])
-    assert excluded(events) == {2, 3, 4}
+    assert excluded_events(events) == {2, 3, 4}
     with pytest.raises(ToolFailure, match="the user has excluded it"):
-        entries(events, "e00003")
-    assert [entry.heading for entry in entries(events, "1-7")] == [
+        peeked_events(events, "e00003")
+    assert [entry.heading for entry in peeked_events(events, "1-7")] == [
         "[e00001] user",
         "[e00005] user",
         "[e00007] assistant",
     ]
-    assert excluded(number([*TALK, Override("exclude", 2, 2), Override("include", 3, 3)])) == frozenset()
-    assert excluded(number([*TALK, Override("exclude", 2, 2), Revert(8)])) == frozenset()
+    assert excluded_events(number([*TALK, Override("exclude", 2, 2), Override("include", 3, 3)])) == frozenset()
+    assert excluded_events(number([*TALK, Override("exclude", 2, 2), Revert(8)])) == frozenset()
 
 
 @settings(max_examples=40)
 @given(logs(), st.integers(1, 40), st.integers(1, 40))
 def test_nothing_excluded_and_nothing_unsaid_is_ever_shown(events: list[Event], first: int, last: int) -> None:
     try:
-        found = entries(events, f"{min(first, last)}-{max(first, last)}")
+        found = peeked_events(events, f"{min(first, last)}-{max(first, last)}")
     except ToolFailure:
         return
-    hidden = excluded(events)
+    hidden = excluded_events(events)
     said = {f"[{event.id}]" for event in events if isinstance(event.body, SPOKEN) and event.seq not in hidden}
     assert {entry.heading.partition(" ")[0] for entry in found} <= said
 
@@ -188,7 +188,7 @@ async def test_every_marker_of_a_plan_names_an_id_that_can_be_read() -> None:
     assert {row.state for row in marked} == {"truncated", "masked"}
     for row in marked:
         [ref] = re.findall(r"\[id (\S+)\]", row.text or "")
-        assert [entry.text for entry in entries(number(bodies), ref)] == [row.original]
+        assert [entry.text for entry in peeked_events(number(bodies), ref)] == [row.original]
 
 
 def test_the_tools_only_read_and_say_so_in_few_words() -> None:

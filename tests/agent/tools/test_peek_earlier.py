@@ -9,7 +9,7 @@ from hypothesis import given
 
 from support.logs import logs, number
 from workbench.agent.tools.base import ToolFailure
-from workbench.agent.tools.peek import SPOKEN, entries, excluded
+from workbench.agent.tools.peek import SPOKEN, excluded_events, peeked_events
 from workbench.compaction.continuation import first_events
 from workbench.log.errors import NotFound
 from workbench.log.events import (
@@ -39,7 +39,7 @@ def going_on(origin: str, *more: Body) -> tuple[str, list[Event]]:
 
 
 def texts(events: Sequence[Event], ref: str) -> list[str]:
-    return [entry.text for entry in entries(events, ref)]
+    return [entry.text for entry in peeked_events(events, ref)]
 
 
 def test_the_ids_of_the_session_before_are_understood() -> None:
@@ -72,7 +72,7 @@ def test_what_was_excluded_there_stays_out_of_reach() -> None:
     _, events = going_on(old)
     assert texts(events, old) == ["which port?", "9001", "good"]
     with pytest.raises(ToolFailure, match="the user has excluded it"):
-        entries(events, said[2].id)
+        peeked_events(events, said[2].id)
 
 
 def test_it_goes_back_as_far_as_there_are_sessions() -> None:
@@ -84,7 +84,7 @@ def test_it_goes_back_as_far_as_there_are_sessions() -> None:
     assert texts(events, second) == ["second"]
     assert texts(events, first) == texts(events, more[2].id) == ["which port?", "9001", "a secret", "good"]
     with pytest.raises(ToolFailure, match="there is no such item"):
-        entries(events, "1m0000000000x")
+        peeked_events(events, "1m0000000000x")
 
 
 def test_a_session_that_is_gone_is_told_plainly() -> None:
@@ -93,14 +93,14 @@ def test_a_session_that_is_gone_is_told_plainly() -> None:
     with Store.open() as store:
         store.delete(old)
     with pytest.raises(ToolFailure, match=f"the session {old}, which this one continues, cannot be read"):
-        entries(events, said[0].id)
+        peeked_events(events, said[0].id)
 
 
 def test_a_title_is_not_taken_for_a_session() -> None:
     stored(Setting("title", "on"), *TALK)
     events = number(first_events("on", "The port is known.", []))
     with pytest.raises(ToolFailure, match="cannot be read"):
-        entries(events, "on")
+        peeked_events(events, "on")
 
 
 def test_no_other_session_is_within_reach() -> None:
@@ -109,19 +109,19 @@ def test_no_other_session_is_within_reach() -> None:
     _, events = going_on(old)
     for ref in (other, said[0].id, f"{other}:1"):
         with pytest.raises(ToolFailure, match="there is no such item"):
-            entries(events, ref)
+            peeked_events(events, ref)
 
 
 def test_sessions_that_go_on_from_each_other_come_to_an_end() -> None:
     both = {"a": number([Setting(CONTINUED_FROM, "b")]), "b": number([Setting(CONTINUED_FROM, "a")])}
     with pytest.raises(ToolFailure, match="there is no such item"):
-        entries(both["a"], "x", both.__getitem__)
+        peeked_events(both["a"], "x", both.__getitem__)
 
 
 @given(log=logs())
 def test_every_event_is_read_there_as_it_was_here(log: list[Event]) -> None:
     events = [Event(seq, f"n{seq}", 0, body) for seq, body in enumerate(first_events("old", "A summary.", []), 1)]
-    hidden = excluded(log)
+    hidden = excluded_events(log)
 
     def earlier(session: str) -> Sequence[Event]:
         if session != "old":
@@ -130,4 +130,4 @@ def test_every_event_is_read_there_as_it_was_here(log: list[Event]) -> None:
 
     for event in log:
         if isinstance(event.body, SPOKEN) and event.seq not in hidden:
-            assert entries(events, event.id, earlier) == entries(log, event.id, earlier)
+            assert peeked_events(events, event.id, earlier) == peeked_events(log, event.id, earlier)

@@ -54,7 +54,7 @@ async def run(command: str, allowed: list[str], folder: Path) -> ToolResult:
 
     services: Any = SimpleNamespace(toolbox=Toolbox(folder), approvals=Approvals(allow=allowed), ask=None, report=None)
     call = ToolCall("1", "run_command", json.dumps({"command": command}))
-    found = [body async for body in Calls(services, no_hook).run([call], {})]
+    found = [body async for body in Calls(services, no_hook).run_calls([call], {})]
     assert isinstance(found[-1], ToolResult)
     return found[-1]
 
@@ -125,7 +125,7 @@ def test_what_no_system_would_take_is_not_even_read() -> None:
 
 async def test_without_leave_for_a_shell_none_is_started(tmp_path: Path) -> None:
     arguments = json.dumps({"command": "touch F; touch G"})
-    outcome = await Toolbox(tmp_path).run("run_command", arguments, ToolContext(shell=False))
+    outcome = await Toolbox(tmp_path).run_tool("run_command", arguments, ToolContext(shell=False))
     assert outcome == ("command: needs a shell, for which it is not allowed", True)
     assert os.listdir(tmp_path) == []
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.agent.tools.base import ToolFailure, parameters
-from workbench.agent.tools.schema import check, read_arguments
+from workbench.agent.tools.base import ToolFailure, object_schema
+from workbench.agent.tools.schema import read_arguments, schema_problems
 
-SCHEMA = parameters(
+SCHEMA = object_schema(
     ("path",),
     path={"type": "string", "minLength": 1},
     limit={"type": "integer", "minimum": 1, "maximum": 9},
@@ -68,16 +68,16 @@ def test_null_for_an_optional_argument_is_as_if_it_was_left_out() -> None:
 
 
 def test_null_stays_where_it_has_a_meaning() -> None:
-    schema = parameters((), x={"type": ["integer", "null"]}, y={"anyOf": []})
+    schema = object_schema((), x={"type": ["integer", "null"]}, y={"anyOf": []})
     assert read_arguments('{"x": null, "y": null}', schema) == {"x": None, "y": None}
 
 
 def test_no_arguments_at_all_are_an_empty_object() -> None:
-    assert read_arguments("", parameters(())) == {}
+    assert read_arguments("", object_schema(())) == {}
 
 
 def test_a_type_we_do_not_know_is_left_to_others() -> None:
-    assert check({"x": 1}, {"properties": {"x": {"type": "decimal"}}}) == []
+    assert schema_problems({"x": 1}, {"properties": {"x": {"type": "decimal"}}}) == []
 
 
 anything = st.recursive(

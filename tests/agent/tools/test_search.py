@@ -13,7 +13,7 @@ import pytest
 
 from workbench.agent.tools import search_worker
 from workbench.agent.tools.base import ToolLimits, ToolOutcome
-from workbench.agent.tools.search_worker import Search, clipped, make_matcher
+from workbench.agent.tools.search_worker import Search, clipped_line, make_matcher
 
 Use = Callable[..., Awaitable[ToolOutcome]]
 
@@ -75,7 +75,7 @@ def found(root: Path, pattern: str, **more: Any) -> str:
     wanted: dict[str, Any] = {"base": str(root), "name": ".", "root": str(root), "glob": "", "context": 0, "limit": 100}
     wanted |= {"seconds": 10, **more}
     out = io.StringIO()
-    Search(wanted, make_matcher(pattern, False, False), out).run()
+    Search(wanted, make_matcher(pattern, False, False), out).search_files()
     return out.getvalue()
 
 
@@ -115,7 +115,7 @@ def test_large_files_and_too_little_time_are_reported(root: Path, monkeypatch: p
 
 def test_a_long_line_is_shown_around_its_match() -> None:
     line = "a" * 1000 + "b" + "c" * 1000
-    shown = clipped(line, (1000, 1001))
+    shown = clipped_line(line, (1000, 1001))
     assert shown == "…" + "a" * 100 + "b" + "c" * 299 + "…"
-    assert clipped(line, (2000, 2001)) == "…" + "c" * 400
-    assert clipped("short", (0, 1)) == "short"
+    assert clipped_line(line, (2000, 2001)) == "…" + "c" * 400
+    assert clipped_line("short", (0, 1)) == "short"

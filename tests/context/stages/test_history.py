@@ -13,7 +13,14 @@ from support.requirements import requirement
 from support.talk import iterations, planned, preset, rows_of, spoken, states, turns, words
 from workbench.context.budget import Limits
 from workbench.context.policy import HistoryPolicy
-from workbench.context.stages.history import NO_CAP, HistoryCut, cut_history, notice, notice_reason, resident_limit
+from workbench.context.stages.history import (
+    NO_CAP,
+    HistoryCut,
+    cut_history,
+    history_notice,
+    notice_reason,
+    resident_limit,
+)
 from workbench.log.events import AssistantMessage, Override, UserMessage
 
 
@@ -172,6 +179,6 @@ def test_a_history_that_begins_with_the_assistant_gets_an_opening() -> None:
 
 
 def test_the_notice_of_one_message_is_in_the_singular() -> None:
-    assert notice(1) == "[conversation truncated — 1 older message omitted]"
-    assert notice(47) == "[conversation truncated — 47 older messages omitted]"
+    assert history_notice(1) == "[conversation truncated — 1 older message omitted]"
+    assert history_notice(47) == "[conversation truncated — 47 older messages omitted]"
     assert notice_reason(1) == "1 message of history is left out"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.requirements import requirement
 from support.talk import ROOMY, iterations, planned, preset, results, rows_of, states, words
 from workbench.context.policy import MaskingPolicy
-from workbench.context.stages.mask import MaskWindow, marker
+from workbench.context.stages.mask import MaskWindow, mask_marker
 from workbench.log.events import AssistantMessage, Compaction, Override, UserMessage
 
 GO = UserMessage("go")
@@ -82,10 +82,10 @@ def test_a_result_is_never_masked_into_something_larger(sizes: list[int], batch:
 
 
 def test_the_marker_has_the_size_and_the_id() -> None:
-    assert marker(12_000, "e7") == "[result masked — ~12000 tokens removed] [id e7]"
+    assert mask_marker(12_000, "e7") == "[result masked — ~12000 tokens removed] [id e7]"
 
 
-@requirement("layers", "masking", "masking is applied anew before every request")
+@requirement("layers", "masking", "masking is applied again before every request")
 def test_masking_starts_from_the_log_each_time() -> None:
     log = [GO, *iterations([words(100)] * 9)]
     policy = preset("layers")

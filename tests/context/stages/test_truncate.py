@@ -12,9 +12,9 @@ from support.logs import WORDS
 from support.requirements import requirement
 from support.talk import COUNTER, iteration, planned, preset, results, states, words
 from workbench.context.policy import Strategy, ToolTruncation, TruncationPolicy
-from workbench.context.stages.truncate import TruncatedText, TruncationRule, rule_for, truncate
+from workbench.context.stages.truncate import TruncatedText, TruncationRule, rule_for, truncate_result
 from workbench.log.events import Body, ImagePart, Part, TextPart, ToolCall, ToolResult, UserMessage
-from workbench.models.tokens import counter
+from workbench.models.tokens import counter_named
 
 TOKENS = re.compile(r"\[truncated: kept (first|last|first\+last) ~(\d+) of ~(\d+) tokens \((\w+)\)\] \[id item1\]")
 LINES = re.compile(
@@ -24,7 +24,7 @@ LINES = re.compile(
     r"\n?(?P<tail>.*)",
     re.DOTALL,
 )
-COUNTERS = {name: counter(name) for name in ("o200k_base", "cl100k_base", "claude", "rough")}
+COUNTERS = {name: counter_named(name) for name in ("o200k_base", "cl100k_base", "claude", "rough")}
 
 
 def by_tokens(strategy: Strategy, cap: int) -> TruncationRule:
@@ -33,7 +33,7 @@ def by_tokens(strategy: Strategy, cap: int) -> TruncationRule:
 
 def cut(text: str, rule: TruncationRule, tokenizer: str = "o200k_base") -> TruncatedText | None:
     counts = COUNTERS[tokenizer]
-    return truncate(text, counts.count(text).tokens, rule, counts, "item1")
+    return truncate_result(text, counts.count(text).tokens, rule, counts, "item1")
 
 
 @st.composite

@@ -20,7 +20,7 @@ from workbench.cli.main import main
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.lab.optional_packages import EXTRA, import_extra
 from workbench.lab.running import clusters
-from workbench.lab.running.clusters import DaskWorkers, packed_outcome, unpacked
+from workbench.lab.running.clusters import DaskWorkers, packed_outcome, unpack_outcome
 from workbench.lab.running.corpus import find_corpus
 from workbench.lab.running.fetching import LOCAL
 from workbench.lab.running.kept_runs import KeptRuns
@@ -223,9 +223,9 @@ def test_figures_come_back_as_they_were(tmp_path: Path) -> None:
     path.write_text(talk(1))
     made = attempt_task(LabTask(str(path), POLICIES, waste=True))
     assert made.runs
-    assert unpacked(packed_outcome(made)).runs == made.runs
+    assert unpack_outcome(packed_outcome(made)).runs == made.runs
     odd = made._replace(runs=tuple(run._replace(source="\ud800") for run in made.runs))
-    assert unpacked(packed_outcome(odd)).runs == odd.runs
+    assert unpack_outcome(packed_outcome(odd)).runs == odd.runs
 
 
 def test_results_for_other_policies_are_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.hostile import forever, head, hostile, redirect
-from workbench.models.local.discovery import PORTS, FoundModel, Kind, LocalServer, discover
+from workbench.models.local.discovery import PORTS, FoundModel, Kind, LocalServer, discover_servers
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -59,7 +59,7 @@ async def serving(server: Server) -> AsyncIterator[Server]:
 async def look(kind: Kind, server: Server) -> tuple[LocalServer, ...]:
     """What is found where this server stands for one kind. Patient, for a machine that is busy."""
     async with serving(server):
-        return await discover({kind: server.port}, timeout=60)
+        return await discover_servers({kind: server.port}, timeout=60)
 
 
 def models(found: tuple[LocalServer, ...]) -> tuple[FoundModel, ...]:
@@ -138,7 +138,7 @@ async def test_all_are_found_at_once_in_the_order_of_their_ports() -> None:
         }
     )
     async with serving(everyone):
-        found = await discover(dict.fromkeys(KINDS, everyone.port), timeout=60)
+        found = await discover_servers(dict.fromkeys(KINDS, everyone.port), timeout=60)
     assert tuple(server.kind for server in found) == KINDS == tuple(PORTS)
 
 
@@ -162,7 +162,7 @@ async def test_another_program_is_not_taken_for_a_server(kind: Kind, server: Ser
 async def test_a_port_where_nobody_listens_is_nothing(kind: Kind) -> None:
     async with serving(Server({})) as gone:
         pass
-    assert await discover({kind: gone.port}, timeout=60) == ()
+    assert await discover_servers({kind: gone.port}, timeout=60) == ()
 
 
 class Silent(Server):
@@ -183,7 +183,7 @@ class Silent(Server):
 async def test_a_server_that_never_comes_to_an_end_is_given_up(kind: Kind) -> None:
     server = Silent({})
     async with serving(server):
-        assert await discover({kind: server.port}, timeout=0.2) == ()
+        assert await discover_servers({kind: server.port}, timeout=0.2) == ()
     assert server.asked
 
 
@@ -234,7 +234,7 @@ def test_whatever_a_server_answers_the_windows_are_numbers_of_tokens_or_unknown(
 
     async def run() -> tuple[LocalServer, ...]:
         async with serving(Server(paths | others)) as server:
-            return await discover(dict.fromkeys(KINDS, server.port), timeout=60)
+            return await discover_servers(dict.fromkeys(KINDS, server.port), timeout=60)
 
     for server in asyncio.run(run()):
         for found in server.models:
@@ -246,11 +246,11 @@ def test_whatever_a_server_answers_the_windows_are_numbers_of_tokens_or_unknown(
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_redirect_to_another_server_is_not_followed(kind: Kind) -> None:
     with hostile(head()) as thief, hostile(redirect(f"{thief.url}/v1/models", 302)) as server:
-        assert await discover({kind: server.server_address[1]}, timeout=60) == ()
+        assert await discover_servers({kind: server.server_address[1]}, timeout=60) == ()
         assert server.requests
         assert thief.requests == []
 
 
 async def test_a_list_of_models_that_never_ends_is_none() -> None:
     with hostile(forever(b" " * 65_536, head(kind="application/json"))) as server:
-        assert await discover({"vllm": server.server_address[1]}, timeout=600) == ()
+        assert await discover_servers({"vllm": server.server_address[1]}, timeout=600) == ()

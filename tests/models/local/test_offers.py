@@ -8,19 +8,27 @@ from support.local_servers import KINDS, WINDOW, serving
 from workbench.config.errors import WrongCall
 from workbench.models.endpoints import NO_KEY, Endpoint
 from workbench.models.local.discovery import PORTS, FoundModel, LocalServer
-from workbench.models.local.offers import PREFIXES, check_ports, endpoint_of, kind_of, look_around, offers, pick
+from workbench.models.local.offers import (
+    PREFIXES,
+    check_ports,
+    endpoint_of,
+    look_around,
+    offers_of,
+    pick_offer,
+    server_kind_of,
+)
 
 
 @pytest.mark.parametrize("prefix", list(PREFIXES))
 def test_what_a_server_offers_is_named_with_its_kind_and_reached_without_a_key_of_the_users(prefix: str) -> None:
     with serving(KINDS[prefix]("some-model")) as server:
         found = look_around({PREFIXES[prefix]: server.port}, 60)
-    [offer] = offers(found)
+    [offer] = offers_of(found)
     assert (offer.name, offer.model.window) == (f"{prefix}/some-model", WINDOW)
     assert offer.endpoint == Endpoint(f"{server.url}/v1", NO_KEY, "openai", "some-model")
-    assert pick(f"{prefix}/some-model", found) == offer
-    assert pick(f"{prefix}/another", found) is None
-    assert kind_of(offer.name) == PREFIXES[prefix]
+    assert pick_offer(f"{prefix}/some-model", found) == offer
+    assert pick_offer(f"{prefix}/another", found) is None
+    assert server_kind_of(offer.name) == PREFIXES[prefix]
 
 
 def at(kind: str, *names: str) -> LocalServer:
@@ -44,12 +52,14 @@ def at(kind: str, *names: str) -> LocalServer:
     ],
 )
 def test_a_name_means_one_model_or_none(asked: str, server: LocalServer, meant: str | None) -> None:
-    found = pick(asked, [server])
+    found = pick_offer(asked, [server])
     assert (found.model.name if found else None) == meant
 
 
 def test_other_names_speak_of_no_server() -> None:
-    assert [kind_of(name) for name in ("gpt-4o", "openai/gpt-4o", "ollama", "ollama/", "local", "")] == [None] * 6
+    assert [server_kind_of(name) for name in ("gpt-4o", "openai/gpt-4o", "ollama", "ollama/", "local", "")] == [
+        None
+    ] * 6
 
 
 def test_an_address_that_was_given_wins() -> None:

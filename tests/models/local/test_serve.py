@@ -94,7 +94,7 @@ def test_a_server_that_is_still_loading_is_asked_again() -> None:
 
 
 def test_it_listens_on_loopback_alone_with_one_slot_and_a_key(gguf: Path) -> None:
-    chosen = serve.parameters(serve.LocalServerOptions(str(gguf), 2048, 0, 1), KEY)
+    chosen = serve.engine_parameters(serve.LocalServerOptions(str(gguf), 2048, 0, 1), KEY)
     assert chosen.hostnames == ["127.0.0.1"]
     assert chosen.api_keys == [KEY]
     assert (chosen.n_ctx, chosen.n_parallel) == (2048, 1)

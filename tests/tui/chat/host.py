@@ -131,7 +131,7 @@ class Host(SmallApp):
     ) -> None:
         super().__init__()
         self.session = session or SetSession()
-        self.session.put(
+        self.session.change_state(
             transcript=ListTranscript(entries) if isinstance(entries, list) else entries, activity=Activity()
         )
         self._root = root

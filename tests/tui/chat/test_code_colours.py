@@ -10,7 +10,7 @@ import pytest
 from tui.chat.host import Host, said, settle
 from tui.play import until
 from workbench.tui.chat import code_colours
-from workbench.tui.chat.code_colours import AT_ONCE, LONG, SHORT, CodeColours, coloured, in_a_process
+from workbench.tui.chat.code_colours import AT_ONCE, LONG, SHORT, CodeColours, coloured_code, in_a_process
 
 PYTHON = "def f(x):\n    return x\n"
 LONGER = PYTHON * (SHORT // len(PYTHON) + 1)
@@ -19,31 +19,31 @@ LONGER = PYTHON * (SHORT // len(PYTHON) + 1)
 def test_what_is_short_is_coloured_at_once_and_the_rest_is_asked_for() -> None:
     asked: list[tuple[str, str]] = []
     colours = CodeColours(lambda text, language: asked.append((text, language)))
-    assert colours.of(PYTHON, "python").spans
-    assert not colours.of(LONGER, "python").spans
-    assert not colours.of(LONGER, "python").spans
+    assert colours.colours_so_far(PYTHON, "python").spans
+    assert not colours.colours_so_far(LONGER, "python").spans
+    assert not colours.colours_so_far(LONGER, "python").spans
     assert asked == [(LONGER, "python")], "each is asked for once"
     colours.learn(LONGER, "python", [(0, 3, "bold")])
-    assert colours.of(LONGER, "python").spans
+    assert colours.colours_so_far(LONGER, "python").spans
 
 
 @pytest.mark.parametrize("text", ["a" * 19_900, "x\n" * LONG, "a" * 201 + "\n" + "b" * 1_001])
 def test_long_lines_and_huge_texts_are_left_alone(text: str) -> None:
     asked: list[str] = []
-    assert not CodeColours(lambda *given: asked.append(given[0])).of(text, "makefile").spans
+    assert not CodeColours(lambda *given: asked.append(given[0])).colours_so_far(text, "makefile").spans
     assert not asked
 
 
 def test_a_text_that_is_coloured_at_once_stops_when_its_time_is_over() -> None:
-    whole = coloured(PYTHON * 50, "python", seconds=60)
-    begun = coloured(PYTHON * 50, "python", seconds=-1)
+    whole = coloured_code(PYTHON * 50, "python", seconds=60)
+    begun = coloured_code(PYTHON * 50, "python", seconds=-1)
     assert begun.plain == whole.plain
     assert len(begun.spans) < 4 < len(whole.spans)
     assert AT_ONCE(PYTHON, "no-such-language").plain == PYTHON
 
 
 def test_the_process_finds_what_the_program_finds() -> None:
-    spans = [(span.start, span.end, str(span.style)) for span in coloured(PYTHON, "python").spans]
+    spans = [(span.start, span.end, str(span.style)) for span in coloured_code(PYTHON, "python").spans]
     assert in_a_process(PYTHON, "python") == spans
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tui.chat.host import Host, screen_of, settle
 from workbench.tui.chat import completion
-from workbench.tui.chat.completion import CompletionQuery, Files, completion_query, nearest
+from workbench.tui.chat.completion import CompletionQuery, Files, completion_query, nearest_paths
 from workbench.tui.messages import Send
 
 
@@ -81,13 +81,13 @@ def test_a_project_without_end_is_cut_off(project: Path, monkeypatch: pytest.Mon
 
 @given(st.lists(st.from_regex(r"[ab/]{1,8}", fullmatch=True), max_size=30), st.from_regex(r"[ab]{0,2}", fullmatch=True))
 def test_what_is_offered_always_holds_what_was_typed(paths: list[str], text: str) -> None:
-    found = nearest(paths, text)
+    found = nearest_paths(paths, text)
     assert all(text in path for path in found)
     assert len(found) <= completion.ROWS
 
 
 def test_names_that_begin_with_it_come_first() -> None:
-    assert nearest(["x/tests/a.py", "src/test_b.py", "my_test.py"], "test") == [
+    assert nearest_paths(["x/tests/a.py", "src/test_b.py", "my_test.py"], "test") == [
         "src/test_b.py",
         "my_test.py",
         "x/tests/a.py",

@@ -22,7 +22,7 @@ def test_places_are_always_the_sums_of_the_heights(count: int, more: int, change
             heights.grow(count + more)
             expected += [4] * more
         if expected:
-            heights.set(index % len(expected), height)
+            heights.set_height(index % len(expected), height)
             expected[index % len(expected)] = height
     tops = [0, *accumulate(expected)]
     assert len(heights) == len(expected)

@@ -51,7 +51,7 @@ def test_no_more_is_looked_at_than_needed() -> None:
 
 def test_what_was_found_elsewhere_comes_behind() -> None:
     search = HistorySearch(["b"], "")
-    search.add(["a", "b", "c"])
+    search.add_older_inputs(["a", "b", "c"])
     search.older()
     search.older()
     assert search.found == "c"

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.content import Content
 
-from workbench.tui.chat.markdown import render
+from workbench.tui.chat.markdown import render_markdown
 
 MARKED = st.text(alphabet=st.sampled_from(list("ab 漢é*_`#>-+|[]()!~.1\n\t😀")), max_size=300)
 
 
 def plain(text: str, width: int = 40) -> list[str]:
-    return [line.plain.rstrip() for line in render(text, width)]
+    return [line.plain.rstrip() for line in render_markdown(text, width)]
 
 
 def styles(line: Content) -> dict[str, str]:
@@ -25,7 +25,7 @@ def styles(line: Content) -> dict[str, str]:
 
 @given(MARKED, st.integers(2, 60))
 def test_no_line_is_ever_wider_than_it_may_be(text: str, width: int) -> None:
-    for line in render(text, width):
+    for line in render_markdown(text, width):
         assert line.cell_length <= width
         assert "\n" not in line.plain
 
@@ -35,7 +35,7 @@ def test_no_line_is_ever_wider_than_it_may_be(text: str, width: int) -> None:
 def test_every_word_is_there_whatever_the_width(words: list[str], width: int) -> None:
     text = " ".join(words)
     for given_text in (text, f"- {text}", f"> {text}", f"# {text}", f"```\n{text}\n```", f"| {text} |\n|---|\n| b |"):
-        shown = "".join(line.plain for line in render(given_text, width))
+        shown = "".join(line.plain for line in render_markdown(given_text, width))
         # Tables and code break words where they must; so letters are held against letters.
         assert "".join(words) in re.sub(r"[^a-z漢字]", "", shown)
 
@@ -70,8 +70,8 @@ def test_code_keeps_its_blanks_and_goes_on_in_the_next_line() -> None:
 
 
 def test_code_is_coloured_by_its_grammar_but_not_when_it_is_huge() -> None:
-    small = render("```python\nimport os\n```", 30)[0]
-    huge = render("```python\n" + "import os\n" * 3_000 + "```", 30)[0]
+    small = render_markdown("```python\nimport os\n```", 30)[0]
+    huge = render_markdown("```python\n" + "import os\n" * 3_000 + "```", 30)[0]
     assert len(small.spans) > len(huge.spans)
     assert not any("underline" in str(span.style) for span in small.spans)
     assert plain("```nosuchlanguage\nx\n```") == [" x"]
@@ -100,11 +100,11 @@ def test_quotes_have_a_bar_on_the_left() -> None:
     ],
 )
 def test_emphasis(text: str, shown: str, style: str) -> None:
-    assert styles(render(text, 40)[0]) == {shown: style}
+    assert styles(render_markdown(text, 40)[0]) == {shown: style}
 
 
 def test_addresses_are_shown_and_cannot_be_clicked() -> None:
-    line = render("see [the docs](http://example.org) and ![a cat](cat.png) or <http://a.b>", 100)[0]
+    line = render_markdown("see [the docs](http://example.org) and ![a cat](cat.png) or <http://a.b>", 100)[0]
     assert line.plain == "see the docs (http://example.org) and [image: a cat] (cat.png) or http://a.b"
     assert "@click" not in line.markup
     assert plain("![](x.png)") == ["[image: no title] (x.png)"]
@@ -117,4 +117,4 @@ def test_a_break_that_is_meant_is_kept() -> None:
 def test_brackets_and_html_are_text() -> None:
     text = "[/] [b] [red]x[/red] <b>bold</b> [@click=app.quit]y[/]"
     assert plain(text, 80) == [text]
-    assert render(text, 80)[0].spans == []
+    assert render_markdown(text, 80)[0].spans == []

@@ -13,7 +13,7 @@ from tui.chat.host import Host, ListTranscript, said, screen_of, settle
 from tui.play import SMALL, Said, Script, answer, program, shown, until
 from workbench.models.reply_parts import Finished, Text, Thinking
 from workbench.sources.services import Services
-from workbench.tui.chat.blocks import CLOSED, draw
+from workbench.tui.chat.blocks import CLOSED, draw_entry
 from workbench.tui.chat.live import LiveLines
 from workbench.tui.chat.transcript import TranscriptView
 from workbench.tui.messages import Send
@@ -95,7 +95,7 @@ async def test_it_stays_open_when_a_real_answer_ends(services: Services, monkeyp
     parts: list[Said] = [Thinking(BEGUN), Text("The"), gate, Text(" fixture."), Finished("stop")]
     Script(parts, [Thinking("Nothing to add."), *answer("Yes.")]).play(monkeypatch)
     async with program(services, SMALL) as (pilot, screen):
-        screen.say(Send("why?"))
+        screen.send_or_run(Send("why?"))
         await until(lambda: "▸ reasoning" in shown(pilot.app) and "The" in shown(pilot.app))
         await pilot.press("shift+tab", "enter")
         await until(lambda: "Then at the fixture." in shown(pilot.app))
@@ -110,7 +110,7 @@ async def test_it_stays_open_when_a_real_answer_ends(services: Services, monkeyp
         ]
         assert "▾ reasoning" in shown(pilot.app)
         assert "Then at the fixture." in shown(pilot.app)
-        screen.say(Send("sure?"))
+        screen.send_or_run(Send("sure?"))
         await play.settle(pilot)
         assert "Nothing to add." not in shown(pilot.app), "what was said of one answer holds for that one"
 
@@ -123,5 +123,5 @@ def test_what_is_unfolded_while_it_comes_in_reads_as_it_does_afterwards(pieces: 
         live.update_live(Live("1", text, "answer"), (), is_open=True)
     coming = [live[line].plain for line in range(len(live))]
     [entry] = said(("reasoning", text))
-    *lines, _facts = draw(entry, None, width, CLOSED._replace(is_open=True)).lines
+    *lines, _facts = draw_entry(entry, None, width, CLOSED._replace(is_open=True)).lines
     assert coming[1 : len(lines)] == [line.plain for line in lines[1:]]

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from textual.content import Content
 
-from workbench.tui.chat.markdown import render
+from workbench.tui.chat.markdown import render_markdown
 from workbench.tui.chat.streaming import Blocks, Growing, Tail
-from workbench.tui.widgets.soft_wrap import copied
+from workbench.tui.widgets.soft_wrap import copied_text
 
 TEXTS = st.text(alphabet=st.sampled_from(list("ab 漢`~-1.\n\n#>|")), max_size=400)
 CUTS = st.lists(st.integers(1, 9), min_size=1, max_size=20)
@@ -124,7 +124,7 @@ def test_once_it_has_ended_the_lines_are_those_of_the_whole(sizes: list[int]) ->
         text += piece
         lines.feed(text)
     shown = [lines[at].plain[6:].rstrip() for at in range(len(lines))]
-    assert shown == [*(line.plain.rstrip() for line in render(ANSWER, 40)), ""]
+    assert shown == [*(line.plain.rstrip() for line in render_markdown(ANSWER, 40)), ""]
 
 
 def test_control_characters_never_come_through_and_line_ends_may_be_cut() -> None:
@@ -164,5 +164,5 @@ def test_what_is_copied_while_it_comes_in_is_the_text_without_the_breaks_of_the_
     for piece in pieces:
         tail.feed(piece)
     text = "".join(pieces)
-    got = copied([(row, 0, None) for row in tail.rows], 0) if pieces else ""
+    got = copied_text([(row, 0, None) for row in tail.rows], 0) if pieces else ""
     assert [line.rstrip(" ") for line in got.split("\n")] == [line.rstrip(" ") for line in text.split("\n")]

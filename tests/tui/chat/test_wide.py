@@ -12,7 +12,7 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from tui.chat.host import Host, called, said, screen_of, settle
-from workbench.tui.chat.blocks import CLOSED, GUTTER, draw
+from workbench.tui.chat.blocks import CLOSED, GUTTER, draw_entry
 from workbench.tui.chat.markdown import PROSE
 from workbench.tui.chat.streaming import Growing
 from workbench.views.values import ChatEntry, Live
@@ -26,7 +26,7 @@ ROW = f"| {'a' * 90} | {'b' * 90} |"
 
 def lines(kind: Any, text: str, width: int = WIDE) -> list[str]:
     [entry] = said((kind, text))
-    return [line.plain.rstrip() for line in draw(entry, None, width, OPEN).lines]
+    return [line.plain.rstrip() for line in draw_entry(entry, None, width, OPEN).lines]
 
 
 @pytest.mark.parametrize("kind", ["you", "ai", "reasoning", "summary", "failure", "notice", "system"])
@@ -41,17 +41,17 @@ def test_code_tables_and_results_may_be_wider() -> None:
     drawn = lines("ai", f"{LONG}\n\n```\n{CODE}\n```\n\n{ROW}\n|---|---|\n{ROW}\n\n- {LONG}\n\n> {LONG}")
     assert any(line.endswith(CODE) for line in drawn)
     assert sum("a" * 90 in line and "b" * 90 in line for line in drawn) == 2
-    result = [line.plain.rstrip() for line in draw(called(1, "cat", "{}", CODE), None, WIDE, OPEN).lines]
+    result = [line.plain.rstrip() for line in draw_entry(called(1, "cat", "{}", CODE), None, WIDE, OPEN).lines]
     assert any(line.endswith(CODE) for line in result)
 
 
 def test_the_ground_of_short_code_and_the_figures_of_a_call_are_not_at_the_other_end_of_the_screen() -> None:
     [entry] = said(("ai", "```\nshort\n```"))
-    assert {line.cell_length for line in draw(entry, None, WIDE).lines[1:]} == {GUTTER + PROSE}
-    head = draw(called(1, "run_command", '{"command": "make"}', "done", seconds=2.0), None, WIDE).lines[0]
+    assert {line.cell_length for line in draw_entry(entry, None, WIDE).lines[1:]} == {GUTTER + PROSE}
+    head = draw_entry(called(1, "run_command", '{"command": "make"}', "done", seconds=2.0), None, WIDE).lines[0]
     assert head.cell_length == GUTTER + PROSE
     assert head.plain.endswith("2.0 s")
-    long = draw(called(1, "run_command", f'{{"command": "{LONG[:180]}"}}', "done"), None, WIDE).lines[0]
+    long = draw_entry(called(1, "run_command", f'{{"command": "{LONG[:180]}"}}', "done"), None, WIDE).lines[0]
     assert LONG[:180] in long.plain
 
 
@@ -78,7 +78,7 @@ async def test_heights_jumps_and_selection_agree_on_a_wide_screen() -> None:
         await pilot.press("home")
         for index in range(len(entries)):
             view.lines.drawn(index)
-        each = [len(draw(entry, None, view.lines.width).lines) for entry in entries]
+        each = [len(draw_entry(entry, None, view.lines.width).lines) for entry in entries]
         assert view.lines.total == sum(each)
         assert [view.lines.heights.top(index) for index in range(3)] == [0, each[0], each[0] + each[1]]
         top = view.lines.heights.top(1)

@@ -52,7 +52,7 @@ async def test_reports_are_read_over_the_panes(
     Script(answer("A", 2_000, 30), answer("B", 2_500, 30)).play(monkeypatch)
     async with program(services, SMALL) as (pilot, screen):
         for text in ("one", "two"):
-            screen.say(Send(text))
+            screen.send_or_run(Send(text))
             await settle(pilot)
         screen.run_command(REGISTRY["tokens"])
         await until(lambda: isinstance(pilot.app.screen, Report))
@@ -88,7 +88,7 @@ async def test_tokens_says_when_the_policy_compacts_and_agrees_with_the_panel_on
 ) -> None:
     Script(answer("A", 2_000, 30)).play(monkeypatch)
     async with program(services, SMALL, policy=policy) as (pilot, screen):
-        screen.say(Send("one"))
+        screen.send_or_run(Send("one"))
         await settle(pilot)
         await until(
             lambda: screen.model.state.compaction is not None and screen.model.state.compaction.curve.turns == 1
@@ -178,7 +178,7 @@ async def test_arguments_are_checked(services: Services) -> None:
             ("/copy", "there is no answer to copy yet"),
             ("/set x=1", "x"),
         ):
-            screen.say(Send(text))
+            screen.send_or_run(Send(text))
             await pilot.app.workers.wait_for_complete()
             await settle(pilot)
             assert complaint in told(pilot.app), text
@@ -188,13 +188,13 @@ async def test_arguments_are_checked(services: Services) -> None:
 async def test_overrides_and_the_clipboard(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
     Script(answer("The [b]answer.")).play(monkeypatch)
     async with program(services, SMALL) as (pilot, screen):
-        screen.say(Send("go"))
+        screen.send_or_run(Send("go"))
         await settle(pilot)
-        screen.say(Send("/copy"))
+        screen.send_or_run(Send("/copy"))
         await pilot.app.workers.wait_for_complete()
         assert pilot.app.clipboard == "The [b]answer."
         seq = screen.model.state.transcript[len(screen.model.state.transcript) - 1].seq
-        screen.say(Send(f"/pin {seq - 1}-{seq}"))
+        screen.send_or_run(Send(f"/pin {seq - 1}-{seq}"))
         await settle(pilot)
         standing = screen.model.state.transcript.entry_state(
             screen.model.state.transcript[screen.model.state.transcript.index_of(seq)]
@@ -215,7 +215,7 @@ async def test_a_name_that_no_file_can_have_is_told_and_ends_nothing(
     new_file(name)
     async with program(services, SMALL) as (pilot, screen):
         for command, says in (("export", refusal), ("open", "no session")):
-            screen.say(Send(f"/{command} {name}"))
+            screen.send_or_run(Send(f"/{command} {name}"))
             await until(lambda says=says: says in told(pilot.app))  # type: ignore[misc]
 
 
@@ -224,11 +224,11 @@ async def test_a_session_is_exported_and_never_over_another_file(services: Servi
     services.store.create([UserMessage("kept")], title="talk").close()
     async with program(services, SMALL) as (pilot, screen):
         for _ in range(2):
-            screen.say(Send(f"/export {name}"))
+            screen.send_or_run(Send(f"/export {name}"))
             await pilot.app.workers.wait_for_complete()
             await settle(pilot)
         assert "already exists" in told(pilot.app)
-        screen.say(Send("/export nowhere/at/all.json"))
+        screen.send_or_run(Send("/export nowhere/at/all.json"))
         await pilot.app.workers.wait_for_complete()
         await settle(pilot)
         assert "there is no folder nowhere/at" in told(pilot.app)
@@ -334,7 +334,7 @@ async def test_of_a_context_that_shrinks_the_report_says_so_everywhere(
     Script(answer("A", 2_000, 30), answer("B", 1_800, 30)).play(monkeypatch)
     async with program(services, SMALL) as (pilot, screen):
         for text in ("one", "two"):
-            screen.say(Send(text))
+            screen.send_or_run(Send(text))
             await settle(pilot)
         screen.run_command(REGISTRY["tokens"])
         await until(lambda: isinstance(pilot.app.screen, Report))

@@ -11,7 +11,7 @@ from textual.widgets import TextArea
 from tui.play import SMALL, program, settle, shown, told
 from workbench.sources.services import Services
 from workbench.tui.chat.composer import Composer
-from workbench.tui.commands.keys import bindings_of
+from workbench.tui.commands.keys import bindings_on_screen
 from workbench.tui.commands.registry import REGISTRY
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.widgets.command import Command
@@ -59,7 +59,7 @@ def test_no_two_letters_are_the_same_and_none_has_priority() -> None:
 @pytest.mark.long
 async def test_every_binding_on_the_screen_has_an_id_and_none_clashes_with_a_command(services: Services) -> None:
     async with program(services, SMALL) as (_, screen):
-        for binding in bindings_of(screen):
+        for binding in bindings_on_screen(screen):
             assert binding.id, f"{binding.key}: {binding.description}"
         commands = {key for key, _ in KEYS if key != "escape"} | {*LATER}
         for widget in screen.walk_children():

@@ -55,7 +55,7 @@ async def test_in_the_context_overrides_are_undone_first_and_a_compaction_only_w
         await until(lambda: f"undid compaction #{last}" in told(pilot.app))
         await settle(pilot)
         assert "summarised" not in await active(screen)
-        screen.run("redo")
+        screen.run_by_name("redo")
         await until(lambda: f"redid compaction #{last}" in told(pilot.app))
 
 

@@ -17,7 +17,7 @@ from tui.play import answer, opened, until
 from workbench.log.events import Compaction, Failure, Setting, Usage
 from workbench.models.reply_parts import Text
 from workbench.session.questions import make_session
-from workbench.session.reports import tokens
+from workbench.session.reports import token_figures
 from workbench.sources.services import Services
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -65,7 +65,7 @@ async def test_the_next_turn_does_not_wait_for_a_compaction(services: Services, 
 
 
 @requirement("confirm", "trigger", "after each answer over the threshold the user is asked, and no is the default")
-@requirement("confirm", "trigger", "whoever declines is asked again after the next answer")
+@requirement("confirm", "trigger", "a user who declines is asked again after the next answer")
 async def test_confirm_asks_in_place_with_the_figures_and_no_is_the_default(
     services: Services, script: Scripted
 ) -> None:
@@ -144,7 +144,7 @@ async def test_what_is_left_for_the_answer_is_the_same_wherever_it_is_told(
         left = on.shown.plan.max_output
         assert left is not None
         assert (on.status.max_output, on.shown.plan.budget.reserve) == (left, left)
-        told = dict(await on.ask(partial(tokens, view=on.compaction)))
+        told = dict(await on.ask(partial(token_figures, view=on.compaction)))
         assert told["window"] == f"5,000 (option), {left:,} of 1,250 kept for the answer"
         assert left < made.requests[0]["max_tokens"], "the answer itself takes room in the next request"
 
@@ -153,9 +153,9 @@ async def test_what_is_left_for_the_answer_is_the_same_wherever_it_is_told(
     "codex",
     "summary",
     "a compaction takes 2 to 5 seconds",
-    decided="it takes as long as the model does, beside the work, and can be stopped",
+    decided="it takes as long as the model does, during the work, and can be stopped",
 )
-async def test_escape_stops_a_compaction_and_nothing_of_it_stays(services: Services, script: Scripted) -> None:
+async def test_escape_stops_a_compaction_and_leaves_no_trace(services: Services, script: Scripted) -> None:
     gate = threading.Event()
     script(answer(LONG), [Text("half"), gate])
     async with on_talk(services, *AUTO) as on:

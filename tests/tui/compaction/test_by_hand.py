@@ -109,7 +109,7 @@ async def test_a_compaction_shows_how_much_it_has_read(services: Services, monke
 
     monkeypatch.setattr(compactor, "collect_facts", held)
     async with on_screen(services) as (pilot, screen):
-        screen.run("digest")
+        screen.run_by_name("digest")
         await until(lambda: isinstance(pilot.app.screen, PreviewScreen) and pilot.app.screen.stage == "look")
         await pilot.press("y")
         await until(lambda: "compacting: looking for facts in 10 of 18 items" in shown(pilot.app))
@@ -355,7 +355,7 @@ async def test_mode_and_policy_are_switched_from_the_panel(services: Services) -
 
 
 @requirement("sliding", "commands", "a command of the screen shows the state of compaction")
-async def test_the_status_command_tells_triggers_history_and_metrics(services: Services) -> None:
+async def test_the_status_command_shows_triggers_history_and_metrics(services: Services) -> None:
     async with panel(services, (110, 40)) as (pilot, screen):
         await pilot.press("i")
         await rest(pilot)

@@ -64,7 +64,9 @@ def test_no_figure_of_the_last_one_is_broken_in_two() -> None:
 def test_at_an_earlier_request_the_last_one_is_the_last_before_it() -> None:
     view = seen(log(nested()))  # three: #33, #44 and #50
 
-    made = sorted((branch.entry for branch in descriptions.branches(view.history)), key=lambda entry: entry.event.seq)
+    made = sorted(
+        (branch.entry for branch in descriptions.tree_branches(view.history)), key=lambda entry: entry.event.seq
+    )
 
     def line(last: CompactionEntry | None) -> str:
         return last_line(replace(view, past=PastOffer(7, 1_000, last=last)))
@@ -83,8 +85,8 @@ def test_in_a_file_the_last_one_says_whose_it_is_and_not_that_u_undoes_it() -> N
 
 def test_the_title_of_a_narrow_panel_leaves_out_what_it_names_and_not_what_it_says() -> None:
     view = seen(log(talk(8)), fixed="a file is read-only")
-    assert descriptions.title(view, 80) == "Compaction · mode confirm (asks first) · policy workbench · read-only"
-    assert descriptions.title(view, 60) == "Compaction · confirm (asks first) · workbench · read-only"
+    assert descriptions.panel_title(view, 80) == "Compaction · mode confirm (asks first) · policy workbench · read-only"
+    assert descriptions.panel_title(view, 60) == "Compaction · confirm (asks first) · workbench · read-only"
 
 
 def test_the_last_one_in_figures() -> None:
@@ -109,7 +111,7 @@ def test_where_there_is_none_it_says_why() -> None:
 
 def test_the_tree_is_told_newest_first_with_what_each_replaced_below_it() -> None:
     view = seen(log(nested()))
-    found = list(descriptions.branches(view.history))
+    found = list(descriptions.tree_branches(view.history))
     assert [branch.entry.status for branch in found] == ["reverted", "standing", "replaced"]
     assert [branch.prefix for branch in found] == ["", "", "└ "]
     lines = [descriptions.branch_line(branch).plain for branch in found]
@@ -122,7 +124,7 @@ def test_the_tree_is_told_newest_first_with_what_each_replaced_below_it() -> Non
 
 def test_deeper_layers_are_drawn_below_each_other() -> None:
     bodies = [*talk(8), summary(3, 6), summary(8, 11), summary(3, 12), summary(3, 20)]
-    prefixes = [branch.prefix for branch in descriptions.branches(seen(log(bodies)).history)]
+    prefixes = [branch.prefix for branch in descriptions.tree_branches(seen(log(bodies)).history)]
     assert prefixes == ["", "└ ", "  ├ ", "  └ "]
 
 
@@ -177,7 +179,7 @@ async def test_a_draft_says_first_what_it_loses_then_what_it_frees() -> None:
     many = replace(draft, audit=Audit(0.3, draft.audit.kept[:3], lost, unlisted=285))
     rows = descriptions.draft_rows(many, 20_000)
     named = ", ".join(f.text for f in lost[:5])
-    assert rows[0] == ("facts", f"keeps 3 of 10, loses 7: {named}, 2 more; 285 lesser facts beside these")
+    assert rows[0] == ("facts", f"keeps 3 of 10, loses 7: {named}, 2 more; 285 lesser facts besides")
     assert rows[1][1].startswith(f"{draft.preview.tokens_before:,} → {draft.tokens_after:,} of 20,000 tokens, frees ")
     assert rows[2] == ("summary", f"{draft.summary_tokens:,} tokens, by digest")
     kept = replace(draft, audit=Audit(1.0, lost, ()), text_tokens=draft.preview.summary_cap + 1)

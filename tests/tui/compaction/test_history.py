@@ -106,7 +106,7 @@ async def test_the_range_is_shown_in_the_inspector(services: Services) -> None:
     with services.store.create(nested()) as session:
         ref = session.id
     async with program(services, (120, 40), ref, window=WINDOW) as (pilot, screen):
-        screen.say(Send("/compactions"))
+        screen.send_or_run(Send("/compactions"))
         await settle(pilot)
         await until(lambda: isinstance(pilot.app.screen, HistoryScreen))
         await settle(pilot)

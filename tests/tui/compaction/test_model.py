@@ -15,7 +15,7 @@ from support.requirements import requirement
 from tui.compaction.long_talk import SUMMARY, WINDOW
 from tui.compaction.watching import Scripted, bodies, drafted, on_talk, view
 from tui.play import answer, opened, until
-from workbench.compaction.preview import WorthwhileSummary, worthwhile
+from workbench.compaction.preview import WorthwhileSummary, worthwhile_summary
 from workbench.config.errors import Refused
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
@@ -43,9 +43,9 @@ async def test_what_could_be_compacted_is_tried_once_for_a_log(
 
     def counted(setup: Setup, plan: ContextPlan, *arguments: Any) -> WorthwhileSummary:
         tried.append(plan.size)
-        return worthwhile(setup, plan, *arguments)
+        return worthwhile_summary(setup, plan, *arguments)
 
-    monkeypatch.setattr("workbench.views.compaction_view.worthwhile", counted)
+    monkeypatch.setattr("workbench.views.compaction_view.worthwhile_summary", counted)
 
     async def show(work: SessionWorker) -> None:
         work.compactions.show(work.compactions.current())
@@ -107,7 +107,7 @@ async def test_one_at_a_time_and_a_stop_by_hand(services: Services, script: Scri
 
 
 @requirement("sliding", "failures", "a compaction that fails does not fail silently")
-async def test_a_refusal_is_told_and_stays_in_the_log(services: Services, script: Scripted) -> None:
+async def test_a_refusal_is_shown_and_stays_in_the_log(services: Services, script: Scripted) -> None:
     script()
     keeps_all = ("compaction.selection=last_messages", "compaction.keep_messages=500")
     async with on_talk(services, *keeps_all) as on:
@@ -188,7 +188,7 @@ async def test_what_nobody_expected_is_told_in_one_line(services: Services, monk
 
         with pytest.raises(Refused, match="this should not happen: ZeroDivisionError: no"):
             await on.model.call_session(lambda work: partial(broken, work))
-        monkeypatch.setattr("workbench.session.compacting.view", lambda inputs: 1 / 0)
+        monkeypatch.setattr("workbench.session.compacting.compaction_panel_view", lambda inputs: 1 / 0)
         on.model.decide("pin", 5, 5)
         await on.settled()
         assert "ZeroDivisionError" in on.told

@@ -78,7 +78,7 @@ def test_the_panel_in_other_rooms(size: tuple[int, int], theme: str, pictures: P
 async def progress(pilot: Pilot[Any], main: MainScreen) -> None:
     """How far it is."""
     assert main.model.state.compaction is not None
-    main.model.put(compaction=replace(main.model.state.compaction, running=RUNNING))
+    main.model.change_state(compaction=replace(main.model.state.compaction, running=RUNNING))
     await main.model.settled()
     await pilot.app.push_screen(ProgressDialog(main))
 

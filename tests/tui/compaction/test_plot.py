@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.tui.compaction.plot import EMPTY, LINE, MADE, OVER, UNDONE, columns, draw, top_of
+from workbench.tui.compaction.plot import EMPTY, LINE, MADE, OVER, UNDONE, draw_plot, plot_columns, top_of
 from workbench.views.compaction_values import CompactionMark, Curve
 
 GROWING = Curve(
@@ -18,7 +18,7 @@ GROWING = Curve(
 
 
 def drawn(curve: Curve, width: int, height: int) -> list[str]:
-    return [line.plain for line in draw(curve, width, height)]
+    return [line.plain for line in draw_plot(curve, width, height)]
 
 
 curves = st.builds(
@@ -47,7 +47,7 @@ def test_a_few_compactions_are_never_lost_however_long_the_session(curve: Curve,
     if len(curve.sizes) < 2:
         return
     wanted = dict(curve.marks)
-    signs = [column.mark for column in columns(curve, width) if column.mark]
+    signs = [column.mark for column in plot_columns(curve, width) if column.mark]
     if len(curve.sizes) + len(wanted) <= width:
         assert len(signs) == len(wanted)
     assert bool(signs) == bool(wanted)

@@ -14,10 +14,10 @@ from support.logs import logs, number
 from support.talk import preset, turns
 from tui.compaction.long_talk import talk
 from tui.compaction.views import SETUP, figures_of, log, seen, summary
-from workbench.compaction.forecast import forecast
+from workbench.compaction.forecast import forecast_compaction
 from workbench.compaction.preview import preview_rows
 from workbench.compaction.record import read_record
-from workbench.compaction.selection import select
+from workbench.compaction.selection import select_range
 from workbench.compaction.triggers import decide_compaction
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import Refused
@@ -25,7 +25,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy
 from workbench.log.events import AssistantMessage, Body, Compaction, Event, Failure, Revert, Usage, UserMessage
 from workbench.views.compaction_values import CompactionMark, Curve
-from workbench.views.compaction_view import POINTS, audit_again, thinned
+from workbench.views.compaction_view import POINTS, audit_again, thinned_curve
 
 POLICIES = [preset(name).compaction for name in ("workbench", "codex", "sliding", "window", "confirm")]
 
@@ -57,13 +57,15 @@ def test_the_thin_log_always_says_what_the_whole_log_says(
     assert decide_compaction(plan, thin, found, policy, headless=False, turn_over=over) == decide_compaction(
         plan, events, whole, policy, headless=False, turn_over=over
     )
-    assert forecast(plan, thin, found, policy, turn_over=over) == forecast(plan, events, whole, policy, turn_over=over)
+    assert forecast_compaction(plan, thin, found, policy, turn_over=over) == forecast_compaction(
+        plan, events, whole, policy, turn_over=over
+    )
     assert _cut(thin, plan, policy) == _cut(events, plan, policy)
 
 
 def _cut(events: Sequence[Event], plan: ContextPlan, policy: CompactionPolicy) -> object:
     try:
-        return select(plan, events, policy, SETUP.limits, SETUP.counter)
+        return select_range(plan, events, policy, SETUP.limits, SETUP.counter)
     except CompactionRefused as refused:
         return str(refused)
 
@@ -77,13 +79,13 @@ def test_a_thinned_curve_keeps_now_the_highest_and_every_mark(
     sizes: list[int], marks: list[tuple[int, bool]], most: int
 ) -> None:
     curve = Curve(tuple(sizes), tuple(CompactionMark(at % len(sizes), undone) for at, undone in marks), len(sizes))
-    thin = thinned(curve, most)
+    thin = thinned_curve(curve, most)
     assert len(thin.sizes) <= most
     assert thin.sizes[-1] == sizes[-1]
     assert max(thin.sizes) == max(sizes)
     assert {mark.undone for mark in thin.marks} == {mark.undone for mark in curve.marks}
     assert all(0 <= mark.at < len(thin.sizes) for mark in thin.marks)
-    assert thinned(curve, len(sizes)) is curve
+    assert thinned_curve(curve, len(sizes)) is curve
 
 
 def test_the_curve_has_one_size_a_turn_and_one_more_before_a_compaction() -> None:

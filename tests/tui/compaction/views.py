@@ -23,7 +23,7 @@ from workbench.tui.compaction import panel as panel_module
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.messages import Run
 from workbench.views.compaction_values import CompactionView
-from workbench.views.compaction_view import CompactionInputs, LogFigures, view
+from workbench.views.compaction_view import CompactionInputs, LogFigures, compaction_panel_view
 
 FOLDER = Path(panel_module.__file__).parents[1]
 SHEETS: list[str | PurePath] = [FOLDER / "compaction" / "compaction.tcss", FOLDER / "widgets" / "dialogs.tcss"]
@@ -54,7 +54,7 @@ def seen(events: Sequence[Event], made: Setup = SETUP, **changes: Any) -> Compac
         None,
         made.planner(events),
     )
-    return view(replace(inputs, **changes))
+    return compaction_panel_view(replace(inputs, **changes))
 
 
 def summary(first: int, last: int, text: str = "so far", **noted: Any) -> Compaction:

@@ -142,7 +142,7 @@ class Model:
         event = Event(len(self.events) + 1, f"e{len(self.events) + 1:05d}", 0, body)
         self.events.append(event)
         self.requests.add_event(event)
-        self.ledger.add(event)
+        self.ledger.add_event(event)
 
     def plan(self, upto: int | None = None) -> ContextPlan:
         """The plan of the log, or of its beginning."""

@@ -15,10 +15,10 @@ from tui.inspector.host import BODIES, SUMMARISED, Host, Model, decisions, go_to
 from workbench.config.errors import WrongCall
 from workbench.context.compare import Effect
 from workbench.context.plan import ContextPlan
-from workbench.log.events import AssistantMessage, Body
-from workbench.tui.inspector.foot_lines import hidden, question
+from workbench.log.events import AssistantMessage, Body, Override
+from workbench.tui.inspector.foot_lines import hidden_line, question_line
 from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides
-from workbench.views.context_view import OverrideWish, SessionQueries
+from workbench.views.context_view import SessionQueries
 
 WIDE = (120, 40)
 
@@ -31,7 +31,7 @@ class Handing:
         self._own = own
         self.event, self.spans, self.since = own.event, own.spans, own.since
 
-    def what_if(self, decisions: Sequence[OverrideWish]) -> ContextPlan:
+    def what_if(self, decisions: Sequence[Override]) -> ContextPlan:
         return self._own.what_if(decisions)
 
 
@@ -67,21 +67,21 @@ async def test_a_decision_is_asked_first_with_what_it_does() -> None:
 def test_the_keys_that_answer_are_never_left_out(
     width: int, seq: int, freed: int, changed: int | None, rewritten: int, fits: bool, size: int
 ) -> None:
-    choice = ProposedOverrides((OverrideWish("exclude", seq, seq),), 1, "exclude")
-    line = question(OverridePreview(choice, Effect(freed, changed, rewritten), fits, False, size), width)
+    choice = ProposedOverrides((Override("exclude", seq, seq),), 1, "exclude")
+    line = question_line(OverridePreview(choice, Effect(freed, changed, rewritten), fits, False, size), width)
     assert line.cell_length <= width
     assert "Enter" in line.plain
     assert "Esc" in line.plain
 
 
 def test_what_is_hidden_is_counted_in_the_right_number() -> None:
-    told = hidden({"snapshot": 1, "error": 2, "usage": 3, "thinking": 2}, False, 120)
+    told = hidden_line({"snapshot": 1, "error": 2, "usage": 3, "thinking": 2}, False, 120)
     assert told.plain.startswith("8 hidden: 3 usage, 2 errors, 2 thinking, 1 snapshot · ")
 
 
 def test_beside_the_chat_it_says_what_is_freed_and_rewritten_as_well() -> None:
-    choice = ProposedOverrides((OverrideWish("exclude", 95, 95),), 1, "exclude")
-    line = question(OverridePreview(choice, Effect(1_619, 2_860, 422), True, False, 3_282), 64)
+    choice = ProposedOverrides((Override("exclude", 95, 95),), 1, "exclude")
+    line = question_line(OverridePreview(choice, Effect(1_619, 2_860, 422), True, False, 3_282), 64)
     assert line.plain == "exclude event 95? · frees 1,619 · invalidates 422 · Enter Esc"
 
 
@@ -171,7 +171,7 @@ async def test_the_question_keeps_up_with_the_session() -> None:
 
 async def test_a_preview_that_fails_is_told() -> None:
     class Broken(Handing):
-        def what_if(self, decisions: Sequence[OverrideWish]) -> ContextPlan:
+        def what_if(self, decisions: Sequence[Override]) -> ContextPlan:
             raise WrongCall("the policy is gone")
 
     model = Model()
@@ -188,7 +188,7 @@ async def test_while_it_is_worked_out_the_rows_can_be_walked() -> None:
     go = Flag()
 
     class Slow(Handing):
-        def what_if(self, decisions: Sequence[OverrideWish]) -> ContextPlan:
+        def what_if(self, decisions: Sequence[Override]) -> ContextPlan:
             assert go.wait(GIVE_UP)
             return super().what_if(decisions)
 

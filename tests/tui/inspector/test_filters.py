@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from support.logs import texts
 from tui.inspector.sample import SAMPLE, item
 from workbench.config.errors import WrongCall
-from workbench.tui.inspector.filters import help_on, parse
+from workbench.tui.inspector.filters import help_on, parse_filter
 
 
 def found(text: str) -> list[int | None]:
-    wanted = parse(text)
+    wanted = parse_filter(text)
     return [row.seq for row in SAMPLE if wanted.holds(row)]
 
 
@@ -82,7 +82,7 @@ def test_what_is_found(text: str, seqs: list[int]) -> None:
 )
 def test_what_is_not_understood_is_told(text: str, complaint: str) -> None:
     with pytest.raises(WrongCall) as told:
-        parse(text)
+        parse_filter(text)
     assert complaint in str(told.value)
     assert "\n" not in str(told.value)
 
@@ -90,7 +90,7 @@ def test_what_is_not_understood_is_told(text: str, complaint: str) -> None:
 @given(st.text(max_size=40))
 def test_any_line_is_understood_or_refused(text: str) -> None:
     try:
-        wanted = parse(text)
+        wanted = parse_filter(text)
     except WrongCall:
         return
     for row in SAMPLE:
@@ -99,18 +99,18 @@ def test_any_line_is_understood_or_refused(text: str) -> None:
 
 @given(texts(), texts())
 def test_a_word_is_found_in_any_case(before: str, after: str) -> None:
-    assert parse("NeedLE").holds(item(1, f"{before} needle {after}"))
+    assert parse_filter("NeedLE").holds(item(1, f"{before} needle {after}"))
 
 
 def test_a_filter_without_terms_is_none() -> None:
-    assert not parse("  ")
-    assert parse("a")
+    assert not parse_filter("  ")
+    assert parse_filter("a")
 
 
 @given(st.sampled_from(["<", ">", ">=", "turn:", "turn:1-"]), st.integers(0, 6_000), st.sampled_from(["", "k"]))
 def test_no_number_is_too_long_to_be_read(sign: str, digits: int, thousands: str) -> None:
     thousands = "" if "turn" in sign else thousands
-    assert parse(f"{sign}1{'0' * digits}{thousands}").tests
+    assert parse_filter(f"{sign}1{'0' * digits}{thousands}").tests
 
 
 @pytest.mark.parametrize(
@@ -131,5 +131,5 @@ def test_the_line_has_help_for_what_one_types(text: str, said: str) -> None:
 
 
 def test_only_who_asks_for_what_is_never_sent_looks_through_it() -> None:
-    asked = {text: parse(text).all for text in ("state:aside", "-state:aside", "kind:aside", "usage")}
+    asked = {text: parse_filter(text).all for text in ("state:aside", "-state:aside", "kind:aside", "usage")}
     assert asked == {"state:aside": True, "-state:aside": False, "kind:aside": True, "usage": False}

@@ -15,7 +15,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.planner import plan
 from workbench.context.policy import Policy
 from workbench.log.events import Event, SlotContent, UserMessage
-from workbench.tui.inspector.filters import Filter, parse
+from workbench.tui.inspector.filters import Filter, parse_filter
 from workbench.tui.inspector.order import (
     GROUPINGS,
     SORTINGS,
@@ -24,10 +24,10 @@ from workbench.tui.inspector.order import (
     RowLines,
     RowOrder,
     Sorting,
-    arrange,
-    find,
-    plain,
-    sums,
+    arrange_rows,
+    find_rows,
+    row_sums,
+    rows_in_order,
 )
 from workbench.views.row_lookup import row_of
 
@@ -50,14 +50,14 @@ plans = rows.map(plan_of)
 
 
 def arranged(made: ContextPlan, wish: RowOrder, folded: frozenset[str] = frozenset()) -> RowLines:
-    lines = arrange(made, wish, folded)
+    lines = arrange_rows(made, wish, folded)
     assert lines is not None
     return lines
 
 
 @given(plans, st.sampled_from(["", "role:user", ">20", "state:sent,masked"]), st.sampled_from(GROUPINGS))
 def test_every_row_that_matches_is_there_once(made: ContextPlan, text: str, group: Grouping) -> None:
-    wanted = parse(text)
+    wanted = parse_filter(text)
     lines = arranged(made, RowOrder(wanted, group, all=True))
     rows = [line for line in map(lines.__getitem__, range(len(lines))) if isinstance(line, int)]
     assert sorted(rows) == [number for number, row in enumerate(made.items) if wanted.holds(row)]
@@ -98,8 +98,8 @@ def test_sorting_orders_by_tokens(made: ContextPlan, sort: Sorting) -> None:
 @given(plans, st.sampled_from(GROUPINGS))
 def test_a_search_finds_what_a_filter_would(made: ContextPlan, by: Grouping) -> None:
     lines = arranged(made, RowOrder(group=by))
-    found = find(lines, parse("alpha"))
-    assert len(found) == arranged(made, RowOrder(parse("alpha"))).matches
+    found = find_rows(lines, parse_filter("alpha"))
+    assert len(found) == arranged(made, RowOrder(parse_filter("alpha"))).matches
     assert list(found) == sorted(found)
     for position in found:
         match = lines.item(lines.line_at(position))
@@ -131,7 +131,7 @@ def test_a_row_is_found_among_a_hundred_thousand_by_halves() -> None:
 
 def test_the_plain_order_looks_at_no_row() -> None:
     rows = CountedRows()
-    lines = plain(plan_of(rows))
+    lines = rows_in_order(plan_of(rows))
     assert (len(lines), lines[77_777]) == (100_000, 77_777)
     assert (lines.line_of(5), lines.position(9), lines.line_at(9)) == (5, 9, 9)
     assert lines.line_of(100_000) is None
@@ -141,7 +141,7 @@ def test_the_plain_order_looks_at_no_row() -> None:
 def test_a_pass_that_nobody_wants_any_more_ends() -> None:
     looked = iter([False, True])
     rows = [SAMPLE[0]] * 1_000
-    assert arrange(plan_of(rows), RowOrder(sort="largest"), stop=lambda: next(looked)) is None
+    assert arrange_rows(plan_of(rows), RowOrder(sort="largest"), stop=lambda: next(looked)) is None
 
 
 def test_groups_come_in_their_own_order() -> None:
@@ -170,14 +170,14 @@ def test_a_folded_row_is_found_at_the_head_of_its_group() -> None:
 
 
 def test_a_filter_that_hides_a_row_has_no_line_for_it() -> None:
-    assert arranged(plan_of(SAMPLE), RowOrder(parse("state:masked"))).line_of(0) is None
-    assert arrange(plan_of(SAMPLE), RowOrder()) is not None
+    assert arranged(plan_of(SAMPLE), RowOrder(parse_filter("state:masked"))).line_of(0) is None
+    assert arrange_rows(plan_of(SAMPLE), RowOrder()) is not None
 
 
 def test_sums_leave_heads_out() -> None:
     lines = arranged(plan_of(SAMPLE), RowOrder(group="state", all=True))
     whole = sum(row.original_tokens for row in SAMPLE)
-    assert sums(lines, range(len(lines))) == (10, sum(row.tokens for row in SAMPLE), whole)
+    assert row_sums(lines, range(len(lines))) == (10, sum(row.tokens for row in SAMPLE), whole)
 
 
 @settings(max_examples=40)
@@ -197,7 +197,7 @@ def test_what_was_never_to_be_sent_is_passed_over_and_nothing_else(
 def test_definitions_of_tools_are_one_line_until_they_are_unfolded() -> None:
     slots = [SlotContent("tools", name, TOOL.replace("read_file", name)) for name in ("read_file", "run_command")]
     rows = Model([BODIES[0], *slots, UserMessage("hello")]).plan()
-    lines = plain(rows)
+    lines = rows_in_order(rows)
     head = lines[1]
     assert isinstance(head, RowGroup)
     assert (len(head.rows), head.about) == (2, "read_file, run_command")

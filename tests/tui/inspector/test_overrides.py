@@ -9,25 +9,31 @@ from tui.inspector.sample import item
 from workbench.config.errors import WrongCall
 from workbench.context.items import Edit, Item
 from workbench.log.events import Override, OverrideAction, ToolResult, UserMessage
-from workbench.tui.inspector.overrides import MOST_RUNS, OverridePreview, Verb, choose, preview, why_not
-from workbench.views.context_view import OverrideWish
+from workbench.tui.inspector.overrides import (
+    MOST_RUNS,
+    OverridePreview,
+    Verb,
+    preview_overrides,
+    propose_overrides,
+    why_not,
+)
 
 
 def rows(model: Model, *seqs: int) -> list[Item]:
     return [row for row in model.plan().items if row.seq in seqs]
 
 
-def choice(model: Model, verb: Verb, *seqs: int) -> tuple[tuple[OverrideWish, ...], str]:
+def choice(model: Model, verb: Verb, *seqs: int) -> tuple[tuple[Override, ...], str]:
     queries = model.shown().queries
     assert queries is not None
-    made = choose(verb, rows(model, *seqs), queries)
+    made = propose_overrides(verb, rows(model, *seqs), queries)
     return made.decisions, made.verb
 
 
 def previewed(model: Model, verb: Verb, *seqs: int) -> OverridePreview:
     shown = model.shown()
     assert shown.queries is not None
-    return preview(shown.plan, choose(verb, rows(model, *seqs), shown.queries), shown.queries)
+    return preview_overrides(shown.plan, propose_overrides(verb, rows(model, *seqs), shown.queries), shown.queries)
 
 
 @pytest.mark.parametrize(
@@ -37,22 +43,22 @@ def previewed(model: Model, verb: Verb, *seqs: int) -> OverridePreview:
 def test_what_is_done_already_is_taken_back(
     verb: Verb, done: OverrideAction, action: OverrideAction, back: OverrideAction
 ) -> None:
-    assert choice(Model(), verb, 21) == ((OverrideWish(action, 21, 21),), action)
+    assert choice(Model(), verb, 21) == ((Override(action, 21, 21),), action)
     model = Model([*BODIES, Override(done, 21, 21)])
-    assert choice(model, verb, 21) == ((OverrideWish(back, 21, 21),), back)
+    assert choice(model, verb, 21) == ((Override(back, 21, 21),), back)
 
 
 def test_of_a_range_only_what_is_left_to_do_is_done() -> None:
     model = Model([*BODIES, Override("pin", 6, 6)])
-    assert choice(model, "pin", 4, 6, 7) == ((OverrideWish("pin", 4, 4), OverrideWish("pin", 7, 7)), "pin")
+    assert choice(model, "pin", 4, 6, 7) == ((Override("pin", 4, 4), Override("pin", 7, 7)), "pin")
 
 
 @pytest.mark.parametrize(("seq", "action"), [(12, "unmask"), (9, "pin")])
 def test_restoring_makes_a_row_whole(seq: int, action: OverrideAction) -> None:
-    assert choice(Model(), "restore", seq) == ((OverrideWish(action, seq, seq),), "restore")
+    assert choice(Model(), "restore", seq) == ((Override(action, seq, seq),), "restore")
     model = Model()
     for decision in choice(model, "restore", seq)[0]:
-        model.append(Override(*decision))
+        model.append(decision)
     (row,) = rows(model, seq)
     assert (row.state, row.text) == ("sent", row.original)
 
@@ -60,7 +66,7 @@ def test_restoring_makes_a_row_whole(seq: int, action: OverrideAction) -> None:
 @pytest.mark.parametrize(("done", "action"), [("exclude", "include"), ("pin", "unpin")])
 def test_restoring_takes_the_users_own_decision_back(done: OverrideAction, action: OverrideAction) -> None:
     model = Model([*BODIES, Override(done, 21, 21)])
-    assert choice(model, "restore", 21)[0] == (OverrideWish(action, 21, 21),)
+    assert choice(model, "restore", 21)[0] == (Override(action, 21, 21),)
 
 
 @pytest.mark.parametrize(
@@ -81,14 +87,14 @@ def test_what_has_no_effect_says_why(verb: Verb, row: Item, reason: str) -> None
     queries = Model().shown().queries
     assert queries is not None
     with pytest.raises(WrongCall, match=reason):
-        choose(verb, [row], queries)
+        propose_overrides(verb, [row], queries)
 
 
 def test_nothing_chosen_is_told() -> None:
     queries = Model().shown().queries
     assert queries is not None
     with pytest.raises(WrongCall, match="there is no row here"):
-        choose("pin", [], queries)
+        propose_overrides("pin", [], queries)
 
 
 def test_too_many_pieces_are_refused() -> None:

@@ -29,15 +29,15 @@ from workbench.config.text import when
 from workbench.context.render import render_request
 from workbench.log.events import Compaction, Usage, UserMessage
 from workbench.models.ledger import Ledger
-from workbench.tui.inspector.account import EMPTY, AccountScreen, cost, page
-from workbench.tui.inspector.request import RequestScreen, as_curl, as_json
+from workbench.tui.inspector.account import EMPTY, AccountScreen, account_page, exact_dollars
+from workbench.tui.inspector.request import RequestScreen, as_curl, request_json
 
 MODEL = Model()
 
 
 def test_the_json_is_what_goes_over_the_wire() -> None:
     plan = MODEL.plan()
-    assert json.loads(as_json(plan)) == render_request(plan)
+    assert json.loads(request_json(plan)) == render_request(plan)
 
 
 def test_the_command_sends_the_same_body_and_holds_no_key(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ async def test_a_long_request_is_written_in_a_thread_and_one_of_the_past_says_so
 
 
 def said(by: str, ledger: Ledger | None = MODEL.ledger) -> str:
-    return "\n".join(line.text for line in page(ledger, "gpt-4o", by, requests=MODEL.requests.marks).lines)
+    return "\n".join(line.text for line in account_page(ledger, "gpt-4o", by, requests=MODEL.requests.marks).lines)
 
 
 def test_the_account_adds_up() -> None:
@@ -196,7 +196,7 @@ def test_an_account_without_requests_says_so() -> None:
 
 
 def test_a_cost_that_nobody_knows_is_a_question_mark() -> None:
-    assert (cost(None), cost(0.5)) == ("?", "$0.5000")
+    assert (exact_dollars(None), exact_dollars(0.5)) == ("?", "$0.5000")
     unknown = Model([replace(body, model="nobody/knows") if isinstance(body, Usage) else body for body in BODIES])
     assert "8 requests in 2 turns: cost unknown: no price is known for nobody/knows" in said("request", unknown.ledger)
     assert "$" not in said("turn", unknown.ledger)
@@ -213,7 +213,9 @@ def test_several_models_have_a_column() -> None:
 
 
 def test_a_long_account_begins_with_the_newest() -> None:
-    assert len(page(MODEL.ledger, "gpt-4o", "request", 300).lines) < len(page(MODEL.ledger, "gpt-4o", "request").lines)
+    assert len(account_page(MODEL.ledger, "gpt-4o", "request", 300).lines) < len(
+        account_page(MODEL.ledger, "gpt-4o", "request").lines
+    )
 
 
 def test_the_account_fits_eighty_columns() -> None:

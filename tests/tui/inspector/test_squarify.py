@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.geometry import Size
 
-from workbench.tui.inspector.squarify import LEAST, MOST, squarify, tile
+from workbench.tui.inspector.squarify import LEAST, MOST, squarify, tile_weights
 
 weights = st.lists(st.integers(1, 100_000), min_size=1, max_size=80).map(lambda made: sorted(made, reverse=True))
 sizes = st.builds(Size, st.integers(1, 160), st.integers(1, 60))
@@ -14,7 +14,7 @@ sizes = st.builds(Size, st.integers(1, 160), st.integers(1, 60))
 
 @given(weights, sizes)
 def test_the_boxes_are_the_area_and_no_cell_is_in_two(found: list[int], size: Size) -> None:
-    made = tile(found, size)
+    made = tile_weights(found, size)
     assert sum(box.area for box in made.boxes) == size.area
     cells = {(x, y) for box in made.boxes for x in range(box.x, box.right) for y in range(box.y, box.bottom)}
     assert cells == {(x, y) for x in range(size.width) for y in range(size.height)}
@@ -22,7 +22,7 @@ def test_the_boxes_are_the_area_and_no_cell_is_in_two(found: list[int], size: Si
 
 @given(weights, sizes)
 def test_nothing_is_lost_and_what_has_a_box_has_room_in_it(found: list[int], size: Size) -> None:
-    made = tile(found, size)
+    made = tile_weights(found, size)
     assert len(made.boxes) - (made.others > 0) + made.others == len(found)
     assert len(made.boxes) <= MOST + 1
     if len(made.boxes) > 1:
@@ -31,7 +31,7 @@ def test_nothing_is_lost_and_what_has_a_box_has_room_in_it(found: list[int], siz
 
 @given(weights, st.builds(Size, st.integers(40, 160), st.integers(12, 60)))
 def test_areas_are_as_near_to_the_weights_as_whole_cells_allow(found: list[int], size: Size) -> None:
-    made = tile(found, size)
+    made = tile_weights(found, size)
     kept = [*found[: len(found) - made.others], *([sum(found[len(found) - made.others :])] if made.others else [])]
     for weight, box in zip(kept, made.boxes, strict=True):
         ideal = size.area * weight / sum(found)
@@ -41,7 +41,7 @@ def test_areas_are_as_near_to_the_weights_as_whole_cells_allow(found: list[int],
 
 @given(weights, st.builds(Size, st.integers(40, 160), st.integers(12, 60)))
 def test_what_is_opened_always_shows_more_than_one_box_for_all(found: list[int], size: Size) -> None:
-    assert len(tile(found, size).boxes) > 1 or len(found) == 1
+    assert len(tile_weights(found, size).boxes) > 1 or len(found) == 1
 
 
 def test_boxes_are_nearly_square_on_a_screen() -> None:

@@ -17,10 +17,10 @@ from workbench.context.budget import Limits
 from workbench.context.planner import plan
 from workbench.context.policy import Policy
 from workbench.log.events import Event, UserMessage
-from workbench.tui.inspector.order import GROUPINGS, listed
+from workbench.tui.inspector.order import GROUPINGS, listed_items
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.token_groups import Part, TokenGroup, token_groups
-from workbench.tui.inspector.treemap import Treemap, picture
+from workbench.tui.inspector.treemap import Treemap, box_lines
 
 
 def parts(group: TokenGroup) -> list[Part]:
@@ -44,7 +44,7 @@ def test_no_token_of_the_request_is_lost_and_none_is_counted_twice(
             for leaf in (parts(part.inside) if part.inside is not None else [part])
             if leaf.row is not None
         ]
-        wanted = [at for at, row in enumerate(listed(made, "")) if row.tokens > 0]
+        wanted = [at for at, row in enumerate(listed_items(made, "")) if row.tokens > 0]
         assert sorted(rows) == wanted
 
 
@@ -158,7 +158,7 @@ async def test_an_area_that_is_too_small_is_survived(size: tuple[int, int]) -> N
 @pytest.mark.parametrize("chosen", [True, False])
 def test_a_box_fills_its_cells(size: tuple[int, int], chosen: bool) -> None:
     part: Any = Part("#12 読む read_file results", 1_234, "truncated", "t", item(1).original)
-    lines = picture(part, Size(*size), 5_000, chosen)
+    lines = box_lines(part, Size(*size), 5_000, chosen)
     assert len(lines) == size[1]
     assert {cell_len(line) for line in lines} == {size[0]}
 
@@ -175,8 +175,8 @@ async def test_a_question_is_seen_and_answered_where_the_rows_are_not() -> None:
 
 def test_a_box_has_its_states_in_words_beside_its_name_or_under_it() -> None:
     part = Part("run_command results", 1_588, "truncated", "tm", "2 items")
-    assert "run_command results (truncated, masked)" in picture(part, Size(50, 6), 4_000, False)[0]
-    small = picture(part, Size(30, 6), 4_000, False)
+    assert "run_command results (truncated, masked)" in box_lines(part, Size(50, 6), 4_000, False)[0]
+    small = box_lines(part, Size(30, 6), 4_000, False)
     assert "╭run_command results─" in small[0]
     assert "truncated, masked" in small[2]
 

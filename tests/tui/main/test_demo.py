@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tui.play import SMALL, Script, answer, call, program, settle, until
-from workbench.agent.approvals import FILE_NAME, Saved, load_saved, save
+from workbench.agent.approvals import FILE_NAME, Saved, load_saved, save_patterns
 from workbench.config.paths import config_dir, data_dir
 from workbench.context import policy_files
 from workbench.log.events import UserMessage
@@ -43,7 +43,7 @@ def before() -> dict[str, tuple[int, bytes]]:
         services.store.create([UserMessage("mine")], title="mine").close()
     config_dir().mkdir()
     (config_dir() / "config.toml").write_text('theme = "paper"\n[keys]\ntokens = "ctrl+l"\n')
-    save(config_dir() / FILE_NAME, OURS)
+    save_patterns(config_dir() / FILE_NAME, OURS)
     policy_files.save_policy("mine", "layers", {"masking.keep_last": 4})
     return everything(config_dir(), data_dir())
 
@@ -56,11 +56,11 @@ async def test_answers_policies_and_sessions_of_the_demo_are_not_kept(
         call("run_command", '{"command": "false"}', 2),
         answer("Done."),
     ).play(monkeypatch)
-    with demo.folders() as ref, Services() as services:
+    with demo.demo_folders() as ref, Services() as services:
         copy = config_dir()
         async with program(services, SMALL, ref) as (pilot, screen):
             assert screen.services.settings.theme == "paper", "what the user has set holds"
-            screen.say(Send("run them"))
+            screen.send_or_run(Send("run them"))
             asked = 0
             for choice in ("always run_command:true", "never"):
                 asked = await next_question(screen, asked)
@@ -70,7 +70,7 @@ async def test_answers_policies_and_sessions_of_the_demo_are_not_kept(
             await screen.model.forget_approval(OURS.never[0])
             policy_files.save_policy("other", "codex", {"masking.keep_last": 4})
             for text in ("/rename other", "/policy other", "/digest", "/theme ink", "/fork", "/new"):
-                screen.say(Send(text))
+                screen.send_or_run(Send(text))
                 await settle(pilot)
                 await pilot.press("y")
                 await settle(pilot)
@@ -82,7 +82,7 @@ async def test_answers_policies_and_sessions_of_the_demo_are_not_kept(
 
 
 def test_a_user_without_folders_has_none_afterwards() -> None:
-    with demo.folders(), Services():
+    with demo.demo_folders(), Services():
         assert list(config_dir().iterdir()) == []
     assert not config_dir().exists()
     assert not data_dir().exists()

@@ -76,7 +76,7 @@ async def test_a_key_switches_it_off_and_a_command_on(services: Services, tmp_pa
         await until(lambda: screen.model.state.following == "")
         await settle(pilot)
         assert "1.jsonl  read-only" in shown(pilot.app)
-        screen.say(Send("/follow"))
+        screen.send_or_run(Send("/follow"))
         await until(lambda: screen.model.state.following == FOLLOWING)
         path.write_bytes(lines(*claude(5, "more", input_tokens=30_000)))
         await until(lambda: screen.model.state.transcript[0].text == "more")

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("project")
 )
 async def test_the_title_gets_the_room_that_the_rest_leaves(services: Services, width: int, parts: list[str]) -> None:
     async with program(services, (width, 24)) as (pilot, screen):
-        screen.model.put(title="A penny short", read_only="it is a file", folder="~/src/bakery", branch="main")
+        screen.model.change_state(title="A penny short", read_only="it is a file", folder="~/src/bakery", branch="main")
         await settle(pilot)
         line = str(screen.query_one(Header).render())
         assert all(part in line for part in parts), line
@@ -31,7 +31,7 @@ async def test_the_title_gets_the_room_that_the_rest_leaves(services: Services, 
 @pytest.mark.long
 async def test_of_a_long_path_the_end_is_kept(services: Services) -> None:
     async with program(services, (80, 24)) as (pilot, screen):
-        screen.model.put(title="/home/somebody/.claude/projects/a-project/0b9c1f5e.jsonl")
+        screen.model.change_state(title="/home/somebody/.claude/projects/a-project/0b9c1f5e.jsonl")
         await settle(pilot)
         assert "0b9c1f5e.jsonl" in str(screen.query_one(Header).render())
 

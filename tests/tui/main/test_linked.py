@@ -120,6 +120,6 @@ async def test_who_says_something_sees_it_wherever_the_chat_stood(services: Serv
         screen.chat.mark_event(1)
         await settle(pilot)
         assert not screen.chat.view.following
-        screen.say(Send("and now?"))
+        screen.send_or_run(Send("and now?"))
         await settle(pilot)
         assert screen.chat.view.following

@@ -197,7 +197,7 @@ async def test_whether_all_panes_are_shown_is_kept(services: Services) -> None:
 
 
 async def test_the_rows_are_there_after_what_happened_while_the_pane_was_hidden() -> None:
-    with demo.folders() as ref, Services() as services:
+    with demo.demo_folders() as ref, Services() as services:
         async with program(services, (120, 40), ref) as (pilot, _):
 
             async def seen_rows() -> int:

@@ -17,7 +17,7 @@ from workbench.log.events import AssistantMessage, UserMessage
 from workbench.sources.services import Services
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.chat.window import Window
-from workbench.tui.compaction.descriptions import branches
+from workbench.tui.compaction.descriptions import tree_branches
 from workbench.tui.main.header import Header
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.main.usage import ContextOverview
@@ -90,7 +90,7 @@ def check_panes(screen: MainScreen) -> None:
     if view.at is not None:
         assert window.cursor == state.transcript.index_of(view.requests[view.at].upto), "the end of the request"
     assert state.compaction is not None
-    assert screen.panel.history.branches == list(branches(state.compaction.history))
+    assert screen.panel.history.branches == list(tree_branches(state.compaction.history))
     title = str(screen.panel._border_title)  # Textual gives it as markup otherwise
     assert f"policy {state.compaction.policy}" in title
 

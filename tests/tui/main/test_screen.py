@@ -66,7 +66,7 @@ async def test_what_the_panes_ask_for_reaches_the_model(services: Services, monk
         assert all(screen.model.state.transcript[at].text != "B" for at in range(len(screen.model.state.transcript))), (
             "Enter leaves it"
         )
-        screen.run("retry")
+        screen.run_by_name("retry")
         await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
         await settle(pilot)
         await pilot.press("y")
@@ -165,7 +165,7 @@ async def test_a_session_is_not_shown_while_another_one_has_its_say(services: Se
         services.store.create([UserMessage(title)], title=title).close()
     async with program(services) as (pilot, screen):
         assert screen.model.state.title == "second"
-        screen.say(Send("/open first"))
+        screen.send_or_run(Send("/open first"))
         await pilot.app.workers.wait_for_complete()
         await settle(pilot)
         assert screen.model.state.title == "first"

@@ -28,7 +28,7 @@ def themes(tmp_path: Path) -> Path:
 
 async def test_the_list_says_which_themes_are_light_and_notices_cover_no_message(services: Services) -> None:
     async with program(services, (80, 24)) as (pilot, screen):
-        screen.run("theme")
+        screen.run_by_name("theme")
         await until(lambda: "light" in shown(pilot.app) and "dark" in shown(pilot.app))
         await pilot.press("escape")
         await settle(pilot)

@@ -48,7 +48,7 @@ def line(shown: ContextView, width: int = 200, status: Status = FULL, activity: 
         (40, "84,210 of 1,047,576 tokens · 8.0 % OK"),
     ],
 )
-def test_the_usage_line_tells_the_important_first(width: int, said: str) -> None:
+def test_the_usage_line_has_the_important_figures_first(width: int, said: str) -> None:
     assert line(view(84_210), width).startswith(said)
 
 
@@ -62,7 +62,7 @@ def test_the_usage_line_tells_the_important_first(width: int, said: str) -> None
         (12_000, "120 % does not fit", "$error"),
     ],
 )
-def test_fullness_is_told_in_words_and_colour(tokens: int, words: str, colour: str) -> None:
+def test_fullness_is_shown_in_words_and_colour(tokens: int, words: str, colour: str) -> None:
     made = usage_line(view(tokens, 10_000), COMPACTION, FULL, Activity(), 100)
     assert f" · {words}" in made.plain
     at = made.plain.index(words)

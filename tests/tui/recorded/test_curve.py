@@ -10,7 +10,7 @@ from tui.play import settle
 from tui.recorded.long_run import LAST, STEPS, as_file, inspector, run
 from workbench.sources.requests import RequestMark
 from workbench.sources.services import Services
-from workbench.tui.compaction.plot import HERE, TRIED, Plot, draw
+from workbench.tui.compaction.plot import HERE, TRIED, Plot, draw_plot
 from workbench.tui.main.screen import MainScreen
 from workbench.tui.messages import Send
 from workbench.views.compaction_values import Curve
@@ -47,7 +47,7 @@ async def test_it_has_every_reported_size_and_marks_the_request_that_is_shown(
 
 async def test_a_policy_that_is_tried_is_a_second_line(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run()), (200, 60)) as (pilot, screen):
-        screen.say(Send("/policy layers"))
+        screen.send_or_run(Send("/policy layers"))
         await settle(pilot)
         assert screen.model.state.compaction is not None
         curve = screen.model.state.compaction.curve
@@ -65,5 +65,5 @@ async def test_a_policy_that_is_tried_is_a_second_line(services: Services, tmp_p
 def test_a_request_has_its_place_among_the_sizes() -> None:
     curve = Curve((5, 9, 2, 6), ends=(4, 9, 20))
     assert [curve.place(RequestMark(0, 1, usage=at)) for at in (4, 5, 9, 20, 21)] == [0, 1, 1, 2, 3]
-    lines = [line.plain for line in draw(curve, 40, 6, 3, 4)]
+    lines = [line.plain for line in draw_plot(curve, 40, 6, 3, 4)]
     assert "".join(lines).count(HERE) == 4, "three cells of a bar, and the foot"

@@ -105,7 +105,7 @@ async def test_it_is_no_part_of_the_request(services: Services, tmp_path: Path) 
         assert ", as far as it is in the file" in text
         assert "of a window of 200,000; not here: about " in text
         await pilot.press("escape")
-        screen.say(Send("/policy layers"))
+        screen.send_or_run(Send("/policy layers"))
         await settle(pilot)
         await pilot.press("w")
         await settle(pilot)
@@ -115,7 +115,7 @@ async def test_it_is_no_part_of_the_request(services: Services, tmp_path: Path) 
 @pytest.mark.long
 async def test_another_policy_is_a_what_if_beside_the_recorded_figure(services: Services, tmp_path: Path) -> None:
     async with inspector(services, as_file(tmp_path, run()), (200, 60)) as (pilot, screen):
-        screen.say(Send("/policy layers"))
+        screen.send_or_run(Send("/policy layers"))
         await settle(pilot)
         assert screen.model.state.shown is not None
         tried = screen.model.state.shown.plan.size
@@ -128,7 +128,7 @@ async def test_another_policy_is_a_what_if_beside_the_recorded_figure(services: 
         reported = screen.model.state.shown.requests[4].reported
         assert reported is not None
         assert f"recorded {reported:,}" in str(screen.query_one(ContextOverview).render())
-        screen.say(Send("/policy recorded"))
+        screen.send_or_run(Send("/policy recorded"))
         await settle(pilot)
         assert str(screen.query_one(ContextOverview).render()).startswith(f"request 5, recorded · {reported:,} of")
 

@@ -53,7 +53,7 @@ async def test_the_lab_and_the_policies_have_what_was_recorded_as_a_row(services
 async def test_a_policy_that_is_tried_leaves_no_trace(services: Services) -> None:
     session = as_session(services, run(5))
     async with inspector(services, session) as (pilot, screen):
-        screen.say(Send("/policy layers"))
+        screen.send_or_run(Send("/policy layers"))
         await settle(pilot)
         assert screen.model.state.status.what_if
     with services.store.session(session, write=False) as kept:

@@ -42,7 +42,7 @@ def test_what_was_recorded(
         main.focus_pane("context")
         await settle(pilot)
         if said:
-            main.say(Send(said))
+            main.send_or_run(Send(said))
             await settle(pilot)
         for key in keys:
             await pilot.press(key)

@@ -17,7 +17,7 @@ from proxy.conftest import LS, called, claude, result, user
 from support.provider import Answer, Provider
 from tui.play import program, settle, shown, told, typed, until
 from tui.screens.looking import listed, look, narrowed, seen, values
-from workbench.proxy.control import registered
+from workbench.proxy.control import registered_proxy
 from workbench.proxy.gate import Gate
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
@@ -69,7 +69,7 @@ async def between(*rules: str) -> AsyncIterator[Between]:
         ProxyServer(Upstreams(provider.url.removesuffix("/v1")), gate=gate) as server,
         aiohttp.ClientSession() as client,
     ):
-        with registered(server.control, "pi"):
+        with registered_proxy(server.control, "pi"):
             yield Between(server.address, gate, provider, client)
 
 
@@ -101,7 +101,7 @@ async def test_breakpoints_are_added_and_removed(services: Services) -> None:
         await look(pilot, screen, "break")
         await seen(pilot, "Type one of these and press Enter", "share>80%", "agent:sub-agent")
         await pilot.press("escape")
-        screen.say(Send("/break tool:Bash"))
+        screen.send_or_run(Send("/break tool:Bash"))
         await until(lambda: [*map(str, proxy.gate.rules)] == ["tool:Bash"])
         finder = await look(pilot, screen, "break")
         await seen(pilot, "tool:Bash", "pi (")
@@ -124,7 +124,7 @@ async def test_breakpoints_are_added_and_removed(services: Services) -> None:
 @pytest.mark.long
 async def test_without_a_proxy_it_says_how_to_start_one(services: Services) -> None:
     async with program(services) as (pilot, screen):
-        screen.say(Send("/break every"))
+        screen.send_or_run(Send("/break every"))
         await until(lambda: "no proxy runs" in told(pilot.app))
         await look(pilot, screen, "break")
         await seen(pilot, "no proxy runs; start one with workbench proxy")
@@ -151,7 +151,7 @@ async def test_what_is_held_is_told_on_the_main_screen_until_it_is_let_go(servic
 @pytest.mark.parametrize("by", ["key", "click", "command"])
 async def test_one_that_is_held_is_a_key_and_a_click_away(services: Services, by: str) -> None:
     async with between("every") as proxy, program(services, (120, 40)) as (pilot, screen):
-        screen.run("held")
+        screen.run_by_name("held")
         await until(lambda: "no request is held" in told(pilot.app))
         asking = proxy.ask(ASK)
         await seen(pilot, "1 held: Alt+H")
@@ -161,7 +161,7 @@ async def test_one_that_is_held_is_a_key_and_a_click_away(services: Services, by
             line = shown(pilot.app).splitlines()[0]
             await pilot.click(offset=(line.index("1 held"), 0))
         else:
-            screen.say(Send("/held"))
+            screen.send_or_run(Send("/held"))
         await until(lambda: isinstance(pilot.app.screen, HeldScreen))
         await listed(pilot)
         await pilot.press("enter")
@@ -352,7 +352,7 @@ async def test_what_is_not_rewritten_says_so_and_can_be_answered(services: Servi
         while (event := await socket.receive_json())["type"] != "response.completed":
             pass
         gate.set_rules(["every"])
-        with registered(server.control):
+        with registered_proxy(server.control):
             await socket.send_json({**frame, "input": "and now?", "previous_response_id": event["response"]["id"]})
             await until(lambda: bool(gate.held))
             await look(pilot, screen, "break")

@@ -65,7 +65,7 @@ async def test_in_an_empty_session_it_is_the_previous_one_that_goes_on(
     async with program(services, SMALL) as (pilot, screen):
         screen.model.new_session()
         await settle(pilot)
-        screen.say(Send("/continue"))
+        screen.send_or_run(Send("/continue"))
         await seen(pilot, "continue from: bugs", SUMMARY[:20])
         await pilot.press("ctrl+s")
         await until(lambda: pilot.app.screen is main_screen(pilot.app))
@@ -80,13 +80,13 @@ async def test_where_it_is_left_or_nothing_was_said_no_session_is_made(
 ) -> None:
     Script(answer(SUMMARY)).play(monkeypatch)
     async with program(services, SMALL) as (pilot, screen):
-        screen.say(Send("/continue"))
+        screen.send_or_run(Send("/continue"))
         await seen(pilot, "there is no earlier session to continue from")
         await pilot.press("ctrl+s", "escape")
         await until(lambda: pilot.app.screen is screen)
         other = services.store.create(SAID, title="bugs")
         other.close()
-        screen.say(Send(f"/continue {other.id}"))
+        screen.send_or_run(Send(f"/continue {other.id}"))
         await seen(pilot, "continue from: bugs", "begin the new session")
         page = pilot.app.screen
         assert isinstance(page, ContinueScreen)
@@ -110,7 +110,7 @@ async def test_it_is_what_is_open_that_goes_on_a_file_among_others(
     played = Script(answer(SUMMARY))
     played.play(monkeypatch)
     async with program(services, SMALL) as (pilot, screen):
-        screen.say(Send(f"/open {file}"))
+        screen.send_or_run(Send(f"/open {file}"))
         await settle(pilot)
         await pilot.press("f10")
         await seen(pilot, "continue from: talk.json", "two bugs are", "begin the new session")

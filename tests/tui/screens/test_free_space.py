@@ -90,7 +90,7 @@ async def test_all_waste_is_masked_with_one_key_and_undone_with_one(services: Se
             ("retried", 14),
             ("overwritten", 6),
         ]
-        await seen(pilot, "tokens    carried", "mask 3 items: ", "cached tokens are read anew", "so far carried as")
+        await seen(pilot, "tokens    carried", "mask 3 items: ", "cached tokens are read again", "so far carried as")
         made = waste.made
         assert made is not None
         await pilot.press("enter")

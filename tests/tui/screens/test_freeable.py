@@ -12,7 +12,7 @@ from workbench.context.planner import plan
 from workbench.context.policy import Policy
 from workbench.log.events import Event
 from workbench.tui.inspector.overrides import why_not
-from workbench.tui.screens.freeable import largest
+from workbench.tui.screens.freeable import largest_items
 
 
 @settings(max_examples=40)
@@ -21,7 +21,7 @@ def test_what_is_proposed_can_be_masked_and_is_not_what_was_asked_last(
     log: list[Event], policy: Policy, limits: Limits
 ) -> None:
     made = plan(log, policy, limits, COUNTER)
-    found = largest(made)
+    found = largest_items(made)
     turn = max((row.turn for row in made.items), default=0)
     assert len(found) <= 10
     assert [row.tokens for row in found] == sorted((row.tokens for row in found), reverse=True)
@@ -34,5 +34,5 @@ def test_what_is_proposed_can_be_masked_and_is_not_what_was_asked_last(
 
 def test_results_that_the_model_has_not_answered_are_not_proposed() -> None:
     answered, last = Model(BODIES[:10]).plan(), Model(BODIES[:9]).plan()
-    assert [row.seq for row in largest(answered)] == [9]
-    assert largest(last) == []
+    assert [row.seq for row in largest_items(answered)] == [9]
+    assert largest_items(last) == []

@@ -19,7 +19,7 @@ from workbench.tui.chat.composer import Composer
 from workbench.tui.commands.keys import over_the_panes
 from workbench.tui.messages import Send
 from workbench.tui.widgets.filter_field import FilterField
-from workbench.tui.widgets.finder import Finder, bindings_of
+from workbench.tui.widgets.finder import Finder, bindings_of_class
 from workbench.tui.widgets.help import Help
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -33,7 +33,7 @@ def test_every_binding_has_an_id_and_a_description_and_no_screen_has_a_key_twice
     for kind in kinds:
         own = list(Binding.make_bindings(kind.BINDINGS))
         assert len({each.key for each in own}) == len(own)
-        assert {each.key for each in bindings_of(kind)} >= {"enter", "escape", "up", "down"}
+        assert {each.key for each in bindings_of_class(kind)} >= {"enter", "escape", "up", "down"}
         assert kind.NAME
 
 
@@ -55,7 +55,7 @@ async def test_a_key_of_a_screen_can_be_another_and_is_shown_as_that(tmp_path: P
 async def test_by_key_palette_and_slash_the_screens_open(services: Services) -> None:
     async with program(services) as (pilot, screen):
         for slash in ("sessions", "model", "policy", "knobs", "lab", "tools", "instructions", "settings"):
-            screen.say(Send(f"/{slash}"))
+            screen.send_or_run(Send(f"/{slash}"))
             await listed(pilot)
             await pilot.press("escape")
             await until(lambda: pilot.app.screen is screen)
@@ -105,12 +105,12 @@ OPENING = (
 async def test_in_each_list_dialog_and_window_question_mark_is_help_and_q_and_escape_leave(services: Services) -> None:
     kinds: set[str] = set()
     async with program(services, (120, 40)) as (pilot, screen):
-        screen.say(Send("read the file nothing.txt"))
+        screen.send_or_run(Send("read the file nothing.txt"))
         await until(lambda: len(screen.model.state.transcript) > 2 and screen.model.is_settled)
         known = {command.name for command in screen.REGISTRY.commands}
         for name in (each for each in OPENING if each in known):
             for leave in ("escape", "q"):
-                screen.run(name)
+                screen.run_by_name(name)
                 await settle(pilot)
                 if pilot.app.screen is screen:
                     break

@@ -31,7 +31,7 @@ from workbench.tui.compaction.plot import HERE
 from workbench.tui.screens.lab import LabScreen
 from workbench.tui.screens.lab_misses import MissesScreen
 from workbench.tui.screens.lab_moment import LabMomentScreen
-from workbench.tui.screens.lab_plot import MISSED, LabPlot, draw
+from workbench.tui.screens.lab_plot import MISSED, LabPlot, draw_lab_plot
 from workbench.tui.screens.policy_diff import PolicyDiffScreen
 
 pytestmark = pytest.mark.usefixtures("project")
@@ -266,6 +266,8 @@ async def test_table_plot_and_figures_are_seen_at_every_size(reader: Services, s
             "Enter item",
         ):
             assert each in said, each
-        plotted = "\n".join(line.plain for line in draw(lab.plot.picture, lab.plot.size.width, lab.plot.size.height))
+        plotted = "\n".join(
+            line.plain for line in draw_lab_plot(lab.plot.picture, lab.plot.size.width, lab.plot.size.height)
+        )
         assert MISSED in plotted
         assert all(each.sign in plotted for each in lab.plot.picture.lines), "lines are told apart without colours"

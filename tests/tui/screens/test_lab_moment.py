@@ -17,9 +17,9 @@ from tui.screens.looking import narrowed, next_request, seen, values
 from workbench.context.items import Edit
 from workbench.sources.services import Services
 from workbench.tui.messages import Send
-from workbench.tui.screens.policy_diff import BothTexts, PolicyDiffScreen, both_texts, treatment
-from workbench.tui.screens.what_if import ItemPair, differences, planned, set_up, snapshot
-from workbench.tui.screens.what_if_bar import GHOST, MARK, PARTS, parts_of, policy_bar
+from workbench.tui.screens.policy_diff import BothTexts, PolicyDiffScreen, both_texts, item_treatment
+from workbench.tui.screens.what_if import ItemPair, differing_items, plan_snapshot, session_snapshot, what_if_setup
+from workbench.tui.screens.what_if_bar import GHOST, MARK, PARTS, plan_part_sizes, policy_bar
 
 pytestmark = pytest.mark.usefixtures("project")
 
@@ -48,14 +48,14 @@ def test_the_ghost_shows_what_the_compared_policy_sends_beyond_it_or_where_it_en
 def test_the_parts_of_a_bar_are_the_tokens_of_the_plan() -> None:
     for name in ("workbench", "layers", "codex"):
         plan = plan_of(turns(6, 400), preset(name, "masking.keep_last=1", "masking.keep_first=1"))
-        parts = parts_of(plan)
+        parts = plan_part_sizes(plan)
         assert sum(parts[:-1]) == plan.size
         assert sum(parts) >= plan.size
 
 
 def test_only_items_that_are_treated_differently_are_listed() -> None:
     plan = plan_of(turns(3, 50), preset("workbench"))
-    assert differences(plan, plan) == []
+    assert differing_items(plan, plan) == []
     changed = plan.items[1]._replace(
         state="masked", tokens=3, text="[masked]", edits=(Edit("mask", "masked", 9, 3, ""),)
     )
@@ -63,21 +63,21 @@ def test_only_items_that_are_treated_differently_are_listed() -> None:
     class Other:
         items = (plan.items[0], changed, *list(plan.items)[2:-1])
 
-    found = differences(plan, Other())  # type: ignore[arg-type]  # only the rows count
+    found = differing_items(plan, Other())  # type: ignore[arg-type]  # only the rows count
     assert [pair.item.id for pair in found] == [changed.id, plan.items[-1].id]
     assert found[0].second is changed
     assert found[1].second is None
-    assert treatment(changed) == "m masked 3"
-    assert treatment(None) == "–"
+    assert item_treatment(changed) == "m masked 3"
+    assert item_treatment(None) == "–"
 
 
 def test_both_texts_are_under_a_heading_each_and_what_is_not_sent_says_so() -> None:
     row = plan_of(turns(1, 5), preset("workbench")).items[0]
     page = both_texts(("one", "two"), ItemPair(row, row._replace(state="dropped", tokens=0, text=None)))
     said = [line.text for line in page.lines]
-    assert said[0] == f"one: {treatment(row)}"
+    assert said[0] == f"one: {item_treatment(row)}"
     assert "two: d dropped 0" in said
-    assert "nothing of it is sent" in said
+    assert "it is not sent" in said
 
 
 @pytest.mark.parametrize("size", [(80, 24), (160, 50)])
@@ -95,11 +95,12 @@ async def test_two_policies_are_compared_item_by_item(many_results: Services, si
         diff = pilot.app.screen
         assert isinstance(diff, PolicyDiffScreen)
         await diff.settled()
-        asked = await screen.from_session(snapshot)
+        asked = await screen.from_session(session_snapshot)
         first, second = (
-            planned(set_up(many_results, screen.options, asked, ref, ()), asked) for ref in ("workbench", "codex")
+            plan_snapshot(what_if_setup(many_results, screen.options, asked, ref, ()), asked)
+            for ref in ("workbench", "codex")
         )
-        found = differences(first, second)
+        found = differing_items(first, second)
         assert found
         assert values(diff) == [pair.item.id for pair in found][: len(values(diff))]
         assert str(diff.box.border_title).startswith(f"workbench {first.size:,} → codex {second.size:,} tokens")
@@ -136,7 +137,7 @@ async def test_of_an_imported_transcript_all_are_compared_with_what_was_recorded
     many_results: Services, tmp_path: Path
 ) -> None:
     async with inspector(many_results, as_file(tmp_path, run()), (120, 40)) as (pilot, screen):
-        screen.say(Send("/policy layers"))
+        screen.send_or_run(Send("/policy layers"))
         await until(lambda: screen.model.state.status.policy == "layers")
         lab = await next_request(pilot, screen)
         await narrowed(pilot, "layers")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.tui.compaction.plot import HERE, LINE, MADE
-from workbench.tui.screens.lab_plot import MISSED, LabLine, LabPicture, draw
+from workbench.tui.screens.lab_plot import MISSED, LabLine, LabPicture, draw_lab_plot
 
 SIZES = st.lists(st.integers(0, 300_000), min_size=1, max_size=300)
 
@@ -18,7 +18,7 @@ def test_a_plot_is_as_large_as_its_room_and_every_line_has_its_sign_on_it(
     height = data.draw(st.integers(0, 40))
     lines = [LabLine(sign, "", [size // (each + 1) for size in sizes]) for each, sign in enumerate("123")]
     picture = LabPicture(lines, 1, limit, min(at, len(sizes) - 1))
-    drawn = [line.plain for line in draw(picture, width, height)]
+    drawn = [line.plain for line in draw_lab_plot(picture, width, height)]
     assert len(drawn) in (0, height)
     assert all(len(line) <= width for line in drawn)
     if width >= 60 and height >= 8:
@@ -42,7 +42,7 @@ def test_what_was_compacted_and_missed_is_marked_where_it_was() -> None:
     sizes = [10_000 * at for at in range(1, 11)]
     chosen = LabLine("2", "", sizes, frozenset({4}), frozenset({7}))
     other = LabLine("1", "", [size // 3 for size in sizes], frozenset(), frozenset({2}))
-    drawn = [line.plain for line in draw(LabPicture([other, chosen], 1, 100_000, 0), 80, 12)]
+    drawn = [line.plain for line in draw_lab_plot(LabPicture([other, chosen], 1, 100_000, 0), 80, 12)]
     assert "".join(drawn[:-1]).count(MADE) == 1
     assert "".join(drawn[:-1]).count(MISSED) == 1, "of the chosen one alone"
     assert drawn[-1] == f"tokens by request · {LINE}{LINE} window of 100,000 · × missed under 2 · ◆ compacted"

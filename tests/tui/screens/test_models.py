@@ -11,7 +11,7 @@ from tui.play import program, settle, until
 from tui.screens.looking import look, narrowed, seen, values
 from workbench.models.keys import Key
 from workbench.models.local.discovery import FoundModel, LocalServer
-from workbench.models.local.offers import Offer, offers
+from workbench.models.local.offers import Offer, offers_of
 from workbench.models.model_routes import ModelRoutes
 from workbench.models.well_known import well_known
 from workbench.sources.services import Services
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("project", "machine")
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """One server on this machine, and the key of one provider."""
     server = LocalServer("ollama", "http://127.0.0.1:11434", (FoundModel("tiny:1b", 4096),))
-    found: list[Offer] = offers([server])
+    found: list[Offer] = offers_of([server])
     monkeypatch.setattr(ModelRoutes, "all_offers", lambda self: found)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "x" * 20)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)

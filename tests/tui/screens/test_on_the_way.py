@@ -20,9 +20,9 @@ from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.config.settings import Settings
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
-from workbench.proxy.control import registered
+from workbench.proxy.control import registered_proxy
 from workbench.proxy.gate import Gate
-from workbench.proxy.policies import PassingPolicies, setups
+from workbench.proxy.policies import PassingPolicies, setup_maker
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.proxy.sessions import ProxySessions
@@ -55,13 +55,13 @@ class Agent:
 async def agent(batch: int, *rules: str) -> AsyncIterator[tuple[Agent, PassingPolicies]]:
     with Store.open() as store:
         recorder = in_thread(ProxySessions(lambda: store))
-        policies, gate = PassingPolicies(setups(Settings(), Catalogue()), batch, None, recorder), Gate(rules)
+        policies, gate = PassingPolicies(setup_maker(Settings(), Catalogue()), batch, None, recorder), Gate(rules)
         async with (
             Provider(answered(500, 100)) as provider,
             ProxyServer(Upstreams(provider.url.removesuffix("/v1")), recorder, gate=gate, policies=policies) as server,
             aiohttp.ClientSession() as client,
         ):
-            with registered(server.control, "pi"):
+            with registered_proxy(server.control, "pi"):
                 yield Agent(server, provider, client, gate), policies
         await asyncio.to_thread(recorder.close)
 
@@ -81,13 +81,13 @@ async def watched(
 @pytest.mark.parametrize("size", [ONE_PANE, (120, 40)], ids=["one pane", "split"])
 async def test_it_is_set_after_what_it_would_change_was_shown(services: Services, size: tuple[int, int]) -> None:
     async with watched(services, 0, size) as (pilot, screen, asking, policies):
-        screen.say(Send(WISH))
+        screen.send_or_run(Send(WISH))
         await until(lambda: isinstance(pilot.app.screen, WayDialog))
         await seen(pilot, "masks results of tools but for the last", "2 results masked", "are not read from the cache")
         await pilot.press("enter")
         await until(lambda: not isinstance(pilot.app.screen, WayDialog))
         assert not policies.is_on, "the default changes nothing"
-        screen.say(Send(WISH))
+        screen.send_or_run(Send(WISH))
         await until(lambda: isinstance(pilot.app.screen, WayDialog))
         await pilot.press("y")
         await until(lambda: policies.is_on)
@@ -103,7 +103,7 @@ async def test_it_is_set_after_what_it_would_change_was_shown(services: Services
 
 async def test_undo_and_off_wait_for_the_next_batch(services: Services) -> None:
     async with watched(services, 600) as (pilot, screen, asking, policies):
-        screen.say(Send(WISH))
+        screen.send_or_run(Send(WISH))
         await until(lambda: isinstance(pilot.app.screen, WayDialog))
         await pilot.press("y")
         await until(lambda: policies.is_on)
@@ -114,7 +114,7 @@ async def test_undo_and_off_wait_for_the_next_batch(services: Services) -> None:
         assert await asking.ask(5) == [True, True, True, False, False]
         await pilot.press("f4")
         await seen(pilot, "3 results undone but still masked")
-        screen.say(Send("/policy off"))
+        screen.send_or_run(Send("/policy off"))
         await seen(pilot, "3 results whole again", "requests are sent as they are")
         await pilot.press("y")
         await until(lambda: policies.listed()[0].policy is None)
@@ -136,9 +136,9 @@ async def test_the_list_of_policies_says_what_each_would_change_on_the_way(servi
 
 async def test_a_session_that_no_proxy_writes_has_none_to_switch_off(services: Services) -> None:
     async with program(services) as (pilot, screen):
-        screen.say(Send("/policy off"))
+        screen.send_or_run(Send("/policy off"))
         await until(lambda: "no proxy that runs writes this session" in told(pilot.app))
-        screen.say(Send("/policy masking.keep_last=1"))
+        screen.send_or_run(Send("/policy masking.keep_last=1"))
         await until(lambda: "expected a policy before its knobs" in told(pilot.app))
 
 

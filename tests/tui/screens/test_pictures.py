@@ -15,11 +15,11 @@ from tui.play import full_screen, main_screen, program, settle, until
 from tui.screens.looking import look, narrowed, seen
 from workbench.log.events import AssistantMessage, UserMessage
 from workbench.models.local.discovery import FoundModel, LocalServer
-from workbench.models.local.offers import offers
+from workbench.models.local.offers import offers_of
 from workbench.models.model_routes import ModelRoutes
 from workbench.session import opening
 from workbench.sources.services import Services
-from workbench.tui.demo import recording
+from workbench.tui.demo import recording_lines
 from workbench.tui.messages import Run
 from workbench.tui.screens.lab import LabScreen
 
@@ -46,7 +46,7 @@ env = {OVEN_TOKEN = "secret"}
 
 def recorded(services: Services) -> str:
     """The demo's session in the store: a file would show its path."""
-    with services.store.import_events(recording(), "demo") as session:
+    with services.store.import_events(recording_lines(), "demo") as session:
         return session.id
 
 
@@ -144,7 +144,7 @@ def test_what_is_said_of_the_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server = LocalServer("ollama", "http://127.0.0.1:11434", (FoundModel("bakery:1b", 4_096),))
-    monkeypatch.setattr(ModelRoutes, "all_offers", lambda self: offers([server]))
+    monkeypatch.setattr(ModelRoutes, "all_offers", lambda self: offers_of([server]))
     monkeypatch.setattr(opening, "fill_slots", lambda opened: None)
     monkeypatch.setenv("OPENAI_API_KEY", "x" * 20)
     monkeypatch.setenv("WORKBENCH_CONFIG_DIR", "config")  # not in the test's own folder, whose path would be shown

@@ -19,7 +19,7 @@ from workbench.context.knobs import KNOBS
 from workbench.context.load import load_policy, preset_names
 from workbench.session.open_session import OpenSession
 from workbench.sources.services import Services
-from workbench.tui.screens.what_if import outcome, set_up, snapshot
+from workbench.tui.screens.what_if import policy_outcome, session_snapshot, what_if_setup
 from workbench.tui.widgets.chooser import Chooser
 from workbench.tui.widgets.text_dialog import TextDialog
 
@@ -56,9 +56,9 @@ async def test_enter_goes_on_under_the_marked_one(services: Services) -> None:
 async def test_the_lab_has_a_row_for_each_and_its_figures_are_those_of_the_plan(services: Services) -> None:
     async with program(services, (160, 50)) as (pilot, screen):
         finder = await next_request(pilot, screen)
-        asked = await screen.from_session(snapshot)
+        asked = await screen.from_session(session_snapshot)
         for ref in preset_names():
-            made = outcome(set_up(services, screen.options, asked, ref, ()), asked, ref)
+            made = policy_outcome(what_if_setup(services, screen.options, asked, ref, ()), asked, ref)
             row = next(str(option.prompt) for option in finder.found.options if option.id == ref)
             assert f"{made.tokens:,}" in row, row
             assert str(made.states.get("truncated", 0)) in row.split()

@@ -52,7 +52,7 @@ async def test_it_asks_what_and_whether_and_shows_the_answers_side_by_side(servi
         Provider(Answer(body=body, content_type="application/json")) as provider,
         program(services, (150, 40), ref=str(recording)) as (pilot, screen),
     ):
-        screen.say(Send("/replay"))
+        screen.send_or_run(Send("/replay"))
         await until(lambda: isinstance(pilot.app.screen, ResendScreen))
         finder = await listed(pilot)
         await seen(pilot, "replay request 2", "One [b]file.", "Enter send it again", "-n 1")
@@ -93,7 +93,7 @@ async def test_more_answers_than_fit_are_a_key_away(
     services: Services, recording: Path, size: tuple[int, int], beside: int
 ) -> None:
     async with program(services, size, ref=str(recording)) as (pilot, screen):
-        screen.say(Send("/replay --to rehearsal -n 4"))
+        screen.send_or_run(Send("/replay --to rehearsal -n 4"))
         await until(lambda: isinstance(pilot.app.screen, ReplayScreen))
         await seen(pilot, "recorded", "try 1", "same words")
         columns = list(pilot.app.screen.query(AnswerColumn))
@@ -118,7 +118,7 @@ async def test_answers_are_compared_while_the_screen_goes_on(
 
     monkeypatch.setattr(ReplayAnswer, "likeness", compared)
     async with program(services, ref=str(recording)) as (pilot, screen):
-        screen.say(Send("/replay --to rehearsal"))
+        screen.send_or_run(Send("/replay --to rehearsal"))
         await until(lambda: isinstance(pilot.app.screen, ReplayScreen))
         await seen(pilot, "same words 50 %")
     assert threads
@@ -129,17 +129,17 @@ async def test_the_request_that_is_looked_at_is_sent(services: Services, recordi
     async with program(services, ref=str(recording)) as (pilot, screen):
         screen.go_to_request("1")
         await settle(pilot)
-        screen.say(Send("/replay --to rehearsal"))
+        screen.send_or_run(Send("/replay --to rehearsal"))
         await until(lambda: isinstance(pilot.app.screen, ReplayScreen))
         await seen(pilot, "request 1 to gpt-4o, unchanged", "One [b]file.", "same words")
 
 
 async def test_what_cannot_be_sent_is_told(services: Services, recording: Path, talk: Path) -> None:
     async with program(services, ref=str(talk)) as (pilot, screen):
-        screen.say(Send("/replay"))
+        screen.send_or_run(Send("/replay"))
         await until(lambda: "in the log" in told(pilot.app) or "the log holds" in told(pilot.app))
         assert pilot.app.screen is screen, "at once, before anything is asked"
-        screen.say(Send("/replay --at 1"))
+        screen.send_or_run(Send("/replay --at 1"))
         await until(lambda: "the log holds what it was made from" in told(pilot.app))
         assert pilot.app.screen is screen
 
@@ -150,7 +150,7 @@ async def test_a_missing_key_is_told_in_the_columns(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setattr("workbench.models.keys.find_spec", lambda _: None)
     async with program(services, ref=str(recording)) as (pilot, screen):
-        screen.say(Send("/replay -n 1"))
+        screen.send_or_run(Send("/replay -n 1"))
         await until(lambda: isinstance(pilot.app.screen, ConfirmDialog))
         await pilot.press("y")
         await seen(pilot, "no key for openai: set OPENAI_API_KEY")

@@ -12,7 +12,7 @@ from tui.screens.looking import listed, look, narrowed, seen, values
 from workbench.agent.approvals import FILE_NAME, load_saved
 from workbench.log.events import Setting
 from workbench.session.open_session import OpenSession
-from workbench.session.tools import OFF, toolbox, tools_off
+from workbench.session.tools import OFF, session_toolbox, tools_off
 from workbench.sources.services import Services
 from workbench.sources.source import number_events
 from workbench.tui.messages import Send
@@ -39,7 +39,7 @@ server.run()
 
 def offered(opened: OpenSession) -> tuple[str, ...]:
     """The tools that the model may call."""
-    return toolbox(opened).names
+    return session_toolbox(opened).names
 
 
 async def test_a_tool_is_switched_off_for_this_session_and_stays_off_when_it_is_opened_again(
@@ -58,7 +58,7 @@ async def test_a_tool_is_switched_off_for_this_session_and_stays_off_when_it_is_
         await seen(pilot, "○ off")
         await until(lambda: screen.model.state.status.tokens < before)
         await pilot.press("escape")
-        screen.say(Send("go"))
+        screen.send_or_run(Send("go"))
         await settle(pilot)
         names = [tool["function"]["name"] for tool in script.requests[0]["tools"]]
         assert "run_command" not in names
@@ -81,10 +81,10 @@ async def test_a_tool_that_goes_off_between_two_turns_is_no_longer_offered(
     script = Script(answer("one"), answer("two"))
     script.play(monkeypatch)
     async with program(services) as (pilot, screen):
-        screen.say(Send("go"))
+        screen.send_or_run(Send("go"))
         await settle(pilot)
         await screen.model.switch_tools(["write_file"])
-        screen.say(Send("go on"))
+        screen.send_or_run(Send("go on"))
         await settle(pilot)
         first, second = ({tool["function"]["name"] for tool in each["tools"]} for each in script.requests)
         assert first - second == {"write_file"}
@@ -126,11 +126,11 @@ async def test_what_was_allowed_is_asked_again_once_it_is_taken_back(
     echo = call("run_command", '{"command": "echo hello"}')
     Script(echo, answer("one"), echo, answer("two")).play(monkeypatch)
     async with program(services) as (pilot, screen):
-        screen.say(Send("go"))
+        screen.send_or_run(Send("go"))
         await settle(pilot)
         assert screen.model.state.question is None
         await screen.model.forget_approval("run_command:echo *")
-        screen.say(Send("again"))
+        screen.send_or_run(Send("again"))
         await until(lambda: screen.model.state.question is not None)
         await pilot.press("escape")
         await settle(pilot)

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from textual.content import Content
 
 from workbench.tui.chat import markdown
-from workbench.tui.widgets.cells import wrapped
-from workbench.tui.widgets.soft_wrap import copied, soft_folds, soft_lines, soft_pieces
+from workbench.tui.widgets.cells import wrapped_line
+from workbench.tui.widgets.soft_wrap import copied_text, soft_folds, soft_lines, soft_pieces
 
 WORDS = st.lists(st.text("abcé漢", min_size=1, max_size=9), min_size=1, max_size=12).map(" ".join)
 
 
 def whole(lines: Iterator[Content] | list[Content], gutter: int = 0) -> str:
-    return copied([(line, 0, None) for line in lines], gutter)
+    return copied_text([(line, 0, None) for line in lines], gutter)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_line_is_the_same_again(cut: Callable[[str, int], Iterator[Content]], 
 @given(st.text("ab  \n", max_size=40), st.integers(2, 12))
 def test_plain_text_is_cut_where_it_always_was(text: str, width: int) -> None:
     line = text.replace("\n", " ")
-    assert [piece.plain for piece in soft_pieces(line, width)] == list(wrapped(line, width))
+    assert [piece.plain for piece in soft_pieces(line, width)] == list(wrapped_line(line, width))
 
 
 def test_line_ends_of_the_text_stay() -> None:
@@ -58,6 +58,6 @@ def test_markdown_is_copied_by_paragraphs_items_and_lines_of_code() -> None:
         "an item that is too long",
         "    code = 1  # too long",
     )
-    lines = markdown.render(f"{prose}\n\n- {item}\n\n```\n{code}\nend\n```", 20)
+    lines = markdown.render_markdown(f"{prose}\n\n- {item}\n\n```\n{code}\nend\n```", 20)
     assert max(line.cell_length for line in lines) <= 20
     assert whole(lines) == f"{prose}\n\n• {item}\n\n{code}\nend"

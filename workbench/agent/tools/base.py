@@ -76,7 +76,7 @@ class ToolLimits:
     max_entries: int = 1000
 
 
-def parameters(required: tuple[str, ...], **properties: Mapping[str, Any]) -> dict[str, Any]:
+def object_schema(required: tuple[str, ...], **properties: Mapping[str, Any]) -> dict[str, Any]:
     """The schema of an object with only these properties."""
     return {
         "type": "object",

@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 
-from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, object_schema
 from workbench.agent.tools.guarded_start import guarded_start
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.places import Places
@@ -31,7 +31,7 @@ def command_tool(places: Places, limits: ToolLimits, pass_env: Sequence[str] = (
         "run_command",
         "run",
         "Run a shell command in the project's folder. No input; background processes are ended with it.",
-        parameters(
+        object_schema(
             ("command",),
             command={"type": "string", "minLength": 1},
             timeout={
@@ -66,8 +66,8 @@ async def _run(
     output = Output(half, half)
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
-    def take(data: bytes) -> None:
-        output.add(data)
+    def collect(data: bytes) -> None:
+        output.add_bytes(data)
         if context.report is not None:
             context.report(decoder.decode(data))
 
@@ -78,7 +78,7 @@ async def _run(
     try:
         if words is not None and reading_name(words):
             argv, env = await guarded_start(words, places.roots, seconds)
-        ended = await run_process(argv, cwd=places.root, seconds=seconds, output=take, env=env)
+        ended = await run_process(argv, cwd=places.root, seconds=seconds, output=collect, env=env)
     except (OSError, ValueError) as error:
         raise ToolFailure(f"command: cannot be started: {error}") from None
     text = output.text()

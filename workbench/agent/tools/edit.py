@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolOutcome, object_schema
 from workbench.agent.tools.files import open_for_tool, refuse_binary
 from workbench.agent.tools.places import Places
-from workbench.agent.tools.write import check_writable, encoded
+from workbench.agent.tools.write import check_writable, encoded_text
 from workbench.config.background import in_background
 from workbench.config.foreign_files import read_to_end, size_of
 from workbench.config.writing import replace_file
@@ -29,7 +29,7 @@ def edit_tool(places: Places) -> Tool:
         "edit_file",
         "write",
         "Replace a text in a file. old_text must match exactly once, or set replace_all.",
-        parameters(
+        object_schema(
             ("path", "old_text", "new_text"),
             path={"type": "string", "minLength": 1},
             old_text={"type": "string", "minLength": 1},
@@ -66,7 +66,7 @@ def _edit(path: Path, name: str, arguments: Arguments) -> str:
             f"old_text: {len(places)} matches in {name}, at the lines {where}; "
             "add lines around it to make it unique, or set replace_all"
         )
-    replace_file(path, encoded(text.replace(old, new), "new_text"), private=False)
+    replace_file(path, encoded_text(text.replace(old, new), "new_text"), private=False)
     count = f"{len(places)} matches" if len(places) > 1 else "1 match"
     return f"[replaced {count} in {name}, line {places[0]}]"
 

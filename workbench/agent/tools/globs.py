@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 _MOST_ALTERNATIVES = 64
 
 
-def matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
+def glob_matches(pattern: Sequence[str], path: Sequence[str]) -> bool:
     """Whether the parts of a path match the parts of a pattern. A `**` at the end matches at least one name."""
     parts = [*pattern, "*"] if pattern and pattern[-1] == "**" else list(pattern)
     reached = _past_stars(parts, {0})
@@ -46,7 +46,7 @@ class Glob:
     def __call__(self, path: str) -> bool:
         """Whether a path with `/` between its names matches."""
         names = path.split("/")
-        return any(matches(pattern, names) for pattern in self._patterns)
+        return any(glob_matches(pattern, names) for pattern in self._patterns)
 
 
 def _parts(text: str) -> list[str]:

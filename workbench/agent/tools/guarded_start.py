@@ -14,7 +14,7 @@ from pathlib import Path
 from workbench.agent.tools.base import ToolFailure
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
-from workbench.config.variables import chosen
+from workbench.config.variables import selected_variables
 
 GIT_SETTINGS = (
     *("-c", "safe.bareRepository=explicit"),  # a folder in a clone may look like a repository, with settings
@@ -60,7 +60,7 @@ async def guarded_start(
 
     Raises ToolFailure if the repository's settings cannot be made harmless.
     """
-    env = {**chosen((*KEPT_VARIABLES, *_FOR_PEOPLE)), "PATH": path_outside(roots)}
+    env = {**selected_variables((*KEPT_VARIABLES, *_FOR_PEOPLE)), "PATH": path_outside(roots)}
     if words[0] != "git":
         return list(words), env
     env |= {**GIT_VARIABLES, "GIT_PAGER": "cat", "PAGER": "cat"}
@@ -73,7 +73,9 @@ async def guarded_start(
 async def _filters_off(listing: Sequence[str], env: Mapping[str, str], root: Path, seconds: float) -> list[str]:
     """Options that switch off the filters of the repository's own settings; the user's filters stay."""
     output, errors = Output(_MOST_SETTINGS, 0), Output(4096, 0)
-    ended = await run_process(listing, cwd=root, seconds=seconds, output=output.add, errors=errors.add, env=env)
+    ended = await run_process(
+        listing, cwd=root, seconds=seconds, output=output.add_bytes, errors=errors.add_bytes, env=env
+    )
     if ended.status != 0 or not output.is_whole:
         raise ToolFailure(f"command: git cannot read its settings: {' '.join(errors.text().split()) or 'too many'}")
     fields = os.fsdecode(output.data).split("\0")

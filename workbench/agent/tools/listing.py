@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, object_schema
 from workbench.agent.tools.globs import Glob
 from workbench.agent.tools.places import Places
-from workbench.agent.tools.walk import OutOfTime, walk
+from workbench.agent.tools.walk import OutOfTime, walk_folder
 from workbench.config.background import in_background
 
 _DEPTH = 3
@@ -19,7 +19,7 @@ def list_tool(places: Places, limits: ToolLimits) -> Tool:
     """The tool for one project."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
-        folder = places.find(arguments.get("path", "."))
+        folder = places.resolve_path(arguments.get("path", "."))
         glob = arguments.get("glob", "")
         depth = arguments.get("depth", _DEEPEST if glob else _DEPTH)
         return ToolOutcome(await in_background(_list, folder, places, glob, depth, limits))
@@ -28,7 +28,7 @@ def list_tool(places: Places, limits: ToolLimits) -> Tool:
         "list_files",
         "read",
         "List files and folders; ignored ones are left out.",
-        parameters(
+        object_schema(
             (),
             path={"type": "string"},
             glob={"type": "string", "description": "*.py, src/**/*.{c,h}"},
@@ -40,7 +40,7 @@ def list_tool(places: Places, limits: ToolLimits) -> Tool:
             },
         ),
         run,
-        lambda arguments: places.name(places.find(arguments.get("path", "."))),
+        lambda arguments: places.name(places.resolve_path(arguments.get("path", "."))),
     )
 
 
@@ -53,7 +53,7 @@ def _list(folder: Path, places: Places, glob: str, depth: int, limits: ToolLimit
     lines: list[str] = []
     note = ""
     try:
-        for entry in walk(str(folder), str(places.root), depth, time.monotonic() + limits.search_seconds):
+        for entry in walk_folder(str(folder), str(places.root), depth, time.monotonic() + limits.search_seconds):
             if wanted is not None and (entry.is_folder or not (wanted(entry.path) or wanted(prefix + entry.path))):
                 continue
             if len(lines) == limits.max_entries:

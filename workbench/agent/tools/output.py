@@ -14,7 +14,7 @@ class Output:
         self.total = 0
         """Bytes added so far."""
 
-    def add(self, data: bytes) -> None:
+    def add_bytes(self, data: bytes) -> None:
         """Add more output."""
         self.total += len(data)
         room = self._first - len(self._head)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import workbench
-from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, object_schema
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.agent.tools.search_worker import BAD_PATTERN
@@ -37,7 +37,7 @@ from workbench.log.events import (
     text_of,
 )
 from workbench.log.store import Store
-from workbench.models.tokens import counter
+from workbench.models.tokens import counter_named
 
 TOKENS = 2_000
 """How much is shown by default."""
@@ -69,7 +69,7 @@ class Span(NamedTuple):
     last: int
 
 
-def stored(session: str) -> Sequence[Event]:
+def stored_events(session: str) -> Sequence[Event]:
     """The events of a session in the user's store."""
     with Store.open() as store:
         if store.info(session).id != session:  # a title, or the beginning of another id
@@ -78,7 +78,7 @@ def stored(session: str) -> Sequence[Event]:
             return view.events()
 
 
-def peek_tools(events: Events, limits: ToolLimits | None = None, earlier: Earlier = stored) -> tuple[Tool, ...]:
+def peek_tools(events: Events, limits: ToolLimits | None = None, earlier: Earlier = stored_events) -> tuple[Tool, ...]:
     """The three tools for one session's log, and for the logs of the sessions that it continues."""
     limits = limits or ToolLimits()
     wanted = {
@@ -89,7 +89,7 @@ def peek_tools(events: Events, limits: ToolLimits | None = None, earlier: Earlie
     }
 
     def look_up(arguments: Arguments) -> list[PeekedEvent]:
-        return entries(events(), arguments["id"], earlier)
+        return peeked_events(events(), arguments["id"], earlier)
 
     async def head(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         return ToolOutcome(await in_background(lambda: _head(look_up(arguments), _room(arguments))))
@@ -111,8 +111,8 @@ def peek_tools(events: Events, limits: ToolLimits | None = None, earlier: Earlie
 
 
 def _tool(name: str, description: str, run: Any, required: tuple[str, ...] = (), **more: Mapping[str, Any]) -> Tool:
-    said = {"type": "string", "minLength": 1, "description": "as in the marker's [id X], or events as in 3-41"}
-    schema = parameters(("id", *required), id=said, **more)
+    reference = {"type": "string", "minLength": 1, "description": "as in the marker's [id X], or events as in 3-41"}
+    schema = object_schema(("id", *required), id=reference, **more)
     return Tool(name, "read", description, schema, run, lambda arguments: str(arguments["id"]))
 
 
@@ -123,7 +123,7 @@ def _room(arguments: Arguments) -> int:
 # What an id means
 
 
-def entries(events: Sequence[Event], ref: str, earlier: Earlier = stored) -> list[PeekedEvent]:
+def peeked_events(events: Sequence[Event], ref: str, earlier: Earlier = stored_events) -> list[PeekedEvent]:
     """The events for an id, a number, a range of numbers, or the id of a compaction or session; raises ToolFailure.
 
     The session's own events come first, then those of the session that it continues, and so on back. `SESSION:3-41`
@@ -131,7 +131,7 @@ def entries(events: Sequence[Event], ref: str, earlier: Earlier = stored) -> lis
     """
     name = ref.strip().removeprefix("[").removesuffix("]").strip().removeprefix("id ").strip()
     log, first, last = _span(events, name, earlier)
-    hidden = excluded(log)
+    hidden = excluded_events(log)
     found = [event for event in log[first - 1 : last] if isinstance(event.body, SPOKEN)]
     shown = [event for event in found if event.seq not in hidden]
     if not shown:
@@ -193,7 +193,7 @@ def _origin(log: Sequence[Event]) -> str:
     return found
 
 
-def excluded(events: Sequence[Event]) -> frozenset[int]:
+def excluded_events(events: Sequence[Event]) -> frozenset[int]:
     """The events that the user excluded, including the other half of a call and its result."""
     overrides = in_effect([event for event in events if type(event.body) in CONTROL]).overrides
     if not overrides:
@@ -235,7 +235,7 @@ def _pieces(found: Sequence[PeekedEvent], *, backwards: bool = False) -> Iterato
 
 
 def _head(found: Sequence[PeekedEvent], room: int) -> str:
-    count = counter("o200k_base")
+    count = counter_named("o200k_base")
     shown: list[str] = []
     for piece in _pieces(found):
         end = count.head(piece, room)
@@ -247,7 +247,7 @@ def _head(found: Sequence[PeekedEvent], room: int) -> str:
 
 
 def _tail(found: Sequence[PeekedEvent], room: int) -> str:
-    count = counter("o200k_base")
+    count = counter_named("o200k_base")
     shown: list[str] = []
     for piece in _pieces(found, backwards=True):
         start = count.tail(piece, room)
@@ -278,8 +278,8 @@ async def _grep(found: Sequence[PeekedEvent], pattern: str, limits: ToolLimits) 
         cwd=root,
         # The worker watches the time itself, except inside one match; it needs a moment to start and to end.
         seconds=limits.search_seconds + 1,
-        output=output.add,
-        errors=errors.add,
+        output=output.add_bytes,
+        errors=errors.add_bytes,
         stdin=stdin,
     )
     if ended.timed_out:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable
 from typing import TextIO
 
-from workbench.agent.tools.search_worker import BAD_PATTERN, Matcher, clipped, make_matcher
+from workbench.agent.tools.search_worker import BAD_PATTERN, Matcher, clipped_line, make_matcher
 
 
 def main() -> None:
@@ -46,7 +46,7 @@ def grep(texts: Iterable[tuple[str, str]], matcher: Matcher, limit: int, deadlin
             if not begun:
                 out.write(heading + "\n")
                 begun = True
-            out.write(f"{number}: {clipped(line, span)}\n")
+            out.write(f"{number}: {clipped_line(line, span)}\n")
             out.flush()
             found += 1
     if not found:

@@ -19,7 +19,7 @@ class Places:
         self.root = Path(os.path.realpath(root))
         self.roots = (self.root, *(Path(os.path.realpath(extra)) for extra in extra_roots))
 
-    def find(self, text: str) -> Path:
+    def resolve_path(self, text: str) -> Path:
         """The real path for a path that a model wrote. Raises ToolFailure if it is outside the allowed folders."""
         try:
             path = Path(_real(os.path.join(self.root, os.path.expanduser(text) if text[:2] in ("~", "~/") else text)))
@@ -33,7 +33,7 @@ class Places:
 
     def find_writable(self, text: str) -> Path:
         """Like `find`, for a file to write. A repository's own folder, whatever its name, is closed: git may run it."""
-        path = self.find(text)
+        path = self.resolve_path(text)
         root = next(root for root in self.roots if path.is_relative_to(root))
         parts = path.relative_to(root).parts
         folders = [(root.joinpath(*parts[:depth]), name) for depth, name in enumerate(parts)]

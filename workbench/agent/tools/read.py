@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, object_schema
 from workbench.agent.tools.files import SNIFF_BYTES, open_for_tool, refuse_binary
 from workbench.agent.tools.output import whole_end
 from workbench.agent.tools.places import Places
@@ -36,7 +36,7 @@ def read_tool(places: Places, limits: ToolLimits) -> Tool:
     """The tool for one project."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
-        path = places.find(arguments["path"])
+        path = places.resolve_path(arguments["path"])
         first, most = arguments.get("offset", 1), arguments.get("limit", _LINES)
         return ToolOutcome(await in_background(lambda: read_lines(path, places.name(path), limits, first, most)))
 
@@ -44,14 +44,14 @@ def read_tool(places: Places, limits: ToolLimits) -> Tool:
         "read_file",
         "read",
         "Read a text file, or some lines of it.",
-        parameters(
+        object_schema(
             ("path",),
             path={"type": "string", "minLength": 1},
             offset={"type": "integer", "minimum": 1, "description": "first line, from 1"},
             limit={"type": "integer", "minimum": 1, "description": f"lines, default {_LINES}"},
         ),
         run,
-        lambda arguments: places.name(places.find(arguments["path"])),
+        lambda arguments: places.name(places.resolve_path(arguments["path"])),
     )
 
 

@@ -96,7 +96,7 @@ class Toolbox:
         except Exception as error:
             return ProposedCall(name, self.kind(name), "", _last_resort(name, error))
 
-    async def run(self, name: str, arguments: str, context: ToolContext | None = None) -> ToolOutcome:
+    async def run_tool(self, name: str, arguments: str, context: ToolContext | None = None) -> ToolOutcome:
         """Run a tool. Every error becomes an outcome for the model; only cancellation is raised."""
         try:
             tool, values = self._checked(name, arguments)

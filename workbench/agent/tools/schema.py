@@ -38,13 +38,13 @@ def read_arguments(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         for key, each in value.items()
         if each is not None or key in required or not isinstance(properties.get(key, {}).get("type"), str)
     }
-    problems = check(value, schema)
+    problems = schema_problems(value, schema)
     if problems:
         raise ToolFailure("; ".join(problems))
     return value
 
 
-def check(value: Any, schema: Mapping[str, Any], where: str = "") -> list[str]:
+def schema_problems(value: Any, schema: Mapping[str, Any], where: str = "") -> list[str]:
     """The problems with a value, one line each; empty if there are none."""
     at = where or "arguments"
     kinds = schema.get("type", ())
@@ -58,7 +58,7 @@ def check(value: Any, schema: Mapping[str, Any], where: str = "") -> list[str]:
         return _check_object(value, schema, where)
     if isinstance(value, list):
         items = schema.get("items", {})
-        return [problem for n, each in enumerate(value) for problem in check(each, items, f"{at}[{n}]")]
+        return [problem for n, each in enumerate(value) for problem in schema_problems(each, items, f"{at}[{n}]")]
     if isinstance(value, str):
         return _check_size(len(value), schema, ("minLength", "maxLength"), f"{at}: expected", "characters", len(value))
     if _is(value, "number"):
@@ -88,7 +88,7 @@ def _check_object(value: Mapping[str, Any], schema: Mapping[str, Any], where: st
     ]
     for name, each in value.items():
         if name in properties:
-            problems += check(each, properties[name], before + name)
+            problems += schema_problems(each, properties[name], before + name)
         elif schema.get("additionalProperties") is False:
             near = difflib.get_close_matches(name, list(properties), n=1, cutoff=0.5)
             hint = f"did you mean {near[0]}?" if near else f"expected {', '.join(properties) or 'none'}"

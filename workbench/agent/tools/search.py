@@ -12,7 +12,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, object_schema
 from workbench.agent.tools.files import open_for_tool
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.places import Places
@@ -26,7 +26,7 @@ def search_tool(places: Places, limits: ToolLimits) -> Tool:
     """The tool for one project."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
-        base = places.find(arguments.get("path", "."))
+        base = places.resolve_path(arguments.get("path", "."))
         if not base.is_dir():
             open_for_tool(base, places.name(base)).close()
         return await _search(base, places, arguments, limits)
@@ -35,7 +35,7 @@ def search_tool(places: Places, limits: ToolLimits) -> Tool:
         "search_text",
         "read",
         "Search files for lines that match a regular expression (Python's).",
-        parameters(
+        object_schema(
             ("pattern",),
             pattern={"type": "string", "minLength": 1},
             path={"type": "string", "description": "file or folder"},
@@ -46,7 +46,7 @@ def search_tool(places: Places, limits: ToolLimits) -> Tool:
             limit={"type": "integer", "minimum": 1, "maximum": 1000, "description": f"default {limits.max_matches}"},
         ),
         run,
-        lambda arguments: places.name(places.find(arguments.get("path", "."))),
+        lambda arguments: places.name(places.resolve_path(arguments.get("path", "."))),
     )
 
 
@@ -78,8 +78,8 @@ async def _search(base: Path, places: Places, arguments: Arguments, limits: Tool
         cwd=places.root,
         # The worker watches the time itself, except inside one match; it needs a moment to start and to end.
         seconds=limits.search_seconds + 1,
-        output=found.add,
-        errors=errors.add,
+        output=found.add_bytes,
+        errors=errors.add_bytes,
         stdin=json.dumps(wanted).encode(),
     )
     if ended.timed_out:

@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 from workbench.agent.tools.files import SNIFF_BYTES
 from workbench.agent.tools.globs import Glob
-from workbench.agent.tools.walk import OutOfTime, walk
+from workbench.agent.tools.walk import OutOfTime, walk_folder
 from workbench.config.foreign_files import TooLargeFile, read_regular_file
 
 BAD_PATTERN = 3
@@ -36,7 +36,7 @@ def main() -> None:
     except (re.error, OverflowError, RecursionError) as error:
         sys.stderr.write(f"pattern: expected a regular expression: {error}; set literal for plain text")
         sys.exit(BAD_PATTERN)
-    Search(wanted, matcher, sys.stdout).run()
+    Search(wanted, matcher, sys.stdout).search_files()
 
 
 def make_matcher(pattern: str, literal: bool, ignore_case: bool) -> Matcher:
@@ -61,12 +61,12 @@ class Search:
         self._too_large = 0
         self._deadline = time.monotonic() + wanted["seconds"]
 
-    def run(self) -> None:
+    def search_files(self) -> None:
         """Search every file. Matches are printed when they are found, so an early end loses nothing."""
         note = ""
         try:
             for path, name in self._files():
-                self._look(path, name)
+                self._search_file(path, name)
                 if self._found >= self._wanted["limit"]:
                     note = f"[stopped at {self._found} matches; narrow it with path or glob, or raise limit]"
                     break
@@ -85,12 +85,12 @@ class Search:
             return
         glob = Glob(self._wanted["glob"]) if self._wanted["glob"] else None
         prefix = "" if name == "." else name.rstrip("/") + "/"
-        for entry in walk(base, self._wanted["root"], 64, self._deadline):
+        for entry in walk_folder(base, self._wanted["root"], 64, self._deadline):
             # Links are skipped: one may lead out of the project, and a target inside the project is found anyway.
             if entry.is_file and (glob is None or glob(entry.path) or glob(prefix + entry.path)):
                 yield os.path.join(base, entry.path), prefix + entry.path
 
-    def _look(self, path: str, name: str) -> None:
+    def _search_file(self, path: str, name: str) -> None:
         try:
             data = read_regular_file(path, MAX_FILE_BYTES)
         except TooLargeFile:
@@ -120,8 +120,8 @@ class Search:
             if around and shown and start > shown:
                 self._out.write("--\n")
             for number in range(start, at):
-                self._out.write(f"{number + 1}- {clipped(lines[number], (0, 0))}\n")
-            self._out.write(f"{at + 1}: {clipped(line, span)}\n")
+                self._out.write(f"{number + 1}- {clipped_line(lines[number], (0, 0))}\n")
+            self._out.write(f"{at + 1}: {clipped_line(line, span)}\n")
             shown = self._trail(lines, at, around)
             self._out.flush()
             self._found += 1
@@ -132,12 +132,12 @@ class Search:
         """Write the lines after a match up to the next one. Return the number of the first line not yet written."""
         number = at + 1
         while number < min(at + 1 + around, len(lines)) and self._matcher(lines[number]) is None:
-            self._out.write(f"{number + 1}- {clipped(lines[number], (0, 0))}\n")
+            self._out.write(f"{number + 1}- {clipped_line(lines[number], (0, 0))}\n")
             number += 1
         return number
 
 
-def clipped(line: str, span: tuple[int, int]) -> str:
+def clipped_line(line: str, span: tuple[int, int]) -> str:
     """At most MAX_LINE characters of a line, around a match."""
     if len(line) <= MAX_LINE:
         return line

@@ -26,7 +26,7 @@ class OutOfTime(Exception):
     """The walk took longer than allowed."""
 
 
-def walk(start: str, root: str, depth: int, deadline: float) -> Iterator[FoundPath]:
+def walk_folder(start: str, root: str, depth: int, deadline: float) -> Iterator[FoundPath]:
     """Everything below `start`; the entries of a folder come before those of its sub-folders.
 
     `.gitignore` files count from `root` downwards. `deadline` is a time of the monotonic clock; after it, OutOfTime is

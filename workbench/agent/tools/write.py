@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolOutcome, parameters
+from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolOutcome, object_schema
 from workbench.agent.tools.places import Places
 from workbench.config.background import in_background
 from workbench.config.text import counted
@@ -24,13 +24,13 @@ def write_tool(places: Places) -> Tool:
         "write_file",
         "write",
         "Write a whole file; folders are made as needed. To change a part, use edit_file.",
-        parameters(("path", "content"), path={"type": "string", "minLength": 1}, content={"type": "string"}),
+        object_schema(("path", "content"), path={"type": "string", "minLength": 1}, content={"type": "string"}),
         run,
         lambda arguments: places.name(places.find_writable(arguments["path"])),
     )
 
 
-def encoded(text: str, argument: str) -> bytes:
+def encoded_text(text: str, argument: str) -> bytes:
     """The bytes of a text for the disk. Bytes that were read from disk and are not UTF-8 stay unchanged."""
     try:
         return text.encode(errors="surrogateescape")
@@ -52,7 +52,7 @@ def check_writable(path: Path, name: str) -> bool:
 
 
 def _write(path: Path, name: str, content: str) -> str:
-    data = encoded(content, "content")
+    data = encoded_text(content, "content")
     existed = check_writable(path, name)
     replace_file(path, data, private=False)
     lines = len(content.splitlines())

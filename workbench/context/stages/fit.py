@@ -43,6 +43,6 @@ def common_cap(sizes: Sequence[int], excess: int) -> int | None:
     return None
 
 
-def reason(size: int, room: int, before: int, cut: TruncatedText) -> str:
+def fit_reason(size: int, room: int, before: int, cut: TruncatedText) -> str:
     """Why a result is cut, with its numbers: the request needs `size` tokens and has `room`."""
     return f"the request has {size:,} tokens and {room:,} fit; {before:,} tokens of this result became {cut.tokens:,}"

@@ -34,7 +34,7 @@ def _reason(whole: int, budget: int, count: int, resident: int) -> str:
     return f"history needs {whole:,} tokens and {max(budget, 0):,} are left for it; this one is too old to fit"
 
 
-def notice(count: int) -> str:
+def history_notice(count: int) -> str:
     """The note to the model that something is missing."""
     return f"[conversation truncated — {count} older message{'s' * (count != 1)} omitted]"
 

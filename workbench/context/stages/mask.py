@@ -32,7 +32,7 @@ def lies_between(number: int, turn: int, span: MaskedSpan) -> bool:
     return span.first <= number < span.upto and span.turn in (-1, turn)
 
 
-def marker(tokens: int, item_id: str, kind: Kind = "tool_result") -> str:
+def mask_marker(tokens: int, item_id: str, kind: Kind = "tool_result") -> str:
     """The text that replaces a masked item: its original size, and the id to fetch the whole."""
     what = "result" if kind == "tool_result" else "message"
     return f"[{what} masked — ~{tokens} tokens removed] [id {item_id}]"

@@ -11,12 +11,12 @@ from workbench.context.items import Edit, Kind
 from workbench.log.events import AgentCut
 
 
-def excludes(own: UserDecision, is_latest: bool) -> bool:
+def is_excluded(own: UserDecision, is_latest: bool) -> bool:
     """Whether an item is left out; `own` is the decision on it and on its pair. Another agent's always applies."""
     return own.excluded and (not is_latest or bool(own.why))
 
 
-def masks(own: UserDecision, kind: Kind, is_latest: bool) -> bool | None:
+def is_masked(own: UserDecision, kind: Kind, is_latest: bool) -> bool | None:
     """Whether an item becomes a marker; None if the user left that to the policy. A call is never masked."""
     if own.pinned or is_latest:
         return False

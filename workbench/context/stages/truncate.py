@@ -62,7 +62,9 @@ def rule_for(policy: TruncationPolicy, tool: str, window: int) -> TruncationRule
     )
 
 
-def truncate(text: str, tokens: int, rule: TruncationRule, counter: TokenCounter, item_id: str) -> TruncatedText | None:
+def truncate_result(
+    text: str, tokens: int, rule: TruncationRule, counter: TokenCounter, item_id: str
+) -> TruncatedText | None:
     """Cut a result that is over its cap; None if it is not.
 
     The marker is inside the cap, says how much was kept of how much and by which strategy, and ends with the id to

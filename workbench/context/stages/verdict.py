@@ -10,7 +10,7 @@ from workbench.context.items import Slot
 from workbench.context.plan import Verdict
 
 
-def verdict(limits: Limits, total: int, slots: Mapping[Slot, int], waiting: Sequence[str]) -> Verdict:
+def request_verdict(limits: Limits, total: int, slots: Mapping[Slot, int], waiting: Sequence[str]) -> Verdict:
     """Whether a request of `total` tokens can be sent; `waiting` are the ids of calls that still run."""
     parts = [f"{total:,} tokens"]
     parts += [f"{limits.unattributed:,} that are not in the file"] if limits.unattributed > 0 else []
@@ -40,7 +40,7 @@ def short_answer(limits: Limits, total: int) -> str:
     return f"the answer may have {bound:,} tokens at most, not {limits.reserve:,}: the request takes the rest"
 
 
-def warnings(
+def request_warnings(
     limits: Limits, total: int, slots: Mapping[Slot, int], guide: Iterable[tuple[Slot, int]], cuts: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Warnings about a request of `total` tokens.

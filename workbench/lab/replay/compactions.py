@@ -124,7 +124,7 @@ class LabCompactor:
         self._policy = setup.loaded.policy.compaction
         self._compactor = Compactor(setup, None, catalogue=catalogue, mentions=mentions)
         self._log = log
-        self._said: list[Event] = []
+        self._trigger_events: list[Event] = []
         """The events that triggers look at: user messages, compactions, and the last answer."""
         self._count = 0
         """How many compactions were made."""
@@ -153,22 +153,22 @@ class LabCompactor:
         body = event.body
         if isinstance(body, UserMessage):
             self._turns, self._idle, self._held = self._turns + 1, False, ()
-            self._said.append(event)
+            self._trigger_events.append(event)
         elif isinstance(body, AssistantMessage | ToolCall):
-            if self._said and isinstance(self._said[-1].body, AssistantMessage | ToolCall):
-                self._said.pop()
-            self._said.append(event)
+            if self._trigger_events and isinstance(self._trigger_events[-1].body, AssistantMessage | ToolCall):
+                self._trigger_events.pop()
+            self._trigger_events.append(event)
 
     def compact_if_due(self, now: Outline, *, turn_over: bool) -> list[SummaryDraft]:
         """Make the compactions that are due now and add them to the log."""
         found: list[SummaryDraft] = []
         while len(found) < ATTEMPTS and self._may_be_due(now, turn_over):
-            policy, said = self._policy, self._said
+            policy, events = self._policy, self._trigger_events
             holds = (self._turns, turn_over, now.overflows, now.items.leaves_out)
             if holds == self._held:
                 break
             decision = decide_compaction(
-                now.plan(), said, read_record(said), policy, headless=False, turn_over=turn_over
+                now.plan(), events, read_record(events), policy, headless=False, turn_over=turn_over
             )
             idle = self._idle and decision.trigger != "overflow"
             if decision.action == "none" or decision.trigger is None or idle:
@@ -207,16 +207,16 @@ class LabCompactor:
         except CompactionRefused as refused:
             self._idle = refused.kind == "nothing"
             if not self._idle:
-                self._said.append(
+                self._trigger_events.append(
                     Event(events[-1].seq, "", events[-1].at, Failure(CATEGORY, f"{refused.kind}: {refused}"))
                 )
             return None
-        made = Event(events[-1].seq + 1, f"{MADE}.{len(self._said)}", events[-1].at, body)
+        made = Event(events[-1].seq + 1, f"{MADE}.{len(self._trigger_events)}", events[-1].at, body)
         self._log.append_compaction(made)
-        self._said.append(made)
+        self._trigger_events.append(made)
         self._count += 1
         covered = compaction_range(made)[1]
-        self._turns = sum(isinstance(event.body, UserMessage) and event.seq > covered for event in self._said)
+        self._turns = sum(isinstance(event.body, UserMessage) and event.seq > covered for event in self._trigger_events)
         return draft
 
     def _drafted(self, events: Sequence[Event], trigger: Trigger, why: str) -> tuple[SummaryDraft, Compaction]:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from workbench.compaction.compactor import DIGEST
 from workbench.compaction.facts import Mentions
-from workbench.compaction.record import details
+from workbench.compaction.record import read_details
 from workbench.config.errors import Refused
 from workbench.config.garbage import collector_paused
 from workbench.context.load import RECORDED
@@ -102,14 +102,14 @@ class LabSource:
         events, count = self.source.events, self.setup(RECORDED).counter.count
         made: list[LabAnswer] = []
         for mark, following in zip_longest(self.marks, [mark.upto for mark in self.marks[1:]]):
-            said = [
+            answers = [
                 each for each in events[mark.upto : following] if isinstance(each.body, AssistantMessage | ToolCall)
             ]
             body = events[mark.usage - 1].body if mark.usage else None
             report = body if isinstance(body, Usage) else None
             reported = report.completion if report is not None else 0
-            tokens = reported or sum(count(text).tokens for text in map(text_for_model, said))
-            made.append(LabAnswer(said, said[0].at if said else 0, report, tokens))
+            tokens = reported or sum(count(text).tokens for text in map(text_for_model, answers))
+            made.append(LabAnswer(answers, answers[0].at if answers else 0, report, tokens))
         return made
 
     @cached_property
@@ -143,7 +143,7 @@ class LabSource:
     def run_policy(self, policy: str, knobs: Sequence[str] = ()) -> PolicyRun:
         """Replay all requests under one policy; `recorded` is what was sent."""
         with collector_paused():
-            return self._as_recorded[0] if policy == RECORDED else self._replay(policy, knobs).run()
+            return self._as_recorded[0] if policy == RECORDED else self._replay(policy, knobs).replay_session()
 
     def plan_request(self, number: int, policy: str, knobs: Sequence[str] = ()) -> ContextPlan:
         """Plan one request (numbered from 1) under a policy, after all that the policy did before it."""
@@ -171,7 +171,7 @@ class LabSource:
     @cached_property
     def _as_recorded(self) -> tuple[PolicyRun, WasteReport]:
         setup, meter = self.setup(RECORDED), WasteMeter(self.source.events)
-        made = _Replay(self, setup, self.source.events, meter).run()
+        made = _Replay(self, setup, self.source.events, meter).replay_session()
         return made, meter.waste_report(setup.info, lambda text: setup.counter.count(text).tokens)
 
     @cached_property
@@ -234,7 +234,7 @@ class _Replay:
             step = self._compacted(step, number, turn_over=False)
         self._request(number, mark, step, self._lab.answers[number - 1])
 
-    def run(self) -> PolicyRun:
+    def replay_session(self) -> PolicyRun:
         for number in range(1, len(self._lab.marks) + 1):
             self._follow(number)
         if self._meter is not None:
@@ -282,7 +282,7 @@ class _Replay:
         assert isinstance(event.body, Compaction)
         meta = event.body.meta
         sizes = [meta.get(name) if isinstance(meta.get(name), int) else 0 for name in ("tokens_before", "tokens_after")]
-        made_by = details(meta).made_by or ""
+        made_by = read_details(meta).made_by or ""
         self._compactions.append(LabCompaction(number, sizes[0] or 0, sizes[1] or 0, 0, 0.0, made_by))
 
     def _compacted(self, step: PlanStep, number: int, *, turn_over: bool) -> PlanStep:
@@ -344,7 +344,7 @@ class _Replay:
 
     def _info(self, mark: RequestMark) -> ModelInfo:
         """The model that the request was for; the session's model where an option names one or no price is known."""
-        known = self._lab.services.catalogue.find(mark.model)
+        known = self._lab.services.catalogue.find_model(mark.model)
         own = not self._lab.options.model and mark.model != self._setup.model and known.input_price is not None
         return known if own else self._setup.info
 

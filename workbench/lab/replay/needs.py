@@ -88,8 +88,8 @@ class Needs:
         self.holds: Mapping[int, tuple[int, ...]] = {}
         """By event: the needed facts that it holds."""
         if self.facts:
-            said = ((event.seq, text_for_model(event)) for event in events)
-            self.holds = {seq: found for seq, text in said if text and (found := self.held_in(text))}
+            texts = ((event.seq, text_for_model(event)) for event in events)
+            self.holds = {seq: found for seq, text in texts if text and (found := self.held_in(text))}
 
     # What an answer uses
 
@@ -98,15 +98,15 @@ class Needs:
             text = _ENDING.sub(" ", _plain(argument_values(body.arguments[:LONGEST])))
         else:
             text = _ENDING.sub(" ", _plain(text_of(body.content)))
-            for quote in fact_phrases.quotes(fact_phrases.prose(text)):
+            for quote in fact_phrases.quoted_texts(fact_phrases.without_fenced_code(text)):
                 if " " in quote:
                     yield self._quote(quote)
         for word in sorted(fact_words.odd_words(text)):
             named = list(_named(word))
-            numbered = (each for each in find_ids(word) if not any(each in said for _, said in named))
-            for kind, said in (*named, *(("identifier", each) for each in numbered)):
-                if not _COMMON.match(said):
-                    yield self._number(key_of(kind, said), said)
+            numbered = (each for each in find_ids(word) if not any(each in name for _, name in named))
+            for kind, name in (*named, *(("identifier", each) for each in numbered)):
+                if not _COMMON.match(name):
+                    yield self._number(key_of(kind, name), name)
         for number in sorted(plain_numbers(text)):
             if isinstance(body, AssistantMessage) or not number.endswith(_ROUND):
                 yield self._number(("number", number), number)
@@ -165,14 +165,14 @@ class Needs:
     def _said_by_word(self, word: str) -> Iterator[int]:
         """A longer path holds a path, a dotted name holds a name, and a longer commit holds a commit."""
         keys: set[Key] = set()
-        for kind, said in _named(word):
-            key = key_of(kind, said)
+        for kind, name in _named(word):
+            key = key_of(kind, name)
             keys.add(key)
             if kind == "path":
                 keys.update((kind, part) for part in _parts(key[1], "/"))
             elif kind == "commit":
                 keys.update((kind, key[1][:length]) for length in _SHORT_COMMITS)
-        names = fact_words.parts_of(word_pieces(word))
+        names = fact_words.word_parts(word_pieces(word))
         dotted = (part for name in names if name.count(".") > 1 for part in _parts(name, "."))
         for part in (*names, *dotted, *map(str.casefold, find_ids(word))):
             keys.update((("identifier", part), ("error", part)))
@@ -180,10 +180,10 @@ class Needs:
 
     def _add_quotes(self, text: str, found: set[int]) -> None:
         folded = text.casefold()
-        there = self._quotes.keys() & set(folded.split())
-        if there:
+        words = self._quotes.keys() & set(folded.split())
+        if words:
             plain = " ".join(folded.split())
-            found.update(at for word in there for quote, at in self._quotes[word] if quote in plain)
+            found.update(at for word in words for quote, at in self._quotes[word] if quote in plain)
 
 
 _MOST_PARTS = 20

@@ -11,25 +11,25 @@ from itertools import islice
 
 from workbench.log.events import AssistantMessage, Event, Override, ToolCall, ToolResult, UserMessage
 
-_SAID = (UserMessage, AssistantMessage, ToolCall, ToolResult)
+_MESSAGES = (UserMessage, AssistantMessage, ToolCall, ToolResult)
 
 
 def undone_by(events: Sequence[Event]) -> frozenset[int]:
     """The decisions that exclude the end of the conversation as it was then."""
     found: set[int] = set()
-    said: dict[int, None] = {}
+    messages: dict[int, None] = {}
     """The events of the conversation, in order."""
     for at, event in enumerate(events):
-        if isinstance(event.body, _SAID):
-            said[event.seq] = None
+        if isinstance(event.body, _MESSAGES):
+            messages[event.seq] = None
         elif _excludes(event) and not (at and _excludes(events[at - 1])):
             together = _run(events, at)
-            gone = {seq for each in together for seq in _range(each) if seq in said}
-            last = set(islice(reversed(said), len(gone)))
+            gone = {seq for each in together for seq in _range(each) if seq in messages}
+            last = set(islice(reversed(messages), len(gone)))
             if gone and gone == last:
                 found.update(each.seq for each in together)
                 for seq in gone:
-                    del said[seq]
+                    del messages[seq]
     return frozenset(found)
 
 

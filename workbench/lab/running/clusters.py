@@ -23,7 +23,7 @@ import msgspec
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.lab.optional_packages import has_extra, import_extra
 from workbench.lab.running.fetching import LOCAL
-from workbench.lab.running.processes import copied_from, process_context, uninterrupted
+from workbench.lab.running.processes import copied_from, interrupts_delayed, process_context
 from workbench.lab.running.tasks import LabTask, TaskOutcome
 from workbench.lab.values import SourceRun
 
@@ -137,7 +137,7 @@ class DaskWorkers:
         self._owners.update((order.near, owner) for order in parcel if owner)
         for order, packed in zip(parcel, answers, strict=False):
             try:
-                order.future.set_result(unpacked(packed))
+                order.future.set_result(unpack_outcome(packed))
             except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors as well
                 order.future.set_exception(_bad_answer(error))
 
@@ -156,7 +156,7 @@ def _local_cluster(jobs: int) -> Any:
     import_extra("cryptography", "--cluster")
     method = process_context().get_start_method()
     import_extra("dask", "--cluster").config.set(_QUIET | {"distributed.worker.multiprocessing-method": method})
-    with uninterrupted():  # half a cluster cannot be closed
+    with interrupts_delayed():  # half a cluster cannot be closed
         return distributed.LocalCluster(
             n_workers=jobs,
             threads_per_worker=1,
@@ -190,7 +190,7 @@ def packed_outcome(outcome: TaskOutcome) -> bytes:
         return json.dumps(msgspec.to_builtins(answer)).encode()
 
 
-def unpacked(packed: bytes) -> TaskOutcome:
+def unpack_outcome(packed: bytes) -> TaskOutcome:
     """The outcome from these bytes. Raises ValueError for anything else."""
     if packed.startswith(b"["):  # JSON: no list in msgpack begins with this byte
         answer = msgspec.convert(json.loads(packed), _Answer)

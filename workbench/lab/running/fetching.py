@@ -98,5 +98,5 @@ def _as_wrong_call(url: str) -> Iterator[None]:
     except WorkbenchError:
         raise
     except Exception as error:  # each of the many systems has errors of its own
-        said = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise WrongCall(f"{url}: cannot be read: {said}") from None
+        problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise WrongCall(f"{url}: cannot be read: {problem}") from None

@@ -42,23 +42,23 @@ def copied_from(*modules: str) -> None:
         from multiprocessing import forkserver  # late: not on every platform
 
         context.set_forkserver_preload(list(modules))
-        with uninterrupted(signal.SIG_IGN):  # which is inherited
+        with interrupts_delayed(signal.SIG_IGN):  # which is inherited
             forkserver.ensure_running()
 
 
 @contextmanager
-def uninterrupted(meanwhile: signal.Handlers | None = None) -> Iterator[None]:
+def interrupts_delayed(meanwhile: signal.Handlers | None = None) -> Iterator[None]:
     """Delay ctrl+c to the end of the block. `meanwhile`: another handler, which may ignore it."""
-    heard: list[int] = []
+    signals: list[int] = []
     if threading.current_thread() is not threading.main_thread():  # only the main thread gets signals
         yield
         return
-    before = signal.signal(signal.SIGINT, meanwhile or (lambda number, _: heard.append(number)))
+    before = signal.signal(signal.SIGINT, meanwhile or (lambda number, _: signals.append(number)))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-    if heard:
+    if signals:
         raise KeyboardInterrupt
 
 

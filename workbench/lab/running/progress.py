@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Self, TextIO
 
-from workbench.config.text import counted, fit, printable
+from workbench.config.text import counted, fit_columns, printable
 from workbench.lab.running.tasks import LabTask, TaskOutcome
 
 _PAUSE = 0.1
@@ -66,7 +66,7 @@ class ProgressLine:
         now = self._clock()
         if self._is_shown and now - self._shown_at >= _PAUSE:
             self._shown_at = now
-            line = fit(self._line(now - self._began), _columns(self._stream) - 1)
+            line = fit_columns(self._line(now - self._began), _columns(self._stream) - 1)
             print(f"{_CLEAR}{line}", end="", file=self._stream, flush=True)
 
     def print_line(self, text: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from workbench.config.errors import WrongCall
 from workbench.config.tables import shown_value
-from workbench.context.knobs import closest
+from workbench.context.knobs import closest_hint
 from workbench.lab.reports import FIGURES
 
 NAMES = tuple(name for name in FIGURES if name != "policy")
@@ -69,7 +69,7 @@ def _names(node: ast.expr, text: str) -> list[str]:
     match node:
         case ast.Name(id=name):
             if name not in NAMES:
-                near = closest(name, NAMES)
+                near = closest_hint(name, NAMES)
                 raise WrongCall(f"--objective: no figure named {shown_value(name)}{near}; there are {', '.join(NAMES)}")
             return [name]
         case ast.Constant(value=int() | float() as number) if not isinstance(number, bool) and abs(number) < 1e300:

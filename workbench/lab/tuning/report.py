@@ -10,10 +10,11 @@ from typing import Any
 
 from workbench.config.text import counted, percent, printable, table
 from workbench.context.load import RECORDED
+from workbench.context.policy_files import short_policy_name
 from workbench.context.policy_text import policy_text
 from workbench.lab.tuning.objective import Objective
 from workbench.lab.tuning.search import Figures, Tried, best_tried, pareto_front
-from workbench.lab.tuning.tune_corpus import Comparison, TuneResult, TuneSession, short_name
+from workbench.lab.tuning.tune_corpus import Comparison, TuneResult, TuneSession
 from workbench.lab.values import MISSED_IN_100
 from workbench.sources.options import Options
 
@@ -74,7 +75,7 @@ class TuningReport:
         return lines
 
     def _label(self, tried: Tried) -> str:
-        name = short_name(tried.policy.ref) if tried.is_preset else f"#{self._numbers[id(tried)]}"
+        name = short_policy_name(tried.policy.ref) if tried.is_preset else f"#{self._numbers[id(tried)]}"
         return f"{name}, best" if tried is self._found.chosen else name
 
     def _titles(self) -> list[tuple[str, str]]:
@@ -89,7 +90,7 @@ class TuningReport:
         return _table(rows, self._objective, width)
 
     def _compared_label(self, comparison: Comparison) -> str:
-        return f"{comparison.label} (base)" if comparison.label == short_name(self._base) else comparison.label
+        return f"{comparison.label} (base)" if comparison.label == short_policy_name(self._base) else comparison.label
 
     def verdict(self) -> str:
         """What the result is worth, in a sentence or two."""
@@ -101,7 +102,7 @@ class TuningReport:
             )
         beaten = ""
         if found.chosen.is_preset:
-            name = short_name(found.chosen.policy.ref)
+            name = short_policy_name(found.chosen.policy.ref)
             more = f"; --policy {name} begins from it" if found.chosen.policy.ref != self._base else ""
             beaten = f"No policy that was tried beats {name}{more}."
         others = [each for each in found.comparisons[1:] if each.label != RECORDED]
@@ -112,7 +113,7 @@ class TuningReport:
         if beaten and mine <= theirs:
             return beaten
         preset = best_tried([each for each in found.tried if each.is_preset]).policy.ref
-        who = "the best preset" if other.label == short_name(preset) else "the policy it began from"
+        who = "the best preset" if other.label == short_policy_name(preset) else "the policy it began from"
         how = "no better and no worse" if mine == theirs else "better" if mine < theirs else "worse"
         seen = f"On what it never saw it is {how} than {other.label}, {who}{_by(mine, theirs)}."
         fits = "" if mine <= theirs else "It fits what it was searched on, and perhaps nothing else."
@@ -130,8 +131,8 @@ class TuningReport:
         about = [
             f"Found by `workbench tune` on {day.isoformat()}: of {self._many()} the one with the smallest "
             f"{printable(self._objective.text)}.",
-            f"It began from {short_name(self._base)}, with seed {self._seed}. What is not set here is as in the preset "
-            "that it extends.",
+            f"It began from {short_policy_name(self._base)}, with seed {self._seed}. Knobs that are not set here "
+            "have the values of the preset that it extends.",
             *self._how(),
         ]
         lines = [line for each in about for line in textwrap.wrap(each, _WIDE - 4)]

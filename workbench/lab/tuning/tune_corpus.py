@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
-from workbench.config.text import printable
 from workbench.context.load import DEFAULT, RECORDED, LoadedPolicy, describe_policy, load_policy, preset_names
+from workbench.context.policy_files import short_policy_name
 from workbench.lab.reports import policy_figures, sum_figures
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome
@@ -133,11 +132,6 @@ def split_sessions(sessions: Sequence[TuneSession], share: float) -> TuneParts:
     )
 
 
-def short_name(ref: str) -> str:
-    """The name of a policy; only the name of the file for a path, which would differ on another machine."""
-    return printable(re.split(r"[/\\]", ref)[-1].removesuffix(".toml"))
-
-
 @dataclass(frozen=True, slots=True)
 class TuneResult:
     """The result of a search."""
@@ -162,7 +156,9 @@ def tune_result(
     preset = best_tried([each for each in tried if each.is_preset])
     others = dict.fromkeys([LabPolicy(base), preset.policy, LabPolicy(RECORDED)])
     compared = [Comparison("this policy", chosen.figures, held_out)]
-    compared += [Comparison(short_name(each.ref), *_both(each, parts)) for each in others if each != chosen.policy]
+    compared += [
+        Comparison(short_policy_name(each.ref), *_both(each, parts)) for each in others if each != chosen.policy
+    ]
     extends, knobs = _self_contained(chosen.policy, fixed)
     return TuneResult(tuple(tried), chosen, parts, tuple(compared), extends, knobs)
 

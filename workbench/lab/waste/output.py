@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
 
-from workbench.config.text import counted, fit, fit_end, printable, table
+from workbench.config.text import counted, fit_columns, fit_columns_end, printable, table
 from workbench.lab.waste.costs import CarriedWaste, WasteReport, WasteSum
 
 WORST = 3
@@ -119,4 +119,4 @@ def waste_name(item: CarriedWaste, room: int) -> str:
     if not room:
         return line
     verb, _, path = line.partition(" ")
-    return f"{verb} {fit_end(path, max(1, room - len(verb) - 1))}" if item.is_path else fit(line, room)
+    return f"{verb} {fit_columns_end(path, max(1, room - len(verb) - 1))}" if item.is_path else fit_columns(line, room)

@@ -53,7 +53,7 @@ Ask = Callable[..., Awaitable[Json]]
 """`await ask(path, body)`: the JSON object at a path; an empty one if there is none. With a body it is a POST."""
 
 
-async def discover(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) -> tuple[LocalServer, ...]:
+async def discover_servers(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) -> tuple[LocalServer, ...]:
     """The servers that answer, all asked at once. Also empty if httpx, which comes with litellm, is missing."""
     try:
         await in_background(import_module, "httpx")  # takes a tenth of a second
@@ -62,11 +62,11 @@ async def discover(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) 
         return ()
     # No proxies from the environment and no certificates: this is loopback.
     async with guard.GuardedClient(trust_env=False, verify=False, timeout=timeout) as client:
-        found = await asyncio.gather(*(_look(client, kind, port, timeout) for kind, port in ports.items()))
+        found = await asyncio.gather(*(_ask_server(client, kind, port, timeout) for kind, port in ports.items()))
     return tuple(server for server in found if server is not None)
 
 
-async def _look(client: httpx.AsyncClient, kind: Kind, port: int, timeout: float) -> LocalServer | None:
+async def _ask_server(client: httpx.AsyncClient, kind: Kind, port: int, timeout: float) -> LocalServer | None:
     """The server of this kind at this port; None if there is none, or another program."""
     url = f"http://{HOST}:{port}"
 

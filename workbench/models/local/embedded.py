@@ -138,13 +138,13 @@ class LocalModel:
             env=without_keys(),
             start_new_session=True,  # Ctrl-C in the terminal is for us; the pipe ends the process
         )
-        said = bytearray()
-        reader = asyncio.create_task(_keep_errors(process, said))
+        errors = bytearray()
+        reader = asyncio.create_task(_keep_errors(process, errors))
         try:
             ready = await asyncio.wait_for(_introduce(process, key), self.deadline)
             if not ready:
                 await reader
-                raise LocalFailure(f"the model `local` did not start: {path}: {_reason(said)}")
+                raise LocalFailure(f"the model `local` did not start: {path}: {_reason(errors)}")
         except TimeoutError:
             await _end(process, reader)
             raise LocalFailure(f"the model `local` did not start within {self.deadline:g} s: {path}") from None
@@ -167,17 +167,17 @@ async def _introduce(process: Process, key: str) -> bytes:
     return await process.stdout.readline()
 
 
-async def _keep_errors(process: Process, said: bytearray) -> None:
+async def _keep_errors(process: Process, errors: bytearray) -> None:
     """Keep the end of the process's errors, and its pipe empty."""
     assert process.stderr is not None
     while chunk := await process.stderr.read(4096):
-        said += chunk
-        del said[:-_KEPT]
+        errors += chunk
+        del errors[:-_KEPT]
 
 
-def _reason(said: bytearray) -> str:
+def _reason(errors: bytearray) -> str:
     """The engine's first error, which explains the others; otherwise the last line."""
-    lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+    lines = [line.strip() for line in errors.decode("utf-8", "replace").splitlines() if line.strip()]
     complaints = [line.partition(" E ")[2] for line in lines if " E " in line]
     return next(iter(complaints or lines[-1:]), "it ended without a word")
 

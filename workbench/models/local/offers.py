@@ -14,7 +14,7 @@ from msgspec import Meta, defstruct
 from workbench.config.background import background
 from workbench.config.tables import Table, read_table
 from workbench.models.endpoints import NO_KEY, Endpoint
-from workbench.models.local.discovery import HOST, PORTS, TIMEOUT, FoundModel, Kind, LocalServer, discover
+from workbench.models.local.discovery import HOST, PORTS, TIMEOUT, FoundModel, Kind, LocalServer, discover_servers
 
 PREFIXES: Mapping[str, Kind] = MappingProxyType(
     {"ollama": "ollama", "llamacpp": "llama.cpp", "lmstudio": "lm_studio", "vllm": "vllm"}
@@ -57,7 +57,7 @@ class Offer(NamedTuple):
         return _endpoint(f"{self.server.url}/v1", self.model.name)
 
 
-def kind_of(model: str) -> Kind | None:
+def server_kind_of(model: str) -> Kind | None:
     """The kind of server that a model's name refers to; None for all other names."""
     prefix, slash, name = model.partition("/")
     return (PREFIXES.get(prefix) or _ALSO.get(prefix)) if slash and name else None
@@ -73,7 +73,7 @@ def endpoint_of(
         return Endpoint(api_base)
     if api_base:
         return _endpoint(api_base, name)
-    kind = kind_of(model)
+    kind = server_kind_of(model)
     assert kind is not None, "the name of another kind of model"
     return offer.endpoint if offer else _endpoint(f"http://{HOST}:{ports[kind]}/v1", name)
 
@@ -82,7 +82,7 @@ def _endpoint(address: str, name: str) -> Endpoint:
     return Endpoint(address, NO_KEY, _DIALECT, name)
 
 
-def offers(servers: Iterable[LocalServer]) -> list[Offer]:
+def offers_of(servers: Iterable[LocalServer]) -> list[Offer]:
     """All models of these servers."""
     prefixes = {kind: prefix for prefix, kind in PREFIXES.items()}
     return [
@@ -90,10 +90,10 @@ def offers(servers: Iterable[LocalServer]) -> list[Offer]:
     ]
 
 
-def pick(model: str, servers: Iterable[LocalServer]) -> Offer | None:
+def pick_offer(model: str, servers: Iterable[LocalServer]) -> Offer | None:
     """The offer that a name means: the server's name, without Ollama's `:latest`, or a file without its folder."""
-    kind, name = kind_of(model), model.partition("/")[2]
-    here = [offer for offer in offers(servers) if offer.server.kind == kind]
+    kind, name = server_kind_of(model), model.partition("/")[2]
+    here = [offer for offer in offers_of(servers) if offer.server.kind == kind]
     for names in (_exact, _short):
         found = [offer for offer in here if name in names(offer.model.name)]
         if len(found) == 1:
@@ -122,4 +122,4 @@ def check_ports(table: Mapping[str, Any], file: str = "config.toml") -> dict[Kin
 
 def look_around(ports: Mapping[Kind, int] = PORTS, timeout: float = TIMEOUT) -> tuple[LocalServer, ...]:
     """The servers that answer, for callers without an event loop, or with one that they must not block."""
-    return background(lambda: asyncio.run(discover(ports, timeout))).result()
+    return background(lambda: asyncio.run(discover_servers(ports, timeout))).result()

@@ -55,18 +55,18 @@ def main(
     parent = FileIO(stdin, closefd=False)
     key = parent.readline().decode().strip()
     # Output of native code must not reach the parent: from here on, only `say` writes to it.
-    say = os.dup(stdout)
+    output = os.dup(stdout)
     os.dup2(2, stdout)
     threading.Thread(target=_watch, args=(parent, over), daemon=True).start()
     try:
-        server = load(options, key)
+        server = load_engine(options, key)
     except (ImportError, RuntimeError) as error:
         print(error, file=sys.stderr, flush=True)
         # The engine logs in its own thread, and its messages are complete only after it has ended.
         sys.exit(1)
     port = int(server.listening_address.rsplit(":", 1)[1])
     if wait_until_healthy(port, over):
-        os.write(say, json.dumps({"port": port, "window": window_of(port, key)}).encode() + b"\n")
+        os.write(output, json.dumps({"port": port, "window": engine_window(port, key)}).encode() + b"\n")
         over.wait()
     leave(0)
 
@@ -88,12 +88,12 @@ def half_of_the_processors() -> int:
     return max(1, usable // 2)
 
 
-def load(options: LocalServerOptions, key: str) -> Any:
+def load_engine(options: LocalServerOptions, key: str) -> Any:
     """Load the model and listen. Holds the interpreter's lock all the time, so nothing else runs meanwhile."""
-    return import_module(ENGINE).Server(parameters(options, key))
+    return import_module(ENGINE).Server(engine_parameters(options, key))
 
 
-def parameters(options: LocalServerOptions, key: str) -> Any:
+def engine_parameters(options: LocalServerOptions, key: str) -> Any:
     """The engine's parameters: one slot, loopback, a key, and nothing that is not needed."""
     chosen = import_module(ENGINE).CommonParams()
     chosen.model.path = options.model
@@ -131,7 +131,7 @@ def wait_until_healthy(port: int, over: threading.Event) -> bool:
     return False
 
 
-def window_of(port: int, key: str) -> int:
+def engine_window(port: int, key: str) -> int:
     """The window that the server really provides: never more than the model was trained for."""
     _, body = _get(port, "/props", key)
     return int(json.loads(body)["default_generation_settings"]["n_ctx"])

@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from workbench.config.text import printable
 from workbench.tui.observing import Observing, observed
-from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.cells import join_cells
 from workbench.views.values import Activity
 
 DOING = {
@@ -44,7 +44,7 @@ class ActivityLine(Observing, Widget):
 
     def render(self) -> Content:
         """One line, the most important part first; parts that do not fit are left out."""
-        return joined(self._parts(), self.content_size.width, "   ")
+        return join_cells(self._parts(), self.content_size.width, "   ")
 
     def _parts(self) -> list[Content]:
         parts = []

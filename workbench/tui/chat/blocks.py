@@ -16,7 +16,7 @@ from workbench.context.tool_kinds import CallLine
 from workbench.context.tool_lines import call_parts
 from workbench.context.tool_outcomes import Outcome
 from workbench.tui.chat import markdown
-from workbench.tui.widgets.cells import fit, fit_middle, fit_start
+from workbench.tui.widgets.cells import fit_cells, fit_middle, fit_start
 from workbench.tui.widgets.soft_wrap import BARE, soft_pieces
 from workbench.views.values import ChatCall, ChatEntry, EntryState, LiveCall
 
@@ -85,30 +85,30 @@ class Drawn(NamedTuple):
     """The line that folds and unfolds."""
 
 
-def bare(text: str) -> str:
+def clipboard_text(text: str) -> str:
     """A text for the clipboard and the composer, without escape sequences and control characters."""
     return typed_text(_ESCAPES.sub("", text))
 
 
-def clean(text: str) -> str:
+def screen_text(text: str) -> str:
     """A text for the screen, with its line breaks."""
     return "\n".join(printable_lines(text))
 
 
-def draw(
+def draw_entry(
     entry: ChatEntry,
     state: EntryState | None,
     width: int,
     fold: Fold = CLOSED,
     live: LiveCall | None = None,
-    render: Render = markdown.render,
+    render: Render = markdown.render_markdown,
     folder: str = "",
 ) -> Drawn:
     """The lines of an entry; each is at most `width` cells. Paths in `folder` are shown relative to it."""
     inner = max(width - GUTTER, markdown.NARROWEST)
     top = 0 if entry.kind in TIGHT else 1
     if entry.kind == "tool":
-        body = list(tool(entry, state, inner, fold, live, folder))
+        body = list(tool_lines(entry, state, inner, fold, live, folder))
     else:
         body = list(_body(entry, state, inner, fold, render))
     lines = [_divider(entry.asked_before, width)] if entry.asked_before else []
@@ -131,7 +131,7 @@ def draw(
 
 def _divider(request: int, width: int) -> Content:
     """The line that marks where the selected request was made."""
-    text = fit(f"── request {request:,} was asked here ──", width).rstrip()
+    text = fit_cells(f"── request {request:,} was asked here ──", width).rstrip()
     return Content.styled(text.ljust(min(width, GUTTER + markdown.PROSE), "─"), "$accent")
 
 
@@ -154,7 +154,7 @@ def _state_style(state: EntryState | None) -> str:
 def _body(entry: ChatEntry, state: EntryState | None, width: int, fold: Fold, render: Render) -> Iterator[Content]:
     match entry.kind:
         case "you":
-            yield from _bounded(entry.text, fold, lambda text: plain(text, width))
+            yield from _bounded(entry.text, fold, lambda text: plain_lines(text, width))
         case "ai":
             yield from _bounded(entry.text, fold, lambda text: render(text, width))
             if entry.finish:
@@ -162,10 +162,10 @@ def _body(entry: ChatEntry, state: EntryState | None, width: int, fold: Fold, re
                     f"■ {FINISHES.get(entry.finish, f'ended: {printable(entry.finish)}')}", width, "$warning"
                 )
         case "failure":
-            yield from plain(entry.text, width, "$error")
+            yield from plain_lines(entry.text, width, "$error")
             yield from _notes("R asks again · e on your message changes it · /model picks another model", width)
         case "notice":
-            yield from plain(printable(entry.text), width, QUIET)
+            yield from plain_lines(printable(entry.text), width, QUIET)
         case _:
             yield from _folded(entry, state, width, fold, render)
     if fold.is_open:
@@ -182,10 +182,10 @@ def _folded(entry: ChatEntry, state: EntryState | None, width: int, fold: Fold, 
         if entry.kind == "summary":
             yield from _bounded(entry.text, fold, lambda text: render(text, width - 2), "  ")
         else:
-            yield from _bounded(entry.text, fold, lambda text: plain(text, width - 2, QUIET), "  ")
+            yield from _bounded(entry.text, fold, lambda text: plain_lines(text, width - 2, QUIET), "  ")
 
 
-def tool(
+def tool_lines(
     entry: ChatEntry, state: EntryState | None, width: int, fold: Fold, live: LiveCall | None, folder: str
 ) -> Iterator[Content]:
     """A call in one line, or unfolded with its facts, arguments and result."""
@@ -193,7 +193,7 @@ def tool(
     what = call_parts(call.tool, call.arguments, folder)
     yield _head(what, _outcome(call, state, live), width, fold.is_open)
     if not fold.is_open:
-        yield from output(live, width)
+        yield from output_tail(live, width)
         return
     inner = width - 2
     yield from _notes(_facts(entry, state), inner, indent="  ")
@@ -202,16 +202,16 @@ def tool(
     yield Content.styled("  result", "bold")
     if call.result is None:
         yield Content.styled("  none yet" if live else "  none: the call never returned", QUIET)
-        yield from output(live, width)
+        yield from output_tail(live, width)
     else:
         yield from _rows(call.result or "(empty)", inner, fold)
 
 
-def output(live: LiveCall | None, width: int) -> Iterator[Content]:
+def output_tail(live: LiveCall | None, width: int) -> Iterator[Content]:
     """The last lines of a running command's output."""
     if live and live.output:
         for line in printable_lines(live.output.rstrip("\n"))[-OUTPUT_ROWS:]:
-            yield Content.styled(fit(f"  │ {line}", width).rstrip(), QUIET)
+            yield Content.styled(fit_cells(f"  │ {line}", width).rstrip(), QUIET)
 
 
 LEAST_IMPORTANT = 3
@@ -258,7 +258,7 @@ def _outcome(call: ChatCall, state: EntryState | None, live: LiveCall | None) ->
         return [HeadPart(words[live.state] if live else "– no result", "$warning", 0)]
     parts = [HeadPart(*OUTCOMES[call.outcome or "done"], 1)]
     if call.seconds is not None:
-        parts.append(HeadPart(duration(call.seconds), QUIET, LEAST_IMPORTANT))
+        parts.append(HeadPart(duration_words(call.seconds), QUIET, LEAST_IMPORTANT))
     parts += _state(state)
     if state:
         parts.append(HeadPart(f"{state.tokens:,} t".rjust(8), QUIET, 0))
@@ -272,7 +272,7 @@ def _state(state: EntryState | None) -> list[HeadPart]:
     return [HeadPart(f"{SIGNS[state.state]} {state.state}", _state_style(state), 2)]
 
 
-def duration(seconds: float) -> str:
+def duration_words(seconds: float) -> str:
     """A duration in words."""
     if seconds < 0.095:
         return f"{seconds * 1000:.0f} ms"
@@ -288,7 +288,7 @@ def _facts(entry: ChatEntry, state: EntryState | None) -> str:
     if entry.model:
         parts.append(printable(entry.model))
     if entry.call and entry.call.seconds is not None:
-        parts.append(duration(entry.call.seconds))
+        parts.append(duration_words(entry.call.seconds))
     if state:
         cut = state.tokens != state.original_tokens
         parts.append(f"{state.tokens:,} of {state.original_tokens:,} t" if cut else f"{state.tokens:,} t")
@@ -315,7 +315,7 @@ def _rows(text: str, width: int, fold: Fold) -> Iterator[Content]:
     for line in lines:
         if rows >= fold.rows:
             break
-        for piece in soft_pieces(clean(line[: MOST_TEXT if fold.whole else 2_000]), width):
+        for piece in soft_pieces(screen_text(line[: MOST_TEXT if fold.whole else 2_000]), width):
             yield Content.assemble(Content.styled("  ", BARE), piece)
             rows += 1
         shown += 1
@@ -326,17 +326,17 @@ def _rows(text: str, width: int, fold: Fold) -> Iterator[Content]:
 def _bounded(text: str, fold: Fold, make: MakeLines, indent: str = "") -> Iterator[Content]:
     """A message up to a size, and how to see the rest."""
     over = 0 if fold.whole else len(text) - MOST_TEXT
-    for line in make(clean(text[:MOST_TEXT] if over > 0 else text)):
+    for line in make(screen_text(text[:MOST_TEXT] if over > 0 else text)):
         yield Content.assemble(indent, line) if indent else line
     if over > 0:
         yield Content.styled(f"… {over:,} more characters · + shows all", f"{QUIET} italic")
 
 
-def plain(text: str, width: int, style: str = "") -> Iterator[Content]:
+def plain_lines(text: str, width: int, style: str = "") -> Iterator[Content]:
     """Plain text, wrapped."""
     for line in printable_lines(text):
-        yield from soft_pieces(line, max(markdown.prose(width), 2), style)
+        yield from soft_pieces(line, max(markdown.prose_width(width), 2), style)
 
 
 def _notes(text: str, width: int, style: str = QUIET, indent: str = "") -> Iterable[Content]:
-    return [Content.assemble(indent, piece) for piece in soft_pieces(text, max(markdown.prose(width), 2), style)]
+    return [Content.assemble(indent, piece) for piece in soft_pieces(text, max(markdown.prose_width(width), 2), style)]

@@ -29,7 +29,10 @@ SECONDS = 5.0
 KEPT = 200
 """The most texts to cache."""
 
-_START = "import sys; sys.path[:0] = sys.argv[1:]; from workbench.tui.chat.code_colours import serve; serve()"
+_START = (
+    "import sys; sys.path[:0] = sys.argv[1:]; "
+    "from workbench.tui.chat.code_colours import serve_colours; serve_colours()"
+)
 
 Spans = list[tuple[int, int, str]]
 
@@ -42,13 +45,13 @@ class CodeColours:
         self._ask = ask
         self._known: OrderedDict[tuple[str, str], Content] = OrderedDict()
 
-    def of(self, text: str, language: str) -> Content:
+    def colours_so_far(self, text: str, language: str) -> Content:
         """The text in the colours known so far."""
         longest = max(map(len, text.split("\n")))
         if not language or len(text) > LONG or longest > LONG_LINE:
             return Content(text)
         if len(text) <= SHORT and longest <= SHORT_LINE:
-            return coloured(text, language)
+            return coloured_code(text, language)
         known = self._known.get((text, language))
         if known is None:
             known = self.learn(text, language, [])
@@ -63,11 +66,11 @@ class CodeColours:
         return made
 
 
-AT_ONCE = CodeColours().of
+AT_ONCE = CodeColours().colours_so_far
 """Highlights short code, and leaves longer code plain."""
 
 
-def coloured(text: str, language: str, seconds: float = AT_MOST) -> Content:
+def coloured_code(text: str, language: str, seconds: float = AT_MOST) -> Content:
     """The text in colours; after `seconds`, the rest stays plain."""
     from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]  # late: needed where there is code
     from pygments.util import ClassNotFound  # type: ignore[import-untyped]
@@ -107,7 +110,9 @@ def in_a_process(text: str, language: str) -> Spans:
         return []
 
 
-def serve() -> None:
+def serve_colours() -> None:
     """Run as the process."""
     text, language = json.load(sys.stdin)
-    json.dump([(span.start, span.end, str(span.style)) for span in coloured(text, language, SECONDS).spans], sys.stdout)
+    json.dump(
+        [(span.start, span.end, str(span.style)) for span in coloured_code(text, language, SECONDS).spans], sys.stdout
+    )

@@ -16,10 +16,10 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from workbench.agent.tools.walk import OutOfTime, walk
+from workbench.agent.tools.walk import OutOfTime, walk_folder
 from workbench.config.foreign_files import open_regular_file, read_to_end, size_of
 from workbench.config.text import printable
-from workbench.tui.widgets.cells import fit, fit_end
+from workbench.tui.widgets.cells import fit_cells, fit_cells_end
 from workbench.tui.widgets.command import Completion
 
 ROWS = 8
@@ -67,13 +67,13 @@ class Files:
         """The files that match a text, the best match first, each with its tokens."""
         if self._paths is None:
             self._paths = self._walk()
-        return [Completion(_quoted(path), path, self._cost(path)) for path in nearest(self._paths, text)]
+        return [Completion(_quoted(path), path, self._cost(path)) for path in nearest_paths(self._paths, text)]
 
     def _walk(self) -> list[str]:
         paths: list[str] = []
         root = str(self._root)
         try:
-            for entry in walk(root, root, DEEPEST, monotonic() + SECONDS):
+            for entry in walk_folder(root, root, DEEPEST, monotonic() + SECONDS):
                 if entry.is_file:
                     paths.append(entry.path)
                 if len(paths) >= MOST_FILES:
@@ -98,7 +98,7 @@ class Files:
         return f"{self._count(text):,} t" if self._count else f"about {len(text) // 4:,} t"
 
 
-def nearest(paths: list[str], text: str) -> list[str]:
+def nearest_paths(paths: list[str], text: str) -> list[str]:
     """The paths that contain a text: first names that start with it, then names that contain it; short ones first."""
     wish = text.lower()
     found = [path for path in paths if wish in path.lower()]
@@ -153,7 +153,7 @@ class Offers(Widget):
         lines = []
         for number, offer in enumerate(shown, self._first):
             mark = "▸ " if number == self.at else "  "
-            label = fit(fit_end(printable(offer.label), column), column)
+            label = fit_cells(fit_cells_end(printable(offer.label), column), column)
             line = Content.assemble(mark, (label, "bold"), "  ", (printable(offer.help), "$quiet"))
             line = line.truncate(width, ellipsis=True)
             line = line.extend_right(max(width - line.cell_length, 0))

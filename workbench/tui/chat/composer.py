@@ -15,7 +15,7 @@ from textual.widgets import TextArea
 
 from workbench.config.text import counted, printable, printable_lines
 from workbench.session.observable import ObservableSession
-from workbench.tui.chat.blocks import bare
+from workbench.tui.chat.blocks import clipboard_text
 from workbench.tui.chat.completion import CompletionQuery, completion_query
 from workbench.tui.chat.history_area import HistoryTextArea
 from workbench.tui.messages import Drafting, EditAndResend, Run, Send
@@ -228,9 +228,9 @@ class Composer(HistoryTextArea, inherit_bindings=False):
 
     def type(self, text: str) -> None:
         """Insert at the cursor what was typed elsewhere."""
-        self.replace(bare(text), *self.selection, maintain_selection_offset=False)
+        self.replace(clipboard_text(text), *self.selection, maintain_selection_offset=False)
 
-    def give(self, text: str) -> None:
+    def insert_above_draft(self, text: str) -> None:
         """Put a text above the current draft."""
         typed = self.text
         self._set(text if not typed.strip() else f"{text}\n\n{typed}")

@@ -38,7 +38,7 @@ class Heights:
                 child -= child & -child
             self._tree.append(below)
 
-    def set(self, index: int, height: int) -> None:
+    def set_height(self, index: int, height: int) -> None:
         """Set the height of an entry."""
         difference = height - self._heights[index]
         if not difference:

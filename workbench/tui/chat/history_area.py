@@ -10,10 +10,10 @@ from textual.message import Message
 from textual.reactive import var
 
 from workbench.session.observable import ObservableSession
-from workbench.tui.chat.blocks import bare
+from workbench.tui.chat.blocks import clipboard_text
 from workbench.tui.chat.history_search import HistorySearch
 from workbench.tui.observing import Observing, observed
-from workbench.tui.textual_patches import RestingTextArea
+from workbench.tui.text_areas import RestingTextArea
 from workbench.views.values import ChatEntry
 
 MOST_LOOKED_AT = 2_000
@@ -50,7 +50,7 @@ class HistoryTextArea(Observing, RestingTextArea):
         """Called when a history search starts, finds something else, or ends."""
 
     def _set(self, text: str) -> None:
-        self.replace(bare(text), (0, 0), self.document.end, maintain_selection_offset=False)
+        self.replace(clipboard_text(text), (0, 0), self.document.end, maintain_selection_offset=False)
         self.move_cursor(self.document.end)
 
     # The past
@@ -111,7 +111,7 @@ class HistoryTextArea(Observing, RestingTextArea):
 
     def add_past(self, search: HistorySearch, inputs: Iterable[str]) -> None:
         """Add the inputs of other sessions after those of this one."""
-        search.add(inputs)
+        search.add_older_inputs(inputs)
         if search is self._search:
             self._show_found(search)
 

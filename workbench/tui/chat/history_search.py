@@ -38,7 +38,7 @@ class HistorySearch:
         if self._match(self._at + 1) is not None:
             self._at += 1
 
-    def add(self, inputs: Iterable[str]) -> None:
+    def add_older_inputs(self, inputs: Iterable[str]) -> None:
         """Add older inputs, which took longer to find."""
         self._inputs = chain(self._inputs, inputs)
 

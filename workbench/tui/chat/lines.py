@@ -9,7 +9,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from workbench.tui.chat import markdown
-from workbench.tui.chat.blocks import CLOSED, FOLDED, MORE_ROWS, Drawn, Fold, bare, draw
+from workbench.tui.chat.blocks import CLOSED, FOLDED, MORE_ROWS, Drawn, Fold, clipboard_text, draw_entry
 from workbench.tui.chat.code_colours import AT_ONCE
 from workbench.tui.chat.heights import Heights
 from workbench.tui.chat.live import LiveLines
@@ -47,7 +47,7 @@ class TranscriptLines:
     def __init__(self, colour: markdown.Colour = AT_ONCE, folder: str = "") -> None:
         """`colour` may have better colours later: see `recolour`. `folder`: the project's."""
         self._folder = folder
-        self._render = partial(markdown.render, colour=colour)
+        self._render = partial(markdown.render_markdown, colour=colour)
         self.width = 0
         self.heights = Heights(0, GUESS)
         self.live = LiveLines(0, folder)
@@ -167,12 +167,12 @@ class TranscriptLines:
         if kept is not None and kept[1:5] == (entry, state, fold, live):
             drawn = kept.drawn
         else:
-            drawn = draw(entry, state, self.width, fold, live, self._render, self._folder)
+            drawn = draw_entry(entry, state, self.width, fold, live, self._render, self._folder)
         self._kept[index] = KeptEntry(self._version, entry, state, fold, live, drawn)
         self._kept.move_to_end(index)
         if len(self._kept) > MOST_KEPT:
             self._kept.popitem(last=False)
-        self.heights.set(index, len(drawn.lines))
+        self.heights.set_height(index, len(drawn.lines))
         return drawn
 
     def line(self, at: int) -> tuple[int, Content]:
@@ -227,8 +227,10 @@ class TranscriptLines:
     def text_of(self, index: int) -> str:
         """The text of an entry, or of the streaming answer so far, for the clipboard."""
         if index >= len(self):
-            return bare(self._coming.text or self._coming.reasoning) if self._coming else ""
+            return clipboard_text(self._coming.text or self._coming.reasoning) if self._coming else ""
         entry = self.entry(index)
         if entry.call is None:
-            return bare(entry.text)
-        return bare("\n".join(filter(None, [f"{entry.call.tool} {entry.call.arguments}".strip(), entry.call.result])))
+            return clipboard_text(entry.text)
+        return clipboard_text(
+            "\n".join(filter(None, [f"{entry.call.tool} {entry.call.arguments}".strip(), entry.call.result]))
+        )

@@ -9,7 +9,7 @@ from textual.content import Content
 from workbench.config.text import printable_lines
 from workbench.tui.chat import blocks, markdown
 from workbench.tui.chat.streaming import Growing, Tail
-from workbench.tui.widgets.cells import wrapped
+from workbench.tui.widgets.cells import wrapped_line
 from workbench.views.values import ChatCall, ChatEntry, Live
 
 THOUGHT_ROWS = 3
@@ -21,7 +21,7 @@ class Thoughts:
     """The reasoning of a streaming answer: a line, and below it nothing, its last lines, or all of them."""
 
     def __init__(self, width: int) -> None:
-        self._width = max(markdown.prose(width - 2), 2)
+        self._width = max(markdown.prose_width(width - 2), 2)
         self._text = ""
         self._is_open = False
         self._peek: list[Content] = []
@@ -39,7 +39,7 @@ class Thoughts:
                 self._all.feed("\n".join(printable_lines(more)))
         elif is_open is None and not live.text:
             end = printable_lines(self._text[-self._width * (THOUGHT_ROWS + 1) :].strip())
-            rows = [piece for line in end for piece in wrapped(line, self._width)]
+            rows = [piece for line in end for piece in wrapped_line(line, self._width)]
             self._peek = [Content.assemble(_GUTTER, "  ", (row, "$quiet italic")) for row in rows[-THOUGHT_ROWS:]]
 
     def __len__(self) -> int:
@@ -87,7 +87,7 @@ class LiveLines:
         for call in live.calls:
             if call.call_id not in shown:
                 entry = ChatEntry(0, "", "tool", 0, "", ChatCall(call.tool, call.arguments))
-                self._after += blocks.draw(entry, None, self.width, live=call, folder=self._folder).lines
+                self._after += blocks.draw_entry(entry, None, self.width, live=call, folder=self._folder).lines
 
     @property
     def unfolds(self) -> bool:

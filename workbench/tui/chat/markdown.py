@@ -35,7 +35,7 @@ Colour = Callable[[str, str], Content]
 """Highlights a text in a language."""
 
 
-def render(text: str, width: int, colour: Colour = AT_ONCE) -> list[Content]:
+def render_markdown(text: str, width: int, colour: Colour = AT_ONCE) -> list[Content]:
     """The lines of a text without control characters; none is wider than `width`, which must be at least 2."""
     from markdown_it.tree import SyntaxTreeNode  # late: not needed for the first frame
 
@@ -69,7 +69,7 @@ def _block(node: SyntaxTreeNode, width: int, colour: Colour, depth: int) -> Iter
     match node.type:
         case "heading":
             style = HEADINGS[min(int(node.tag[1:]), len(HEADINGS)) - 1]
-            yield from (line.stylize(style) for line in soft_lines(_inline(node), prose(width)))
+            yield from (line.stylize(style) for line in soft_lines(_inline(node), prose_width(width)))
         case "bullet_list" | "ordered_list":
             yield from _list(node, width, colour, depth)
         case "fence" | "code_block":
@@ -79,15 +79,15 @@ def _block(node: SyntaxTreeNode, width: int, colour: Colour, depth: int) -> Iter
             for line in _blocks(node.children, _inside(width, 2), colour, depth):
                 yield Content.assemble(("▎ ", QUIET), line)
         case "hr":
-            yield Content.styled("─" * prose(width), QUIET)
+            yield Content.styled("─" * prose_width(width), QUIET)
         case "table":
             rows = [[_inline(cell) for cell in row.children] for part in node.children for row in part.children]
             yield from _table(rows, width)
         case _:
-            yield from soft_lines(_inline(node), prose(width))
+            yield from soft_lines(_inline(node), prose_width(width))
 
 
-def prose(width: int) -> int:
+def prose_width(width: int) -> int:
     """The width of prose in `width` cells."""
     return min(width, PROSE)
 

@@ -142,7 +142,7 @@ class ChatPane(Observing, Vertical):
 
     def give_back(self, text: str) -> None:
         """Put a message that could not be sent into the composer."""
-        self.composer.give(text)
+        self.composer.insert_above_draft(text)
 
     def watch_read_only(self) -> None:
         self.post_message(HintsChanged())
@@ -217,7 +217,7 @@ class ChatPane(Observing, Vertical):
     def _withdraw(self, index: int) -> None:
         if 0 <= index < len(self.queue):
             text = self.queue[index]
-            self.composer.give(text)
+            self.composer.insert_above_draft(text)
             self.composer.focus()
             self.post_message(Withdraw(index, text))
 

@@ -12,7 +12,7 @@ from textual.content import Content
 
 from workbench.config.text import printable_lines
 from workbench.tui.chat import markdown
-from workbench.tui.widgets.cells import cuts
+from workbench.tui.widgets.cells import line_cuts
 from workbench.tui.widgets.soft_wrap import soft_pieces
 
 _FENCE = re.compile(r"\s*(?:[-*+]\s+|\d{1,9}[.)]\s+)?(`{3,}|~{3,})(.*)")
@@ -97,7 +97,7 @@ class Tail:
             self.rows.extend(soft_pieces(line, self.width, between=self._between))
             self._between = None
         self.rows.extend(soft_pieces(last, self.width, between=self._between))
-        *settled, (at, _) = cuts(last, self.width)
+        *settled, (at, _) = line_cuts(last, self.width)
         if settled:
             self._between = last[settled[-1][1] : at]
         self._text = last[at:]
@@ -116,7 +116,7 @@ class Growing:
         self._blocks = Blocks()
         self._done: list[Content] = []
         self._rendered = 0
-        self._tail = Tail(markdown.prose(width))
+        self._tail = Tail(markdown.prose_width(width))
 
     def feed(self, text: str) -> None:
         """Update to the answer so far, which only ever grows."""
@@ -130,11 +130,11 @@ class Growing:
         self._blocks.feed(clean)
         fresh = self._blocks.finished[self._rendered :]
         for block in fresh:
-            if lines := markdown.render(block, self.width):
+            if lines := markdown.render_markdown(block, self.width):
                 for line in [*lines, Content()]:
                     self._done.append(self._dressed(len(self._done), line))
         self._rendered += len(fresh)
-        width = self.width if self._blocks.in_code else markdown.prose(self.width)
+        width = self.width if self._blocks.in_code else markdown.prose_width(self.width)
         if fresh or not self._tail.rows or width != self._tail.width:
             self._tail = Tail(width)
             if self._blocks.rest.strip():

@@ -17,7 +17,7 @@ from workbench.config.text import age, printable
 from workbench.session.observable import ObservableSession
 from workbench.tui.messages import Run
 from workbench.tui.observing import Observing, observed
-from workbench.tui.widgets.columns import Column, line
+from workbench.tui.widgets.columns import Column, row_line
 from workbench.views.values import Welcome, WelcomeSession
 
 WIDEST = 110
@@ -71,8 +71,8 @@ def _lines(welcome: Welcome, width: int) -> Iterator[WelcomeLine]:
         yield WelcomeLine(1, _key("Ctrl+O", "open a session"), ("sessions", ""))
         return
     yield WelcomeLine(1, _what_it_is(width))
-    has_nobody = bool(welcome.advice)
-    if has_nobody:
+    has_no_model = bool(welcome.advice)
+    if has_no_model:
         yield from _agents(welcome, width)
     yield BLANK
     for rank, key, does, more, run in KEYS:
@@ -80,7 +80,7 @@ def _lines(welcome: Welcome, width: int) -> Iterator[WelcomeLine]:
     yield BLANK
     yield from _model(welcome, width)
     yield from _list("sessions of this folder", SESSION, welcome.lists.sessions, width)
-    if not has_nobody:
+    if not has_no_model:
         yield from _agents(welcome, width)
     yield BLANK
     keys = (("F1", "help"), ("Ctrl+P", "commands"), ("Ctrl+Q", "quit"))
@@ -125,7 +125,7 @@ def _list(name: str, columns: Sequence[Column], found: Sequence[WelcomeSession],
     for at, each in enumerate(found):
         yield WelcomeLine(
             ROWS + 2 * at,
-            Content.assemble(" ", line(columns, _cells(each), width - 1)),
+            Content.assemble(" ", row_line(columns, _cells(each), width - 1)),
             ("open", each.ref),
         )
 

@@ -25,7 +25,7 @@ from workbench.tui.chat.code_colours import CodeColours, in_a_process
 from workbench.tui.chat.lines import TranscriptLines
 from workbench.tui.observing import Observing, observed
 from workbench.tui.textual_patches import move_thumb, set_line_count
-from workbench.tui.widgets.soft_wrap import copied
+from workbench.tui.widgets.soft_wrap import copied_text
 from workbench.tui.widgets.virtual_list import VirtualList
 
 MOST_SELECTED = 5_000
@@ -55,7 +55,7 @@ class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=Fals
         self._colours = CodeColours(self._colour)
         self._colouring = asyncio.Lock()
         """Only one process highlights at a time."""
-        self.lines = TranscriptLines(self._colours.of, folder)
+        self.lines = TranscriptLines(self._colours.colours_so_far, folder)
         self.following = True
         """Whether to keep the end in view."""
         self._jumped = False
@@ -253,7 +253,7 @@ class Window(Observing, VirtualList[tuple[Content, bool]], inherit_bindings=Fals
             start, end = selection.get_span(at) or (0, -1)
             # The line comes after the cursor mark.
             chosen.append((self.lines.line(at)[1], max(start - 1, 0), None if end == -1 else max(end - 1, 0)))
-        return copied(chosen, GUTTER), "\n"
+        return copied_text(chosen, GUTTER), "\n"
 
 
 def _marked(line: Content, marked: bool) -> Content:

@@ -8,7 +8,7 @@ from workbench.config.text import percent, whole_number
 from workbench.tui.compaction.descriptions import ABOUT_MODES, status_rows
 from workbench.tui.compaction.history import HistoryScreen
 from workbench.tui.compaction.progress import ProgressDialog
-from workbench.tui.compaction.undoing import undo
+from workbench.tui.compaction.undoing import undo_or_redo
 from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.tui.widgets.command import Commands, read_only_session
 from workbench.tui.widgets.host import Host
@@ -25,7 +25,7 @@ def _seen(host: Host) -> CompactionView:
     return view
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "compact",
     "compact",
     "summarise the past to make room: first shows what it would summarise, keep, free and cost, then you choose",
@@ -33,13 +33,13 @@ def _seen(host: Host) -> CompactionView:
     letters=("c",),
     slashes=("compact", "preview"),
 )
-async def compact(host: Host, argument: str) -> None:
+async def open_compaction_preview(host: Host, argument: str) -> None:
     """Open the preview. Changes nothing by itself."""
     await _by_hand(host, digest=False)
 
 
-@COMMANDS.add("digest", "compact without a model", "the same, by a digest of the text")
-async def digest(host: Host, argument: str) -> None:
+@COMMANDS.register("digest", "compact without a model", "the same, by a digest of the text")
+async def open_digest_preview(host: Host, argument: str) -> None:
     """Open the preview of a digest, which needs no model."""
     await _by_hand(host, digest=True)
 
@@ -52,7 +52,7 @@ async def _by_hand(host: Host, *, digest: bool) -> None:
     from workbench.tui.compaction.preview import PreviewScreen  # late: not needed for the first frame
     from workbench.tui.compaction.preview_stages import AgreedCompaction
 
-    found = await host.ask(PreviewScreen(host, digest=digest))
+    found = await host.show_and_wait(PreviewScreen(host, digest=digest))
     if isinstance(found, AgreedCompaction):
         await _make(host, found.preview, digest=found.digest)
     elif found is not None:
@@ -81,64 +81,64 @@ def _show(host: Host, outcome: CompactionOutcome, *, quietly: bool = False) -> N
         host.push(HistoryScreen(host, outcome.seq, "; ".join(lines)))
 
 
-@COMMANDS.add("stop-compacting", "stop compacting", "stop the running compaction; nothing changes")
-def stop(host: Host, argument: str) -> None:
+@COMMANDS.register("stop-compacting", "stop compacting", "stop the running compaction; nothing changes")
+def stop_running_compaction(host: Host, argument: str) -> None:
     """Stop the compaction; a running turn continues."""
     host.model.stop_compacting()
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "peel", "undo the newest compaction", "undo it, whatever overrides came after it", why_not=read_only_session
 )
-async def peel(host: Host, argument: str) -> None:
+async def undo_last_compaction(host: Host, argument: str) -> None:
     """Undo the last compaction, after asking, because it may be an old one."""
-    await undo(host, "peel")
+    await undo_or_redo(host, "peel")
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "undo-compactions", "undo all compactions", "undo every compaction, the newest first", why_not=read_only_session
 )
 async def undo_all(host: Host, argument: str) -> None:
     """Undo all compactions. Each can be redone."""
-    await undo(host, "all")
+    await undo_or_redo(host, "all")
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "compactions",
     "history of compactions",
     "the compactions of this session as a tree, with their summaries and what they lost",
     argument="[SEQ]",
 )
-def history(host: Host, argument: str) -> None:
+def open_compaction_history(host: Host, argument: str) -> None:
     """Open the history at the compaction of an event, or at the newest."""
     if argument and not argument.isdecimal():
         raise WrongCall(f"{argument}: expected the number of an event")
     host.push(HistoryScreen(host, whole_number(argument)))
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "compaction-status",
     "status of compaction",
     "triggers with their figures, the history, and the counters",
 )
-def status(host: Host, argument: str) -> None:
+def show_compaction_status(host: Host, argument: str) -> None:
     """Show the full status."""
     host.push(Report("compaction", status_rows(_seen(host))))
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "mode",
     "when to compact",
     "compact by itself (auto), ask first (confirm), by hand only (manual), or never (off)",
     argument="[MODE]",
     arguments=lambda: MODES,
 )
-async def mode(host: Host, argument: str) -> None:
+async def set_compaction_mode(host: Host, argument: str) -> None:
     """Set the mode of this session, by name or from a list."""
     now = _seen(host).mode
     if not argument:
         options = [Option(each, each, f"{ABOUT_MODES[each]}{', now' if each == now else ''}") for each in MODES]
-        argument = await host.ask(Chooser("when to compact", options)) or ""
+        argument = await host.show_and_wait(Chooser("when to compact", options)) or ""
     if argument and argument not in MODES:
         raise WrongCall(f"{argument}: expected one of {', '.join(MODES)}")
     if argument and argument != now:

@@ -33,40 +33,40 @@ COMMANDS = Commands("context")
 RANGE = "SEQ[-SEQ]"
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "tokens",
     "tokens",
     "used and window, the latest and the average turn, the threshold and the next compaction, and the cost",
     keys=("ctrl+t",),
 )
-async def tokens(host: Host, argument: str) -> None:
+async def show_token_account(host: Host, argument: str) -> None:
     """Show the account of the session."""
     from workbench.session import reports  # late: it imports what a turn needs
 
-    rows = await host.from_session(partial(reports.tokens, view=host.model.state.compaction))
+    rows = await host.from_session(partial(reports.token_figures, view=host.model.state.compaction))
     host.push(Report("tokens", rows))
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "instructions",
     "instructions",
     "the loaded AGENTS.md and preferences with their tokens, and what was cut",
 )
-async def instructions(host: Host, argument: str) -> None:
+async def show_instructions(host: Host, argument: str) -> None:
     """Show the contents of the instructions and memory slots."""
-    from workbench.tui.screens.instructions import InstructionsScreen, loaded
+    from workbench.tui.screens.instructions import InstructionsScreen, loaded_instructions
 
-    host.push(InstructionsScreen(host, await host.from_session(loaded)))
+    host.push(InstructionsScreen(host, await host.from_session(loaded_instructions)))
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "request",
     "the request",
     "the request as it will be sent: searchable, as JSON or as a curl command; with a number, go to that request",
     letters=("w",),
     argument="[N]",
 )
-def request(host: Host, argument: str) -> None:
+def show_request(host: Host, argument: str) -> None:
     """Show the request; the inspector does it from the plan it shows."""
     if argument:
         host.go_to_request(argument)
@@ -74,20 +74,20 @@ def request(host: Host, argument: str) -> None:
         host.show_request()
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "replay",
     "replay the request",
     "send the recorded request in view again, unchanged or changed, and compare the answers",
     argument="[WORDS]",
 )
-async def replay(host: Host, argument: str) -> None:
+async def replay_shown_request(host: Host, argument: str) -> None:
     """Replay the request, with options as on the command line: `-n 3 --exclude messages.7`."""
     from workbench.tui.screens.replay import replay_request
 
     await replay_request(host, argument)
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "go-to",
     "go to a request",
     "go to a request by its number",
@@ -96,37 +96,37 @@ async def replay(host: Host, argument: str) -> None:
 )
 async def go_to(host: Host, argument: str) -> None:
     """Go to an event; asks which one if none is given."""
-    number = await host.ask(TextDialog("go to a request", "", "its number, as the timeline counts them"))
+    number = await host.show_and_wait(TextDialog("go to a request", "", "its number, as the timeline counts them"))
     if number:
         host.go_to_request(number.strip())
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "ledger",
     "the ledger",
     "request by request: our count, the provider's, the difference, and the cost",
     letters=("a",),
 )
-def ledger(host: Host, argument: str) -> None:
+def show_ledger(host: Host, argument: str) -> None:
     """Show the ledger; the inspector does it."""
     host.show_ledger()
 
 
-def policy_names() -> Iterable[str]:
+def policy_choices() -> Iterable[str]:
     """The presets, the user's own policies, and the word that switches a proxy's policy off."""
     return [*preset_names(), *(str(path) for path in user_policies()), OFF, DEFAULT]
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "policy",
     "policy",
     "plan the same log under another policy, or have the proxy send a running agent's requests under it; shows first "
     "what it would do to this session",
     letters=("P",),
     argument="[NAME|FILE|off|default [KNOB=VALUE]]",
-    arguments=policy_names,
+    arguments=policy_choices,
 )
-async def policy(host: Host, argument: str) -> None:
+async def set_session_policy(host: Host, argument: str) -> None:
     """Set the policy, by name and perhaps with knobs, or from a list."""
     words = argument.split()
     knobs = tuple(takewhile(lambda word: "=" in word, reversed(words)))
@@ -157,7 +157,7 @@ async def use_policy(host: Host, ref: str, knobs: tuple[str, ...] = (), now: str
         host.model.set_knob(knob)
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "set",
     "set a knob",
     "set one knob of the policy for this session, as in /set masking.keep_last=3",
@@ -177,7 +177,7 @@ def _range(argument: str) -> tuple[int, int]:
 
 
 def _add_override(action: OverrideAction, text: str) -> None:
-    @COMMANDS.add(action, action, text, argument=RANGE, why_not=read_only)
+    @COMMANDS.register(action, action, text, argument=RANGE, why_not=read_only)
     def decide(host: Host, argument: str) -> None:
         host.model.decide(action, *_range(argument))
 
@@ -206,20 +206,20 @@ async def _undone_on_the_way(host: Host) -> bool:
     return True
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "undo",
     "undo",
     "undo the last change: an override, or a compaction, which asks first; of a policy on the way, its last batch",
     keys=("f9",),
     why_not=not_undoable,
 )
-async def undo(host: Host, argument: str) -> None:
+async def undo_last_change(host: Host, argument: str) -> None:
     """Undo the last decision or compaction, by appending an event."""
     if not await _undone_on_the_way(host):
-        await undoing.undo(host, "undo")
+        await undoing.undo_or_redo(host, "undo")
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "undo-here",
     "undo in this pane",
     "undo the last override in the context, the newest compaction in its pane; else the last change",
@@ -236,7 +236,7 @@ async def undo_here(host: Host, argument: str) -> None:
         which = "peel"
     elif host.active_pane == "context" and await host.from_session(has_override):
         which = "override"
-    await undoing.undo(host, which)
+    await undoing.undo_or_redo(host, which)
 
 
 def has_override(opened: OpenSession) -> bool:
@@ -244,22 +244,22 @@ def has_override(opened: OpenSession) -> bool:
     return last_override(opened.events) is not None
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "redo", "redo", "redo what was undone last", keys=("shift+f9",), letters=("U",), why_not=read_only_session
 )
-async def redo(host: Host, argument: str) -> None:
+async def redo_last_change(host: Host, argument: str) -> None:
     """Redo what was undone last."""
-    await undoing.undo(host, "redo")
+    await undoing.undo_or_redo(host, "redo")
 
 
 async def choose_policy(host: Host) -> None:
     """Choose another policy from a list, or look at its knobs first."""
     from workbench.tui.screens.on_the_way import passing_session
     from workbench.tui.screens.policies import PoliciesScreen
-    from workbench.tui.screens.what_if import snapshot
+    from workbench.tui.screens.what_if import session_snapshot
 
     passing = await passing_session(host)
-    picked = await host.ask(PoliciesScreen(host, await host.from_session(snapshot), passing))
+    picked = await host.show_and_wait(PoliciesScreen(host, await host.from_session(session_snapshot), passing))
     if picked is not None and picked.edit:
         await edit_policy(host, picked.ref)
     elif picked is not None:
@@ -269,43 +269,43 @@ async def choose_policy(host: Host) -> None:
 async def edit_policy(host: Host, ref: str) -> None:
     """Open the policy editor; its result applies to this session."""
     from workbench.tui.screens.policy_editor import PolicyEditor
-    from workbench.tui.screens.what_if import snapshot
+    from workbench.tui.screens.what_if import session_snapshot
 
-    asked = await host.from_session(snapshot)
-    wanted = await host.ask(PolicyEditor(host, asked, ref or asked.policy))
+    asked = await host.from_session(session_snapshot)
+    wanted = await host.show_and_wait(PolicyEditor(host, asked, ref or asked.policy))
     if wanted is not None:
         await use_policy(host, wanted.policy, wanted.knobs, asked.policy)
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "knobs",
     "policy editor",
     "every knob of the policy: what it means, where its value came from; change it here, or save a policy of your own",
     argument="[NAME|FILE]",
 )
-async def knobs(host: Host, argument: str) -> None:
+async def open_knobs(host: Host, argument: str) -> None:
     """Open the knobs of the current policy, or of another."""
     await edit_policy(host, argument)
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "lab",
     "lab",
     "this session under every policy, request by request: tokens, cost, and what would have been missed; turn knobs, "
     "and the curve follows",
 )
-async def lab(host: Host, argument: str) -> None:
+async def open_lab(host: Host, argument: str) -> None:
     """Open the lab; the policy chosen there is used from now on."""
     from workbench.tui.screens.lab import LabScreen
-    from workbench.tui.screens.what_if import snapshot
+    from workbench.tui.screens.what_if import session_snapshot
 
-    asked = await host.from_session(snapshot)
-    chosen = await host.ask(LabScreen(host, asked))
+    asked = await host.from_session(session_snapshot)
+    chosen = await host.show_and_wait(LabScreen(host, asked))
     if chosen is not None and (chosen.knobs or chosen.policy != asked.policy):
         await use_policy(host, chosen.policy, chosen.knobs, asked.policy)
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "free",
     "free space",
     "what the request in view could do without: what is no longer needed (read again, overwritten, tried again, "
@@ -314,7 +314,7 @@ async def lab(host: Host, argument: str) -> None:
     arguments=lambda: ("unneeded", "largest"),
     slashes=("free", "waste"),
 )
-async def free(host: Host, argument: str) -> None:
+async def list_freeable(host: Host, argument: str) -> None:
     """List what could be freed, also for a file or a past request."""
     from workbench.tui.screens.free_space import free_space
     from workbench.tui.screens.freeable import ORDERS
@@ -325,10 +325,10 @@ async def free(host: Host, argument: str) -> None:
     await free_space(host, order)
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "tools", "tools", "the tools with what their definitions cost, on or off for this session; saved approvals"
 )
-async def tools(host: Host, argument: str) -> None:
+async def show_tools(host: Host, argument: str) -> None:
     """Show the tools, including those of MCP servers."""
     from workbench.tui.screens.tools import ToolsScreen, session_tools
 

@@ -27,11 +27,11 @@ class Keymap(NamedTuple):
     problems: tuple[str, ...]
 
 
-def keymap(wanted: Mapping[str, Any], screen: MainScreen) -> Keymap:
+def checked_keymap(wanted: Mapping[str, Any], screen: MainScreen) -> Keymap:
     """Check the user's keys against the existing bindings; wrong ones are reported and left out."""
     if not wanted:
         return Keymap({}, ())
-    known = {binding.id for binding in (*bindings_of(screen), *over_the_panes()) if binding.id}
+    known = {binding.id for binding in (*bindings_on_screen(screen), *over_the_panes()) if binding.id}
     commands = {command.name: command.keys for command in screen.REGISTRY.commands}
     kept = {key: name for name, keys in commands.items() if name not in wanted for key in keys}
     taken: dict[str, str] = {}
@@ -62,7 +62,7 @@ def _split(keys: str) -> list[str]:
     return [key.strip() for key in keys.split(",") if key.strip()]
 
 
-def bindings_of(screen: MainScreen) -> Iterator[Binding]:
+def bindings_on_screen(screen: MainScreen) -> Iterator[Binding]:
     """Our own bindings on the screen and on its widgets."""
     kinds = {kind for widget in (screen, *screen.walk_children(Widget)) for kind in type(widget).__mro__}
     yield from _of_kinds(kinds)

@@ -13,14 +13,16 @@ from workbench.tui.widgets.host import Host
 COMMANDS = Commands("program")
 
 
-@COMMANDS.add("settings", "settings", "what config.toml says and where it is; theme, model and policy can be changed")
-async def settings(host: Host, argument: str) -> None:
+@COMMANDS.register(
+    "settings", "settings", "what config.toml says and where it is; theme, model and policy can be changed"
+)
+async def choose_setting(host: Host, argument: str) -> None:
     """Show the settings, and run the command that the user chooses there."""
     from workbench.tui.screens.settings import SettingsScreen
 
-    command = await host.ask(SettingsScreen(host))
+    command = await host.show_and_wait(SettingsScreen(host))
     if command:
-        host.run(command)
+        host.run_by_name(command)
 
 
 def rule_forms() -> Iterable[str]:
@@ -30,14 +32,14 @@ def rule_forms() -> Iterable[str]:
     return FORMS
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "break",
     "breakpoints",
     "hold requests of other agents on their way through the proxy: look at them, change them, let them go",
     argument="[RULE]",
     arguments=rule_forms,
 )
-async def breakpoints(host: Host, argument: str) -> None:
+async def edit_breakpoints(host: Host, argument: str) -> None:
     """Add a rule to all running proxies, or show the rules."""
     from workbench.proxy import control
     from workbench.proxy.breakpoints import parse_rule
@@ -47,7 +49,7 @@ async def breakpoints(host: Host, argument: str) -> None:
         host.push(BreakScreen(host))
         return
     rule = str(parse_rule(argument))
-    found = await host.in_background(control.states)
+    found = await host.in_background(control.proxy_states)
     if not found:
         raise Refused(control.NONE_RUNS)
     for proxy, state in found:
@@ -55,16 +57,16 @@ async def breakpoints(host: Host, argument: str) -> None:
     host.show_notice(f"breakpoint {rule} set")
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "held", "held requests", "open the request that is held at a breakpoint; of several, choose one", keys=("alt+h",)
 )
-async def held(host: Host, argument: str) -> None:
+async def show_held_requests(host: Host, argument: str) -> None:
     """Show the held requests; a single one is opened at once."""
     from workbench.proxy import control
     from workbench.tui.screens.breakpoints import BreakScreen
     from workbench.tui.screens.held import open_held
 
-    found = [(proxy, each) for proxy, state in await host.in_background(control.states) for each in state.held]
+    found = [(proxy, each) for proxy, state in await host.in_background(control.proxy_states) for each in state.held]
     if not found:
         raise Refused("no request is held; /break sets breakpoints")
     if len(found) > 1:
@@ -73,8 +75,10 @@ async def held(host: Host, argument: str) -> None:
         await open_held(host, found[0][0], found[0][1].id)
 
 
-@COMMANDS.add("report", "error report", "what went wrong in the program itself: the newest report, and where it is")
-def report(host: Host, argument: str) -> None:
+@COMMANDS.register(
+    "report", "error report", "what went wrong in the program itself: the newest report, and where it is"
+)
+def show_fault_report(host: Host, argument: str) -> None:
     """Show the report of the last error, for developers."""
     from workbench.tui.screens.fault_report import FaultReportScreen
 
@@ -85,21 +89,21 @@ def report(host: Host, argument: str) -> None:
         host.push(FaultReportScreen(path))
 
 
-@COMMANDS.add("help", "help", "all commands and keys, searchable", keys=("f1",), letters=("question_mark",))
+@COMMANDS.register("help", "help", "all commands and keys, searchable", keys=("f1",), letters=("question_mark",))
 def show_help(host: Host, argument: str) -> None:
     """Show the help, made from the registry and from the keys of the focused widget."""
     host.show_help()
 
 
-@COMMANDS.add("palette", "command palette", "find a command by a few letters", keys=("ctrl+p",), slashes=())
-def palette(host: Host, argument: str) -> None:
+@COMMANDS.register("palette", "command palette", "find a command by a few letters", keys=("ctrl+p",), slashes=())
+def open_command_palette(host: Host, argument: str) -> None:
     """Open the command palette."""
     host.show_palette()
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "quit", "quit", "end the program; the session is on disk already", keys=("ctrl+q",), slashes=("quit", "exit")
 )
-async def leave(host: Host, argument: str) -> None:
+async def quit_program(host: Host, argument: str) -> None:
     """Quit. A streaming answer is kept so far."""
     await host.leave()

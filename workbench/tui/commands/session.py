@@ -26,7 +26,7 @@ def came_from(opened: OpenSession) -> str:
     """The reference that opens a session again; empty for an empty session, which is not kept."""
     if opened.session is None:
         return opened.ref
-    return opened.session.id if opened.said or not opened.ours else ""
+    return opened.session.id if opened.has_user_message or not opened.ours else ""
 
 
 def session_id(opened: OpenSession) -> str:
@@ -34,12 +34,12 @@ def session_id(opened: OpenSession) -> str:
     return opened.session.id if opened.session is not None else ""
 
 
-async def choose_session(host: Host) -> None:
+async def choose_and_open_session(host: Host) -> None:
     """Choose a session and open it; if it was found by a search, go to the match."""
     from workbench.tui.screens.sessions import SessionsScreen
 
     now = await host.from_session(session_id)
-    chosen = await host.ask(SessionsScreen(host, now))
+    chosen = await host.show_and_wait(SessionsScreen(host, now))
     if chosen is None:
         return
     if not chosen.id:
@@ -56,15 +56,17 @@ async def choose_model(host: Host) -> str:
     """Choose a model; empty if the user chose none."""
     from workbench.tui.screens.models import ModelsScreen
 
-    return await host.ask(ModelsScreen(host)) or ""
+    return await host.show_and_wait(ModelsScreen(host)) or ""
 
 
-async def asked_for(host: Host, title: str, text: str, about: str, check: Callable[[str], object] | None = None) -> str:
+async def ask_for_text(
+    host: Host, title: str, text: str, about: str, check: Callable[[str], object] | None = None
+) -> str:
     """Ask the user for a text; empty if the user changed nothing."""
     from workbench.tui.widgets.text_dialog import TextDialog
 
     asking = TextDialog(title, text, about, check) if check else TextDialog(title, text, about)
-    return (await host.ask(asking) or "").strip()
+    return (await host.show_and_wait(asking) or "").strip()
 
 
 def new_file(text: str) -> None:
@@ -79,38 +81,38 @@ def file_name(title: str) -> str:
     return f"{words or 'session'}.jsonl"
 
 
-@COMMANDS.add("new", "new session", "start an empty session", keys=("ctrl+n",))
-def new(host: Host, argument: str) -> None:
+@COMMANDS.register("new", "new session", "start an empty session", keys=("ctrl+n",))
+def start_new_session(host: Host, argument: str) -> None:
     """Start a session; it is kept once it has a message."""
     host.model.new_session()
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "sessions",
     "sessions",
     "find a session by its title or by what was said; open, rename, fork or delete it",
     keys=("ctrl+o",),
 )
-async def sessions(host: Host, argument: str) -> None:
+async def list_sessions(host: Host, argument: str) -> None:
     """List the sessions, the last changed first."""
-    await choose_session(host)
+    await choose_and_open_session(host)
 
 
-@COMMANDS.add("open", "open", "open a session by id or title, or a file", argument="[SESSION|FILE]")
-async def open_source(host: Host, argument: str) -> None:
+@COMMANDS.register("open", "open", "open a session by id or title, or a file", argument="[SESSION|FILE]")
+async def open_named_source(host: Host, argument: str) -> None:
     """Open a session, or a file read-only."""
-    argument = argument or await asked_for(host, "open", "", "A session by its id or title, or the path of a file.")
+    argument = argument or await ask_for_text(host, "open", "", "A session by its id or title, or the path of a file.")
     if argument:
         host.model.open_session(os.path.expanduser(argument))
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "follow",
     "follow",
-    "read this file anew while its agent writes it, or no longer",
+    "read this file again while its agent writes it, or stop that",
     letters=("W",),
 )
-def follow(host: Host, argument: str) -> None:
+def toggle_following(host: Host, argument: str) -> None:
     """Follow the open file, or stop. The file of a running agent is followed by default."""
     host.model.follow()
 
@@ -120,25 +122,25 @@ def in_demo(host: Host) -> str:
     return "" if host.demo is None else "this is the demo; Ctrl+Q leaves it"
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "demo", "demo", "look around in a recorded session, of which nothing is kept; quitting comes back", why_not=in_demo
 )
-async def demo(host: Host, argument: str) -> None:
+async def open_demo(host: Host, argument: str) -> None:
     """Open the demo; the current session closes meanwhile."""
     if host.model.state.activity.kind not in ("idle", "read_only"):
         raise Refused("the model is still working; Esc stops it")
     await host.leave(Detour(await host.from_session(came_from)))
 
 
-@COMMANDS.add("fork", "fork", "continue in a copy of this session, up to an event", argument="[SEQ]")
-def fork(host: Host, argument: str) -> None:
+@COMMANDS.register("fork", "fork", "continue in a copy of this session, up to an event", argument="[SEQ]")
+def fork_session(host: Host, argument: str) -> None:
     """Copy the session up to an event, or all of it."""
     if argument and not argument.isdecimal():
         raise Refused(f"{argument}: expected the number of an event")
     host.model.fork(whole_number(argument) if argument else None)
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "continue",
     "continue from previous",
     "start a new session from a summary of this one, or of another; you can edit the summary first",
@@ -149,36 +151,36 @@ async def continue_from(host: Host, argument: str) -> None:
     """Start a new session from a summary of this one, or of the last one if this one is empty."""
     from workbench.tui.screens.continuing import ContinueScreen
 
-    if await host.ask(ContinueScreen(host, argument)):
+    if await host.show_and_wait(ContinueScreen(host, argument)):
         host.show_notice(f"now in {host.model.state.title}; the other session is unchanged")
 
 
-@COMMANDS.add("rename", "rename", "give this session another title", argument="[TITLE]", why_not=read_only)
-async def rename(host: Host, argument: str) -> None:
+@COMMANDS.register("rename", "rename", "give this session another title", argument="[TITLE]", why_not=read_only)
+async def rename_session(host: Host, argument: str) -> None:
     """Change the title, by appending an event."""
-    argument = argument or await asked_for(host, "rename", host.model.state.title, "The session's title.")
+    argument = argument or await ask_for_text(host, "rename", host.model.state.title, "The session's title.")
     if argument:
         host.model.rename(argument)
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "export",
     "export",
     "write this session to a file: OpenAI-style messages where its name ends in .json, else the log itself",
     argument="[FILE]",
 )
-async def export(host: Host, argument: str) -> None:
+async def export_session(host: Host, argument: str) -> None:
     """Export the session; never overwrites a file."""
     from workbench.session import reports  # late: it imports what a turn needs
 
     name = file_name(host.model.state.title)
     about = "A new file; .json makes OpenAI-style messages of it, all else the log itself."
-    argument = argument or await asked_for(host, "export", name, about, new_file)
+    argument = argument or await ask_for_text(host, "export", name, about, new_file)
     if not argument:
         return
     path = Path(os.path.expanduser(argument))
-    events = await host.from_session(reports.events)
-    written = await host.in_background(partial(reports.export, events, path))
+    events = await host.from_session(reports.logged_events)
+    written = await host.in_background(partial(reports.write_export, events, path))
     host.show_notice(f"{written:,} bytes written to {path}")
 
 
@@ -187,7 +189,7 @@ def model_names() -> Iterable[str]:
     return [REHEARSAL, LOCAL, *Catalogue().names()]
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "model",
     "model",
     "talk to another model from the next turn on; its key is read from the environment",
@@ -195,7 +197,7 @@ def model_names() -> Iterable[str]:
     argument="[NAME]",
     arguments=model_names,
 )
-async def model(host: Host, argument: str) -> None:
+async def switch_model(host: Host, argument: str) -> None:
     """Switch the model, by name or from a list."""
     if not argument:
         argument = await choose_model(host)

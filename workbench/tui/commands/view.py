@@ -16,7 +16,7 @@ COMMANDS = Commands("view")
 
 
 def _add_pane(name: PaneName, key: str, text: str) -> None:
-    @COMMANDS.add(f"view-{name}", f"go to the {name}", text, keys=(key,), slashes=())
+    @COMMANDS.register(f"view-{name}", f"go to the {name}", text, keys=(key,), slashes=())
     def go(host: Host, argument: str) -> None:
         host.focus_pane(name)
 
@@ -26,27 +26,27 @@ _add_pane("context", "f3", "the context: what the model sees, item by item")
 _add_pane("compaction", "f4", "the compaction: what was summarised and what comes next")
 
 
-@COMMANDS.add("split", "split", "show all panes side by side, or one at a time; the choice is kept", keys=("f5",))
-async def split(host: Host, argument: str) -> None:
+@COMMANDS.register("split", "split", "show all panes side by side, or one at a time; the choice is kept", keys=("f5",))
+async def toggle_split(host: Host, argument: str) -> None:
     """Toggle the split; the next start remembers it."""
     layout = "split" if host.toggle_split() else "single"
     await host.in_background(partial(host.services.keep_setting, "layout", layout))
 
 
-@COMMANDS.add("input", "back to the input", "leave the pane: back to the input", letters=("q",), slashes=())
+@COMMANDS.register("input", "back to the input", "leave the pane: back to the input", letters=("q",), slashes=())
 def to_input(host: Host, argument: str) -> None:
     """Go to the composer, as Escape does in the end."""
     host.focus_pane("chat")
 
 
-@COMMANDS.add("timeline", "timeline", "go to the line of requests and walk along it", keys=("f6",))
-def timeline(host: Host, argument: str) -> None:
+@COMMANDS.register("timeline", "timeline", "go to the line of requests and walk along it", keys=("f6",))
+def focus_timeline(host: Host, argument: str) -> None:
     """Focus the timeline; its arrow keys step through requests."""
     host.focus_timeline()
 
 
 def _add_walk(name: str, letter: str, by: int, text: str) -> None:
-    @COMMANDS.add(name, text, f"look at {text}", letters=(letter,), slashes=())
+    @COMMANDS.register(name, text, f"look at {text}", letters=(letter,), slashes=())
     def walk(host: Host, argument: str) -> None:
         host.walk(by)
 
@@ -57,7 +57,7 @@ _add_walk("earliest", "left_curly_bracket", -FAR, "the first request")
 _add_walk("newest", "right_curly_bracket", FAR, "the request that comes next: now")
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "hide",
     "hide or show a pane",
     "hide a pane of the split or bring it back: chat, context, compaction, or the last two where none is named",
@@ -65,7 +65,7 @@ _add_walk("newest", "right_curly_bracket", FAR, "the request that comes next: no
     argument="[PANE]",
     arguments=lambda: PANES,
 )
-def hide(host: Host, argument: str) -> None:
+def hide_pane(host: Host, argument: str) -> None:
     """Hide a pane; one always stays."""
     name = next((pane for pane in PANES if pane == argument), None)
     if argument and name is None:
@@ -73,7 +73,7 @@ def hide(host: Host, argument: str) -> None:
     host.hide(name)
 
 
-@COMMANDS.add(
+@COMMANDS.register(
     "side-requests",
     "side requests",
     "stop at side requests and sub-agents as well, or pass over them",
@@ -85,7 +85,7 @@ def side_requests(host: Host, argument: str) -> None:
 
 
 def _add_resize(name: str, key: str, columns: int, lines: int, text: str) -> None:
-    @COMMANDS.add(name, text, f"move the border between the panes: {text}", keys=(key,), slashes=())
+    @COMMANDS.register(name, text, f"move the border between the panes: {text}", keys=(key,), slashes=())
     def resize(host: Host, argument: str) -> None:
         host.resize(columns, lines)
 
@@ -101,14 +101,14 @@ def theme_names() -> Iterable[str]:
     return [theme.name for theme in load_themes().themes]
 
 
-@COMMANDS.add("theme", "theme", "choose the colours, which are kept", argument="[NAME]", arguments=theme_names)
-async def theme(host: Host, argument: str) -> None:
+@COMMANDS.register("theme", "theme", "choose the colours, which are kept", argument="[NAME]", arguments=theme_names)
+async def switch_theme(host: Host, argument: str) -> None:
     """Switch the theme, by name or from a list."""
     names = [*theme_names()]
     if not argument:
         kinds = {theme.name: "dark" if theme.dark else "light" for theme in load_themes().themes}
         options = [Option(name, name, f"{kind}, now" if name == host.theme else kind) for name, kind in kinds.items()]
-        argument = await host.ask(Chooser("theme", options)) or ""
+        argument = await host.show_and_wait(Chooser("theme", options)) or ""
     if argument and argument not in names:
         raise WrongCall(f"{argument}: no such theme; expected one of {', '.join(names)}")
     if argument:

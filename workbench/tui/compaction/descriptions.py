@@ -14,7 +14,7 @@ from workbench.compaction.values import Fact, SummaryDraft
 from workbench.config.text import percent, printable
 from workbench.context.policy import Mode
 from workbench.log.events import Compaction
-from workbench.tui.widgets.wrapped_lines import flowing, hanging
+from workbench.tui.widgets.wrapped_lines import flow_pieces, hanging_lines
 from workbench.views.compaction_values import CompactionView, PastOffer, RunningCompaction, progress_text
 
 Rows = list[tuple[str, str]]
@@ -29,7 +29,7 @@ SIGNS: dict[Status, str] = {"standing": "◆", "replaced": "▪", "reverted": "�
 COLOURS: dict[Status, str] = {"standing": "$slot-summaries", "replaced": "$quiet", "reverted": "$quiet"}
 
 
-def title(view: CompactionView, width: int) -> str:
+def panel_title(view: CompactionView, width: int) -> str:
     """The mode and the policy, with labels if there is room."""
     mode, policy = f"{view.mode} ({ABOUT_MODES[view.mode]})", printable(view.policy)
     fixed = " · read-only" if view.fixed else ""
@@ -75,11 +75,11 @@ def would_lines(view: CompactionView, width: int) -> list[Content]:
         return Content.assemble(then, printable(past.would)).wrap(width)
     if past is not None:
         then = Content.styled("nothing could be compacted then: ", "$quiet")
-        return list(hanging(then, printable(past.nothing), width)) if past.nothing else []
+        return list(hanging_lines(then, printable(past.nothing), width)) if past.nothing else []
     if view.would:
         return Content.assemble(("compacting now would ", "$quiet"), printable(view.would)).wrap(width)
     if view.nothing and view.last is not None:  # without any compaction, `last_lines` says it
-        return list(hanging(Content.styled("nothing to compact: ", "$quiet"), printable(view.nothing), width))
+        return list(hanging_lines(Content.styled("nothing to compact: ", "$quiet"), printable(view.nothing), width))
     return []
 
 
@@ -92,7 +92,7 @@ def last_lines(view: CompactionView, width: int) -> list[Content]:
     For a past request: the newest compaction before it, and the number of later ones.
     """
     if view.past is not None:
-        return flowing(_before_request(view, view.past), width, " · ")
+        return flow_pieces(_before_request(view, view.past), width, " · ")
     if view.failed is not None:
         text = f"{view.failed.kind}: {printable(view.failed.message)}"
         return Content.assemble((f"✗ failed at event {view.failed.seq}, ", "bold $error"), text).wrap(width)
@@ -100,17 +100,19 @@ def last_lines(view: CompactionView, width: int) -> list[Content]:
         if view.nothing:
             return Content.assemble(("nothing to compact yet: ", "$quiet"), printable(view.nothing)).wrap(width)
         return [Content.styled("no compactions yet", "$quiet")]
-    undo = ("u undoes it", "$quiet") if view.last.status == "standing" else (state_of(view.last), "bold $warning")
+    undo = (
+        ("u undoes it", "$quiet") if view.last.status == "standing" else (compaction_state(view.last), "bold $warning")
+    )
     if view.fixed and view.last.status == "standing":
         undo = (f"by {printable(view.last.details.made_by or 'the agent')}", "$quiet")
     pieces = [
-        Content.assemble((f"#{view.last.event.seq}: ", "bold"), figures(view.last)),
+        Content.assemble((f"#{view.last.event.seq}: ", "bold"), entry_figures(view.last)),
         *([Content(facts)] if (facts := facts_of(view.last)) else []),
         Content.styled(*undo),
     ]
     if any(piece.cell_length > width for piece in pieces):
         return Content(" · ").join(pieces).wrap(width)
-    return flowing(pieces, width, " · ")
+    return flow_pieces(pieces, width, " · ")
 
 
 def _before_request(view: CompactionView, past: PastOffer) -> Iterator[Content]:
@@ -118,14 +120,14 @@ def _before_request(view: CompactionView, past: PastOffer) -> Iterator[Content]:
         yield Content.styled("no compaction before it", "$quiet")
     else:
         before = Content.styled("the last before it ", "$quiet")
-        yield Content.assemble(before, (f"#{past.last.event.seq}: ", "bold"), figures(past.last))
+        yield Content.assemble(before, (f"#{past.last.event.seq}: ", "bold"), entry_figures(past.last))
     known = past.last.event.seq if past.last is not None else -1
-    later = sum(branch.entry.event.seq > known for branch in branches(view.history))
+    later = sum(branch.entry.event.seq > known for branch in tree_branches(view.history))
     if later:
         yield Content.styled(f"{later:,} came later", "$quiet")
 
 
-def figures(entry: CompactionEntry) -> str:
+def entry_figures(entry: CompactionEntry) -> str:
     """Tokens of source and summary, as far as they were recorded."""
     noted = entry.details
     if noted.source_tokens is None or noted.summary_tokens is None:
@@ -145,7 +147,7 @@ def facts_of(entry: CompactionEntry) -> str:
     return f"kept {kept:,} of {kept + lost:,} facts"
 
 
-def state_of(entry: CompactionEntry) -> str:
+def compaction_state(entry: CompactionEntry) -> str:
     """The state of a compaction in words."""
     by = "" if entry.by is None else f" by #{entry.by}"
     return f"{STATUS_NAMES[entry.status]}{by}"
@@ -161,14 +163,14 @@ class Branch(NamedTuple):
     entry: CompactionEntry
 
 
-def branches(nodes: Sequence[Node], lead: str = "") -> Iterator[Branch]:
+def tree_branches(nodes: Sequence[Node], lead: str = "") -> Iterator[Branch]:
     """The tree line by line, the newest first; below each compaction are those that it replaced."""
     for at, node in enumerate(reversed(nodes)):
         last = at == len(nodes) - 1
         top = not lead
         yield Branch("" if top else lead[:-2] + ("└ " if last else "├ "), node.entry)
         inner = "  " if top else lead[:-2] + ("  " if last else "│ ") + "  "
-        yield from branches(node.inside, inner)
+        yield from tree_branches(node.inside, inner)
 
 
 def branch_line(branch: Branch) -> Content:
@@ -181,9 +183,9 @@ def branch_line(branch: Branch) -> Content:
         Content.assemble(
             (branch.prefix, "$quiet"),
             (f"{SIGNS[entry.status]} #{entry.event.seq}", f"bold {colour}"),
-            f" {figures(entry)}",
+            f" {entry_figures(entry)}",
         ),
-        Content.styled(state_of(entry), colour),
+        Content.styled(compaction_state(entry), colour),
         Content.styled(f"events {first:,}–{last:,}" if first <= last else "originals not in this log", "$quiet"),
         *([Content(facts_of(entry))] if facts_of(entry) else []),
         *([Content.styled(printable(entry.details.trigger), "$quiet")] if entry.details.trigger else []),
@@ -238,7 +240,7 @@ def status_rows(view: CompactionView) -> Rows:
     for name, check in view.decision.checks.named:
         rows.append((name, f"{'fired' if check.fired else 'not yet'}: {check.why}"))
     rows += [("now", _now(view)), ("next", view.next), ("", "")]
-    lines = [branch_line(branch).plain for branch in branches(view.history)]
+    lines = [branch_line(branch).plain for branch in tree_branches(view.history)]
     rows += [("history" if at == 0 else "", line) for at, line in enumerate(lines)] or [("history", "none yet")]
     if view.failed is not None:
         rows.append(("failed", f"event {view.failed.seq}, {view.failed.kind}: {view.failed.message}"))

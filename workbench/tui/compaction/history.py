@@ -24,7 +24,7 @@ from workbench.config.text import printable
 from workbench.sources.requests import RequestMark, is_main
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
-from workbench.tui.compaction.undoing import undo
+from workbench.tui.compaction.undoing import undo_or_redo
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.reader import TextReader
@@ -56,7 +56,7 @@ class HistoryList(OptionList):
             return
         self._layers = nodes
         marked = self.marked
-        self.branches = list(descriptions.branches(nodes))
+        self.branches = list(descriptions.tree_branches(nodes))
         self.clear_options()
         self.add_options(Option(descriptions.branch_line(each), str(each.entry.event.seq)) for each in self.branches)
         if not self.branches:
@@ -179,11 +179,11 @@ class HistoryScreen(Observing, ModalScreen[None]):
 
     def action_undo(self) -> None:
         """Ask, and undo the compaction; its range, or the compactions that it replaced, are sent again."""
-        self._change(partial(undo, self._host, "undo"))
+        self._change(partial(undo_or_redo, self._host, "undo"))
 
     def action_redo(self) -> None:
         """Redo the compaction."""
-        self._change(partial(undo, self._host, "redo"))
+        self._change(partial(undo_or_redo, self._host, "redo"))
 
     @work(exclusive=True, group="change")
     async def _change(self, change: Callable[[int], Awaitable[None]]) -> None:
@@ -203,16 +203,16 @@ class HistoryScreen(Observing, ModalScreen[None]):
 def _figures(entry: CompactionEntry, requests: Sequence[RequestMark]) -> Content:
     """When, how and why it was made, and what it did to the request, in a line or two."""
     noted, main = entry.details, is_main(requests)
-    parts = [Content.styled(descriptions.state_of(entry), "bold")]
+    parts = [Content.styled(descriptions.compaction_state(entry), "bold")]
     numbered = (number for number, mark in enumerate(requests, 1) if mark.upto >= entry.event.seq and main(mark))
     if number := next(numbered, 0):
         parts.append(Content(f"before request {number:,}"))
     if noted.source_tokens is None or noted.summary_tokens is None:
-        parts.append(Content(descriptions.figures(entry)))
+        parts.append(Content(descriptions.entry_figures(entry)))
     else:
         if noted.tokens_before is not None and noted.tokens_after is not None:
             parts.append(Content(f"request {noted.tokens_before:,} → {noted.tokens_after:,}"))
-        parts.append(Content(f"summary {descriptions.figures(entry)}"))
+        parts.append(Content(f"summary {descriptions.entry_figures(entry)}"))
     if descriptions.facts_of(entry):
         parts.append(Content(descriptions.facts_of(entry)))
     if noted.seconds is not None:

@@ -27,7 +27,7 @@ from workbench.tui.messages import Run
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.hints import Hints
-from workbench.tui.widgets.wrapped_lines import WrappedLines, hanging
+from workbench.tui.widgets.wrapped_lines import WrappedLines, hanging_lines
 from workbench.views.compaction_values import CompactionView
 
 TALL = 18
@@ -90,7 +90,7 @@ class WayLine(Observing, WrappedLines):
 
     def lines(self, width: int) -> Sequence[Content]:
         way = self.compaction.way if self.compaction is not None else None
-        return list(hanging(Content.styled("on the way  ", "$quiet"), printable(str(way)), width)) if way else []
+        return list(hanging_lines(Content.styled("on the way  ", "$quiet"), printable(str(way)), width)) if way else []
 
 
 class LastLine(Observing, WrappedLines):
@@ -155,7 +155,7 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
 
     def _set_title(self) -> None:
         if self.compaction is not None:
-            self.border_title = one_line(descriptions.title(self.compaction, self.size.width - 4))
+            self.border_title = one_line(descriptions.panel_title(self.compaction, self.size.width - 4))
 
     @on(OptionList.OptionSelected)
     def _open(self, event: OptionList.OptionSelected) -> None:

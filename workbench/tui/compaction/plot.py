@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from workbench.config.text import printable
 from workbench.tui.observing import Observing, observed
-from workbench.tui.widgets.cells import joined, number, painted
+from workbench.tui.widgets.cells import join_cells, painted_line, short_number
 from workbench.views.compaction_values import Curve
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
@@ -41,7 +41,7 @@ class PlotColumn(NamedTuple):
     """Whether this request is selected."""
 
 
-def columns(curve: Curve, width: int, here: int | None = None) -> list[PlotColumn]:
+def plot_columns(curve: Curve, width: int, here: int | None = None) -> list[PlotColumn]:
     """At most `width` columns: a bar for each size, or the largest of several, and compactions between them."""
     found: list[PlotColumn] = []
     marks = {at: UNDONE if undone else MADE for at, undone in curve.marks}
@@ -80,7 +80,7 @@ def limit_row(limit: int, top: int, rows: int) -> int:
     return min(rows - 1, limit * rows // top) if 0 < limit <= top and rows > 1 else -1
 
 
-def draw(curve: Curve, width: int, height: int, here: int | None = None, number: int = 0) -> list[Content]:
+def draw_plot(curve: Curve, width: int, height: int, here: int | None = None, number: int = 0) -> list[Content]:
     """The lines of the plot, with a foot if there is room. `here` and `number`: the index and the number of the
     selected request."""
     if len(curve.sizes) < 2 or width < 8 or height < 1:
@@ -90,14 +90,14 @@ def draw(curve: Curve, width: int, height: int, here: int | None = None, number:
     rows = height - foot
     room = width - LABELS if labelled else width
     top = top_of(max((*curve.sizes, *curve.tried)), curve.limit)
-    made, line = columns(curve, room, here), limit_row(curve.limit, top, rows)
+    made, line = plot_columns(curve, room, here), limit_row(curve.limit, top, rows)
     on_scale = line >= 0
     drawn = []
     for row in range(rows - 1, -1, -1):
         cells = [_cell(column, row, rows, top, line) for column in made]
         rest = _named(curve.limit, room - len(made)) if row == line else " " * (room - len(made))
         label = scale_label(row, rows, top, curve.limit, line) if labelled else ""
-        drawn.append(Content.assemble((label, "$quiet"), painted(cells), (rest, "$warning")))
+        drawn.append(Content.assemble((label, "$quiet"), painted_line(cells), (rest, "$warning")))
     named = bool(_named(curve.limit, room - len(made)).strip(LINE)) if on_scale else False
     return [*drawn, _foot(curve, on_scale, named, width, number if here is not None else 0)] if foot else drawn
 
@@ -130,9 +130,9 @@ def _cell(column: PlotColumn, row: int, rows: int, top: int, line: int) -> tuple
 def scale_label(row: int, rows: int, top: int, limit: int, line: int) -> str:
     """The label at the left of a row; `line`: the row of the limit."""
     if row == line:
-        return f"{number(limit, LABELS - 2):>{LABELS - 2}} {LINE}"
+        return f"{short_number(limit, LABELS - 2):>{LABELS - 2}} {LINE}"
     if row == rows - 1 and row != line + 1:
-        return f"{number(top, LABELS - 2):>{LABELS - 2}} │"
+        return f"{short_number(top, LABELS - 2):>{LABELS - 2}} │"
     return f"{'0' if row == 0 else '':>{LABELS - 2}} │"
 
 
@@ -156,7 +156,7 @@ def _foot(curve: Curve, on_scale: bool, named: bool, width: int, number: int) ->
     parts.append(
         Content.styled(f"tokens by {'request' if curve.requests else 'turn'}, {curve.sizes[-1]:,} now", "$quiet")
     )
-    return joined(parts, width)
+    return join_cells(parts, width)
 
 
 class Plot(Observing, Widget):
@@ -172,4 +172,4 @@ class Plot(Observing, Widget):
         here, number = None, 0
         if shown is not None and shown.at is not None:
             here, number = curve.place(shown.requests[shown.at]), shown.at + 1
-        return Content("\n").join(draw(curve, self.size.width, self.size.height, here, number))
+        return Content("\n").join(draw_plot(curve, self.size.width, self.size.height, here, number))

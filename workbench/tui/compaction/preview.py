@@ -30,11 +30,11 @@ from workbench.config.text import printable, printable_lines
 from workbench.tui.compaction import descriptions
 from workbench.tui.compaction.facts import FactList
 from workbench.tui.compaction.preview_stages import BUTTONS, OF_A_FILE, TITLES, AgreedCompaction, Stage
-from workbench.tui.compaction.source import SourceScreen, page, seqs_of
+from workbench.tui.compaction.source import SourceScreen, seqs_of, source_page
 from workbench.tui.observing import Observing, observed
-from workbench.tui.textual_patches import CleanTextArea
+from workbench.tui.text_areas import CleanTextArea
 from workbench.tui.widgets.buttons import ButtonLine
-from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.cells import join_cells
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.reader import TextReader
@@ -153,7 +153,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
             parts.append(Content.styled(printable(self._problem), "bold $error"))
         width = max(self.heading.size.width, 20)
         shown = 1 if self.stage != "look" else 2
-        self.heading.update(Content("\n").join([joined(parts[:shown], width, " · "), *parts[shown:]]))
+        self.heading.update(Content("\n").join([join_cells(parts[:shown], width, " · "), *parts[shown:]]))
 
     def _fail(self, problem: str) -> None:
         self._problem = problem
@@ -191,7 +191,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         self._show_note(rows=[("facts", "working out what a summary would lose…"), *preview_rows(preview)])
         self._foresee(preview)
         selected = preview.selected
-        self.reader.show(lambda most: page(selected, most), 120 * (len(selected.items) + len(selected.staying)))
+        self.reader.show(lambda most: source_page(selected, most), 120 * (len(selected.items) + len(selected.staying)))
         self.reader.view.focus()
 
     @work(exclusive=True, group="foresee")

@@ -12,7 +12,7 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 
 from workbench.compaction.values import SelectedRange
-from workbench.config.text import fit, printable
+from workbench.config.text import fit_columns, printable
 from workbench.context.items import Item
 from workbench.context.tool_lines import item_line
 from workbench.tui.widgets.cells import one_line
@@ -25,7 +25,7 @@ HEAD = 46
 """Cells before the text of a row."""
 
 
-def page(selected: SelectedRange, most: int = 0) -> TextPage:
+def source_page(selected: SelectedRange, most: int = 0) -> TextPage:
     """The rows of the range in order: those that are summarised, and those that are kept."""
     kept = {item.id for item in selected.staying}
     rows = sorted((*selected.items, *selected.staying), key=lambda item: item.unit)
@@ -49,7 +49,7 @@ def _row(item: Item, kept: bool) -> str:
     """A row; a word says whether it is kept, because colour alone is not enough."""
     word = "kept" if kept else "summarised"
     seq = "" if item.seq is None else str(item.seq)
-    text = fit(item_line(item), ROW)
+    text = fit_columns(item_line(item), ROW)
     return f"{word:<10} {seq:>6}  {printable(item.who)[:16]:<16} {item.tokens or item.original_tokens:>8,}  {text}"
 
 

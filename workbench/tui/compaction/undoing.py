@@ -12,13 +12,13 @@ UNASKED: tuple[Which, ...] = ("redo", "all")
 """What is done without a question: each has a key that brings back what was before."""
 
 
-async def undo(host: Host, which: Which, seq: int | None = None) -> None:
+async def undo_or_redo(host: Host, which: Which, seq: int | None = None) -> None:
     """Undo, or redo; raises Refused if there is nothing to undo. A file becomes a session first, after a question."""
     asked = await host.from_session(partial(question_before, which=which, seq=seq))
     if not await host.make_writable():
         return
     if asked is not None and which not in UNASKED:
         title, work = f"undo compaction #{asked.seq}", partial(host.in_background, asked.effect)
-        if not await host.ask(ConfirmDialog(title, asked.about, "undo it", "keep it", work)):
+        if not await host.show_and_wait(ConfirmDialog(title, asked.about, "undo it", "keep it", work)):
             return
     host.model.revert(which, seq)

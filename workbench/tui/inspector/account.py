@@ -15,7 +15,7 @@ from textual.widget import Widget
 from workbench.config.text import percent, printable, table, when
 from workbench.models.ledger import Ledger, LedgerRow, UsageTotals
 from workbench.sources.requests import RequestMark
-from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.cells import join_cells
 from workbench.tui.widgets.reader import TextReader, TextScreen
 from workbench.tui.widgets.text_view import TextLine, TextPage
 from workbench.views.context_view import ContextView
@@ -30,7 +30,7 @@ BY_TURN = (
 )
 
 
-def cost(value: float | None) -> str:
+def exact_dollars(value: float | None) -> str:
     """A sum in dollars; a question mark if it is unknown."""
     return "?" if value is None else f"${value:.4f}"
 
@@ -39,7 +39,7 @@ def _spent(total: UsageTotals, unknown: str) -> str:
     """A sum in dollars, and the number of requests that are not in it, followed by `unknown`."""
     if total.known_cost is None:
         return "cost unknown"
-    return cost(total.known_cost) + (unknown.format(total.uncosted) if total.uncosted else "")
+    return exact_dollars(total.known_cost) + (unknown.format(total.uncosted) if total.uncosted else "")
 
 
 def _seconds(value: float | None) -> str:
@@ -49,7 +49,7 @@ def _seconds(value: float | None) -> str:
 def _request(row: LedgerRow, number: int | None) -> tuple[str, ...]:
     reported = f"{row.prompt:,}" if row.reported else "nothing"
     unattributed = f"{row.unattributed:+,}" if row.reported else ""
-    figures = (f"{row.cached:,}", f"{row.completion:,}", cost(row.cost), _seconds(row.seconds))
+    figures = (f"{row.cached:,}", f"{row.completion:,}", exact_dollars(row.cost), _seconds(row.seconds))
     name = f"event {row.seq}" if number is None else f"{number:,}"
     return name, str(row.turn), f"{row.estimate:,}", reported, unattributed, *figures, printable(row.model)
 
@@ -71,7 +71,7 @@ def _sums(name: str, total: UsageTotals, compactions: Sequence[int] | None = Non
     )
 
 
-def page(
+def account_page(
     ledger: Ledger | None, model: str, by: str, most: int = 0, *, requests: Sequence[RequestMark] = ()
 ) -> TextPage:
     """The account as text: totals and calibration, then the lines, newest first. `requests` gives their numbers."""
@@ -138,7 +138,7 @@ class AccountHead(Widget):
             Content.styled("newest first", "$quiet"),
             Content.styled("Esc closes", "$quiet"),
         ]
-        return joined(parts, self.size.width)
+        return join_cells(parts, self.size.width)
 
 
 class AccountScreen(TextScreen):
@@ -168,6 +168,6 @@ class AccountScreen(TextScreen):
     def _fill(self) -> None:
         ledger = self._shown.ledger
         make: Callable[[int], TextPage] = partial(
-            page, ledger, self._shown.plan.model, self.by, requests=self._shown.requests
+            account_page, ledger, self._shown.plan.model, self.by, requests=self._shown.requests
         )
         self.reader.show(make, len(ledger.rows) * ROW_CHARS if ledger else 0)

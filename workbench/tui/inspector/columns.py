@@ -16,7 +16,7 @@ from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.tool_lines import LOOKED_AT, item_line
 from workbench.tui.inspector.order import TOOLS, Grouping, RowGroup, RowLines, Sorting, group_name
-from workbench.tui.widgets.cells import fit, fit_end, number
+from workbench.tui.widgets.cells import fit_cells, fit_cells_end, short_number
 from workbench.views.values import Live
 
 WIDE = 110
@@ -68,7 +68,7 @@ class Cells(NamedTuple):
     mark: str = ""
 
 
-def lay_out(width: int, events: int, marked: bool = False) -> Columns:
+def columns_for_width(width: int, events: int, marked: bool = False) -> Columns:
     """The columns of a line of `width` cells, for a log of `events` events."""
     wide = width >= WIDE
     gap = 2 if wide else 1
@@ -88,36 +88,36 @@ def lay_out(width: int, events: int, marked: bool = False) -> Columns:
 ARROWS: dict[Sorting, str] = {"": "", "largest": "▼", "smallest": "▲"}
 
 
-def heads(columns: Columns, sort: Sorting = "") -> str:
+def column_heads(columns: Columns, sort: Sorting = "") -> str:
     """The line above the rows; the sorted column has an arrow."""
     words = [
         "#".rjust(columns.seq),
         *([" "] if columns.mark else []),
-        fit("who", columns.who),
+        fit_cells("who", columns.who),
         f"tokens{ARROWS[sort]}".rjust(columns.tokens),
         *(["original".rjust(columns.original)] if columns.original else []),
         *(
-            [fit("of request" if columns.share >= len("of request") else "share", columns.share)]
+            [fit_cells("of request" if columns.share >= len("of request") else "share", columns.share)]
             if columns.share
             else []
         ),
         " ",
         _state("  state", columns),
-        fit("what", columns.what),
+        fit_cells("what", columns.what),
     ]
     return (" " * columns.gap).join(words)
 
 
-def cells(row: Item, columns: Columns, share: str, mark: Mark | None = None) -> Cells:
+def row_cells(row: Item, columns: Columns, share: str, mark: Mark | None = None) -> Cells:
     """The cells of a row; `share` is its share bar."""
     about = "" if row.exact else "~"
     changed = row.original_tokens != row.tokens
     text, why = _what(row, columns)
     return Cells(
         ("–" if row.seq is None else str(row.seq)).rjust(columns.seq),
-        fit(printable(_who(row)), columns.who),
-        (about + number(row.tokens, columns.tokens - len(about))).rjust(columns.tokens),
-        (number(row.original_tokens, columns.original) if changed else "").rjust(columns.original),
+        fit_cells(printable(_who(row)), columns.who),
+        (about + short_number(row.tokens, columns.tokens - len(about))).rjust(columns.tokens),
+        (short_number(row.original_tokens, columns.original) if changed else "").rjust(columns.original),
         share,
         "⚑" if row.pinned else " ",
         _state(f"{SIGNS[row.state]} {state_words(row.state)}", columns),
@@ -129,7 +129,7 @@ def cells(row: Item, columns: Columns, share: str, mark: Mark | None = None) -> 
 
 def _state(word: str, columns: Columns) -> str:
     """The sign and the word of a state; only the sign if there is no room."""
-    return word[:1] if columns.state == 1 else fit(word, columns.state)
+    return word[:1] if columns.state == 1 else fit_cells(word, columns.state)
 
 
 def _who(row: Item) -> str:
@@ -155,13 +155,13 @@ def head_cells(group: RowGroup, by: Grouping, folded: bool, columns: Columns, to
     changed = group.original_tokens != group.tokens
     return Cells(
         ("▸" if folded else "▾").rjust(columns.seq),
-        fit(name, columns.who),
-        number(group.tokens, columns.tokens).rjust(columns.tokens),
-        (number(group.original_tokens, columns.original) if changed else "").rjust(columns.original),
+        fit_cells(name, columns.who),
+        short_number(group.tokens, columns.tokens).rjust(columns.tokens),
+        (short_number(group.original_tokens, columns.original) if changed else "").rjust(columns.original),
         share_bar(group.tokens, total, columns.share),
         " ",
         _state(f"  {count}", columns),
-        fit(about, columns.what),
+        fit_cells(about, columns.what),
         mark=" " * columns.mark,
     )
 
@@ -174,13 +174,13 @@ def live_cells(live: Live, columns: Columns) -> Cells:
         text = f"{live.calls[-1].tool} {live.calls[-1].arguments}"
     return Cells(
         "…".rjust(columns.seq),
-        fit("assistant", columns.who),
-        (f"~{number(-(-size // CHARS_PER_TOKEN), columns.tokens - 1)}" if size else "").rjust(columns.tokens),
+        fit_cells("assistant", columns.who),
+        (f"~{short_number(-(-size // CHARS_PER_TOKEN), columns.tokens - 1)}" if size else "").rjust(columns.tokens),
         " " * columns.original,
         " " * columns.share,
         " ",
         _state("▸ coming", columns),
-        fit(fit_end(printable(text[-LOOKED_AT:]), columns.what), columns.what),
+        fit_cells(fit_cells_end(printable(text[-LOOKED_AT:]), columns.what), columns.what),
         mark=" " * columns.mark,
     )
 
@@ -190,12 +190,12 @@ def _what(row: Item, columns: Columns) -> tuple[str, str]:
     width = columns.what
     text = item_line(row)
     if not row.edits or row.state == "aside" or width < ROOM_WITH_REASONS:
-        return fit(text, width), ""
+        return fit_cells(text, width), ""
     why = printable(row.edits[-1].why[:LOOKED_AT])
     if not columns.original and row.tokens != row.original_tokens:
         why = f"{row.original_tokens:,} → {row.tokens:,}: {why}"
-    shown = fit(why, min(cell_len(why), width // 2))
-    return fit(text, width - cell_len(shown) - 3), f" · {shown}"
+    shown = fit_cells(why, min(cell_len(why), width // 2))
+    return fit_cells(text, width - cell_len(shown) - 3), f" · {shown}"
 
 
 def share_bar(part: int, whole: int, width: int) -> str:
@@ -224,8 +224,8 @@ class Heads(Widget):
 
     def render_line(self, y: int) -> Strip:
         width = self.size.width
-        columns = lay_out(width - 1, self.events_count, bool(self.marks))
-        return Strip([Segment(fit(f" {heads(columns, self.sort)}", width), self.rich_style)], width)
+        columns = columns_for_width(width - 1, self.events_count, bool(self.marks))
+        return Strip([Segment(fit_cells(f" {column_heads(columns, self.sort)}", width), self.rich_style)], width)
 
 
 class Look(NamedTuple):
@@ -276,12 +276,12 @@ class ListState(NamedTuple):
         return Look(self.empty if at == 0 else "", columns)
 
 
-def picture(line: Look) -> list[tuple[str, str]]:
+def styled_pieces(line: Look) -> list[tuple[str, str]]:
     """The pieces of a line, each with its style names."""
     what, columns = line.what, line.columns
     plain = state = ""
     if isinstance(what, Item):
-        made = cells(what, columns, line.share, line.mark)
+        made = row_cells(what, columns, line.share, line.mark)
         plain = "" if what.in_request else "quiet"
         state = what.state
     elif isinstance(what, RowGroup):

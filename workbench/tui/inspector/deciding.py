@@ -16,8 +16,14 @@ from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.context.items import Item
 from workbench.tui.inspector import foot_lines
-from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides, Verb, choose, preview
-from workbench.tui.inspector.row_list import RowList, problem
+from workbench.tui.inspector.overrides import (
+    OverridePreview,
+    ProposedOverrides,
+    Verb,
+    preview_overrides,
+    propose_overrides,
+)
+from workbench.tui.inspector.row_list import RowList, problem_line
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.treemap import Treemap
 from workbench.tui.messages import Decide, NeedsSession, Run
@@ -58,10 +64,10 @@ class DecidingPane(Observing, Vertical):
         try:
             if shown.queries is None or len(self.rows.chosen) > MOST_CHOSEN:
                 raise WorkbenchError(f"expected at most {MOST_CHOSEN:,} items of a session")
-            choice = choose(verb, items, shown.queries)
+            choice = propose_overrides(verb, items, shown.queries)
         except WorkbenchError as error:
             self._forget()
-            self.row_list.notice = problem(str(error))
+            self.row_list.notice = problem_line(str(error))
             return
         self.row_list.notice = Content.styled("working out the effect…", "$quiet")
         self._preview(shown, choice)
@@ -84,7 +90,7 @@ class DecidingPane(Observing, Vertical):
         past = "} goes to the newest: a past request cannot be changed" if shown.at is not None else ""
         if past or shown.fixed:
             self._forget()
-            self.row_list.notice = problem(past or shown.fixed)
+            self.row_list.notice = problem_line(past or shown.fixed)
             return None
         return shown
 
@@ -97,24 +103,24 @@ class DecidingPane(Observing, Vertical):
         if shown.queries is None:
             return
         try:
-            made = await wrap_future(background(partial(preview, shown.plan, choice, shown.queries)))
+            made = await wrap_future(background(partial(preview_overrides, shown.plan, choice, shown.queries)))
         except WorkbenchError as error:
             self._forget()
-            self.row_list.notice = problem(str(error))
+            self.row_list.notice = problem_line(str(error))
             return
         if made.nothing:
             self._forget()
-            self.row_list.notice = problem(f"to {choice.verb} this would change nothing")
+            self.row_list.notice = problem_line(f"to {choice.verb} this would change nothing")
         else:
             self.asked = made
             width = self.row_list.foot.size.width or self.treemap.size.width - 1
-            self.row_list.notice = foot_lines.question(made, width)
+            self.row_list.notice = foot_lines.question_line(made, width)
 
     def _agree(self, choice: ProposedOverrides) -> None:
         self._forget()
         self.rows.start = None
-        for at, decision in enumerate(choice.decisions):
-            self.post_message(Decide(*decision, joined=at > 0))
+        for at, each in enumerate(choice.decisions):
+            self.post_message(Decide(each.action, each.first, each.last, joined=at > 0))
 
     def _forget(self) -> None:
         """Clear the question and the notice."""

@@ -19,7 +19,7 @@ from workbench.config.background import background
 from workbench.context.items import Item
 from workbench.tui.inspector import pages
 from workbench.tui.inspector.pages import TABS, About
-from workbench.tui.widgets.cells import fit, joined
+from workbench.tui.widgets.cells import fit_cells, join_cells
 from workbench.tui.widgets.reader import TextReader
 from workbench.views.context_view import SessionQueries
 
@@ -37,12 +37,14 @@ class DetailTabs(Widget):
         if item is None:
             return Content("\n")
         width = self.size.width
-        first = joined(
+        first = join_cells(
             [
-                Content.styled(fit(pages.title(item), min(len(pages.title(item)), width)), "bold $primary"),
+                Content.styled(
+                    fit_cells(pages.item_title(item), min(len(pages.item_title(item)), width)), "bold $primary"
+                ),
                 Content.styled(pages.MISSING, "$warning")
                 if self.missing
-                else Content.styled(pages.size(item), f"$state-{item.state}"),
+                else Content.styled(pages.state_and_size(item), f"$state-{item.state}"),
             ],
             width,
         )
@@ -58,7 +60,7 @@ class DetailTabs(Widget):
             if line.cell_length <= width:
                 return line
         shown = next((tab for tab in TABS if tab.key == self.tab), TABS[0])
-        return joined(
+        return join_cells(
             [Content.styled(f"[{shown.name}]", "bold $accent"), Content.styled("1-6 other views", "$quiet")], width
         )
 
@@ -138,9 +140,9 @@ class Detail(Vertical):
     def _fill(self) -> None:
         item, tab = self.item, self.tab
         if self.missing:
-            self.reader.show(lambda _: pages.missing(), 0)
+            self.reader.show(lambda _: pages.missing_page(), 0)
         elif item is not None:
             self.reader.show(
-                partial(pages.make, item, tab, self.queries, about=About(self.request, self._since)),
-                pages.weight(item, tab),
+                partial(pages.item_page, item, tab, self.queries, about=About(self.request, self._since)),
+                pages.page_weight(item, tab),
             )

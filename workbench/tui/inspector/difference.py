@@ -23,7 +23,7 @@ class DiffPiece(NamedTuple):
     text: str
 
 
-def difference(original: str, sent: str) -> list[DiffPiece]:
+def text_difference(original: str, sent: str) -> list[DiffPiece]:
     """The original as pieces that were kept, removed and added.
 
     The common beginning and end are found first. For a truncation that is enough, however long the text is. Only a

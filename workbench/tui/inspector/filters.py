@@ -43,7 +43,7 @@ class Filter(NamedTuple):
         return bool(self.tests)
 
 
-def parse(text: str) -> Filter:
+def parse_filter(text: str) -> Filter:
     """Parse a filter line; raises WrongCall with what was expected."""
     if text.count('"') % 2:
         raise WrongCall('a closing " is missing')

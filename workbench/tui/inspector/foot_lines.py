@@ -11,7 +11,7 @@ from workbench.context.compare import Effect, Mark, RequestChanges
 from workbench.tui.inspector.columns import MARKS
 from workbench.tui.inspector.order import RowLines
 from workbench.tui.inspector.overrides import OverridePreview
-from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.cells import join_cells
 
 MUCH = 1_000
 """A smaller change in tokens outside the rows is a difference in counting."""
@@ -19,7 +19,7 @@ SEVERAL = {"snapshot": "snapshots", "error": "errors"}
 """Plurals of the kinds that are never sent."""
 
 
-def question(preview: OverridePreview, width: int) -> Content:
+def question_line(preview: OverridePreview, width: int) -> Content:
     """What a change would do, and the keys to answer, which are never left out."""
     choice, effect = preview.choice, preview.effect
     first = choice.decisions[0]
@@ -36,7 +36,7 @@ def question(preview: OverridePreview, width: int) -> Content:
         )
         if line.cell_length <= width:
             return line
-    return joined([*asked, Content.styled(keys, "bold $primary"), *warned, Content(freed), Content(cache)], width)
+    return join_cells([*asked, Content.styled(keys, "bold $primary"), *warned, Content(freed), Content(cache)], width)
 
 
 def _frees(effect: Effect) -> str:
@@ -58,7 +58,7 @@ def _cache(effect: Effect) -> tuple[str, ...]:
     )
 
 
-def changed(found: RequestChanges, width: int) -> Content:
+def changes_line(found: RequestChanges, width: int) -> Content:
     """The changes since the request before."""
     if found.effect.first_changed is None:
         return Content("the same request as the one before")
@@ -78,10 +78,10 @@ def changed(found: RequestChanges, width: int) -> Content:
         parts.append(Content(f"invalidates {found.effect.rewritten:,} cached tokens"))
     elif found.outside_items > -MUCH:  # otherwise something was removed from the middle
         parts.append(Content("prompt cache kept"))
-    return joined(parts, width)
+    return join_cells(parts, width)
 
 
-def arranged(lines: RowLines, width: int) -> Content:
+def arrangement_line(lines: RowLines, width: int) -> Content:
     """How the rows are filtered, sorted and grouped, if they are."""
     wish = lines.wish
     parts = []
@@ -94,10 +94,10 @@ def arranged(lines: RowLines, width: int) -> Content:
     if wish.sort:
         parts.append(Content(f"{wish.sort} first"))
     parts.append(Content.styled("Esc: all items, in order", "$quiet"))
-    return joined(parts, width)
+    return join_cells(parts, width)
 
 
-def chosen(rows: int, tokens: int | None, original: int | None, width: int) -> Content:
+def chosen_line(rows: int, tokens: int | None, original: int | None, width: int) -> Content:
     """The chosen rows, with their sum once it is known."""
     parts = [Content.styled(f"{counted(rows, 'item')} chosen", "bold $accent")]
     if tokens is not None:
@@ -105,14 +105,14 @@ def chosen(rows: int, tokens: int | None, original: int | None, width: int) -> C
         if original is not None and original != tokens:
             parts.append(Content(f"{original:,} before cuts"))
     parts.append(Content.styled("p pin  m mask  x exclude  r restore  y copy  Esc", "$quiet"))
-    return joined(parts, width)
+    return join_cells(parts, width)
 
 
-def hidden(asides: Mapping[str, int], listed: bool, width: int) -> Content:
+def hidden_line(asides: Mapping[str, int], listed: bool, width: int) -> Content:
     """The number of items that are never sent, and the key that shows or hides them."""
     most_first = sorted(asides.items(), key=lambda kind: -kind[1])
     each = ", ".join(counted(count, name, SEVERAL.get(name, name)) for name, count in most_first)
     count = f"{sum(asides.values()):,} {'never sent' if listed else 'hidden'}: {each}"
     them = "it" if sum(asides.values()) == 1 else "them"
     key = Content.assemble((".", "bold $primary"), f" hides {them}" if listed else f" shows {them}")
-    return joined([Content.styled(count, "$quiet"), key], width)
+    return join_cells([Content.styled(count, "$quiet"), key], width)

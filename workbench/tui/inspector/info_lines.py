@@ -8,7 +8,7 @@ from textual.widget import Widget
 
 from workbench.config.text import counted, printable
 from workbench.context.plan import ContextPlan
-from workbench.tui.inspector.order import RowOrder, listed
+from workbench.tui.inspector.order import RowOrder, listed_items
 from workbench.tui.observing import Observing, observed
 from workbench.views.context_view import COUNTING, ContextView, unattributed_words
 
@@ -52,7 +52,7 @@ class TotalsLine(Observing, Widget):
             return Content()
         plan = self.shown.plan
         totals = plan.totals
-        first = [] if self.order.filter else [counted(len(listed(plan, "", self.order.all)), "item")]
+        first = [] if self.order.filter else [counted(len(listed_items(plan, "", self.order.all)), "item")]
         if totals.original_tokens > totals.items:
             first.append(f"{totals.original_tokens:,} tokens before cuts")
         content = f"{totals.items:,} content + {totals.framing:,} message framing"

@@ -67,7 +67,7 @@ class RowGroup(NamedTuple):
     """The text of its head after the figures."""
 
 
-def listed(plan: ContextPlan, rest: str, everything: bool = False) -> PlanItems:
+def listed_items(plan: ContextPlan, rest: str, everything: bool = False) -> PlanItems:
     """The rows of a plan. Tokens that are in no row get a row after those that are in every request."""
     tokens, rows = plan.unattributed, plan.items if everything else plan.items.candidates()
     if not tokens:
@@ -86,7 +86,7 @@ def _explained(plan: ContextPlan) -> str:
     tokens, rows = plan.unattributed, plan.totals.tokens
     if plan.reported is None:
         return (
-            f"Nothing was reported for this request. What stands in its rows has {rows:,} tokens by our count; "
+            f"Nothing was reported for this request. Its rows have {rows:,} tokens by our count; "
             f"requests that were reported had about {tokens:,} more."
         )
     reported = f"The provider reported {plan.reported:,} tokens for this request; its rows have {rows:,} by our count."
@@ -182,11 +182,11 @@ def _head(group: RowGroup) -> int:
     return 1 if group.key else 0
 
 
-def plain(
+def rows_in_order(
     plan: ContextPlan, rest: str = "", wish: RowOrder = AS_THEY_ARE, folded: frozenset[str] = AS_SENT
 ) -> RowLines:
     """The rows in the order of the request, with the tools under one head; `rest` describes tokens in no row."""
-    rows = listed(plan, rest, wish.all)
+    rows = listed_items(plan, rest, wish.all)
     tools = rows.tools
     if len(tools) < 2:
         return RowLines(plan, rows, wish, (RowGroup("", range(len(rows))),), folded)
@@ -197,7 +197,7 @@ def plain(
     return RowLines(plan, rows, wish, (before, group, behind), folded)
 
 
-def near(old: RowLines | None, new: RowLines | None, place: int) -> int:
+def line_near(old: RowLines | None, new: RowLines | None, place: int) -> int:
     """The new line of an item if it is near its old line; otherwise the old line."""
     was = old.item(place) if old is not None else None
     if was is not None and new is not None:
@@ -219,7 +219,7 @@ class Gathered:
         self.tokens = 0
         self.original_tokens = 0
 
-    def add(self, number: int, row: Item) -> None:
+    def add_row(self, number: int, row: Item) -> None:
         self.rows.append(number)
         self.sizes.append((max(0, row.tokens) << 32) + min(max(0, row.original_tokens), 0xFFFFFFFF))
         self.tokens += row.tokens
@@ -233,7 +233,7 @@ class Gathered:
         return RowGroup(key, rows, self.tokens, self.original_tokens)
 
 
-def arrange(
+def arrange_rows(
     plan: ContextPlan,
     wish: RowOrder,
     folded: frozenset[str] = frozenset(),
@@ -242,8 +242,8 @@ def arrange(
 ) -> RowLines | None:
     """Filter, sort and group in one pass over all rows; None if `stop` returned True."""
     if wish.is_plain:
-        return plain(plan, rest, wish, folded)
-    rows = listed(plan, rest, wish.all or wish.filter.all)
+        return rows_in_order(plan, rest, wish, folded)
+    rows = listed_items(plan, rest, wish.all or wish.filter.all)
     holds, by = wish.filter.holds, wish.group
     found: dict[str, Gathered] = {} if by else {"": Gathered()}
     for number, row in enumerate(rows):
@@ -253,7 +253,7 @@ def arrange(
             key = str(getattr(row, by)) if by else ""
             if key not in found:
                 found[key] = Gathered()
-            found[key].add(number, row)
+            found[key].add_row(number, row)
     groups = [found[key].group(key, wish.sort) for key in (sorted(found, key=_rank) if by else found)]
     return RowLines(plan, rows, wish, groups, folded)
 
@@ -272,7 +272,7 @@ def _rank(key: str) -> tuple[int, int]:
     return (0, int(key)) if key.lstrip("-").isdigit() else (1, _RANKS.get(key, len(_RANKS)))
 
 
-def find(lines: RowLines, wanted: Filter) -> array[int]:
+def find_rows(lines: RowLines, wanted: Filter) -> array[int]:
     """The indexes of the matching rows that a search finds, in one pass."""
     rows = lines.rows
     if lines.wish.is_plain:
@@ -281,7 +281,7 @@ def find(lines: RowLines, wanted: Filter) -> array[int]:
     return array("L", (number for number, row in enumerate(all_rows) if wanted.holds(row)))
 
 
-def sums(lines: RowLines, chosen: range) -> tuple[int, int, int]:
+def row_sums(lines: RowLines, chosen: range) -> tuple[int, int, int]:
     """The number of rows in some lines, and their tokens as sent and in the original."""
     items = [item for item in map(lines.item, chosen) if item is not None]
     return len(items), sum(item.tokens for item in items), sum(item.original_tokens for item in items)

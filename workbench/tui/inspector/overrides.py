@@ -9,8 +9,8 @@ from workbench.config.errors import WrongCall
 from workbench.context.compare import Effect, plan_effect
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
-from workbench.log.events import OverrideAction
-from workbench.views.context_view import OverrideWish, SessionQueries, merge_overrides
+from workbench.log.events import Override, OverrideAction
+from workbench.views.context_view import SessionQueries, merge_overrides
 from workbench.views.row_lookup import row_of
 
 Verb = Literal["pin", "mask", "exclude", "restore"]
@@ -22,7 +22,7 @@ MOST_RUNS = 50
 class ProposedOverrides(NamedTuple):
     """Overrides that the user has not agreed to yet."""
 
-    decisions: tuple[OverrideWish, ...]
+    decisions: tuple[Override, ...]
     rows: int
     verb: str
     """In a word or two: `pin`, `unmask`, `restore`."""
@@ -41,7 +41,7 @@ class OverridePreview(NamedTuple):
     """Tokens of the current request."""
 
 
-def choose(verb: Verb, items: Sequence[Item], queries: SessionQueries) -> ProposedOverrides:
+def propose_overrides(verb: Verb, items: Sequence[Item], queries: SessionQueries) -> ProposedOverrides:
     """The overrides for a wish; raises WrongCall if there are none.
 
     If all rows are already as wished, the wish is to undo that.
@@ -77,7 +77,7 @@ def why_not(verb: Verb, item: Item) -> str:
     if item.state == "summarised":
         return "it is summarised; undo the compaction to send it again"
     if item.edits and item.edits[0].stage == "normalise" and item.state == "dropped":
-        return "it can never be sent: it has no partner, or is there twice"
+        return "it can never be sent: it has no partner, or occurs twice"
     if verb == "mask" and item.kind == "tool_call":
         return "a call is never masked: mask its result, or exclude both"
     if verb == "mask" and item.turn == 0:
@@ -111,7 +111,7 @@ def _restoring(item: Item) -> OverrideAction:
     return "unpin" if item.state == "sent" else "pin"
 
 
-def preview(before: ContextPlan, choice: ProposedOverrides, queries: SessionQueries) -> OverridePreview:
+def preview_overrides(before: ContextPlan, choice: ProposedOverrides, queries: SessionQueries) -> OverridePreview:
     """The effect of a choice. Plans the log again, so call it in a thread."""
     after = queries.what_if(choice.decisions)
     found = plan_effect(before, after)

@@ -10,7 +10,7 @@ from workbench.config.text import percent, printable, printable_lines
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.log.codec import encode_event
 from workbench.log.events import Event
-from workbench.tui.inspector.difference import CONTEXT, difference
+from workbench.tui.inspector.difference import CONTEXT, text_difference
 from workbench.tui.widgets.text_view import TOKENS, TextLine, TextPage, text_page
 from workbench.views.context_view import COUNTING, SessionQueries
 
@@ -45,7 +45,7 @@ def first_tab(item: Item) -> str:
     return "diff" if item.text != item.original and item.state != "aside" else "original"
 
 
-def weight(item: Item, tab: str) -> int:
+def page_weight(item: Item, tab: str) -> int:
     """The approximate number of characters of a page."""
     if tab in ("tokens", "edits"):
         return 0
@@ -65,7 +65,7 @@ class About(NamedTuple):
 NOTHING_KNOWN = About()
 
 
-def make(
+def item_page(
     item: Item, tab: str, queries: SessionQueries | None, most: int = 0, *, about: About = NOTHING_KNOWN
 ) -> TextPage:
     """A page of an item, with at most `most` characters of its text (0: all)."""
@@ -84,14 +84,14 @@ def make(
             return text_page(item.original, most)
 
 
-def missing() -> TextPage:
+def missing_page() -> TextPage:
     """The page for an item that the request lacks."""
     return TextPage(
         [TextLine(f"It is {MISSING}.", "head"), TextLine("[ and ] go to others, } to the newest.", "quiet")]
     )
 
 
-def title(item: Item) -> str:
+def item_title(item: Item) -> str:
     """The title of an item, in a line."""
     if item.slot == "unattributed":
         return item.who if item.who == COUNTING else f"{item.who} · in the request, but in no row"
@@ -107,7 +107,7 @@ def _made(item: Item) -> str:
     return item.edits[0].why if item.kind == "summary" and item.edits else "added by the policy"
 
 
-def size(item: Item) -> str:
+def state_and_size(item: Item) -> str:
     """The state, with its figures."""
     exact = "" if item.exact else " (approximate)"
     state = f"{SIGNS[item.state]} {state_words(item.state)}".strip()
@@ -120,7 +120,7 @@ def size(item: Item) -> str:
 def _sent(item: Item, about: About, most: int) -> TextPage:
     if item.text is None:
         why = printable(item.edits[-1].why) if item.edits else "it is not part of the request"
-        return TextPage([TextLine("Nothing of it is sent.", "head"), TextLine(why, "why"), *_since(about)])
+        return TextPage([TextLine("It is not sent.", "head"), TextLine(why, "why"), *_since(about)])
     return text_page(item.text, most)
 
 
@@ -130,12 +130,10 @@ def _diff(item: Item, about: About, most: int) -> TextPage:
     if item.text is None:
         page = text_page(item.original, most)
         all_of_it = [TextLine(f"- {line.text}", "removed") for line in page.lines]
-        return TextPage(
-            [TextLine("Nothing of it is sent.", "head"), *_whys(item), *_since(about), *all_of_it], item.original
-        )
+        return TextPage([TextLine("It is not sent.", "head"), *_whys(item), *_since(about), *all_of_it], item.original)
     lines: list[TextLine] = [*_whys(item), *_since(about)]
     gone = []
-    pieces = difference(item.original, item.text)
+    pieces = text_difference(item.original, item.text)
     for number, (kind, text) in enumerate(pieces):
         if kind == "removed":
             gone.append(text)
@@ -210,7 +208,7 @@ def _coloured(tokens: Iterable[str]) -> Iterator[TextLine]:
 
 
 def _edits(item: Item, about: About) -> TextPage:
-    lines = [TextLine(size(item), "head"), TextLine("")]
+    lines = [TextLine(state_and_size(item), "head"), TextLine("")]
     lines += [TextLine(f"{name.ljust(6)} {value}", "quiet") for name, value in _facts(item, about.request)]
     lines.append(TextLine(""))
     if not item.edits:

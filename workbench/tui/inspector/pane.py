@@ -31,12 +31,12 @@ from workbench.tui.inspector.order import RowOrder
 from workbench.tui.inspector.overrides import OverridePreview
 from workbench.tui.inspector.pages import TABS
 from workbench.tui.inspector.request import RequestScreen
-from workbench.tui.inspector.row_list import RowList, problem
+from workbench.tui.inspector.row_list import RowList, problem_line
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.inspector.treemap import Treemap
 from workbench.tui.messages import HintsChanged, Jump, MarkEvent
 from workbench.tui.widgets.hints import Hints
-from workbench.tui.widgets.reader import copy
+from workbench.tui.widgets.reader import copy_to_clipboard
 from workbench.views.context_view import ContextView
 from workbench.views.row_lookup import row_of
 
@@ -287,7 +287,7 @@ class InspectorPane(DecidingPane):
 
     def action_copy(self) -> None:
         """Copy the original texts of the rows to the clipboard."""
-        copy(self, "\n\n".join(item.original for item in self._chosen()))
+        copy_to_clipboard(self, "\n\n".join(item.original for item in self._chosen()))
 
     def action_jump(self) -> None:
         """Show the row's message in the chat."""
@@ -295,7 +295,7 @@ class InspectorPane(DecidingPane):
         if item is not None and item.seq is not None:
             self.post_message(Jump(item.seq, "chat"))
         else:
-            self.row_list.notice = problem("this row has no message in the chat")
+            self.row_list.notice = problem_line("this row has no message in the chat")
 
     # Other screens
 

@@ -23,7 +23,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.render import render_request
 from workbench.session.observable import ObservableSession
 from workbench.tui.observing import Observing, observed
-from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.cells import join_cells
 from workbench.tui.widgets.reader import TextReader, TextScreen
 from workbench.tui.widgets.text_dialog import TextDialog
 from workbench.tui.widgets.text_view import TextLine, TextPage, text_page
@@ -33,7 +33,7 @@ CHARS_PER_TOKEN = 5
 """To estimate the length of the text; JSON has a bit more than plain text."""
 
 
-def as_json(plan: ContextPlan) -> str:
+def request_json(plan: ContextPlan) -> str:
     """The request's body as indented JSON."""
     return json.dumps(render_request(plan), ensure_ascii=False, indent=2)
 
@@ -49,7 +49,7 @@ def as_curl(plan: ContextPlan) -> str:
         '  -H "Authorization: Bearer $OPENAI_API_KEY" \\',
         "  -H 'Content-Type: application/json' \\",
         "  --data-binary @- <<'END_OF_REQUEST'",
-        as_json(plan),
+        request_json(plan),
         "END_OF_REQUEST",
     ]
     return "\n".join(lines) + "\n"
@@ -59,7 +59,7 @@ def _page(plan: ContextPlan, form: str, most: int) -> TextPage:
     """The text. Making only its beginning would not be faster."""
     if most:
         return TextPage([TextLine("writing it…", "quiet")])
-    return text_page(as_curl(plan) if form == "curl" else as_json(plan))
+    return text_page(as_curl(plan) if form == "curl" else request_json(plan))
 
 
 class RequestHead(Widget):
@@ -80,7 +80,7 @@ class RequestHead(Widget):
         """Two lines: the form with its key, and the verdict."""
         shown, width = self._shown, self.size.width
         other = "curl" if self.form == "JSON" else "JSON"
-        first = joined(
+        first = join_cells(
             [
                 Content.styled(_what(shown), "bold $primary"),
                 Content.styled(f"[{self.form}]", "bold $accent"),
@@ -167,7 +167,7 @@ class RequestScreen(Observing, TextScreen):
         asked = await self.app.push_screen_wait(TextDialog("write the request", name, about))
         if asked is not None and asked.strip():
             path, plan = Path(os.path.expanduser(asked.strip())), shown.plan
-            text = await in_background(as_curl if form == "curl" else as_json, plan)
+            text = await in_background(as_curl if form == "curl" else request_json, plan)
             try:
                 written = await in_background(write_new, path, text)
             except WorkbenchError as error:

@@ -26,7 +26,7 @@ from workbench.context.compare import Mark, RequestChanges
 from workbench.session.observable import ObservableSession
 from workbench.tui.inspector import foot_lines
 from workbench.tui.inspector.columns import NO_MARKS, Heads
-from workbench.tui.inspector.filters import FORMS, Filter, help_on, parse
+from workbench.tui.inspector.filters import FORMS, Filter, help_on, parse_filter
 from workbench.tui.inspector.order import (
     AS_SENT,
     GROUPINGS,
@@ -35,11 +35,11 @@ from workbench.tui.inspector.order import (
     RowLines,
     RowOrder,
     Sorting,
-    arrange,
-    find,
-    listed,
-    plain,
-    sums,
+    arrange_rows,
+    find_rows,
+    listed_items,
+    row_sums,
+    rows_in_order,
 )
 from workbench.tui.inspector.rows import RowsView
 from workbench.tui.observing import Observing, observed
@@ -135,7 +135,7 @@ class RowList(Observing, Vertical):
         if self.shown is None:
             self.lines = None
         elif self.wish.is_plain:
-            self.lines = plain(self.shown.plan, self.shown.rest, self.wish, self._folded)
+            self.lines = rows_in_order(self.shown.plan, self.shown.rest, self.wish, self._folded)
         elif not self._arranging:
             self._arranging = True
             self._arrange_in_thread()
@@ -153,7 +153,7 @@ class RowList(Observing, Vertical):
         self._arranging = False
 
     def _arranged(self, shown: ContextView, wish: RowOrder) -> RowLines | None:
-        return arrange(shown.plan, wish, self._folded, lambda: wish is not self.wish, shown.rest)
+        return arrange_rows(shown.plan, wish, self._folded, lambda: wish is not self.wish, shown.rest)
 
     # Filter, groups and order
 
@@ -236,9 +236,9 @@ class RowList(Observing, Vertical):
     def _parsed(self, text: str) -> Filter | None:
         """Parse a filter; show the error and return None if it is wrong."""
         try:
-            made = parse(text)
+            made = parse_filter(text)
         except WrongCall as error:
-            self.notice = problem(str(error))
+            self.notice = problem_line(str(error))
             return None
         self.notice = None
         return made
@@ -269,11 +269,11 @@ class RowList(Observing, Vertical):
             self._match = -1
             return
         if not self._is_searched(lines):
-            self._matches = await wrap_future(background(partial(find, lines, self._wanted)))
+            self._matches = await wrap_future(background(partial(find_rows, lines, self._wanted)))
         self._searched = lines
         found = self._matches
         if not found:
-            self.notice = problem(f"no row holds {self._wanted.text}")
+            self.notice = problem_line(f"no row holds {self._wanted.text}")
             return
         here = lines.position(self.rows.cursor)
         if by < 0:
@@ -311,7 +311,7 @@ class RowList(Observing, Vertical):
         if lines is None or self.shown is None or lines.plan is not self.shown.plan:
             return
         if lines.wish.all or lines.wish.filter.all:
-            seq = listed(self.shown.plan, self.shown.rest)[row].seq
+            seq = listed_items(self.shown.plan, self.shown.rest)[row].seq
             if seq is not None:
                 self.reveal(seq, whatever=False)
             return
@@ -349,24 +349,24 @@ class RowList(Observing, Vertical):
         if self._match >= 0 and self.lines is not None and self._is_searched(self.lines):
             return Content(f"match {self._match + 1:,} of {len(self._matches):,} for {printable(self._wanted.text)}")
         if self.lines is not None and not self.lines.wish.is_plain:
-            return foot_lines.arranged(self.lines, width)
+            return foot_lines.arrangement_line(self.lines, width)
         if self.found is not None:
-            return foot_lines.changed(self.found, width)
+            return foot_lines.changes_line(self.found, width)
         asides = self.lines.plan.items.asides if self.lines is not None else {}
-        return foot_lines.hidden(asides, self.wish.all, width) if asides else Content()
+        return foot_lines.hidden_line(asides, self.wish.all, width) if asides else Content()
 
     def _chosen(self, lines: RowLines, width: int) -> Content:
         range_ = self.rows.chosen
         if len(range_) <= SUMMED_AT_ONCE:
-            return foot_lines.chosen(*sums(lines, range_), width)
+            return foot_lines.chosen_line(*row_sums(lines, range_), width)
         self._sum(lines, range_)
-        return foot_lines.chosen(len(range_), None, None, width)
+        return foot_lines.chosen_line(len(range_), None, None, width)
 
     @work(exclusive=True, group="sum")
     async def _sum(self, lines: RowLines, range_: range) -> None:
-        made = await wrap_future(background(partial(sums, lines, range_)))
+        made = await wrap_future(background(partial(row_sums, lines, range_)))
         if lines is self.lines and range_ == self.rows.chosen and self.notice is None:
-            self.foot.content = foot_lines.chosen(*made, self.foot.size.width)
+            self.foot.content = foot_lines.chosen_line(*made, self.foot.size.width)
 
     @on(RowsView.Moved)
     def _moved(self) -> None:
@@ -384,6 +384,6 @@ def _nothing(lines: RowLines) -> str:
     return f"no row matches {printable(lines.wish.filter.text)}: Esc clears the filter, f changes it{more}"
 
 
-def problem(text: str) -> Content:
+def problem_line(text: str) -> Content:
     """A problem, for the line under the rows."""
     return Content.styled(f"! {printable(text)}", "$warning")

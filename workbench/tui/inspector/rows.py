@@ -18,11 +18,11 @@ from textual.strip import Strip
 from workbench.context.compare import Mark
 from workbench.context.items import SIGNS, Item
 from workbench.session.observable import ObservableSession
-from workbench.tui.inspector.columns import NO_MARKS, Columns, ListState, Look, lay_out, picture
-from workbench.tui.inspector.order import RowGroup, RowLines, near
+from workbench.tui.inspector.columns import NO_MARKS, Columns, ListState, Look, columns_for_width, styled_pieces
+from workbench.tui.inspector.order import RowGroup, RowLines, line_near
 from workbench.tui.observing import Observing, observed
 from workbench.tui.textual_patches import move_thumb, set_line_count
-from workbench.tui.widgets.cells import fit
+from workbench.tui.widgets.cells import fit_cells
 from workbench.tui.widgets.virtual_list import MOST_STRIPS, VirtualList
 from workbench.views.values import Live
 
@@ -75,7 +75,7 @@ class RowsView(Observing, VirtualList[Look]):
         """The looks of the rows in the last scene."""
         self._scene: ListState | None = None
         self._width = 0
-        self._laid: tuple[object, Columns] = (None, lay_out(0, 0))
+        self._laid: tuple[object, Columns] = (None, columns_for_width(0, 0))
         self._styles: dict[str, Style] = {}
 
     # Contents
@@ -111,7 +111,7 @@ class RowsView(Observing, VirtualList[Look]):
         at_end = old is None or not len(old)
         if old is not None and new is not None and old.wish == new.wish:
             at_end = at_end or self.cursor == len(old) - 1
-        place = self._count - 1 if at_end else near(old, new, self.cursor)
+        place = self._count - 1 if at_end else line_near(old, new, self.cursor)
         if old is not None and new is not None and new.wish.sort and old.wish.sort != new.wish.sort:
             place = 0
         if self.start is not None and (old is None or new is None or old.wish != new.wish or len(new) < len(old)):
@@ -272,15 +272,15 @@ class RowsView(Observing, VirtualList[Look]):
             if width != self._width:
                 self._strips.clear()
             self._width = width
-            self._laid = (key, lay_out(width - 1, self.events_count, bool(self.marks)))
+            self._laid = (key, columns_for_width(width - 1, self.events_count, bool(self.marks)))
         return self._laid[1]
 
     def draw_line(self, line: Look) -> Strip:
         what, width = line.what, self._width
         if isinstance(what, str):
-            return Strip([Segment(fit(f"  {what}" if what else "", width), self._style("quiet"))], width)
+            return Strip([Segment(fit_cells(f"  {what}" if what else "", width), self._style("quiet"))], width)
         base = self._style("cursor" if line.chosen else "selected" if line.selected else "plain")
-        segments = [Segment(text, base + self._partial(name)) for text, name in picture(line) if text]
+        segments = [Segment(text, base + self._partial(name)) for text, name in styled_pieces(line) if text]
         return Strip(segments).adjust_cell_length(width)  # the columns may be wider than the terminal
 
     def _style(self, name: str) -> Style:

@@ -25,7 +25,7 @@ class Tiling(NamedTuple):
     """The number of weights that are too small for a box."""
 
 
-def tile(weights: Sequence[int], size: Size) -> Tiling:
+def tile_weights(weights: Sequence[int], size: Size) -> Tiling:
     """A box for each of the largest weights that fit; the rest share one."""
     if not weights or not size.area:
         return Tiling((), len(weights))

@@ -11,7 +11,7 @@ from workbench.config.text import counted, printable
 from workbench.context.items import SIGNS, Item, State
 from workbench.context.plan import ContextPlan
 from workbench.context.tool_lines import item_line
-from workbench.tui.inspector.order import LOOK_UP, REST, Grouping, group_name, listed
+from workbench.tui.inspector.order import LOOK_UP, REST, Grouping, group_name, listed_items
 
 FRAMING = "message framing"
 
@@ -55,7 +55,7 @@ class _Gathered:
         self.sizes: array[int] = array("L")
         self.states: Counter[State] = Counter()
 
-    def add(self, number: int, row: Item) -> None:
+    def add_row(self, number: int, row: Item) -> None:
         self.rows.append(number)
         self.sizes.append(row.tokens)
         self.states[row.state] += row.tokens
@@ -66,13 +66,13 @@ class _Gathered:
         numbers = array("L", (self.rows[at] for at in order))
         tokens = sum(sizes)
         if len(numbers) == 1:
-            return leaf(numbers[0], rows[numbers[0]], name)
+            return leaf_part(numbers[0], rows[numbers[0]], name)
         signs = "".join(SIGNS[state] for state in SIGNS if state in self.states and state != "sent")
-        inside = TokenGroup(name, sizes, lambda at: leaf(numbers[at], rows[numbers[at]]), tokens)
+        inside = TokenGroup(name, sizes, lambda at: leaf_part(numbers[at], rows[numbers[at]]), tokens)
         return Part(name, tokens, self.states.most_common(1)[0][0], signs, counted(len(numbers), "item"), None, inside)
 
 
-def leaf(number: int, row: Item, name: str = "") -> Part:
+def leaf_part(number: int, row: Item, name: str = "") -> Part:
     """The part for one item; `name`: the name of its group, if it is the only item."""
     label = name or (row.who if row.seq is None else f"#{row.seq} {row.who}")
     return Part(printable(label), row.tokens, row.state, SIGNS[row.state].strip(), item_line(row), number)
@@ -85,16 +85,16 @@ def token_groups(
 
     None if `stop` returned True.
     """
-    rows = listed(plan, rest)
+    rows = listed_items(plan, rest)
     found: dict[str, _Gathered] = {}
     for number, row in enumerate(rows):
         if not number % LOOK_UP and stop():
             return None
         if row.tokens > 0:
-            name = group_name(by, str(getattr(row, by))) if by else kind_of(row)
+            name = group_name(by, str(getattr(row, by))) if by else row_kind(row)
             if name not in found:
                 found[name] = _Gathered()
-            found[name].add(number, row)
+            found[name].add_row(number, row)
     parts = [gathered.part(name, rows) for name, gathered in found.items()]
     if plan.totals.framing > 0:
         parts.append(Part(FRAMING, plan.totals.framing, about="what the format of messages adds"))
@@ -112,7 +112,7 @@ _KINDS = {
 }
 
 
-def kind_of(row: Item) -> str:
+def row_kind(row: Item) -> str:
     """The kind of a row: the tool for results, the speaker for all else."""
     if row.id == REST or row.slot in ("instructions", "memory"):
         return row.who

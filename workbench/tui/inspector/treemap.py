@@ -22,10 +22,10 @@ from workbench.config.text import percent
 from workbench.context.items import SIGNS, state_words
 from workbench.session.observable import ObservableSession
 from workbench.tui.inspector.order import Grouping
-from workbench.tui.inspector.squarify import Tiling, tile
+from workbench.tui.inspector.squarify import Tiling, tile_weights
 from workbench.tui.inspector.token_groups import Part, TokenGroup, token_groups
 from workbench.tui.observing import Observing, observed
-from workbench.tui.widgets.cells import fit
+from workbench.tui.widgets.cells import fit_cells
 from workbench.views.context_view import ContextView
 
 PLAIN, HEAVY = ("╭", "─", "╮", "│", "╰", "╯"), ("┏", "━", "┓", "┃", "┗", "┛")
@@ -131,7 +131,7 @@ class Treemap(Observing, Widget, can_focus=True):
         level = self.levels[-1] if self.levels else None
         if level is not None and self._made_for != (level, size):
             self._made_for = (level, size)
-            self._tiling = tile(level.weights, size)
+            self._tiling = tile_weights(level.weights, size)
             self._parts.clear()
             self._pictures.clear()
         return self._tiling.boxes if level is not None else ()
@@ -232,13 +232,13 @@ class Treemap(Observing, Widget, can_focus=True):
         width = self.size.width
         if not self.levels:
             texts = "adding up what fills the context…" if y == 0 and self.shown is not None else ""
-            return Strip([Segment(fit(texts, width), self.rich_style)], width)
+            return Strip([Segment(fit_cells(texts, width), self.rich_style)], width)
         level = self.levels[-1]
         if y == 0 and self.notice is not None:
-            return Strip([Segment(fit(f" {self.notice}", width), self.rich_style)], width)
+            return Strip([Segment(fit_cells(f" {self.notice}", width), self.rich_style)], width)
         if y == 0:
             path = " › ".join([self.levels[0].title, *self._path])
-            return Strip([Segment(fit(f" {path}: {level.tokens:,} tokens", width), self.rich_style)], width)
+            return Strip([Segment(fit_cells(f" {path}: {level.tokens:,} tokens", width), self.rich_style)], width)
         crossed = [(box.x, at) for at, box in enumerate(self.boxes) if box.y <= y - 1 < box.bottom]
         pieces = []
         for _, at in sorted(crossed):
@@ -249,12 +249,12 @@ class Treemap(Observing, Widget, can_focus=True):
                 style += self.get_component_rich_style("treemap--cursor", partial=True)
             lines = self._pictures.get((at, chosen))
             if lines is None:
-                lines = self._pictures[at, chosen] = picture(part, box.size, level.tokens, chosen)
+                lines = self._pictures[at, chosen] = box_lines(part, box.size, level.tokens, chosen)
             pieces.append(Segment(lines[y - 1 - box.y], style))
         return Strip(pieces).adjust_cell_length(width)
 
 
-def picture(part: Part, size: Size, whole: int, chosen: bool) -> list[str]:
+def box_lines(part: Part, size: Size, whole: int, chosen: bool) -> list[str]:
     """The lines of a box: name, states, tokens and text."""
     width, height = size
     states = ", ".join(state_words(state) for state, sign in SIGNS.items() if sign in part.signs)
@@ -267,10 +267,10 @@ def picture(part: Part, size: Size, whole: int, chosen: bool) -> list[str]:
     if height < 3:
         edge = side if chosen else "▏"
         lines = [f"{name} {part.tokens:,}"] if height == 1 else [name, figures]
-        return [edge + fit(line, width - 1) for line in lines]
+        return [edge + fit_cells(line, width - 1) for line in lines]
     inner = width - 2
-    title = fit(name, min(len(name), inner)) if inner > 0 else ""
-    top = left + title + bar * (inner - len(fit(title, inner).rstrip())) + right
+    title = fit_cells(name, min(len(name), inner)) if inner > 0 else ""
+    top = left + title + bar * (inner - len(fit_cells(title, inner).rstrip())) + right
     texts = [f" {figures}", *(f" {text}" for text in (states, part.about) if height > 3 and text)]
-    body = [side + fit(line, inner) + side for line in (*texts, *[""] * height)][: height - 2]
-    return [fit(top, width), *body, low + bar * inner + end]
+    body = [side + fit_cells(line, inner) + side for line in (*texts, *[""] * height)][: height - 2]
+    return [fit_cells(top, width), *body, low + bar * inner + end]

@@ -16,7 +16,7 @@ from textual.widget import Widget
 from workbench.config.text import printable
 from workbench.tui.main.layout import PaneLayout
 from workbench.tui.observing import Observing, observed
-from workbench.tui.widgets.cells import fit, fit_end
+from workbench.tui.widgets.cells import fit_cells, fit_cells_end
 from workbench.tui.widgets.host import PANES, PaneName
 from workbench.tui.widgets.key_names import key_name
 from workbench.views.values import FOLLOWING
@@ -94,14 +94,14 @@ class Header(Observing, Widget):
 
     def _where(self, room: int) -> str:
         branch = f" ({printable(self.branch)})" if self.branch else ""
-        return fit_end(printable(self.folder) + branch, room) if self.folder and room > 8 else ""
+        return fit_cells_end(printable(self.folder) + branch, room) if self.folder and room > 8 else ""
 
     def _title(self, room: int) -> str:
         """The title; of a path the end is shown."""
         title = printable(self.session_title)
         if room <= 8:
             return ""
-        return fit_end(title, room) if title.startswith(("/", "~/")) else fit(title, room).rstrip()
+        return fit_cells_end(title, room) if title.startswith(("/", "~/")) else fit_cells(title, room).rstrip()
 
     def on_click(self, event: events.Click) -> None:
         """Post the message for the part under the mouse."""

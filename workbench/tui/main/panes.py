@@ -23,7 +23,7 @@ from workbench.tui.main.timeline import HINTS, Timeline
 from workbench.tui.messages import HintsChanged, Jump, MarkEvent
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.help import Keys
-from workbench.tui.widgets.hints import Hints, chosen, chosen_names, key_hints
+from workbench.tui.widgets.hints import Hints, chosen_names, hints_with_user_keys, key_hints
 from workbench.tui.widgets.host import PaneName
 
 LOW = 28
@@ -223,7 +223,7 @@ class PaneScreen(Screen[None]):
     def hints_here(self) -> Hints:
         """The most important keys of the focused pane, with the user's own keys."""
         pane = dict(self.panes())[self.active_pane]
-        return chosen(pane.hints(), self._renamed(pane))
+        return hints_with_user_keys(pane.hints(), self._renamed(pane))
 
     def focus_pane(self, name: PaneName) -> None:
         """Show and focus a pane; in the chat, always the composer."""

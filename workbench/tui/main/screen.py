@@ -59,7 +59,7 @@ class MainScreen(SessionPanes):
             self.run_worker(self._count_held(), group="held", exclusive=True)
 
     async def _count_held(self) -> None:
-        held = sum(len(state.held) for _, state in await self.in_background(control.states))
+        held = sum(len(state.held) for _, state in await self.in_background(control.proxy_states))
         if held > self.held and self.is_current:  # with a screen over the panes, the user probably sees them already
             self.show_notice(f"{counted(held, 'request')} held: {held_key(self)}, or a click on it, opens it")
         self.held = held
@@ -68,14 +68,14 @@ class MainScreen(SessionPanes):
 
     @on(Header.HeldClicked)
     def _held(self) -> None:
-        self.run("held")
+        self.run_by_name("held")
 
     @on(Header.SplitClicked)
     def _split(self) -> None:
-        self.run("split")
+        self.run_by_name("split")
 
     @on(messages.Send)
-    def say(self, message: messages.Send) -> None:
+    def send_or_run(self, message: messages.Send) -> None:
         """Run a slash command, or send a message."""
         text = message.text
         try:
@@ -133,7 +133,7 @@ class MainScreen(SessionPanes):
 
     @on(messages.Retry)
     def _retry(self) -> None:
-        self.run("retry")
+        self.run_by_name("retry")
 
     @on(messages.Interrupt)
     def _interrupt(self) -> None:
@@ -145,17 +145,17 @@ class MainScreen(SessionPanes):
 
     @on(messages.Run)
     def _run(self, message: messages.Run) -> None:
-        self.run(message.name, message.argument)
+        self.run_by_name(message.name, message.argument)
 
     # Commands
 
     def action_command(self, name: str) -> None:
         """Run a command by its key."""
-        self.run(name)
+        self.run_by_name(name)
 
     def action_letter(self, name: str) -> None:
         """Run a command by a letter key."""
-        self.run(name)
+        self.run_by_name(name)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Disable letter keys that do not apply: other commands' on the timeline, and undo in the chat."""
@@ -166,7 +166,7 @@ class MainScreen(SessionPanes):
                 return False
         return super().check_action(action, parameters)
 
-    def run(self, name: str, argument: str = "") -> None:
+    def run_by_name(self, name: str, argument: str = "") -> None:
         """Run a command by its name."""
         self.run_command(self.REGISTRY[name], argument)
 
@@ -208,7 +208,7 @@ class MainScreen(SessionPanes):
             shown = self.model.state.shown
             more = f" {AS_RECORDED}" if shown is not None and shown.view == "recorded" else ""
             text = f"Make a session of {printable(self.model.state.title)}? {A_COPY}{more}"
-            if not await self.ask(ConfirmDialog("read-only", text, "make a session", "cancel")):
+            if not await self.show_and_wait(ConfirmDialog("read-only", text, "make a session", "cancel")):
                 return False
             await self.model.make_session()
             await self.model.settled()
@@ -221,13 +221,13 @@ class MainScreen(SessionPanes):
         """Show a screen over the panes."""
         self.app.push_screen(screen)
 
-    async def ask(self, screen: Screen[T]) -> T | None:
+    async def show_and_wait(self, screen: Screen[T]) -> T | None:
         """Show a screen and wait for its result."""
         return await self.app.push_screen_wait(screen)
 
     async def from_session(self, question: Callable[[OpenSession], T]) -> T:
         """Call a function with the open session, in the session's thread."""
-        return await self.model.ask(question)
+        return await self.model.call_with_session(question)
 
     async def in_background(self, work: Callable[[], T]) -> T:
         """Run a function in a thread, so that it does not block the screen."""

@@ -75,7 +75,7 @@ class SessionPanes(Observing, PaneScreen):
 
     def on_mount(self) -> None:
         """Open the session after the first frame."""
-        self.model.listen(self._hear)
+        self.model.listen(self._on_notice)
         self.call_after_refresh(self._start)
         if self._note:
             self.show_notice(self._note)
@@ -89,7 +89,7 @@ class SessionPanes(Observing, PaneScreen):
         if error is not None:
             self.app.exit(error)
 
-    def _hear(self, notice: Notice) -> None:
+    def _on_notice(self, notice: Notice) -> None:
         if self.is_running:
             self.show_notice(notice.text, notice.severity, notice.title)
 

@@ -153,7 +153,7 @@ class Timeline(Observing, Widget, can_focus=True):
     def _label(self) -> Content:
         assert self.shown is not None
         count = len(self.shown.requests)
-        here = place_of(self.shown)
+        here = selected_index(self.shown)
         number = "next" if here == count else f"{here + 1:,}"
         return Content.assemble((f"{number:>{max(4, len(f'{count:,}'))}}", "bold"), (f" of {count:,} ", "$quiet"))
 
@@ -163,7 +163,7 @@ class Timeline(Observing, Widget, can_focus=True):
             return Content()
         label = self._label()
         columns = self._columns(label)
-        here = column_of(columns, place_of(self.shown))
+        here = column_of(columns, selected_index(self.shown))
         top = max(1, *(column.size for column in columns))
         parts = []
         for at, column in enumerate(columns):
@@ -195,7 +195,7 @@ class Timeline(Observing, Widget, can_focus=True):
         """Skip side requests, or stop at them again."""
         hidden = sum(mark.purpose != "turn" for mark in self.shown.requests) if self.shown is not None else 0
         if not hidden:
-            raise Refused("no request is beside the conversation: there is nothing to pass over")
+            raise Refused("this session has no side requests to skip")
         self.alone = not self.alone
         passed = "passing over" if self.alone else "stopping at"
         self.notify(f"{passed} {counted(hidden, 'side request')}", markup=False)
@@ -234,6 +234,6 @@ class Timeline(Observing, Widget, can_focus=True):
             self._go(columns[min(at, len(columns) - 1)].place)
 
 
-def place_of(shown: ContextView) -> int:
+def selected_index(shown: ContextView) -> int:
     """The index of the selected request; after the last one is the next."""
     return len(shown.requests) if shown.at is None else shown.at

@@ -8,7 +8,7 @@ from textual.widget import Widget
 from workbench.config.text import percent, printable
 from workbench.log.events import Purpose
 from workbench.tui.observing import Observing, observed
-from workbench.tui.widgets.bar import LEVELS, draw, legend
+from workbench.tui.widgets.bar import LEVELS, budget_legend, draw_bar
 from workbench.views.compaction_values import CompactionView
 from workbench.views.context_view import ContextView
 from workbench.views.values import Activity, Status, WindowUse
@@ -56,8 +56,8 @@ class ContextOverview(Observing, Widget):
         lines = [usage_line(self.shown, self.compaction, self.status, self.activity, width)]
         if self.shown is not None and width:
             plan, compact_at = self.shown.plan, self.shown.compact_at
-            lines.append(draw(plan.budget, plan.limits.window, width, compact_at))
-            lines.append(legend(plan.budget, width, compact_at, whole=plan.whole))
+            lines.append(draw_bar(plan.budget, plan.limits.window, width, compact_at))
+            lines.append(budget_legend(plan.budget, width, compact_at, whole=plan.whole))
         lines += [Content()] * (height - len(lines))
         return Content("\n").join(lines[: max(height, 1)])
 

@@ -16,7 +16,7 @@ from workbench.proxy import control
 from workbench.proxy.breakpoints import FORMS, parse_rule
 from workbench.proxy.control import NONE_RUNS, HeldSummary, ProxyState, RunningProxy
 from workbench.tui.screens.held import open_held
-from workbench.tui.screens.text_blocks import blocks, lines, pairs, paragraph, per_cent
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, per_cent, text_lines
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -54,16 +54,16 @@ class BreakScreen(Finder[None]):
 
     @work(group="look", exclusive=True)
     async def _query_proxies(self) -> None:
-        if await self.host.in_background(control.states) != self._states:
+        if await self.host.in_background(control.proxy_states) != self._states:
             self.refill()
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Held requests first, then breakpoints; a text that is a rule can be added.
 
         The cursor moves to a newly held request, unless it is on another one.
         """
         before = {held.id for _, state in self._states for held in state.held}
-        self._states = await self.host.in_background(control.states)
+        self._states = await self.host.in_background(control.proxy_states)
         new = [held.id for _, state in self._states for held in state.held if held.id not in before]
         mark = f"held {new[0]}" if new and not (self.marked or "").startswith("held ") else None
         rows = [_held_row(proxy, held) for proxy, state in self._states for held in state.held]
@@ -93,15 +93,15 @@ class BreakScreen(Finder[None]):
         rule = rest.partition(" ")[2] if kind == "rule" else rest
         form = next((form for form in FORMS if form[:4] == rule[:4]), "")
         does = "Enter adds it to all proxies that run." if kind == "add" else f"{REMOVES}."
-        forms = pairs(FORMS.items(), self.wide)
+        forms = name_value_rows(FORMS.items(), self.wide)
         meaning = paragraph(f"Holds a request with this: {FORMS.get(form, '')}. {does}")
-        return blocks(Content.styled(printable(rule), "bold"), meaning, forms)
+        return join_blocks(Content.styled(printable(rule), "bold"), meaning, forms)
 
     def empty(self) -> Content:
         """The rules that can be typed."""
         has_any = any(state.held or state.rules for _, state in self._states)
         hint = f"{NO_MATCH if has_any else NOTHING} {HOW}"
-        return blocks(paragraph(hint, "$quiet"), pairs(FORMS.items(), self.wide))
+        return join_blocks(paragraph(hint, "$quiet"), name_value_rows(FORMS.items(), self.wide))
 
     def _held(self, ident: str) -> tuple[RunningProxy, HeldSummary]:
         found = ((proxy, held) for proxy, state in self._states for held in state.held if held.id == ident)
@@ -159,7 +159,9 @@ class BreakScreen(Finder[None]):
     async def _release(self, ident: str) -> None:
         try:
             proxy, _ = self._held(ident)
-            await self.host.in_background(lambda: control.release(proxy, ident, control.ReleaseOrder("as_it_was")))
+            await self.host.in_background(
+                lambda: control.release_request(proxy, ident, control.ReleaseOrder("as_it_was"))
+            )
         except WorkbenchError as error:
             self.warning = str(error)
         self.refill()
@@ -189,4 +191,6 @@ def _held_details(held: HeldSummary, width: int) -> Content:
             f"{max(0, time.time() - held.since):,.0f} s; released unchanged after {held.until - held.since:,.0f} s",
         ),
     ]
-    return blocks(Content.styled(f"held: {printable(held.id)}", "bold"), pairs(facts, width), lines(held.last))
+    return join_blocks(
+        Content.styled(f"held: {printable(held.id)}", "bold"), name_value_rows(facts, width), text_lines(held.last)
+    )

@@ -15,13 +15,13 @@ from textual.reactive import var
 from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
-from workbench.compaction.preview import asked_for
+from workbench.compaction.preview import model_and_cost
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable, printable_lines
 from workbench.session.continuing import ContinuationDraft, ContinuationOffer
 from workbench.tui.compaction.descriptions import running_line
 from workbench.tui.observing import Observing, observed
-from workbench.tui.textual_patches import CleanTextArea
+from workbench.tui.text_areas import CleanTextArea
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.host import Host
@@ -92,7 +92,7 @@ class ContinueScreen(Observing, ModalScreen[bool]):
             self._write(offer)
             return
         self.offer = offer
-        self.status.update(printable(f"{asked_for(offer.asked)}; nothing was sent yet"))
+        self.status.update(printable(f"{model_and_cost(offer.asked)}; nothing was sent yet"))
         self.buttons.buttons = (*WRITE, LEAVE)
 
     def action_write(self) -> None:

@@ -15,7 +15,7 @@ from textual.widgets import Static, TextArea
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import editable, edited, printable
-from workbench.tui.textual_patches import CleanTextArea
+from workbench.tui.text_areas import CleanTextArea
 from workbench.tui.widgets.cells import one_line
 
 

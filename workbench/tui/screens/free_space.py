@@ -18,7 +18,7 @@ from textual.widgets import Static
 from workbench.config.errors import Refused, WorkbenchError
 from workbench.config.text import counted, printable
 from workbench.context.plan import ContextPlan
-from workbench.tui.inspector.overrides import OverridePreview, preview
+from workbench.tui.inspector.overrides import OverridePreview, preview_overrides
 from workbench.tui.screens.freeable import (
     HEADERS,
     NOTHING,
@@ -29,13 +29,13 @@ from workbench.tui.screens.freeable import (
     FreeOrder,
     asked_about,
     choice_of,
-    figures,
     held_words,
-    largest,
+    largest_items,
     line_of,
+    masking_figures,
     report_of,
     still_sent,
-    worth,
+    worth_freeing,
 )
 from workbench.tui.screens.mask_list import MaskList
 from workbench.tui.widgets.cells import one_line
@@ -126,8 +126,8 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
         """The items, and the indexes of the proposed ones. There may be a hundred thousand rows."""
         plan = self._shown.plan
         if order == "largest":
-            items = largest(plan)
-            return items, worth(items, plan.limits.window)
+            items = largest_items(plan)
+            return items, worth_freeing(items, plan.limits.window)
         waste = still_sent(report_of(self._asked, self._host.services), plan)
         return waste, frozenset(range(len(waste)))
 
@@ -154,14 +154,14 @@ class FreeSpaceScreen(ModalScreen[OverridePreview]):
             self.figures.update(f"! {printable(str(error))}")
             return
         self.made, self._before = made, before
-        self.figures.update(figures(made, before, chosen, self._asked.info))
+        self.figures.update(masking_figures(made, before, chosen, self._asked.info))
 
     def _effect(self, chosen: Sequence[Freeable]) -> tuple[OverridePreview, ContextPlan]:
         shown = self._shown
         if shown.queries is None:
             raise Refused("nothing can be changed here")
         before = self._before or (shown.plan if shown.at is None else shown.queries.what_if(()))
-        return preview(before, choice_of(chosen, shown.queries), shown.queries), before
+        return preview_overrides(before, choice_of(chosen, shown.queries), shown.queries), before
 
     def action_other(self) -> None:
         """Switch to the other order."""
@@ -188,10 +188,10 @@ async def free_space(host: Host, order: FreeOrder = ORDERS[0]) -> None:
     shown = host.model.state.shown
     if shown is None:
         raise Refused("nothing is open yet")
-    made = await host.ask(FreeSpaceScreen(host, shown, await host.from_session(asked_about), order))
+    made = await host.show_and_wait(FreeSpaceScreen(host, shown, await host.from_session(asked_about), order))
     if made is None or not await host.make_writable():
         return
-    for at, wish in enumerate(made.choice.decisions):
-        host.model.decide(*wish, joined=at > 0)
+    for at, each in enumerate(made.choice.decisions):
+        host.model.decide(each.action, each.first, each.last, joined=at > 0)
     freed = f"masked {counted(made.choice.rows, 'item')}, which frees {made.effect.freed:,} tokens"
     host.show_notice(f"{freed}; u undoes it")

@@ -23,8 +23,8 @@ from workbench.session.open_session import OpenSession
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.sources.source import as_source
-from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides, choose, why_not
-from workbench.tui.widgets.cells import fit
+from workbench.tui.inspector.overrides import OverridePreview, ProposedOverrides, propose_overrides, why_not
+from workbench.tui.widgets.cells import fit_cells
 from workbench.views.context_view import SessionQueries, merge_overrides
 
 FreeOrder = Literal["unneeded", "largest"]
@@ -70,12 +70,12 @@ def asked_about(opened: OpenSession) -> FreeableLog:
 # The largest
 
 
-def largest(plan: ContextPlan, count: int = MOST) -> list[Item]:
+def largest_items(plan: ContextPlan, count: int = MOST) -> list[Item]:
     """The largest items that can be masked, the largest first, in one pass."""
     return nlargest(count, _maskable(plan), key=lambda row: row.tokens)
 
 
-def worth(items: Sequence[Freeable], window: int) -> frozenset[int]:
+def worth_freeing(items: Sequence[Freeable], window: int) -> frozenset[int]:
     """The indexes of the items to propose."""
     return frozenset(at for at, row in enumerate(items) if row.tokens >= window * WORTH)
 
@@ -122,7 +122,9 @@ def still_sent(report: WasteReport, plan: ContextPlan) -> list[CarriedWaste]:
     return sorted(found, key=lambda item: (-item.tokens, item.event))
 
 
-def decisions(items: Sequence[CarriedWaste], event: Callable[[int], Event | None]) -> list[tuple[int, OverrideAction]]:
+def freeing_decisions(
+    items: Sequence[CarriedWaste], event: Callable[[int], Event | None]
+) -> list[tuple[int, OverrideAction]]:
     """Mask results; exclude calls that are waste together with their results, and duplicate definitions."""
     found: list[tuple[int, OverrideAction]] = []
     for item in items:
@@ -138,10 +140,10 @@ def decisions(items: Sequence[CarriedWaste], event: Callable[[int], Event | None
 def line_of(item: Freeable, width: int) -> str:
     """An item in one line of `width` cells."""
     if isinstance(item, Item):
-        who = fit(printable(item.who), WHO)
+        who = fit_cells(printable(item.who), WHO)
         return f"{item.tokens:>8,}  {SIGNS[item.state]} #{item.seq:<5} {who}  {item_line(item)}"
     figures = f"{item.tokens:>7,} {item.carried:>10,} {in_dollars(item.cost):>7}"
-    start = f"{fit(item.kind, KIND)} {figures}  #{item.event} "
+    start = f"{fit_cells(item.kind, KIND)} {figures}  #{item.event} "
     return start + waste_name(item, max(1, width - len(start)))
 
 
@@ -149,11 +151,13 @@ def choice_of(items: Sequence[Freeable], queries: SessionQueries) -> ProposedOve
     """The overrides for the chosen items, as few as possible. Raises WorkbenchError."""
     waste = [item for item in items if isinstance(item, CarriedWaste)]
     if not waste:
-        return choose("mask", [item for item in items if isinstance(item, Item)], queries)
-    return ProposedOverrides(tuple(merge_overrides(queries, decisions(waste, queries.event))), len(waste), "mask")
+        return propose_overrides("mask", [item for item in items if isinstance(item, Item)], queries)
+    return ProposedOverrides(
+        tuple(merge_overrides(queries, freeing_decisions(waste, queries.event))), len(waste), "mask"
+    )
 
 
-def figures(made: OverridePreview, plan: ContextPlan, items: Sequence[Freeable], info: ModelInfo) -> str:
+def masking_figures(made: OverridePreview, plan: ContextPlan, items: Sequence[Freeable], info: ModelInfo) -> str:
     """What masking would free, and what it costs once."""
     freed, again = made.effect.freed, made.effect.rewritten
     waste = [item for item in items if isinstance(item, CarriedWaste)]
@@ -165,7 +169,7 @@ def figures(made: OverridePreview, plan: ContextPlan, items: Sequence[Freeable],
     lines = [
         f"mask {counted(made.choice.rows, 'item')}: frees {freed:,} tokens per request ({shares})"
         f"{in_dollars(saved, ', {} each')}",
-        f"once: {again:,} cached tokens are read anew{in_dollars(once, ', {} more than from the cache')}",
+        f"once: {again:,} cached tokens are read again{in_dollars(once, ', {} more than from the cache')}",
     ]
     if waste:
         carried = sum(item.carried for item in waste)

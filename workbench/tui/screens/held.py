@@ -57,7 +57,7 @@ class HeldScreen(RequestItemsScreen[bool]):
     async def _check_held(self) -> None:
         """Check whether it is still held: it may be released elsewhere, or its client may give up."""
         try:
-            state = await self.host.in_background(lambda: control.state_of(self._proxy))
+            state = await self.host.in_background(lambda: control.proxy_state_of(self._proxy))
             is_held = any(held.id == self._detail.summary.id for held in state.held)
         except WorkbenchError:
             is_held = False
@@ -130,7 +130,7 @@ class HeldScreen(RequestItemsScreen[bool]):
         order = structs.replace(order, pin=tuple(sorted(self._pinned)))
         self._is_releasing = True
         try:
-            await self.host.in_background(lambda: control.release(self._proxy, self._detail.summary.id, order))
+            await self.host.in_background(lambda: control.release_request(self._proxy, self._detail.summary.id, order))
         except WorkbenchError as error:
             self.warning, self._is_releasing = str(error), False
             return
@@ -143,4 +143,4 @@ class HeldScreen(RequestItemsScreen[bool]):
 async def open_held(host: Host, proxy: RunningProxy, ident: str) -> None:
     """Open a held request. Raises WorkbenchError if it is no longer held."""
     detail = await host.in_background(lambda: control.detail_of(proxy, ident))
-    await host.ask(HeldScreen(host, proxy, detail))
+    await host.show_and_wait(HeldScreen(host, proxy, detail))

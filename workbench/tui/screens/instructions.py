@@ -16,7 +16,7 @@ from workbench.config.text import printable
 from workbench.context.fixed_slots import cut_note_in
 from workbench.context.policy import InstructionsPolicy
 from workbench.session.open_session import OpenSession
-from workbench.tui.screens.text_blocks import blocks, lines, pairs, paragraph, tokens
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, text_lines, token_words
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -45,7 +45,7 @@ class LoadedInstructions(NamedTuple):
     policy: InstructionsPolicy
 
 
-def loaded(opened: OpenSession) -> LoadedInstructions:
+def loaded_instructions(opened: OpenSession) -> LoadedInstructions:
     """The instructions in the plan; call it in the session's thread."""
     found = []
     for item in opened.plan.items:
@@ -74,7 +74,7 @@ class InstructionsScreen(Finder[None]):
         self._policy = found.policy
         self._problems: tuple[str, ...] | None = None
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find files by path and text. Problems are read from disk once."""
         if self._problems is None:
             self._problems = await self.host.in_background(partial(_problems, self._policy))
@@ -91,7 +91,7 @@ class InstructionsScreen(Finder[None]):
         ]
         total = sum(file.tokens for file in self._files.values())
         cut = sum(bool(file.cut) for file in self._files.values())
-        total_words = f"{tokens(total)} in every request" + (f", {cut} cut" if cut else "")
+        total_words = f"{token_words(total)} in every request" + (f", {cut} cut" if cut else "")
         return FinderResult(rows, total_words if self._files else "")
 
     async def row_details(self, value: str) -> Content:
@@ -99,10 +99,10 @@ class InstructionsScreen(Finder[None]):
         file = self._files.get(value)
         if file is None:
             return paragraph(value, "$warning")
-        title = Content.styled(f"{printable(Path(value).name)}: {tokens(file.tokens)}", "bold")
+        title = Content.styled(f"{printable(Path(value).name)}: {token_words(file.tokens)}", "bold")
         slot = "instructions, most general first" if file.slot == "instructions" else "memory: your preferences"
-        facts = pairs([("path", file.path), ("slot", slot), ("cut", file.cut)], self.wide)
-        return blocks(title, facts, lines(file.text))
+        facts = name_value_rows([("path", file.path), ("slot", slot), ("cut", file.cut)], self.wide)
+        return join_blocks(title, facts, text_lines(file.text))
 
     def choose_row(self, value: str) -> None:
         """Copy the path, to open it in an editor."""

@@ -17,20 +17,21 @@ from workbench.config.errors import WorkbenchError
 from workbench.config.text import counted
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
+from workbench.context.policy_files import short_policy_name
 from workbench.lab.replay.lab_source import LabSource
 from workbench.lab.values import MISSED_IN_100, PolicyRun
 from workbench.sources.source import as_source
-from workbench.tui.screens.lab_knobs import LabKnobs, effect, title, turned_by
+from workbench.tui.screens.lab_knobs import LabKnobs, knob_effect, knobs_title, turned_by
 from workbench.tui.screens.lab_misses import MissesScreen
 from workbench.tui.screens.lab_moment import LabMomentScreen
 from workbench.tui.screens.lab_plot import LabPlot
 from workbench.tui.screens.lab_table import WIDE, LabTable
 from workbench.tui.screens.policy_diff import PlanSide, PolicyDiffScreen
-from workbench.tui.screens.policy_editor import PolicyChange, save_policy
+from workbench.tui.screens.policy_editor import PolicyChange, ask_and_save_policy
 from workbench.tui.screens.text_blocks import paragraph
-from workbench.tui.screens.what_if import SessionSnapshot, policy_names, short_name
+from workbench.tui.screens.what_if import SessionSnapshot, what_if_policies
 from workbench.tui.widgets.cells import one_line
-from workbench.tui.widgets.columns import Column, Row, room
+from workbench.tui.widgets.columns import Column, Row, rest_width
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
 
@@ -96,7 +97,7 @@ class LabScreen(Finder[PolicyChange]):
         self._asked = asked
         self._lab: LabSource | None = None
         """The session, once it is read."""
-        refs = list(dict.fromkeys([RECORDED, *policy_names(asked.policy)]))
+        refs = list(dict.fromkeys([RECORDED, *what_if_policies(asked.policy)]))
         self._known = LabTable(refs, asked.policy, [*refs])
         self._replayed: dict[tuple[str, tuple[str, ...]], PolicyRun] = {}
         """Runs by policy and knobs, so that undoing a change is instant."""
@@ -191,19 +192,19 @@ class LabScreen(Finder[PolicyChange]):
         before = self._replayed.get((ref, ()))
         effect_words = ""
         if knobs and isinstance(made, PolicyRun):
-            effect_words = title(ref, knobs) + (f" · {effect(before, made)}" if before is not None else "")
+            effect_words = knobs_title(ref, knobs) + (f" · {knob_effect(before, made)}" if before is not None else "")
         self.box.border_subtitle = one_line(effect_words)
 
     # The table
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         self.call_after_refresh(self.reload_details)
         legend = self._known.legend() if self.size.height >= TALL else ""
         return FinderResult(self._table(), legend, self._first)
 
     def _table(self) -> list[Row]:
         width, many = self.found.scrollable_content_region.width - 1, len(self.COLUMNS)
-        is_wide, bar = many == len(self.WIDE_COLUMNS), room(self.COLUMNS, width) if width > 0 else 0
+        is_wide, bar = many == len(self.WIDE_COLUMNS), rest_width(self.COLUMNS, width) if width > 0 else 0
         return [Row(ref, self._known.cells(ref, many, is_wide, bar)) for ref in self._known.refs]
 
     # The lines, and the request under the cursor
@@ -230,7 +231,7 @@ class LabScreen(Finder[PolicyChange]):
         model = f" · {self._asked.model}" if self._asked.model else ""
         head = f"{self.NAME} · {counted(self.requests, 'request')}{model}" if self._lab is not None else self.NAME
         if self._lab is not None and self._lab.side_requests:
-            head += f" · {self._lab.side_requests:,} beside the conversation not counted"
+            head += f" · {counted(self._lab.side_requests, 'side request')} not counted"
         self.box.border_title = one_line(head)
 
     def _details(self) -> Content:
@@ -266,14 +267,14 @@ class LabScreen(Finder[PolicyChange]):
 
     def action_mark(self, by: int) -> None:
         """Go to the next request that follows a compaction, or whose answer missed something."""
-        if self._known.run(self.marked) is None:
+        if self._known.run_of_policy(self.marked) is None:
             return
         marked = self._known.line(self.marked or "")
         places = sorted(marked.compacted | marked.missed, reverse=by < 0)
         if places:
             self._go(next((at for at in places if (at - self.at) * by > 0), places[0]))
         else:
-            self.warning = f"{short_name(self.marked or '')} misses nothing and compacts nothing here"
+            self.warning = f"{short_policy_name(self.marked or '')} misses nothing and compacts nothing here"
 
     # Details
 
@@ -293,7 +294,7 @@ class LabScreen(Finder[PolicyChange]):
         if ref == self._known.base:
             self.warning = "choose another policy to compare with this one"
             return
-        first, second = (PlanSide(short_name(each), self._planned(each)) for each in (self._known.base, ref))
+        first, second = (PlanSide(short_policy_name(each), self._planned(each)) for each in (self._known.base, ref))
         screen = PolicyDiffScreen(self.host, first, second, f"request {self.at + 1:,}")
         seq = await self.app.push_screen_wait(screen)
         self._leave_for(int(seq) if seq else None)
@@ -306,9 +307,9 @@ class LabScreen(Finder[PolicyChange]):
     @work(group="ask")
     async def action_misses(self) -> None:
         """List the misses of the marked policy."""
-        run = self._known.run(self.marked)
+        run = self._known.run_of_policy(self.marked)
         if run is not None and self.marked is not None:
-            name = short_name(self.marked)
+            name = short_policy_name(self.marked)
             screen = MissesScreen(self.host, name, run, self._asked.events, self.at + 1)
             self._leave_for(await self.app.push_screen_wait(screen))
 
@@ -383,7 +384,7 @@ class LabScreen(Finder[PolicyChange]):
         if ref is None or not self._has_knobs():
             return
         try:
-            path = await save_policy(self, ref, (*self._asked.knobs, *self._known.turned.get(ref, ())))
+            path = await ask_and_save_policy(self, ref, (*self._asked.knobs, *self._known.turned.get(ref, ())))
         except WorkbenchError as error:
             self.warning = str(error)
             return

@@ -8,10 +8,11 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from workbench.context.knobs import find_knob, parse_text
+from workbench.context.policy_files import short_policy_name
 from workbench.lab.values import PolicyRun
 from workbench.tui.screens.policy_editor import PolicyEditor
-from workbench.tui.screens.what_if import SessionSnapshot, short_name
-from workbench.tui.widgets.cells import number
+from workbench.tui.screens.what_if import SessionSnapshot
+from workbench.tui.widgets.cells import short_number
 from workbench.tui.widgets.host import Host
 
 Replay = Callable[[str, tuple[str, ...]], PolicyRun]
@@ -33,17 +34,17 @@ class LabKnobs(PolicyEditor):
 
     def _effect(self, sets: list[str]) -> str:
         turned = tuple(sets[len(self._asked.knobs) :])
-        return effect(self._replay(self._ref, ()), self._replay(self._ref, turned))
+        return knob_effect(self._replay(self._ref, ()), self._replay(self._ref, turned))
 
     def action_leave(self) -> None:
         """Go back to the plot, with the changes."""
         self.dismiss(self.change._replace(is_used=False))
 
 
-def effect(before: PolicyRun, after: PolicyRun) -> str:
+def knob_effect(before: PolicyRun, after: PolicyRun) -> str:
     """What changed knobs do to a session, in words."""
     parts = [
-        f"{number(before.tokens, 7)} → {number(after.tokens, 7)} tokens",
+        f"{short_number(before.tokens, 7)} → {short_number(after.tokens, 7)} tokens",
         f"{len(before.misses):,} → {len(after.misses):,} missed",
     ]
     if before.cost is not None and after.cost is not None:
@@ -69,6 +70,6 @@ def turned_by(knob: str, by: int) -> str:
     return f"{name}={min(max(moved, found.low), found.high):.15g}"
 
 
-def title(ref: str, turned: Sequence[str]) -> str:
+def knobs_title(ref: str, turned: Sequence[str]) -> str:
     """A policy and its changed knobs."""
-    return f"{short_name(ref)} with {', '.join(turned)}" if turned else short_name(ref)
+    return f"{short_policy_name(ref)} with {', '.join(turned)}" if turned else short_policy_name(ref)

@@ -12,7 +12,7 @@ from workbench.config.text import counted, printable
 from workbench.lab.replay.needs import text_for_model
 from workbench.lab.values import Miss, PolicyRun
 from workbench.log.events import Event
-from workbench.tui.screens.text_blocks import blocks, pairs
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
@@ -52,7 +52,7 @@ class MissesScreen(Finder[int]):
     def on_mount(self) -> None:
         self.box.border_title = one_line(self._title)
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find rows that contain all words."""
         words = text.lower().split()
         rows = [self._row(at, miss) for at, miss in enumerate(self._misses)]
@@ -69,7 +69,7 @@ class MissesScreen(Finder[int]):
         miss = self._misses[int(value)]
         used, held = (self._around(seq, miss.fact) for seq in (miss.used, miss.held))
         facts = [(f"used #{miss.used}", used), (f"held #{miss.held}", held)]
-        return blocks(Content.styled(printable(miss.fact), "bold"), pairs(facts, self.wide))
+        return join_blocks(Content.styled(printable(miss.fact), "bold"), name_value_rows(facts, self.wide))
 
     def _around(self, seq: int, fact: str) -> str:
         text = " ".join(text_for_model(self._events[seq]).split()) if seq in self._events else ""

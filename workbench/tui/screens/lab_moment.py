@@ -15,19 +15,19 @@ from workbench.config.text import counted
 from workbench.context.items import SIGNS, State
 from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
+from workbench.context.policy_files import short_policy_name
 from workbench.tui.screens.policy_diff import PlanSide, PolicyDiffScreen
-from workbench.tui.screens.text_blocks import blocks, pairs, paragraph, per_cent
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, per_cent
 from workbench.tui.screens.what_if import (
     PolicyOutcome,
     SessionSnapshot,
-    outcome,
-    planned,
-    policy_names,
-    set_up,
-    short_name,
+    plan_snapshot,
+    policy_outcome,
+    what_if_policies,
+    what_if_setup,
 )
 from workbench.tui.screens.what_if_bar import bar_legend, policy_bar
-from workbench.tui.widgets.columns import Cell, Column, Row, room
+from workbench.tui.widgets.columns import Cell, Column, Row, rest_width
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
 
@@ -75,28 +75,30 @@ class LabMomentScreen(Finder[str | int]):
 
     @work(group="lab")
     async def _work_out(self) -> None:
-        for ref in dict.fromkeys([self._base, *policy_names(self._asked.policy)]):
+        for ref in dict.fromkeys([self._base, *what_if_policies(self._asked.policy)]):
             self._made[ref] = await self.host.in_background(partial(self._outcome, ref))
             self.refill()  # the scale of all bars may have changed
 
     def _outcome(self, ref: str) -> PolicyOutcome | WorkbenchError:
         # The session's own knobs apply on top, as they would in the session.
         try:
-            setup = set_up(self.host.services, self.host.options, self._asked, ref, self._asked.knobs)
-            return outcome(setup, self._asked, ref)
+            setup = what_if_setup(self.host.services, self.host.options, self._asked, ref, self._asked.knobs)
+            return policy_outcome(setup, self._asked, ref)
         except WorkbenchError as error:
             return error
 
     def _plan(self, ref: str) -> ContextPlan:
-        setup = set_up(self.host.services, self.host.options, self._asked, ref, self._asked.knobs)
-        return planned(setup, self._asked)
+        setup = what_if_setup(self.host.services, self.host.options, self._asked, ref, self._asked.knobs)
+        return plan_snapshot(setup, self._asked)
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find policies by name."""
         words = text.lower().split()
-        names = [ref for ref in policy_names(self._asked.policy) if all(word in ref.lower() for word in words)]
+        names = [ref for ref in what_if_policies(self._asked.policy) if all(word in ref.lower() for word in words)]
         bars = [made.parts for made in self._made.values() if isinstance(made, PolicyOutcome)]
-        return FinderResult([Row(ref, self._cells(ref)) for ref in names], bar_legend(bars, short_name(self._base)))
+        return FinderResult(
+            [Row(ref, self._cells(ref)) for ref in names], bar_legend(bars, short_policy_name(self._base))
+        )
 
     def on_resize(self) -> None:
         self.call_after_refresh(self.refill)
@@ -108,12 +110,12 @@ class LabMomentScreen(Finder[str | int]):
         base = self._made.get(self._base)
         other = sum(base.parts[:-1]) if isinstance(base, PolicyOutcome) else 0
         scale = max(sum(each.parts) for each in bars)
-        return policy_bar(made.parts, other, scale, room(self.COLUMNS, width) if width > 0 else 0)
+        return policy_bar(made.parts, other, scale, rest_width(self.COLUMNS, width) if width > 0 else 0)
 
     def _cells(self, ref: str) -> tuple[Cell, ...]:
         word = " now" if ref == self._asked.policy else " base" if ref == self._base else ""
         sign = ("● ", "$success") if ref == self._asked.policy else ("  ", "")
-        title = Content.assemble(sign, short_name(ref), (word, "$quiet"))
+        title = Content.assemble(sign, short_policy_name(ref), (word, "$quiet"))
         made = self._made.get(ref)
         if made is None:
             return title, *WAITING[1:]
@@ -133,9 +135,9 @@ class LabMomentScreen(Finder[str | int]):
             return paragraph(str(made), "$warning")
         base = self._made.get(self._base)
         freed = base.tokens - made.tokens if isinstance(base, PolicyOutcome) else 0
-        name = short_name(self._base)
+        name = short_policy_name(self._base)
         change = f"{abs(freed):,} {'fewer' if freed > 0 else 'more'} than {name}" if freed else f"as under {name}"
-        facts = pairs(
+        facts = name_value_rows(
             [
                 ("request", f"{made.tokens:,} of {made.window:,} tokens, {change}"),
                 ("whole", f"{made.original:,} tokens, if nothing were left out"),
@@ -144,9 +146,11 @@ class LabMomentScreen(Finder[str | int]):
             ],
             self.wide,
         )
-        states = pairs([(f"{SIGNS[state]} {state}", f"{made.states.get(state, 0):,}") for state in COUNTED], self.wide)
-        title = Content.styled(short_name(value), "bold")
-        return blocks(title, paragraph(made.about), facts, states)
+        states = name_value_rows(
+            [(f"{SIGNS[state]} {state}", f"{made.states.get(state, 0):,}") for state in COUNTED], self.wide
+        )
+        title = Content.styled(short_policy_name(value), "bold")
+        return join_blocks(title, paragraph(made.about), facts, states)
 
     def choose_row(self, value: str) -> None:
         self.dismiss(value)
@@ -165,7 +169,9 @@ class LabMomentScreen(Finder[str | int]):
         if self.marked == self._base:
             self.warning = "choose another policy to compare with this one"
             return
-        first, second = (PlanSide(short_name(ref), partial(self._plan, ref)) for ref in (self._base, self.marked))
+        first, second = (
+            PlanSide(short_policy_name(ref), partial(self._plan, ref)) for ref in (self._base, self.marked)
+        )
         seq = await self.app.push_screen_wait(PolicyDiffScreen(self.host, first, second))
         if seq:
             self.dismiss(int(seq))

@@ -26,7 +26,7 @@ from workbench.tui.compaction.plot import (
     scale_label,
     top_of,
 )
-from workbench.tui.widgets.cells import joined, painted
+from workbench.tui.widgets.cells import join_cells, painted_line
 
 MISSED = "×"
 CURSOR = "│"
@@ -83,7 +83,7 @@ class LabPicture:
         return min(range(self.requests), key=lambda at: abs(self.column(at, width) - column))
 
 
-def heights(sizes: Sequence[int], dots: int) -> list[float]:
+def dot_heights(sizes: Sequence[int], dots: int) -> list[float]:
     """A size for each column of dots: interpolated between two requests, or the largest of several."""
     many = len(sizes)
     if many >= dots:
@@ -115,10 +115,10 @@ class _Canvas:
     def _height(self, size: float) -> int:
         return min(self._rows * HIGH - 1, int(size * self._rows * HIGH / self._top))
 
-    def add(self, line: LabLine, style: str) -> None:
+    def add_line(self, line: LabLine, style: str) -> None:
         """Add a line, without gaps at jumps."""
         before: int | None = None
-        for x, size in enumerate(heights(line.sizes, self._width * WIDE)):
+        for x, size in enumerate(dot_heights(line.sizes, self._width * WIDE)):
             y = self._height(size)
             low, high = (y, y) if before is None else (min(before, y), max(before, y))
             # At a jump, the new column has all dots except the one where the line was.
@@ -131,7 +131,7 @@ class _Canvas:
         bits, _ = self._dots.get(key, (0, ""))
         self._dots[key] = (bits | DOTS[x % WIDE][HIGH - 1 - y % HIGH], style)
 
-    def put(self, row: int, column: int, sign: str, style: str) -> None:
+    def put_sign(self, row: int, column: int, sign: str, style: str) -> None:
         """Put a sign on top of a cell."""
         self._over[row, column] = (sign, style)
 
@@ -143,7 +143,7 @@ class _Canvas:
         return (chr(0x2800 + bits), style) if bits else None
 
 
-def draw(picture: LabPicture, width: int, height: int) -> list[Content]:
+def draw_lab_plot(picture: LabPicture, width: int, height: int) -> list[Content]:
     """The lines of the plot, with a legend below if there is room."""
     if not picture.requests or width < 8 or height < 2:
         return []
@@ -159,8 +159,8 @@ def draw(picture: LabPicture, width: int, height: int) -> list[Content]:
     for row in range(rows - 1, -1, -1):
         label = scale_label(row, rows, top, picture.limit, limit) if labelled else ""
         cells = [canvas.cell(row, column) or _ground(column == here, row == limit) for column in range(room)]
-        drawn.append(Content.assemble((label, "$quiet"), painted(cells)))
-    return [*drawn, joined(_legend(picture, limit >= 0), width)] if foot else drawn
+        drawn.append(Content.assemble((label, "$quiet"), painted_line(cells)))
+    return [*drawn, join_cells(_legend(picture, limit >= 0), width)] if foot else drawn
 
 
 def _ground(is_here: bool, is_limit: bool) -> tuple[str, str]:
@@ -172,18 +172,18 @@ def _painted(picture: LabPicture, width: int, rows: int, top: int) -> _Canvas:
     chosen = picture.lines[picture.chosen] if picture.chosen >= 0 else None
     order = [line for line in picture.lines if line is not chosen] + ([chosen] if chosen is not None else [])
     for line in order:
-        canvas.add(line, f"bold {line.style}" if line is chosen else line.style)
+        canvas.add_line(line, f"bold {line.style}" if line is chosen else line.style)
     apart = max(APART, 2 * len(picture.lines))
     for at, line in enumerate(picture.lines):
-        sizes = heights(line.sizes, width)
+        sizes = dot_heights(line.sizes, width)
         for column in range((at * apart) // len(picture.lines) + 1, width, apart):
-            canvas.put(canvas.row(sizes[column]), column, line.sign, f"bold {line.style}")
+            canvas.put_sign(canvas.row(sizes[column]), column, line.sign, f"bold {line.style}")
     for line in order:
         for at in line.compacted:
-            canvas.put(canvas.row(line.sizes[at]), picture.column(at, width), MADE, f"bold {line.style}")
+            canvas.put_sign(canvas.row(line.sizes[at]), picture.column(at, width), MADE, f"bold {line.style}")
         for at in line.missed if line is chosen else ():
-            canvas.put(canvas.row(line.sizes[at]), picture.column(at, width), MISSED, "bold $error")
-    canvas.put(rows - 1, picture.column(picture.at, width), HERE, "bold $accent")
+            canvas.put_sign(canvas.row(line.sizes[at]), picture.column(at, width), MISSED, "bold $error")
+    canvas.put_sign(rows - 1, picture.column(picture.at, width), HERE, "bold $accent")
     return canvas
 
 
@@ -211,7 +211,7 @@ class LabPlot(Widget):
         at: int
 
     def render(self) -> Content:
-        return Content("\n").join(draw(self.picture, self.size.width, self.size.height))
+        return Content("\n").join(draw_lab_plot(self.picture, self.size.width, self.size.height))
 
     def on_click(self, event: events.Click) -> None:
         """Post the request nearest to the mouse."""
@@ -220,6 +220,6 @@ class LabPlot(Widget):
             self.post_message(self.Pointed(self.picture.place(event.x - self.size.width + room, room)))
 
 
-def signs(refs: Sequence[str]) -> Mapping[str, tuple[str, str]]:
+def policy_signs(refs: Sequence[str]) -> Mapping[str, tuple[str, str]]:
     """A sign and a style for each policy, in their order."""
     return {ref: (SIGNS[at] if at < len(SIGNS) else "*", STYLES[at % len(STYLES)]) for at, ref in enumerate(refs)}

@@ -9,14 +9,14 @@ from textual.content import Content
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
 from workbench.context.load import RECORDED
+from workbench.context.policy_files import short_policy_name
 from workbench.lab.values import ABOUT_MISSED, PolicyRun
 from workbench.tui.compaction.plot import MADE
-from workbench.tui.screens.lab_plot import MISSED, LabLine, LabPicture, signs
+from workbench.tui.screens.lab_plot import MISSED, LabLine, LabPicture, policy_signs
 from workbench.tui.screens.text_blocks import per_cent
-from workbench.tui.screens.what_if import short_name
 from workbench.tui.screens.what_if_bar import PolicyPart, bar_legend, policy_bar
-from workbench.tui.widgets.cells import number
-from workbench.tui.widgets.columns import Cell, Column, line
+from workbench.tui.widgets.cells import short_number
+from workbench.tui.widgets.columns import Cell, Column, row_line
 
 WIDE = 90
 """From this width on, numbers are written in full."""
@@ -58,18 +58,18 @@ class LabTable:
         """The finished runs."""
         return [run for run in self.runs.values() if isinstance(run, PolicyRun)]
 
-    def run(self, ref: str | None) -> PolicyRun | None:
+    def run_of_policy(self, ref: str | None) -> PolicyRun | None:
         """The run of a policy; None if it is not finished, or failed."""
         made = self.runs.get(ref or "")
         return made if isinstance(made, PolicyRun) else None
 
     def cells(self, ref: str, columns: int, is_wide: bool, bar: int) -> tuple[Cell, ...]:
         """A policy's row of `columns` cells, with `bar` cells for its bar; `is_wide`: write numbers in full."""
-        sign, style = signs(self.refs)[ref]
+        sign, style = policy_signs(self.refs)[ref]
         words = [f"✎{len(self.turned[ref])}"] if self.turned.get(ref) else []
         words += ["base"] if ref == self.base else ["now"] if ref == self.now else []
         dot = ("● ", "$success") if ref == self.now else ("  ", "")
-        named = Content.assemble((f"{sign} ", f"bold {style}"), dot, short_name(ref))
+        named = Content.assemble((f"{sign} ", f"bold {style}"), dot, short_policy_name(ref))
         name = Content.assemble(named, (" ".join(["", *words]), "$quiet"))
         made, figures = self.runs.get(ref), columns - 2
         if ref == self.working or (made is None and ref in self.waiting):
@@ -84,40 +84,42 @@ class LabTable:
         overflows: Cell = Content.styled(f"✗ {made.overflows:,}", "bold $error") if made.overflows else "0"
         totals, peaks = [run.tokens for run in self.made], [run.peak for run in self.made]
         # Without a column for requests that do not fit, the peak shows that there are some.
-        peak: Cell = Content.assemble(("✗ " if made.overflows else "", "bold $error"), number(made.peak, 5, peaks))
+        peak: Cell = Content.assemble(
+            ("✗ " if made.overflows else "", "bold $error"), short_number(made.peak, 5, peaks)
+        )
         misses = f"{100 * len(made.misses) / len(made.points):.1f}"
         return (
             name,
             self._bar(made, bar),
-            number(made.tokens, 11 if is_wide else 5, totals),
+            short_number(made.tokens, 11 if is_wide else 5, totals),
             *([f"{made.peak:,}", overflows, f"{len(made.compactions):,}"] if is_wide else [peak]),
             Content.styled(f"{MISSED} {misses}", "$warning") if made.misses else misses,
             "–" if made.cost is None else f"${made.cost:,.2f}",
         )
 
     def _bar(self, made: PolicyRun, room: int) -> Content:
-        base, scale = self.run(self.base), max(run.tokens for run in self.made)
+        base, scale = self.run_of_policy(self.base), max(run.tokens for run in self.made)
         return policy_bar(_parts(made), base.tokens if base is not None else 0, scale, room, PARTS)
 
     def legend(self) -> str:
         """The meaning of the bars; empty while there are none."""
         bars = [_parts(run) for run in self.made]
         missed = f"  {MISSED} {ABOUT_MISSED}" if any(run.misses for run in self.made) else ""
-        return f"{bar_legend(bars, short_name(self.base), PARTS)}{missed}" if bars else ""
+        return f"{bar_legend(bars, short_policy_name(self.base), PARTS)}{missed}" if bars else ""
 
     def picture(self, marked: str, at: int) -> LabPicture:
         """The plot, with the marked line on top and the cursor at one request."""
-        shown = [ref for ref in self.refs if (run := self.run(ref)) is not None and run.points]
-        run = self.run(marked) or self.run(self.base)
+        shown = [ref for ref in self.refs if (run := self.run_of_policy(ref)) is not None and run.points]
+        run = self.run_of_policy(marked) or self.run_of_policy(self.base)
         chosen = shown.index(marked) if marked in shown else -1
         return LabPicture([self.line(ref) for ref in shown], chosen, run.window if run is not None else 0, at)
 
     def line(self, ref: str) -> LabLine:
         """The line of a finished run."""
-        run = self.run(ref)
+        run = self.run_of_policy(ref)
         assert run is not None
         return LabLine(
-            *signs(self.refs)[ref],
+            *policy_signs(self.refs)[ref],
             [point.tokens for point in run.points],
             frozenset(each.request - 1 for each in run.compactions),
             frozenset(miss.request - 1 for miss in run.misses),
@@ -126,14 +128,14 @@ class LabTable:
     def figures(self, marked: str | None, at: int, width: int) -> list[Content]:
         """A cell per policy; the marked one and the base come first, because a small terminal shows no others."""
         first = [ref for ref in dict.fromkeys([marked, self.base]) if ref is not None]
-        refs = [ref for ref in dict.fromkeys([*first, *self.refs]) if (run := self.run(ref)) and run.points]
+        refs = [ref for ref in dict.fromkeys([*first, *self.refs]) if (run := self.run_of_policy(ref)) and run.points]
         is_wide = width >= WIDE
         many = max(1, width // (WIDE_CELL if is_wide else NARROW_CELL))
-        cells = [line(FIGURES, self._figure(ref, at, is_wide, ref == marked), width // many - 1) for ref in refs]
+        cells = [row_line(FIGURES, self._figure(ref, at, is_wide, ref == marked), width // many - 1) for ref in refs]
         return [Content(" ").join(cells[at : at + many]) for at in range(0, len(cells), many)]
 
     def _figure(self, ref: str, at: int, is_wide: bool, is_marked: bool) -> tuple[Cell, ...]:
-        run, (sign, style) = self.run(ref), signs(self.refs)[ref]
+        run, (sign, style) = self.run_of_policy(ref), policy_signs(self.refs)[ref]
         assert run is not None
         point = run.points[at]
         notes = [
@@ -141,7 +143,7 @@ class LabTable:
             (f"{MISSED} {point.misses}", "missed", "$warning") if point.misses else None,
             (MADE, "compacted", "") if any(each.request == point.request for each in run.compactions) else None,
         ]
-        name = Content.styled(short_name(ref), "bold" if is_marked else "")
+        name = Content.styled(short_policy_name(ref), "bold" if is_marked else "")
         share = per_cent(point.tokens, run.window)
         return (
             Content.styled(sign, f"bold {style}"),

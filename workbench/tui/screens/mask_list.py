@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from workbench.tui.widgets.cells import fit
+from workbench.tui.widgets.cells import fit_cells
 
 T = TypeVar("T")
 
@@ -87,6 +87,6 @@ class MaskList(Widget, Generic[T], can_focus=True):
         lines = []
         for at in self._seen:
             box = "[x]" if at in self.chosen else "[ ]"
-            line = fit(f"{box} {self._line(self.items[at], self.size.width - len(box) - 1)}", self.size.width)
+            line = fit_cells(f"{box} {self._line(self.items[at], self.size.width - len(box) - 1)}", self.size.width)
             lines.append(Content.styled(line, "bold reverse" if at == self.cursor else "$foreground"))
         return Content("\n").join(lines)

@@ -10,12 +10,12 @@ from textual import work
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from workbench.context.setup import corrected
-from workbench.models.catalogue import LOCAL, REHEARSAL, ModelInfo, is_built_in, prices
+from workbench.context.setup import corrected_info
+from workbench.models.catalogue import LOCAL, REHEARSAL, ModelInfo, is_built_in, price_texts
 from workbench.models.keys import Key
 from workbench.models.local.offers import Offer
 from workbench.models.well_known import well_known
-from workbench.tui.screens.text_blocks import blocks, pairs, paragraph
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -71,7 +71,7 @@ class ModelsScreen(Finder[str]):
         self._offers = {offer.name: offer for offer in found}
         self.refill()
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find models: first those with a key, then without need of one, then well-known ones; best matches first."""
         return await self.host.in_background(partial(self._search, text.strip()))
 
@@ -106,7 +106,7 @@ class ModelsScreen(Finder[str]):
         """The group for sorting: current model, with a key, no key needed or the user's own, well-known, the rest."""
         if name == self.host.model.state.status.model:
             return 0
-        if self._key(self._catalogue.find(name)).origin in ("environment", "key store"):
+        if self._key(self._catalogue.find_model(name)).origin in ("environment", "key store"):
             return 1
         if is_built_in(name) or name in self._offers or name in self.host.services.settings.models:
             return 2
@@ -114,7 +114,7 @@ class ModelsScreen(Finder[str]):
 
     def _info(self, name: str) -> ModelInfo:
         offer = self._offers.get(name)
-        return corrected(self._catalogue.find(name), None, offer.model.window if offer else None)
+        return corrected_info(self._catalogue.find_model(name), None, offer.model.window if offer else None)
 
     def _key(self, info: ModelInfo) -> Key:
         """Where the key comes from, looked up once per provider; a key store that hangs is not asked again."""
@@ -129,7 +129,9 @@ class ModelsScreen(Finder[str]):
         return self._with_facts(info, name, self._state(info, name))
 
     def _unknown(self, name: str) -> Row:
-        return self._with_facts(self._catalogue.find(name), name, Content.styled("use this name as it is", "$accent"))
+        return self._with_facts(
+            self._catalogue.find_model(name), name, Content.styled("use this name as it is", "$accent")
+        )
 
     def _with_facts(self, info: ModelInfo, name: str, state: Content) -> Row:
         title = Content(f"  {name}")
@@ -137,7 +139,7 @@ class ModelsScreen(Finder[str]):
             ready = self._key(info).origin != "none"
             title = Content.assemble(("● ", "$success") if ready else ("○ ", "$error"), name, ("  now", "$quiet"))
         about = "~" if info.window_source == "guess" else ""
-        return Row(name, (title, f"{about}{info.window:,}", state, *prices(info)))
+        return Row(name, (title, f"{about}{info.window:,}", state, *price_texts(info)))
 
     def _state(self, info: ModelInfo, name: str) -> Content:
         """Whether it can be used, or what is missing."""
@@ -160,9 +162,9 @@ class ModelsScreen(Finder[str]):
     def _details(self, name: str) -> Content:
         info, offer = self._info(name), self._offers.get(name)
         kind = "input alone" if info.input_only else "input and output together"
-        price_in, price_out = prices(info)
+        price_in, price_out = price_texts(info)
         address = offer.server.url if offer else self.host.services.routes.address(name)
-        facts = pairs(
+        facts = name_value_rows(
             [
                 ("window", f"{info.window:,} tokens for {kind} ({info.window_source})"),
                 ("output", f"at most {info.max_output:,}" if info.max_output else "unknown"),
@@ -175,7 +177,7 @@ class ModelsScreen(Finder[str]):
             ],
             self.wide,
         )
-        return blocks(Content.styled(name, "bold"), paragraph(HERE.get(name, "")), facts, *self._guessed(info))
+        return join_blocks(Content.styled(name, "bold"), paragraph(HERE.get(name, "")), facts, *self._guessed(info))
 
     def _guessed(self, info: ModelInfo) -> Iterator[Content]:
         if info.window_source == "guess":

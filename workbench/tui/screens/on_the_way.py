@@ -18,7 +18,7 @@ from workbench.log.events import Event
 from workbench.proxy import control
 from workbench.proxy.control import PolicyOrder, RunningProxy, SessionPolicy, WayPolicy
 from workbench.proxy.policy_notes import NO_PROXY
-from workbench.sources.on_the_way import Foresight, foresee
+from workbench.sources.on_the_way import Foresight, foresee_policy
 from workbench.tui.widgets.buttons import Button, ButtonLine
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.host import Host
@@ -38,7 +38,7 @@ class PassingSession(NamedTuple):
 
     def ahead(self, host: Host, policy: WayPolicy | None) -> Foresight:
         """What a policy (None: no policy) would change from the next request on. Plans, so call it in a thread."""
-        return foresee(host.services, self.events, policy, self.now.policy)
+        return foresee_policy(host.services, self.events, policy, self.now.policy)
 
 
 def _written_elsewhere(opened: OpenSession) -> tuple[str, Sequence[Event]]:
@@ -58,7 +58,9 @@ async def set_on_the_way(host: Host, passing: PassingSession, order: PolicyOrder
     """Show the effect, ask, and set the policy; returns False if the user wants it only as a what-if."""
     policy = {"set": order.policy, "default": passing.now.default}.get(order.do)
     name = "as all of this proxy" if order.do == "default" else "off" if policy is None else str(policy)
-    answer = await host.ask(WayDialog(name, host, lambda: str(passing.ahead(host, policy)), order.do == "set"))
+    answer = await host.show_and_wait(
+        WayDialog(name, host, lambda: str(passing.ahead(host, policy)), order.do == "set")
+    )
     if answer == "way":
         await _order(host, passing, order)
         host.show_notice(f"policy on the way: {name}, from the next request on")

@@ -10,11 +10,17 @@ from textual.content import Content
 
 from workbench.config.errors import WorkbenchError
 from workbench.context.load import RECORDED, LoadedPolicy, describe_policy, load_policy
+from workbench.context.policy_files import short_policy_name
 from workbench.proxy.control import WayPolicy
 from workbench.proxy.policy_notes import OFF
 from workbench.tui.screens.on_the_way import PassingSession
-from workbench.tui.screens.text_blocks import blocks, lines, pairs, paragraph, per_cent
-from workbench.tui.screens.what_if import SessionSnapshot, planned, policy_names, set_up, short_name
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, per_cent, text_lines
+from workbench.tui.screens.what_if import (
+    SessionSnapshot,
+    plan_snapshot,
+    what_if_policies,
+    what_if_setup,
+)
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -43,10 +49,10 @@ class PoliciesScreen(Finder[PolicyChoice]):
         self._asked = asked
         self._passing = passing
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find policies by name and description; the cursor starts on the current one."""
         words = text.lower().split()
-        names = policy_names(self._asked.policy, is_recorded=self._asked.recorded is not None)
+        names = what_if_policies(self._asked.policy, is_recorded=self._asked.recorded is not None)
         rows = await self.host.in_background(lambda: [self._row(ref) for ref in names])
         if self._passing is not None and self._passing.now.policy is not None:
             rows = [Row(OFF, (f"  {OFF}", "On the way: send requests as they are")), *rows]
@@ -56,7 +62,7 @@ class PoliciesScreen(Finder[PolicyChoice]):
         return FinderResult([*first, *others])
 
     def _row(self, ref: str) -> Row:
-        name = short_name(ref)
+        name = short_policy_name(ref)
         now = ref == self._asked.policy
         title = Content.assemble(("● ", "$success"), name, ("  now", "$quiet")) if now else Content(f"  {name}")
         if ref == RECORDED and self._asked.recorded is not None and not now:
@@ -77,21 +83,21 @@ class PoliciesScreen(Finder[PolicyChoice]):
         if self._passing is None or ref == RECORDED:
             return Content()
         ahead = self._passing.ahead(self.host, None if ref == OFF else WayPolicy(ref))
-        return Content.assemble(("on the way\n", "bold"), lines(str(ahead)))
+        return Content.assemble(("on the way\n", "bold"), text_lines(str(ahead)))
 
     def _details(self, ref: str) -> Content:
         if ref == OFF:
             return self._on_the_way(ref)
         asked = self._asked
-        setup = set_up(self.host.services, self.host.options, asked, ref, asked.knobs)
-        plan = planned(setup, asked)
+        setup = what_if_setup(self.host.services, self.host.options, asked, ref, asked.knobs)
+        plan = plan_snapshot(setup, asked)
         after, window = plan.size, plan.limits.window
-        facts = pairs(
+        facts = name_value_rows(
             [
                 (
                     "now",
                     f"the next request: {asked.tokens:,} tokens ({per_cent(asked.tokens, window)}) under "
-                    f"{short_name(asked.policy)}",
+                    f"{short_policy_name(asked.policy)}",
                 ),
                 ("then", f"{after:,} tokens ({per_cent(after, window)})"),
                 ("verdict", plan.verdict.why),
@@ -99,9 +105,9 @@ class PoliciesScreen(Finder[PolicyChoice]):
             ],
             self.wide,
         )
-        title = Content.styled(short_name(ref), "bold")
+        title = Content.styled(short_policy_name(ref), "bold")
         about, turned = paragraph(setup.loaded.policy.description), _turned(setup.loaded, self.wide)
-        return blocks(title, about, self._on_the_way(ref), facts, turned)
+        return join_blocks(title, about, self._on_the_way(ref), facts, turned)
 
     def choose_row(self, value: str) -> None:
         """Use the policy."""
@@ -116,4 +122,4 @@ class PoliciesScreen(Finder[PolicyChoice]):
 def _turned(loaded: LoadedPolicy, width: int) -> Content:
     """The knobs that differ from their defaults."""
     rows = [(row.name, row.written) for row in describe_policy(loaded) if row.origin != "default"]
-    return Content.assemble(("knobs that are set\n", "bold"), pairs(rows, width)) if rows else Content()
+    return Content.assemble(("knobs that are set\n", "bold"), name_value_rows(rows, width)) if rows else Content()

@@ -15,9 +15,9 @@ from textual.screen import ModalScreen
 from workbench.config.text import counted, printable, printable_lines
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.plan import ContextPlan
-from workbench.tui.screens.text_blocks import MOST as MOST_TOLD
-from workbench.tui.screens.text_blocks import blocks, lines
-from workbench.tui.screens.what_if import ItemPair, differences
+from workbench.tui.screens.text_blocks import MOST as MOST_TEXT
+from workbench.tui.screens.text_blocks import join_blocks, text_lines
+from workbench.tui.screens.what_if import ItemPair, differing_items
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
@@ -72,7 +72,7 @@ class PolicyDiffScreen(Finder[str]):
             *(Column(name, side, right=True) for name in self.names),
         )
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find items that differ and whose rows contain all words."""
         if self._pairs is None:
             self._pairs = await self.host.in_background(self._compare)
@@ -86,7 +86,7 @@ class PolicyDiffScreen(Finder[str]):
 
     def _compare(self) -> dict[str, ItemPair]:
         first, second = (side.plan() for side in self._sides)
-        found = differences(first, second)
+        found = differing_items(first, second)
         change = second.size - first.size
         self._head = (
             f"{self._where}{self.names[0]} {first.size:,} → {self.names[1]} {second.size:,} tokens ({change:+,}): "
@@ -97,18 +97,18 @@ class PolicyDiffScreen(Finder[str]):
     def _row(self, key: str, pair: ItemPair) -> Row:
         item = pair.item
         seq = "" if item.seq is None else f"#{item.seq}"
-        return Row(key, (seq, item.who, item.original[:200], treatment(pair.first), treatment(pair.second)))
+        return Row(key, (seq, item.who, item.original[:200], item_treatment(pair.first), item_treatment(pair.second)))
 
     async def row_details(self, value: str) -> Content:
         """What each policy sends, and why."""
         pair = (self._pairs or {})[value]
-        return blocks(*(self._details(name, item) for name, item in zip(self.names, pair, strict=True)))
+        return join_blocks(*(self._details(name, item) for name, item in zip(self.names, pair, strict=True)))
 
     def _details(self, name: str, item: Item | None) -> Content:
         why = item.edits[-1].why if item is not None and item.edits else ""
-        head = Content.assemble((f"{name}: ", "bold"), treatment(item), (why and f" · {printable(why)}", "$quiet"))
-        text = "" if item is None or item.text is None else "\n".join(item.text[:MOST_TOLD].splitlines()[:DETAIL_LINES])
-        return Content.assemble(head, "\n", lines(text)) if text else head
+        head = Content.assemble((f"{name}: ", "bold"), item_treatment(item), (why and f" · {printable(why)}", "$quiet"))
+        text = "" if item is None or item.text is None else "\n".join(item.text[:MOST_TEXT].splitlines()[:DETAIL_LINES])
+        return Content.assemble(head, "\n", text_lines(text)) if text else head
 
     def choose_row(self, value: str) -> None:
         """Show both texts in full."""
@@ -121,7 +121,7 @@ class PolicyDiffScreen(Finder[str]):
             self.dismiss(str(pair.item.seq))
 
 
-def treatment(item: Item | None) -> str:
+def item_treatment(item: Item | None) -> str:
     """The state of an item, and its tokens."""
     if item is None:
         return "–"
@@ -157,7 +157,7 @@ def both_texts(names: tuple[str, ...], pair: ItemPair, most: int = 0) -> TextPag
     made: list[TextLine] = []
     for name, item in zip(names, pair, strict=True):
         text = "" if item is None or item.text is None else item.text
-        made += [TextLine(f"{name}: {treatment(item)}", "head")]
+        made += [TextLine(f"{name}: {item_treatment(item)}", "head")]
         made += [TextLine(line) for line in printable_lines(text[:most] if most else text)] if text else []
-        made += [TextLine("" if text else "nothing of it is sent", "quiet"), TextLine("")]
+        made += [TextLine("" if text else "it is not sent", "quiet"), TextLine("")]
     return TextPage(made, "\n".join(line.text for line in made))

@@ -15,8 +15,9 @@ from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.context import policy_files
 from workbench.context.knobs import Knob, as_toml, find_knob, parse_text
 from workbench.context.load import PolicyRow, describe_policy, load_policy
-from workbench.tui.screens.text_blocks import blocks, pairs, paragraph, per_cent
-from workbench.tui.screens.what_if import SessionSnapshot, planned, set_up, short_name
+from workbench.context.policy_files import short_policy_name
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, per_cent
+from workbench.tui.screens.what_if import SessionSnapshot, plan_snapshot, what_if_setup
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.chooser import Chooser, Option
 from workbench.tui.widgets.columns import Column, Row
@@ -66,10 +67,10 @@ class PolicyEditor(Finder[PolicyChange]):
         """The knobs on top of the policy; later ones override earlier ones."""
         return [*self._asked.knobs, *(f"{name}={value}" for name, value in self._changed.items()), *more]
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find knobs by name and meaning."""
         setup = await self.host.in_background(
-            partial(set_up, self.host.services, self.host.options, self._asked, self._ref, self._sets())
+            partial(what_if_setup, self.host.services, self.host.options, self._asked, self._ref, self._sets())
         )
         self._rows_by_name = {row.name: row for row in describe_policy(setup.loaded)}
         words = text.lower().split()
@@ -92,7 +93,7 @@ class PolicyEditor(Finder[PolicyChange]):
     async def _show_effect(self) -> None:
         """Show the size of this session's request in the border, where it is always visible."""
         box = self.query_one(".finder--box")
-        box.border_title = one_line(f"policy {short_name(self._ref)}{' (changed)' if self._changed else ''}")
+        box.border_title = one_line(f"policy {short_policy_name(self._ref)}{' (changed)' if self._changed else ''}")
         box.border_subtitle = "planning…"
         try:
             effect = await self.host.in_background(partial(self._effect, self._sets()))
@@ -101,14 +102,16 @@ class PolicyEditor(Finder[PolicyChange]):
         box.border_subtitle = one_line(effect)
 
     def _effect(self, sets: list[str]) -> str:
-        plan = planned(set_up(self.host.services, self.host.options, self._asked, self._ref, sets), self._asked)
+        plan = plan_snapshot(
+            what_if_setup(self.host.services, self.host.options, self._asked, self._ref, sets), self._asked
+        )
         after, before = plan.size, self._asked.tokens
         share = per_cent(after, plan.limits.window)
         return f"this session: {before:,} → {after:,} tokens ({share}), {plan.verdict.status.replace('_', ' ')}"
 
     async def row_details(self, value: str) -> Content:
         row, knob = self._rows_by_name[value], find_knob(value)
-        facts = pairs(
+        facts = name_value_rows(
             [
                 ("value", row.written or "not set"),
                 ("default", as_toml(knob.default) or "not set"),
@@ -117,7 +120,7 @@ class PolicyEditor(Finder[PolicyChange]):
             ],
             self.wide,
         )
-        return blocks(Content.styled(value, "bold"), paragraph(row.meaning), facts)
+        return join_blocks(Content.styled(value, "bold"), paragraph(row.meaning), facts)
 
     # Changing
 
@@ -200,7 +203,7 @@ class PolicyEditor(Finder[PolicyChange]):
     @work
     async def _save(self) -> None:
         try:
-            path = await save_policy(self, self._ref, self._sets())
+            path = await ask_and_save_policy(self, self._ref, self._sets())
         except WorkbenchError as error:
             self.warning = str(error)
             return
@@ -211,12 +214,12 @@ class PolicyEditor(Finder[PolicyChange]):
             self.refill()
 
 
-async def save_policy(screen: Finder[Any], ref: str, knobs: Sequence[str]) -> Path | None:
+async def ask_and_save_policy(screen: Finder[Any], ref: str, knobs: Sequence[str]) -> Path | None:
     """Ask for a name, and write a policy file that extends `ref` with these knobs; None if the user cancelled.
 
     Raises WorkbenchError.
     """
-    proposed = short_name(ref) if "/" in ref else f"my-{ref}"
+    proposed = short_policy_name(ref) if "/" in ref else f"my-{ref}"
     asked = TextDialog("save as", proposed, "The name of a policy of yours.", policy_files.policy_path)
     name = await screen.app.push_screen_wait(asked)
     if name is None:

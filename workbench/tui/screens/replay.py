@@ -24,7 +24,14 @@ from workbench.proxy.editing import RequestEdit
 from workbench.session.open_session import OpenSession
 from workbench.sources.options import Options
 from workbench.sources.replay_answers import ReplayAnswer, answer_figures, marked_lines
-from workbench.sources.replaying import RecordedRequest, ReplayJob, ReplayWish, find_request, prepare, replay
+from workbench.sources.replaying import (
+    RecordedRequest,
+    ReplayJob,
+    ReplayWish,
+    find_request,
+    prepare_replay,
+    send_replay,
+)
 from workbench.sources.source import Source, as_source
 from workbench.tui.screens.request_items import RequestItemsScreen
 from workbench.tui.widgets.cells import one_line
@@ -68,7 +75,7 @@ def read_wish(words: str) -> tuple[Options, ReplayWish]:
     return options, ReplayWish(number, times, every("exclude"), every("mask"), to, send_key)
 
 
-def source_of(opened: OpenSession) -> Source:
+def open_session_source(opened: OpenSession) -> Source:
     """The open session as a source of requests."""
     return as_source(opened.name, list(opened.events), is_file=opened.session is None)
 
@@ -78,17 +85,19 @@ async def replay_request(host: Host, words: str) -> None:
     options, wish = read_wish(words)
     if wish.number is None and host.request_shown is not None:
         wish = replace(wish, number=host.request_shown + 1)
-    source = await host.from_session(source_of)
+    source = await host.from_session(open_session_source)
     if not words:
         found = await host.in_background(partial(find_request, host.services, options, source, wish.number))
-        chosen = await host.ask(ResendScreen(host, found))
+        chosen = await host.show_and_wait(ResendScreen(host, found))
         if chosen is None:
             return
         options, wanted = read_wish(chosen.words)
         wish = replace(wanted, number=wanted.number or found.number, changes=chosen.rewrite)
         options = replace(options, model=options.model or chosen.rewrite.model)
-    job = await host.in_background(partial(prepare, host.services, options, source, wish))
-    if job.is_free or await host.ask(ConfirmDialog("replay", _sentence(job.question), "send it", "send nothing")):
+    job = await host.in_background(partial(prepare_replay, host.services, options, source, wish))
+    if job.is_free or await host.show_and_wait(
+        ConfirmDialog("replay", _sentence(job.question), "send it", "send nothing")
+    ):
         host.push(ReplayScreen(host, job))
 
 
@@ -230,7 +239,7 @@ class ReplayScreen(ModalScreen[None]):
         await self._host.in_background(lambda: import_module("workbench.proxy.resending"))
         first = True
         try:
-            async for answer in replay(self._host.services, self._job):
+            async for answer in send_replay(self._host.services, self._job):
                 columns.pop(0).show(await self._compared(answer, recorded, recorded, "+"))
                 if recorded is not None and first and not answer.problem:
                     self.query(AnswerColumn).first().show(await self._compared(recorded, answer, None, "-"))

@@ -17,13 +17,13 @@ from workbench.proxy.editing import (
     UNCHANGED,
     ChangedRequest,
     RequestEdit,
-    excluding,
-    masking,
-    restoring,
-    rewording,
+    with_excluded,
+    with_masked,
+    with_restored,
+    with_reworded,
 )
 from workbench.tui.screens.edit_dialog import EditDialog
-from workbench.tui.screens.text_blocks import blocks, lines, pairs, per_cent
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, per_cent, text_lines
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -86,12 +86,12 @@ class RequestItemsScreen(Finder[T]):
 
     # Drawing
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """All items, in the order of the request; the cursor starts at the last one."""
         begin = None
         if self._edit is None:
             self._edit = await self.host.in_background(self._make)
-            self._changed = self._edit.changed(UNCHANGED)
+            self._changed = self._edit.changed_request(UNCHANGED)
             begin = next(
                 (item.path for item in reversed(self._edit.items) if item.kind not in ("system", "tool")), None
             )
@@ -133,7 +133,9 @@ class RequestItemsScreen(Finder[T]):
             ("new", self.newness() if item.path in self._edit.new else ""),
             ("then", self._state(value)),
         ]
-        return blocks(Content.styled(item.kind, "bold"), pairs(facts, self.wide), lines(self._now(item)))
+        return join_blocks(
+            Content.styled(item.kind, "bold"), name_value_rows(facts, self.wide), text_lines(self._now(item))
+        )
 
     def _item(self, path: str) -> BodyItem:
         assert self._edit is not None
@@ -166,7 +168,7 @@ class RequestItemsScreen(Finder[T]):
     def _change(self, rewrite: Rewrite) -> None:
         assert self._edit is not None
         try:
-            self._changed = self._edit.changed(rewrite)
+            self._changed = self._edit.changed_request(rewrite)
         except WorkbenchError as error:
             self.warning = str(error)
             return
@@ -186,17 +188,17 @@ class RequestItemsScreen(Finder[T]):
 
     def action_exclude(self) -> None:
         """Exclude the item; a call and its result are excluded together."""
-        self._on_marked(lambda path: excluding(self._changed.rewrite, path))
+        self._on_marked(lambda path: with_excluded(self._changed.rewrite, path))
 
     def action_mask(self) -> None:
         """Replace the item by a marker."""
         edit = self._edit
         if edit is not None:
-            self._on_marked(lambda path: masking(self._changed.rewrite, path, edit.marker(path)))
+            self._on_marked(lambda path: with_masked(self._changed.rewrite, path, edit.marker(path)))
 
     def action_restore(self) -> None:
         """Restore the item."""
-        self._on_marked(lambda path: restoring(self._changed.rewrite, path))
+        self._on_marked(lambda path: with_restored(self._changed.rewrite, path))
 
     @work(group="ask", exclusive=True)
     async def action_edit(self) -> None:
@@ -206,13 +208,13 @@ class RequestItemsScreen(Finder[T]):
             return
         item = self._item(path)
         try:
-            self._edit.changed(rewording(self._changed.rewrite, path, self._now(item) or "-"))
+            self._edit.changed_request(with_reworded(self._changed.rewrite, path, self._now(item) or "-"))
         except WorkbenchError as error:
             self.warning = str(error)
             return
         text = await self.app.push_screen_wait(EditDialog(f"edit {path}", self._now(item)))
         if text is not None and text != self._now(item):
-            self._change(rewording(self._changed.rewrite, path, text))
+            self._change(with_reworded(self._changed.rewrite, path, text))
 
     @work(group="ask", exclusive=True)
     async def action_model(self) -> None:

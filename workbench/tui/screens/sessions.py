@@ -22,7 +22,7 @@ from workbench.log.store import Store
 from workbench.sources.all_agents import all_agents
 from workbench.sources.services import Services
 from workbench.sources.source import paths_like, recorded_by
-from workbench.tui.screens.text_blocks import blocks, pairs, paragraph
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
@@ -101,7 +101,7 @@ class SessionsScreen(Finder[SessionChoice]):
         self._agents = {each.ref: each for each in found}
         self.refill()
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find sessions by title first, then by text."""
         if self._only_here is None:
             self._only_here = bool(self._here and await self.host.in_background(self._any_here))
@@ -161,13 +161,13 @@ class SessionsScreen(Finder[SessionChoice]):
         """The facts of a session, and its last messages, or those around the match."""
         if value in self._files:
             about = "Enter goes into this folder." if value.endswith(os.sep) else f"Enter opens this file. {TRANSCRIPT}"
-            return blocks(Content.styled(printable(value), "bold"), paragraph(about))
+            return join_blocks(Content.styled(printable(value), "bold"), paragraph(about))
         if value not in self._infos:
             return self._agent_details(value)
         info, hit = self._infos[value], self._hits.get(value)
         events = await self.host.in_background(partial(_events, self._store, info, hit))
         forked = f"{info.forked_from[0]}, event {info.forked_from[1]:,}" if info.forked_from else ""
-        facts = pairs(
+        facts = name_value_rows(
             [
                 ("id", info.id),
                 ("agent", f"{self._passed[value]}, recorded by the proxy" if self._passed.get(value) else ""),
@@ -181,7 +181,7 @@ class SessionsScreen(Finder[SessionChoice]):
             self.wide,
         )
         title = Content.styled(printable(info.title) or "without a title", "bold")
-        return blocks(title, facts, *_messages(events, hit.seq if hit else None))
+        return join_blocks(title, facts, *_messages(events, hit.seq if hit else None))
 
     def _agent_details(self, value: str) -> Content:
         each = (self._agents or {})[value]
@@ -194,7 +194,9 @@ class SessionsScreen(Finder[SessionChoice]):
             ("file", printable(each.path)),
         ]
         about = "Enter shows it as it was recorded; the file stays as it is."
-        return blocks(Content.styled(printable(each.title), "bold"), pairs(facts, self.wide), paragraph(about))
+        return join_blocks(
+            Content.styled(printable(each.title), "bold"), name_value_rows(facts, self.wide), paragraph(about)
+        )
 
     def choose_row(self, value: str) -> None:
         """Open the session or file; for a folder, list its contents."""
@@ -322,8 +324,8 @@ def _events(store: Store, info: SessionInfo, hit: Hit | None) -> list[Event]:
 
 def _messages(events: Sequence[Event], found: int | None) -> Iterator[Content]:
     """The messages among some events; the match is marked."""
-    spoken = [(event, *_who(event)) for event in events]
-    shown = [each for each in spoken if each[2].strip()]
+    messages = [(event, *_who(event)) for event in events]
+    shown = [each for each in messages if each[2].strip()]
     for event, who, text in shown if found else shown[-MESSAGES:]:
         most = LONG if who in ("you", "ai") else SHORT
         cut = text[:most] + ("…" if len(text) > most else "")

@@ -12,7 +12,7 @@ from textual.content import Content
 from workbench.config.paths import config_dir, data_dir
 from workbench.config.settings import FILE_NAME, Settings
 from workbench.config.variables import is_secret_name
-from workbench.tui.screens.text_blocks import blocks, pairs, paragraph
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
@@ -92,7 +92,7 @@ class SettingsScreen(Finder[str]):
         found = lines_of(self._settings, status.model, status.policy, host.theme)
         self._lines = {line.name: line for line in found}
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find settings by name and value."""
         words = text.lower().split()
         matching = [
@@ -108,7 +108,7 @@ class SettingsScreen(Finder[str]):
     async def row_details(self, value: str) -> Content:
         """The meaning of a setting, and its origin."""
         line = self._lines[value]
-        facts = pairs(
+        facts = name_value_rows(
             [
                 ("now", line.value or "not set"),
                 ("in the file", line.written or "not set"),
@@ -119,7 +119,7 @@ class SettingsScreen(Finder[str]):
             ],
             self.wide,
         )
-        return blocks(Content.styled(value, "bold"), paragraph(line.about), facts)
+        return join_blocks(Content.styled(value, "bold"), paragraph(line.about), facts)
 
     def choose_row(self, value: str) -> None:
         """Run the command that changes the setting, if there is one."""

@@ -8,20 +8,20 @@ from textual.content import Content
 
 from workbench.config.text import percent, printable, printable_lines
 from workbench.tui.widgets.cells import one_line
-from workbench.tui.widgets.wrapped_lines import hanging
+from workbench.tui.widgets.wrapped_lines import hanging_lines
 
 MOST = 4_000
 """The most characters of a text to show; the inspector shows all."""
 
 
-def pairs(rows: Iterable[tuple[str, str]], width: int) -> Content:
+def name_value_rows(rows: Iterable[tuple[str, str]], width: int) -> Content:
     """Names with their values in a second column; rows without a value are left out."""
     found = [(name, value) for name, value in rows if value]
     wide = max((len(name) for name, _ in found), default=0)
     return Content("\n").join(
         line
         for name, value in found
-        for line in hanging(Content.styled(f"{name.ljust(wide)}  ", "$quiet"), printable(value), width)
+        for line in hanging_lines(Content.styled(f"{name.ljust(wide)}  ", "$quiet"), printable(value), width)
     )
 
 
@@ -30,7 +30,7 @@ def paragraph(text: str, style: str = "") -> Content:
     return Content.styled(printable(text), style) if style else one_line(text)
 
 
-def lines(text: str, most: int = MOST) -> Content:
+def text_lines(text: str, most: int = MOST) -> Content:
     """The lines of a text without control characters, and how many characters are left out."""
     shown = Content("\n".join(printable_lines(text[:most])))
     if len(text) <= most:
@@ -38,12 +38,12 @@ def lines(text: str, most: int = MOST) -> Content:
     return Content.assemble(shown, "\n", (f"[{len(text) - most:,} more characters]", "$quiet"))
 
 
-def blocks(*parts: Content) -> Content:
+def join_blocks(*parts: Content) -> Content:
     """Blocks with an empty line between them; empty blocks are left out."""
     return Content("\n\n").join([part for part in parts if part])
 
 
-def tokens(count: int) -> str:
+def token_words(count: int) -> str:
     """A number of tokens, in words."""
     return f"{count:,} token" if count == 1 else f"{count:,} tokens"
 

@@ -21,8 +21,8 @@ from workbench.config.paths import config_dir
 from workbench.models.framing import count_tool, tool_style
 from workbench.models.tokens import TokenCounter
 from workbench.session.open_session import OpenSession
-from workbench.session.tools import toolbox
-from workbench.tui.screens.text_blocks import blocks, lines, pairs, paragraph, tokens
+from workbench.session.tools import session_toolbox
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph, text_lines, token_words
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.finder import Finder, FinderResult
@@ -64,7 +64,7 @@ class SessionTools(NamedTuple):
 
 def session_tools(opened: OpenSession) -> SessionTools:
     """All tools of a session, on or off."""
-    box, setup = toolbox(opened, every=True), opened.setup
+    box, setup = session_toolbox(opened, every=True), opened.setup
     provider = setup.info.provider or "openai"
     found = []
     for definition in box.definitions():
@@ -130,7 +130,7 @@ class ToolsScreen(Finder[None]):
             self._costs, self._problems = await self.host.in_background(ask)
             self.refill()
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find tools and approvals by name."""
         words = text.lower().split()
         rows = [self._row(tool) for tool in self._tools.values()]
@@ -139,7 +139,9 @@ class ToolsScreen(Finder[None]):
         on = [tool.tokens for tool in self._tools.values() if tool.name not in self._off]
         total = sum(on) + sum(cost.tokens for cost in self._costs if not cost.is_off and cost.name not in self._off)
         total_words = (
-            f"{tokens(total)} of definitions in every request" if self._offered.calls else "this model gets no tools"
+            f"{token_words(total)} of definitions in every request"
+            if self._offered.calls
+            else "this model gets no tools"
         )
         note = " · ".join([total_words, *self._problems])
         return FinderResult([row for row in rows if all(word in row.value.lower() for word in words)], note)
@@ -174,19 +176,21 @@ class ToolsScreen(Finder[None]):
         """What a tool does, and its definition as the model gets it."""
         if value in self._approvals:
             choice, pattern = self._approvals[value]
-            where = pairs([("file", str(config_dir() / FILE_NAME))], self.wide)
-            return blocks(Content.styled(pattern, "bold"), paragraph(APPROVED[choice]), where)
+            where = name_value_rows([("file", str(config_dir() / FILE_NAME))], self.wide)
+            return join_blocks(Content.styled(pattern, "bold"), paragraph(APPROVED[choice]), where)
         tool = self._tools.get(value)
         if tool is None:
             cost = next(cost for cost in self._costs if cost.name == value)
             facts = [("does", KINDS[cost.kind]), ("server", cost.server), ("its name there", cost.own_name)]
             off = paragraph(f"Switched off by mcp.{cost.server}.off in config.toml." if cost.is_off else "")
-            return blocks(Content.styled(value, "bold"), pairs(facts, self.wide), off)
+            return join_blocks(Content.styled(value, "bold"), name_value_rows(facts, self.wide), off)
         function = json.loads(tool.definition)["function"]
-        facts = [("does", KINDS[tool.kind]), ("from", tool.origin), ("definition", f"about {tokens(tool.tokens)}")]
+        facts = [("does", KINDS[tool.kind]), ("from", tool.origin), ("definition", f"about {token_words(tool.tokens)}")]
         schema = json.dumps(function["parameters"], ensure_ascii=False, indent=2)
         title = Content.styled(value, "bold")
-        return blocks(title, paragraph(function["description"]), pairs(facts, self.wide), lines(schema))
+        return join_blocks(
+            title, paragraph(function["description"]), name_value_rows(facts, self.wide), text_lines(schema)
+        )
 
     # Changing
 

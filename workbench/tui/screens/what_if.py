@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from workbench.compaction.forecast import forecast, next_step
+from workbench.compaction.forecast import forecast_compaction, next_step
 from workbench.compaction.record import read_record
 from workbench.compaction.triggers import decide_compaction
 from workbench.context.items import Item, State
@@ -18,13 +18,13 @@ from workbench.session.open_session import OpenSession
 from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession, make_setup
 from workbench.sources.source import Source
-from workbench.tui.screens.what_if_bar import parts_of
+from workbench.tui.screens.what_if_bar import plan_part_sizes
 
 if TYPE_CHECKING:
     from workbench.sources.services import Services
 
 
-def policy_names(now: str, *, is_recorded: bool = False) -> list[str]:
+def what_if_policies(now: str, *, is_recorded: bool = False) -> list[str]:
     """The policies to choose from: the current one, then the presets, then the user's own.
 
     `is_recorded`: for another agent's session, `recorded` comes first.
@@ -32,11 +32,6 @@ def policy_names(now: str, *, is_recorded: bool = False) -> list[str]:
     own = [str(path) for path in user_policies()]
     back = [RECORDED] if is_recorded else []
     return list(dict.fromkeys([now, *back, *preset_names(), *own]))
-
-
-def short_name(ref: str) -> str:
-    """The name of a policy; for a file, its name without the folder."""
-    return ref.rpartition("/")[2].removesuffix(".toml")
 
 
 class SessionSnapshot(NamedTuple):
@@ -56,7 +51,7 @@ class SessionSnapshot(NamedTuple):
     recorded: RecordedSession | None = None
 
 
-def snapshot(opened: OpenSession) -> SessionSnapshot:
+def session_snapshot(opened: OpenSession) -> SessionSnapshot:
     """A snapshot of the open session."""
     live = opened.session is not None and opened.session.is_written
     return SessionSnapshot(
@@ -73,13 +68,15 @@ def snapshot(opened: OpenSession) -> SessionSnapshot:
     )
 
 
-def set_up(services: Services, options: Options, asked: SessionSnapshot, policy: str, knobs: Sequence[str]) -> Setup:
+def what_if_setup(
+    services: Services, options: Options, asked: SessionSnapshot, policy: str, knobs: Sequence[str]
+) -> Setup:
     """A setup for the same model under a policy; raises WorkbenchError if the policy cannot be read."""
     source = Source(asked.name, [*asked.events], asked.model, policy, asked.live, asked.is_file)
     return make_setup(services, options, source, policy, knobs, asked.recorded)
 
 
-def planned(setup: Setup, asked: SessionSnapshot) -> ContextPlan:
+def plan_snapshot(setup: Setup, asked: SessionSnapshot) -> ContextPlan:
     """The plan under a setup."""
     return setup.plan(asked.events, live=asked.live)
 
@@ -105,12 +102,12 @@ class PolicyOutcome(NamedTuple):
     """Tokens of each part of its bar."""
 
 
-def outcome(setup: Setup, asked: SessionSnapshot, policy: str) -> PolicyOutcome:
+def policy_outcome(setup: Setup, asked: SessionSnapshot, policy: str) -> PolicyOutcome:
     """Plan the log under a policy, and forecast its next compaction."""
-    plan = planned(setup, asked)
+    plan = plan_snapshot(setup, asked)
     rules = setup.loaded.policy
     knobs, found = rules.compaction, read_record(asked.events)
-    following = forecast(plan, asked.events, found, knobs, growth=asked.growth)
+    following = forecast_compaction(plan, asked.events, found, knobs, growth=asked.growth)
     decision = decide_compaction(plan, asked.events, found, knobs, headless=False, turn_over=True)
     return PolicyOutcome(
         policy,
@@ -123,7 +120,7 @@ def outcome(setup: Setup, asked: SessionSnapshot, policy: str) -> PolicyOutcome:
         next_step(following, decision, knobs, plan.limits.window),
         following.turns,
         rules.description,
-        parts_of(plan),
+        plan_part_sizes(plan),
     )
 
 
@@ -141,7 +138,7 @@ class ItemPair(NamedTuple):
         return found
 
 
-def differences(first: ContextPlan, second: ContextPlan) -> list[ItemPair]:
+def differing_items(first: ContextPlan, second: ContextPlan) -> list[ItemPair]:
     """The items whose treatment differs, in the order of the log; items that only the second plan has come last."""
     others = {row.id: row for row in second.items}
     pairs = [ItemPair(row, others.pop(row.id, None)) for row in first.items]

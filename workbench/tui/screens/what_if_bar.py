@@ -9,7 +9,7 @@ from textual.content import Content
 
 from workbench.context.plan import ContextPlan
 from workbench.tui.widgets.bar import apportion
-from workbench.tui.widgets.cells import painted
+from workbench.tui.widgets.cells import painted_line
 
 
 class PolicyPart(NamedTuple):
@@ -36,7 +36,7 @@ GHOST, MARK = "░", "┃"
 """What the other policy sends in addition; and where it ends, if this one sends more."""
 
 
-def parts_of(plan: ContextPlan) -> tuple[int, ...]:
+def plan_part_sizes(plan: ContextPlan) -> tuple[int, ...]:
     """Tokens of each part."""
     budget = plan.budget
     sent = {"sent": 0, "truncated": 0, "masked": 0}
@@ -80,7 +80,7 @@ def policy_bar(
         cells[at] = (GHOST, "$quiet")
     if 0 < end < filled:
         cells[end] = (MARK, "bold $foreground")
-    return painted(cells)
+    return painted_line(cells)
 
 
 def bar_legend(seen: Sequence[Sequence[int]], other: str, kinds: Sequence[PolicyPart] = PARTS) -> str:

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from textual.content import Content
 
 from workbench.context.budget import Budget
-from workbench.tui.widgets.cells import number, painted
+from workbench.tui.widgets.cells import painted_line, short_number
 from workbench.views.values import Level, WindowUse
 
 
@@ -68,7 +68,7 @@ def apportion(amounts: Sequence[int], width: int) -> list[int]:
     return given
 
 
-def amounts(budget: Budget) -> list[int]:
+def budget_amounts(budget: Budget) -> list[int]:
     """The parts of a budget in the bar's order; the free part is never negative."""
     return [max(0, getattr(budget, part.name)) for part in SEGMENTS]
 
@@ -81,12 +81,12 @@ SENT = [part.name for part in SEGMENTS].index("free")
 """The number of parts that are sent."""
 
 
-def draw(budget: Budget, window: int, width: int, compact_at: int = 0) -> Content:
+def draw_bar(budget: Budget, window: int, width: int, compact_at: int = 0) -> Content:
     """The bar. The sent parts together get exactly their share of the cells.
 
     A nearly full bar has the colour of a warning, then of an error; anything beyond the window is an error.
     """
-    parts, too_much = amounts(budget), max(0, -budget.unattributed)
+    parts, too_much = budget_amounts(budget), max(0, -budget.unattributed)
     sent, total = sum(parts[:SENT]) - too_much, sum(parts) - too_much
     if total <= 0 or width <= 0:
         return Content()
@@ -104,7 +104,7 @@ def draw(budget: Budget, window: int, width: int, compact_at: int = 0) -> Conten
     if budget.free < 0:
         end = width * window // total
         found[end:] = [(char, "reverse $error") for char, _ in found[end:]]
-    return painted(found)
+    return painted_line(found)
 
 
 class LegendForm(NamedTuple):
@@ -128,7 +128,7 @@ LEGEND_FORMS = (
 """From the longest to the shortest."""
 
 
-def legend(budget: Budget, width: int, compact_at: int = 0, *, whole: bool = False) -> Content:
+def budget_legend(budget: Budget, width: int, compact_at: int = 0, *, whole: bool = False) -> Content:
     """The meaning of the bar's characters, in the longest form that fits; the shortest has figures for few parts only.
 
     `whole`: the request is complete, so tokens in no row are a difference in counting.
@@ -136,7 +136,7 @@ def legend(budget: Budget, width: int, compact_at: int = 0, *, whole: bool = Fal
     If there is room left, the legend also explains the compaction mark.
     """
     named = [COUNTED if whole and part.name == COUNTED.name else part for part in SEGMENTS]
-    parts = {part: amount for part, amount in zip(named, amounts(budget), strict=True) if amount}
+    parts = {part: amount for part, amount in zip(named, budget_amounts(budget), strict=True) if amount}
     if budget.unattributed < 0:
         parts = {TOO_MUCH: -budget.unattributed, **parts}
     over = f"over by {-budget.free:,}" if budget.free < 0 else ""
@@ -160,4 +160,4 @@ def legend(budget: Budget, width: int, compact_at: int = 0, *, whole: bool = Fal
 def _entry(part: BarSegment, amount: int, form: LegendForm, figured: bool) -> str:
     words = part.words or part.name
     name = {"full": part.full or words, "words": words, "short": part.short}[form.names]
-    return f"{part.char}{form.gap}{name}{f' {number(amount, form.digits)}' if figured else ''}"
+    return f"{part.char}{form.gap}{name}{f' {short_number(amount, form.digits)}' if figured else ''}"

@@ -13,7 +13,7 @@ from textual.reactive import reactive
 from textual.style import Style
 
 from workbench.tui.widgets.key_names import key_name
-from workbench.tui.widgets.wrapped_lines import WrappedLines, flowing
+from workbench.tui.widgets.wrapped_lines import WrappedLines, flow_pieces
 
 
 class Button(NamedTuple):
@@ -39,7 +39,7 @@ class ButtonLine(WrappedLines):
     buttons: reactive[tuple[Button, ...]] = reactive((), layout=True)
 
     def lines(self, width: int) -> Sequence[Content]:
-        return flowing(map(_drawn, self.buttons), width)
+        return flow_pieces(map(_drawn, self.buttons), width)
 
     def on_click(self, event: Click) -> None:
         """Press the button under the mouse."""

@@ -12,7 +12,7 @@ from textual.content import Content
 from workbench.config.text import printable
 
 
-def fit(text: str, width: int) -> str:
+def fit_cells(text: str, width: int) -> str:
     """Exactly `width` cells: padded with blanks, or cut with an ellipsis."""
     if cell_len(text) <= width:
         return set_cell_size(text, width)
@@ -21,7 +21,7 @@ def fit(text: str, width: int) -> str:
 
 def fit_start(text: str, width: int) -> str:
     """At most `width` cells: the beginning."""
-    return text if cell_len(text) <= width else fit(text, width)
+    return text if cell_len(text) <= width else fit_cells(text, width)
 
 
 def fit_middle(text: str, width: int) -> str:
@@ -29,10 +29,10 @@ def fit_middle(text: str, width: int) -> str:
     if cell_len(text) <= width:
         return text
     first = (width - 1) // 3
-    return set_cell_size(text, first) + fit_end(text, max(width - first, 1)) if width > 0 else ""
+    return set_cell_size(text, first) + fit_cells_end(text, max(width - first, 1)) if width > 0 else ""
 
 
-def fit_end(text: str, width: int) -> str:
+def fit_cells_end(text: str, width: int) -> str:
     """At most `width` cells: the end, which says more in a path."""
     if cell_len(text) <= width:
         return text
@@ -42,7 +42,7 @@ def fit_end(text: str, width: int) -> str:
     return "…" + kept
 
 
-def number(value: int, width: int, column: Iterable[int] = ()) -> str:
+def short_number(value: int, width: int, column: Iterable[int] = ()) -> str:
     """A number in at most `width` cells: in full, or in thousands or millions. `column`: the other numbers in the
     column, which get the same form if possible."""
     manner = max((_manner(each, width) for each in column), default=0)
@@ -66,7 +66,7 @@ def one_line(text: str) -> Content:
     return Content(printable(text))
 
 
-def joined(parts: Iterable[Content], width: int, between: str = " · ") -> Content:
+def join_cells(parts: Iterable[Content], width: int, between: str = " · ") -> Content:
     """As many of the parts as fit into one line; the first one is cut if it does not fit."""
     line = Content()
     for part in parts:
@@ -77,19 +77,19 @@ def joined(parts: Iterable[Content], width: int, between: str = " · ") -> Conte
     return line
 
 
-def painted(cells: Iterable[tuple[str, str]]) -> Content:
+def painted_line(cells: Iterable[tuple[str, str]]) -> Content:
     """Single cells with styles as one line; neighbours with the same style become one piece."""
     runs = groupby(cells, key=itemgetter(1))
     return Content.assemble(*(("".join(sign for sign, _ in run), style) for style, run in runs))
 
 
-def wrapped(line: str, width: int) -> Iterator[str]:
+def wrapped_line(line: str, width: int) -> Iterator[str]:
     """A line split into pieces of at most `width` cells, at blanks if possible."""
-    for start, end in cuts(line, width):
+    for start, end in line_cuts(line, width):
         yield line[start:end]
 
 
-def cuts(line: str, width: int, hang: int = 0) -> Iterator[tuple[int, int]]:
+def line_cuts(line: str, width: int, hang: int = 0) -> Iterator[tuple[int, int]]:
     """The starts and ends of the pieces of a wrapped line, at least one. The blank at a cut belongs to neither piece.
 
     `hang`: how much narrower the pieces after the first are.

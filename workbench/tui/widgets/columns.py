@@ -8,7 +8,7 @@ from typing import NamedTuple
 from textual.content import Content
 
 from workbench.config.text import printable
-from workbench.tui.widgets.cells import fit
+from workbench.tui.widgets.cells import fit_cells
 
 Cell = str | Content
 """Plain text is cleaned of control characters; `Content` is used unchanged."""
@@ -36,15 +36,15 @@ class Row(NamedTuple):
     cells: tuple[Cell, ...]
 
 
-def header(columns: Sequence[Column], width: int) -> Content:
+def header_line(columns: Sequence[Column], width: int) -> Content:
     """The titles."""
-    return Content.styled(line(columns, [column.title for column in columns], width).plain, "$quiet")
+    return Content.styled(row_line(columns, [column.title for column in columns], width).plain, "$quiet")
 
 
-def line(columns: Sequence[Column], cells: Sequence[Cell], width: int) -> Content:
+def row_line(columns: Sequence[Column], cells: Sequence[Cell], width: int) -> Content:
     """One row in exactly `width` cells; long cells are cut with an ellipsis."""
     shown = [(column, cell) for column, cell in zip(columns, cells, strict=True) if width >= column.least]
-    rest = room(columns, width)
+    rest = rest_width(columns, width)
     parts = [_cell(cell, column.width or rest, column.right) for column, cell in shown]
     return Content(" " * GAP).join(parts)
 
@@ -54,12 +54,12 @@ def _cell(cell: Cell, width: int, right: bool) -> Content:
         cut = cell.truncate(width, ellipsis=True)
         blanks = Content(" " * (width - cut.cell_length))
         return Content.assemble(blanks, cut) if right else Content.assemble(cut, blanks)
-    padded = fit(printable(cell), width)
+    padded = fit_cells(printable(cell), width)
     written = padded.rstrip(" ")
     return Content(" " * (len(padded) - len(written)) + written if right else padded)
 
 
-def room(columns: Sequence[Column], width: int) -> int:
+def rest_width(columns: Sequence[Column], width: int) -> int:
     """The width of the column that takes the rest of the line."""
     shown = [column for column in columns if width >= column.least]
     return max(1, width - sum(column.width for column in shown) - GAP * (len(shown) - 1))

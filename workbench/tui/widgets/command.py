@@ -83,7 +83,7 @@ class Commands:
         self._group = group
         self._made: list[Command] = []
 
-    def add(
+    def register(
         self,
         name: str,
         title: str,

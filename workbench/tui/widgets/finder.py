@@ -21,8 +21,8 @@ from textual.widgets.option_list import Option
 
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import printable
-from workbench.tui.widgets.cells import joined, one_line
-from workbench.tui.widgets.columns import Column, Row, header, line
+from workbench.tui.widgets.cells import join_cells, one_line
+from workbench.tui.widgets.columns import Column, Row, header_line, row_line
 from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.host import Host
 from workbench.tui.widgets.key_names import key_names
@@ -57,7 +57,7 @@ class KeyLine(Widget):
             Content.assemble((key_names(now.get(each.id, each.key)), "bold"), " ", each.description)
             for each in self._shown
         )
-        return joined(keys, self.size.width, "  ")
+        return join_cells(keys, self.size.width, "  ")
 
 
 class FoundList(OptionList):
@@ -75,8 +75,8 @@ class FoundList(OptionList):
 class Finder(ModalScreen[T | None], Generic[T]):
     """Type to filter; arrows move the mark; Enter chooses the marked row.
 
-    A subclass implements `find` and `row_details`. Both are called often and may be slow: only the last result is
-    shown.
+    A subclass implements `search_rows` and `row_details`. Both are called often and may be slow: only the last result
+    is shown.
     """
 
     NAME: ClassVar[str] = ""
@@ -125,7 +125,7 @@ class Finder(ModalScreen[T | None], Generic[T]):
 
     # For subclasses
 
-    async def find(self, text: str) -> FinderResult:
+    async def search_rows(self, text: str) -> FinderResult:
         """Find the rows for a text. Raises WorkbenchError."""
         raise NotImplementedError
 
@@ -160,7 +160,7 @@ class Finder(ModalScreen[T | None], Generic[T]):
                 with VerticalScroll(can_focus=False, id="finder-page"):
                     yield Static(id="finder-about", markup=False)
             yield Static(id="finder-note", markup=False)
-            yield KeyLine(bindings_of(type(self)))
+            yield KeyLine(bindings_of_class(type(self)))
 
     def on_mount(self) -> None:
         self.found.can_focus = False
@@ -193,7 +193,7 @@ class Finder(ModalScreen[T | None], Generic[T]):
     @work(group="find", exclusive=True)
     async def _find(self, text: str, keeps_mark: bool) -> None:
         try:
-            found = await self.find(text)
+            found = await self.search_rows(text)
         except WorkbenchError as error:
             found = FinderResult((), str(error))
         marked = self.marked if keeps_mark else None  # the current one: it may have moved meanwhile
@@ -215,9 +215,9 @@ class Finder(ModalScreen[T | None], Generic[T]):
             self._wanted = marked
             return
         self._drawn = width
-        self.head.update(header(self.COLUMNS, width))
+        self.head.update(header_line(self.COLUMNS, width))
         self.found.clear_options()
-        self.found.add_options(Option(line(self.COLUMNS, row.cells, width), row.value) for row in self._rows)
+        self.found.add_options(Option(row_line(self.COLUMNS, row.cells, width), row.value) for row in self._rows)
         at = next((at for at, row in enumerate(self._rows) if row.value == marked), 0)
         self.found.highlighted = at if self._rows else None
         if not self._rows and self._answered.is_set():
@@ -241,7 +241,7 @@ class Finder(ModalScreen[T | None], Generic[T]):
         self._rows = [*self._rows[:at], Row(value, cells), *self._rows[at + 1 :]]
         width = self.found.scrollable_content_region.width - 1
         if width > 0 and self.found.option_count:  # otherwise it is drawn later
-            self.found.replace_option_prompt(value, line(self.COLUMNS, cells, width))
+            self.found.replace_option_prompt(value, row_line(self.COLUMNS, cells, width))
 
     @property
     def wide(self) -> int:
@@ -323,7 +323,7 @@ class Finder(ModalScreen[T | None], Generic[T]):
         self.page.scroll_relative(y=lines, animate=False)
 
 
-def bindings_of(kind: type) -> list[Binding]:
+def bindings_of_class(kind: type) -> list[Binding]:
     """The bindings of a screen, its own before those of its bases, which it overrides."""
     found: dict[str, Binding] = {}
     for each in kind.__mro__:

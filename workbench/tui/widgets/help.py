@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from workbench.context.items import SIGNS, state_words
-from workbench.tui.widgets.cells import wrapped
+from workbench.tui.widgets.cells import wrapped_line
 from workbench.tui.widgets.command import Command, Registry
 from workbench.tui.widgets.filter_field import FilterField
 from workbench.tui.widgets.hints import Hints
@@ -246,7 +246,7 @@ def _place(binding: str) -> str:
 
 def _lines(what: str, text: str, width: int) -> Iterator[Content]:
     """A key or command and its explanation, wrapped."""
-    for number, piece in enumerate(wrapped(text, max(width, 20))):
+    for number, piece in enumerate(wrapped_line(text, max(width, 20))):
         yield Content.assemble((("" if number else what).ljust(WIDE), "bold"), f" {piece}")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.cells import join_cells
 from workbench.tui.widgets.key_names import key_name, key_names
 
 Hints = Sequence[tuple[str, str]]
@@ -20,15 +20,16 @@ def key_hints(hints: Hints, width: int, renamed: Mapping[str, str]) -> Content:
     `renamed`: names of keys that the user has remapped.
     """
     parts = [
-        Content.assemble((keys, "bold $primary"), (f" {word}", "$foreground")) for keys, word in chosen(hints, renamed)
+        Content.assemble((keys, "bold $primary"), (f" {word}", "$foreground"))
+        for keys, word in hints_with_user_keys(hints, renamed)
     ]
     if not parts:
         return Content()
-    line = joined(parts[:-1], width - parts[-1].cell_length - 4, "  ")
+    line = join_cells(parts[:-1], width - parts[-1].cell_length - 4, "  ")
     return Content.assemble(" ", *((line, "  ") if line.plain.strip(" …") else ()), parts[-1], " ")
 
 
-def chosen(hints: Hints, renamed: Mapping[str, str]) -> Hints:
+def hints_with_user_keys(hints: Hints, renamed: Mapping[str, str]) -> Hints:
     """The hints with the user's own keys."""
     return [(" ".join(renamed.get(key, key) for key in keys.split(" ")), word) for keys, word in hints]
 

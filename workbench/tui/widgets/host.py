@@ -40,7 +40,7 @@ class Host(Protocol):
     def push(self, screen: Screen[Any]) -> None:
         """Show a screen over the panes."""
 
-    async def ask(self, screen: Screen[T]) -> T | None:
+    async def show_and_wait(self, screen: Screen[T]) -> T | None:
         """Show a screen and wait for its result; None if the user left it."""
 
     def show_notice(self, text: str, severity: str = "information", title: str = "") -> None:
@@ -49,7 +49,7 @@ class Host(Protocol):
     async def make_writable(self) -> bool:
         """If a file is open, ask whether to make a session from it; returns whether there is a session."""
 
-    def run(self, name: str, argument: str = "") -> None:
+    def run_by_name(self, name: str, argument: str = "") -> None:
         """Run a command by its name."""
 
     async def from_session(self, question: Callable[[OpenSession], T]) -> T:

@@ -14,7 +14,7 @@ from textual.reactive import reactive
 from textual.screen import ModalScreen
 from textual.widget import Widget
 
-from workbench.tui.widgets.cells import joined
+from workbench.tui.widgets.cells import join_cells
 from workbench.tui.widgets.input_line import InputLine
 from workbench.tui.widgets.text_view import Make, TextView
 
@@ -74,7 +74,7 @@ class TextReader(Vertical):
             found = f"match {view.at + 1:,} of {len(view.matches):,}" if view.matches else "no match"
             parts.insert(0, Content(f"{found} for “{view.wanted}”"))
         parts.append(Content.styled("/ search · n next · y copy", "$quiet"))
-        self.foot.content = joined(parts, max(1, self.foot.size.width))
+        self.foot.content = join_cells(parts, max(1, self.foot.size.width))
 
     def action_find(self) -> None:
         """Open the search line."""
@@ -84,7 +84,7 @@ class TextReader(Vertical):
     def _entered(self, message: InputLine.Entered) -> None:
         message.stop()
         self.view.focus()
-        self.view.find(message.text)
+        self.view.search_text(message.text)
 
     @on(InputLine.Cancelled)
     def _left(self, message: InputLine.Cancelled) -> None:
@@ -101,10 +101,10 @@ class TextReader(Vertical):
 
     def action_copy(self) -> None:
         """Copy the text to the clipboard."""
-        copy(self, self.view.page.copy)
+        copy_to_clipboard(self, self.view.page.copy)
 
 
-def copy(widget: Widget, text: str) -> None:
+def copy_to_clipboard(widget: Widget, text: str) -> None:
     """Copy a text, and show how much was copied and left out."""
     if not text:
         widget.notify("there is nothing to copy here", severity="warning", markup=False)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from textual.content import Content
 from textual.style import Style
 
-from workbench.tui.widgets.cells import cuts
+from workbench.tui.widgets.cells import line_cuts
 
 SOFT = "soft"
 """The key in a continuation line's style: the characters between it and the line before."""
@@ -29,9 +29,9 @@ def soft_lines(line: Content, width: int) -> Iterator[Content]:
 
 
 def soft_pieces(line: str, width: int, style: str = "", between: str | None = None) -> Iterator[Content]:
-    """A line of plain text, wrapped like `cells.wrapped`; `between`: the characters before it in a continuation."""
+    """A line of plain text, wrapped like `cells.wrapped_line`; `between`: the characters before a continuation."""
     end = 0
-    for start, stop in cuts(line, width):
+    for start, stop in line_cuts(line, width):
         piece = Content.styled(line[start:stop], style)
         before = line[end:start] if start else between
         yield piece if before is None else _after(before, piece)
@@ -53,7 +53,7 @@ def _style(between: str) -> Style:
     return Style.from_meta({SOFT: between})
 
 
-def copied(lines: Iterable[tuple[Content, int, int | None]], gutter: int) -> str:
+def copied_text(lines: Iterable[tuple[Content, int, int | None]], gutter: int) -> str:
     """The text of lines, each from one character to another; the first `gutter` characters are not part of the text."""
     text = ""
     for number, (line, start, end) in enumerate(lines):

@@ -21,7 +21,7 @@ from textual.strip import Strip
 
 from workbench.config.background import background
 from workbench.config.text import printable_lines
-from workbench.tui.widgets.cells import cuts
+from workbench.tui.widgets.cells import line_cuts
 
 AT_ONCE = 40_000
 """The most characters to lay out before the next frame. A longer text shows its beginning first."""
@@ -73,12 +73,12 @@ class TextLayout(NamedTuple):
     end: array[int]
 
 
-def lay_out(lines: Sequence[TextLine], width: int) -> TextLayout:
+def wrap_page(lines: Sequence[TextLine], width: int) -> TextLayout:
     """Wrap a page."""
     made = TextLayout(array("L"), array("L"), array("L"))
     if width > 0:
         for number, line in enumerate(lines):
-            for start, end in cuts(line.text, width, line.indent(width)):
+            for start, end in line_cuts(line.text, width, line.indent(width)):
                 made.line.append(number)
                 made.start.append(start)
                 made.end.append(end)
@@ -117,7 +117,7 @@ class TextView(ScrollView, can_focus=True):
         self.at = -1
         """The index of the current match."""
         self.wanted = ""
-        self._wrap = lay_out((), 0)
+        self._wrap = wrap_page((), 0)
         self._make: Make | None = None
 
     # What is shown
@@ -144,13 +144,13 @@ class TextView(ScrollView, can_focus=True):
 
     def _show_page(self, page: TextPage, layout: TextLayout | None = None) -> None:
         self.page = page
-        self._wrap = layout or lay_out(page.lines, self._width)
+        self._wrap = layout or wrap_page(page.lines, self._width)
         self.virtual_size = Size(0, len(self._wrap.line))
         self.refresh()
 
     def _done(self) -> None:
         if self.wanted:
-            self.find(self.wanted)
+            self.search_text(self.wanted)
         self.post_message(self.Laid())
 
     @property
@@ -180,7 +180,7 @@ class TextView(ScrollView, can_focus=True):
 
     # Searching
 
-    def find(self, wanted: str) -> None:
+    def search_text(self, wanted: str) -> None:
         """Search for a text, ignoring case; an empty text clears the search."""
         self.wanted = wanted
         self._find(wanted)
@@ -188,7 +188,7 @@ class TextView(ScrollView, can_focus=True):
     @work(exclusive=True, group="find")
     async def _find(self, wanted: str) -> None:
         page = self.page
-        self.matches = await wrap_future(background(partial(matches, page.lines, wanted))) if wanted else []
+        self.matches = await wrap_future(background(partial(text_matches, page.lines, wanted))) if wanted else []
         self.at = -1
         if self.matches:
             top = self.scroll_offset.y
@@ -277,7 +277,7 @@ class TextView(ScrollView, can_focus=True):
 
 def _made(make: Make, width: int) -> tuple[TextPage, TextLayout]:
     page = make(0)
-    return page, lay_out(page.lines, width)
+    return page, wrap_page(page.lines, width)
 
 
 def _over(pieces: list[tuple[int, int, Style]], first: int, last: int, style: Style) -> list[tuple[int, int, Style]]:
@@ -292,7 +292,7 @@ def _over(pieces: list[tuple[int, int, Style]], first: int, last: int, style: St
     return found
 
 
-def matches(lines: Sequence[TextLine], wanted: str) -> list[tuple[int, int]]:
+def text_matches(lines: Sequence[TextLine], wanted: str) -> list[tuple[int, int]]:
     """The positions of a text in the lines of a page, ignoring case."""
     sought = wanted.lower()
     found = []

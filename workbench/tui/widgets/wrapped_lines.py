@@ -10,7 +10,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from workbench.config.text import printable
-from workbench.tui.widgets.cells import wrapped
+from workbench.tui.widgets.cells import wrapped_line
 
 
 class WrappedLines(Widget):
@@ -39,13 +39,13 @@ class FigureTable(WrappedLines):
         found = [
             line
             for name, value in self.rows
-            for line in hanging(Content.styled(f"{name.ljust(wide)}  ", "bold"), printable(value), width)
+            for line in hanging_lines(Content.styled(f"{name.ljust(wide)}  ", "bold"), printable(value), width)
         ]
         note = self.note.wrap(width) if self.note and width else []
         return [*found, *note]
 
 
-def flowing(pieces: Iterable[Content], width: int, between: str = " ") -> list[Content]:
+def flow_pieces(pieces: Iterable[Content], width: int, between: str = " ") -> list[Content]:
     """Pieces side by side; one that does not fit starts another line."""
     lines: list[Content] = []
     for piece in pieces:
@@ -57,12 +57,12 @@ def flowing(pieces: Iterable[Content], width: int, between: str = " ") -> list[C
     return lines
 
 
-def hanging(head: Content, text: str, width: int) -> Iterator[Content]:
+def hanging_lines(head: Content, text: str, width: int) -> Iterator[Content]:
     """A text after a head, wrapped so that all of it is to the right of the head."""
     indent = head.cell_length
     room = width - indent
     if room < 12:
-        yield from (Content(piece) for piece in wrapped(f"{head.plain}{text}", max(width, 1)))
+        yield from (Content(piece) for piece in wrapped_line(f"{head.plain}{text}", max(width, 1)))
         return
-    for number, piece in enumerate(wrapped(text, room)):
+    for number, piece in enumerate(wrapped_line(text, room)):
         yield Content.assemble(" " * indent if number else head, piece)

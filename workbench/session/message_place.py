@@ -9,8 +9,8 @@ from functools import partial
 
 from workbench.config.background import in_background
 from workbench.session import opening
+from workbench.session.adopting import adoption_changes
 from workbench.session.current import CurrentSession
-from workbench.session.going_on import what_changes
 from workbench.session.observable import ObservableSession
 from workbench.session.open_session import OpenSession
 from workbench.session.questions import make_session
@@ -38,11 +38,11 @@ class MessagePlace:
         early = current.opening.locked()
         if early:
             current.early.append(text)
-            self._updates.put(queue=tuple(current.early))
+            self._updates.change_state(queue=tuple(current.early))
         async with current.opening:  # a message that is sent meanwhile goes to the session that is being opened
             if early and not self.withdraw_early(text):
                 return None
-            opened = current.get()
+            opened = current.require_open()
         if opened.session is None:
             self.held += 1
             try:
@@ -60,17 +60,17 @@ class MessagePlace:
         if text not in self._current.early:
             return False
         self._current.early.remove(text)
-        self._updates.put(queue=tuple(self._current.early))
+        self._updates.change_state(queue=tuple(self._current.early))
         return True
 
     async def _may_make_session(self, opened: OpenSession, text: str) -> bool:
         changes = ""
         if opened.recorded is not None:
-            self._updates.put(activity=Activity("loading", "planning…"))
+            self._updates.change_state(activity=Activity("loading", "planning…"))
             try:
-                changes = (await in_background(what_changes, self._services, self._options, opened)).words
+                changes = (await in_background(adoption_changes, self._services, self._options, opened)).words
             finally:
-                self._updates.put(activity=Activity())
+                self._updates.change_state(activity=Activity())
         asked = partial(make_session, name=opened.name, changes=changes, message=text)
         return await self._current.turns.questions.ask_user(asked) == "yes"
 

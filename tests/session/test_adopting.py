@@ -9,7 +9,7 @@ import pytest
 from tui.play import Script, Watcher, answer, until
 from tui.recorded.long_run import as_file, as_session, run
 from workbench.log.events import Compaction
-from workbench.session.going_on import what_changes
+from workbench.session.adopting import adoption_changes
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 
@@ -24,7 +24,7 @@ async def test_the_question_says_what_changes_and_that_is_what_happens(
     on = Watcher(services, as_file(tmp_path, run(12)), policy="layers")
     try:
         await on.settled()
-        told = await on.ask(lambda opened: what_changes(services, Options(), opened))
+        told = await on.ask(lambda opened: adoption_changes(services, Options(), opened))
         recorded = await on.ask(lambda opened: opened.plan.size)
         assert (told.policy, told.before) == ("layers", recorded)
         assert told.not_in_log > 0
@@ -63,7 +63,7 @@ async def test_the_question_holds_for_a_model_that_was_chosen_for_a_file(
         on.model.answer(on.question.number, "yes")
         await until(lambda: bool(on.notices))
         await on.settled()
-        notice = next(each.text for each in on.notices if each.text.startswith("It goes on"))
+        notice = next(each.text for each in on.notices if each.text.startswith("It continues"))
         assert notice in asked
     finally:
         await on.model.close()
@@ -76,12 +76,12 @@ async def test_a_stored_session_says_it_when_a_message_is_sent(
     on = Watcher(services, as_session(services, run(5)))
     try:
         await on.settled()
-        told = await on.ask(lambda opened: what_changes(services, Options(), opened))
+        told = await on.ask(lambda opened: adoption_changes(services, Options(), opened))
         on.model.send("go on")
         await until(lambda: bool(on.notices))
         await on.settled()
         assert [notice.text for notice in on.notices] == [told.words]
-        assert told.words.startswith(f"It goes on under workbench: {told.before:,} → {told.after:,} tokens")
+        assert told.words.startswith(f"It continues under workbench: {told.before:,} → {told.after:,} tokens")
     finally:
         await on.model.close()
 
@@ -136,7 +136,7 @@ async def test_a_summary_that_is_encrypted_is_named_before_the_session_goes_on(s
         for each in (on, other):
             await each.settled()
         told, plain = [
-            (await each.ask(lambda opened: what_changes(services, Options(), opened))).words for each in (on, other)
+            (await each.ask(lambda opened: adoption_changes(services, Options(), opened))).words for each in (on, other)
         ]
         assert "The summary of the events 1 to 4 is encrypted, so the model here sees nothing of them" in told
         assert "encrypted" not in plain

@@ -13,7 +13,7 @@ from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.log.events import Compaction, Event
 from workbench.session.open_session import OpenSession
-from workbench.session.opening import Replanned, note_model, replan, wanted_slots
+from workbench.session.opening import Replanned, note_model, replan_session, wanted_slots
 from workbench.sources.options import Options
 from workbench.sources.services import Services
 from workbench.wire.talk import is_sealed
@@ -22,7 +22,7 @@ _CUT: tuple[State, ...] = ("truncated", "masked", "dropped")
 """The states that a policy may give an item without a summary."""
 
 
-class GoingOn(NamedTuple):
+class AdoptionChanges(NamedTuple):
     """The next request as it was recorded, compared with the request when the session is continued here."""
 
     policy: str
@@ -43,34 +43,36 @@ class GoingOn(NamedTuple):
         """The changes, in a few sentences."""
         cut = ", ".join(f"{number:,} {state}" for state, number in self.cut)
         why = f" ({cut})" if cut else ""
-        said = f"It goes on under {self.policy}: {self.before:,} → {self.after:,} tokens before your message{why}."
+        sentences = (
+            f"It continues under {self.policy}: {self.before:,} → {self.after:,} tokens before your message{why}."
+        )
         if self.not_in_log:
-            said += (
+            sentences += (
                 f" About {counted(self.not_in_log, 'token')} that are not in the file (system prompt, tools, thinking"
                 f" of its agent) are not sent; instructions and tools of this program are, {self.own:,}."
             )
         else:
-            said += f" Instructions and tools are this program's, {counted(self.own, 'token')}."
+            sentences += f" Instructions and tools are this program's, {counted(self.own, 'token')}."
         first, last = self.sealed
         if last:
-            said += (
+            sentences += (
                 f" The summary of the events {first:,} to {last:,} is encrypted, so the model here sees nothing of"
                 " them; u in the compaction pane (F4) brings the events themselves back."
             )
-        return said
+        return sentences
 
 
-def what_changes(services: Services, options: Options, opened: OpenSession) -> GoingOn:
+def adoption_changes(services: Services, options: Options, opened: OpenSession) -> AdoptionChanges:
     """The changes that continuing here would make. Plans the log from scratch, so call it in the background."""
     return _compared(opened, _as_ours(services, options, opened))
 
 
 def _as_ours(services: Services, options: Options, opened: OpenSession) -> Replanned:
     model = "" if opened.setup.model else services.default_model
-    return replan(services, options, opened, model, policy_here(services, opened), as_ours=True)
+    return replan_session(services, options, opened, model, policy_here(services, opened), as_ours=True)
 
 
-def _compared(opened: OpenSession, change: Replanned) -> GoingOn:
+def _compared(opened: OpenSession, change: Replanned) -> AdoptionChanges:
     before, planner = opened.plan, change.planner.at_this_moment()
     fresh = wanted_slots(opened, change.setup, planner)
     planner.extend(Event(seq, f"slot-{seq}", 0, body) for seq, body in enumerate(fresh, change.length + 1))
@@ -78,7 +80,7 @@ def _compared(opened: OpenSession, change: Replanned) -> GoingOn:
     change.setup.counter.flush()
     budget = after.budget
     more = _states(after) - _states(before)
-    return GoingOn(
+    return AdoptionChanges(
         change.policy,
         before.size,
         after.size,
@@ -105,12 +107,12 @@ def policy_here(services: Services, opened: OpenSession) -> str:
     return opened.policy if opened.policy != RECORDED else services.settings.policy or DEFAULT
 
 
-def go_on_here(services: Services, options: Options, opened: OpenSession) -> GoingOn:
+def adopt_session(services: Services, options: Options, opened: OpenSession) -> AdoptionChanges:
     """Continue another agent's session as our own: under a policy, with our counts. Return what changed."""
     change = _as_ours(services, options, opened)
-    told = _compared(opened, change)
+    changes = _compared(opened, change)
     opened.recorded = None
     opened.adopt(change.setup, change.policy, change.knobs, change.planner)
     note_model(opened)
     opened.append(*change.settings)
-    return told
+    return changes

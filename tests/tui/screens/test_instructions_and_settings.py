@@ -1,4 +1,4 @@
-"""Instructions and settings: what they tell, and what they let one do."""
+"""Instructions and settings: what the screens show, and what they can change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("project")
 
 
 @requirement("codex", "commands", "`/instructions` shows the loaded instructions")
-async def test_each_file_of_instructions_is_told_with_its_tokens_and_what_was_cut(
+async def test_each_file_of_instructions_is_shown_with_its_tokens_and_what_was_cut(
     services: Services, project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = tmp_path / "config"
