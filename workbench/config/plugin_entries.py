@@ -48,7 +48,7 @@ class PluginEntry(NamedTuple):
 
 def installed_entries(group: str) -> tuple[PluginEntry, ...]:
     """The entry points of one of our groups, in the order of the module path. Scans once per module path."""
-    return tuple(each for each in all_entries() if each.group == group)
+    return _entries_of(group, tuple(sys.path), _working_folder())
 
 
 def all_entries() -> tuple[PluginEntry, ...]:
@@ -58,17 +58,23 @@ def all_entries() -> tuple[PluginEntry, ...]:
 
 def _working_folder() -> str:
     try:
-        return os.path.realpath(os.getcwd())
+        return os.getcwd()
     except OSError:  # it was removed
         return ""
+
+
+@cache
+def _entries_of(group: str, path: tuple[str, ...], working_folder: str) -> tuple[PluginEntry, ...]:
+    return tuple(each for each in _entries_on(path, working_folder) if each.group == group)
 
 
 @cache
 def _entries_on(path: tuple[str, ...], working_folder: str) -> tuple[PluginEntry, ...]:
     found: list[PluginEntry] = []
     seen: set[str] = set()
+    here = os.path.realpath(working_folder or ".")
     for place in path:
-        if not os.path.isabs(place) or os.path.realpath(place) == working_folder:
+        if not os.path.isabs(place) or os.path.realpath(place) == here:
             continue
         for name, version, text in _distributions_in(place):
             plain = re.sub(r"[-_.]+", "-", name).lower()

@@ -41,7 +41,7 @@ class PluginProblems:
         self._shown = 0
         self._lock = RLock()
 
-    def note(self, entry: PluginEntry, message: str) -> None:
+    def note_problem(self, entry: PluginEntry, message: str) -> None:
         """Remember a problem. Of one plug-in the same problem is remembered once."""
         with self._lock:
             self._found.setdefault(PluginProblem(entry, printable(" ".join(message.split()))[:_LONGEST]))
@@ -67,7 +67,7 @@ def fault_words(error: BaseException) -> str:
     return str(error) if isinstance(error, WorkbenchError) else f"{type(error).__name__}: {error}".rstrip(": ")
 
 
-class Registry(Generic[T]):
+class PluginRegistry(Generic[T]):
     """The things of one kind by name, our own first. Threads may share it."""
 
     def __init__(self, group: str, check: Callable[[str, Any], T]) -> None:
@@ -107,7 +107,7 @@ class Registry(Generic[T]):
         yield from self._own.values()
         yield from self.plugins().values()
 
-    def find(self, name: str) -> T | None:
+    def find_named(self, name: str) -> T | None:
         """The thing with a name; None if there is none. Ours are found without loading anything."""
         if name in self._own:
             return self._own[name]
@@ -127,13 +127,13 @@ class Registry(Generic[T]):
         except WorkbenchError:
             raise
         except FAULTS as error:
-            PROBLEMS.note(entry, f"raised {fault_words(error)}")
+            PROBLEMS.note_problem(entry, f"raised {fault_words(error)}")
             return otherwise
 
     def _load(self) -> Mapping[str, tuple[PluginEntry, T]]:
         entries = installed_entries(self.group)
         with self._lock:
-            if entries == self._entries:
+            if entries is self._entries or entries == self._entries:
                 return self._loaded
             loaded: dict[str, tuple[PluginEntry, T]] = {}
             self._entries = entries  # set first: a plug-in that asks for plug-ins while it is loaded gets none
@@ -142,7 +142,7 @@ class Registry(Generic[T]):
                     thing = self._check(entry.name, entry.load())
                     name = self._free_name(entry, thing, loaded)
                 except FAULTS as error:
-                    PROBLEMS.note(entry, fault_words(error))
+                    PROBLEMS.note_problem(entry, fault_words(error))
                 else:
                     loaded[name] = entry, thing
             self._loaded = loaded

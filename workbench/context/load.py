@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
-from workbench.config.plugins import Registry
+from workbench.config.plugins import PluginRegistry
 from workbench.config.settings import looks_like_path
 from workbench.config.tables import escaped_name, read_toml, shown_value
 from workbench.context.knobs import (
@@ -167,7 +167,7 @@ def _source(ref: str, home: Path, base: Path | None = None, seen: tuple[Path, ..
     for candidate in (base / own.name, own) if base else (own, Path(ref)):
         if os.path.isfile(candidate):
             return _file(candidate, home, seen)
-    plugin = POLICIES.find(ref)
+    plugin = POLICIES.find_named(ref)
     if plugin is not None:
         return _extended(plugin, home, None, _followed(Path(ref), plugin.layer.where, seen))
     known = [*PRESETS, *(each.stem for each in user_policies(home)), *plugin_policies()]
@@ -235,7 +235,7 @@ def _checked_policy(name: str, value: Any) -> _PolicyTable:
     return _policy_table({**value, "name": name}, Path(name), f"plug-in policy {name}")
 
 
-POLICIES: Registry[_PolicyTable] = Registry("policies", _checked_policy)
+POLICIES: PluginRegistry[_PolicyTable] = PluginRegistry("policies", _checked_policy)
 """The policies of plug-ins. The presets are files, which are read when they are asked for."""
 
 

@@ -50,7 +50,7 @@ def run_stages(conversation: Conversation, names: Sequence[str], meter: Meter, m
 
 
 def _after_stage(conversation: Conversation, name: str, meter: Meter, model: str) -> Conversation:
-    stage = STAGES.find(name)
+    stage = STAGES.find_named(name)
     if stage is None:
         raise _Skipped("no installed package has it, or it cannot be loaded; `workbench plugins` says more")
     view = conversation.view()
@@ -108,7 +108,7 @@ def _decisions(name: str, stage: PluginStage, given: StageInput) -> Mapping[str,
 def _report(name: str, problem: str) -> None:
     entry = STAGES.entries().get(name)
     if entry is not None:
-        PROBLEMS.note(entry, problem)
+        PROBLEMS.note_problem(entry, problem)
 
 
 def _as_decision(name: str, decision: StageDecision) -> UserDecision:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from workbench.config.plugins import Registry
+from workbench.config.plugins import PluginRegistry
 from workbench.config.tables import shown_value
 from workbench.log.shapes import KIND_OF
 from workbench.traces.building import Recording
@@ -75,7 +75,7 @@ def _are_texts(value: Any) -> bool:
     return isinstance(value, tuple) and bool(value) and all(isinstance(each, str) and each for each in value)
 
 
-TRANSCRIPTS: Registry[KnownFormat] = Registry("formats", _checked_format)
+TRANSCRIPTS: PluginRegistry[KnownFormat] = PluginRegistry("formats", _checked_format)
 
 
 def plugin_formats(kind: type[F]) -> Iterator[F]:

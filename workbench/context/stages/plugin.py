@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from workbench.config.plugins import Registry
+from workbench.config.plugins import PluginRegistry
 from workbench.config.tables import shown_value
 from workbench.config.text import printable
 from workbench.context.items import OWN_STAGES, Kind, State
@@ -79,7 +79,7 @@ def _checked_stage(name: str, value: Any) -> PluginStage:
     return made
 
 
-STAGES: Registry[PluginStage] = Registry("stages", _checked_stage)
+STAGES: PluginRegistry[PluginStage] = PluginRegistry("stages", _checked_stage)
 """The stages of plug-ins. Ours are not among them: they work on running sums, not on lists of items."""
 
 
