@@ -5,9 +5,17 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from workbench.agent.tools.base import Tool
 from workbench.context.stages.plugin import LeaveOut, Replace, StageDecision, StageInput
+from workbench.live.known_agents import KnownAgent
+from workbench.traces.format_kinds import TextFormat
+from workbench.wire.dialect import Dialect
 
 WRONG_TYPE = 3
+COLOURS = {
+    *("primary", "secondary", "accent", "foreground", "background"),
+    *("success", "warning", "error", "surface", "panel"),
+}
 
 
 def fail(*_: Any) -> Any:
@@ -60,3 +68,17 @@ def parting_stage(given: StageInput) -> dict[str, StageDecision]:
 def deaf_stage(given: StageInput) -> dict[str, StageDecision]:
     """Leave out what the user said."""
     return {item.id: LeaveOut("not heard") for item in given.items if item.role == "user"}
+
+
+class HalfDialect(Dialect):
+    """Has a name and nothing else."""
+
+    name = "half"
+
+
+ODD_POLICY = {"masking": {"keep_lost": 1}}
+PALE_THEME = {"dark": True, "background": "pale", **dict.fromkeys(COLOURS - {"background"}, "#ffffff")}
+READ_FILE = Tool("read_file", "read", "", {}, fail, fail)
+LOUD_FORMAT = TextFormat("Loud", ("ACME",), fail, fail)
+ODD_FORMAT = TextFormat("Odd", ("ODD",), lambda text: True, lambda name, text: ["text"])  # type: ignore[list-item, return-value]
+LOUD_AGENT = KnownAgent("Loud", (), ("loud",), fail)
