@@ -22,7 +22,7 @@ from hostile.proxies import provider
 from hostile.replays import recorded_session
 from hostile.tally import Tally
 from support.calls import Outcome
-from workbench.log.events import DialectName
+from workbench.log.events import OwnDialect
 from workbench.sources.services import Services
 
 ENDLESS = (b"data: {}\n\n", b"\0", b'{"a":[', b"[],", b"x" * 1000, b": quiet\n\n")
@@ -70,7 +70,7 @@ async def _all(tally: Tally, tries: int, chance: random.Random, status: Path) ->
         return response
 
     with Services() as services:
-        sources = {dialect: recorded_session(services, dialect) for dialect in get_args(DialectName)}
+        sources = {dialect: recorded_session(services, dialect) for dialect in get_args(OwnDialect)}
     large, most = 1024 if tries >= 100 else 70, 0
     async with provider(answer) as url:
         ordinary = {dialect: (await _replayed(sources[dialect], url, status)).peak for dialect in sources}

@@ -18,7 +18,7 @@ from msgspec import structs
 from hostile.tally import Tally, check_one_line
 from support.provider import Answer, Provider
 from workbench.config.errors import WorkbenchError
-from workbench.log.events import DialectName, Request
+from workbench.log.events import DialectName, OwnDialect, Request
 from workbench.proxy.resending import key_for
 from workbench.proxy.routes import route_of
 from workbench.proxy.sessions import CameBack, ProxySessions, SentRequest
@@ -92,9 +92,9 @@ def run(tries: int, chance: random.Random, folder: Path) -> Tally:
 async def _all(tally: Tally, tries: int, chance: random.Random) -> None:
     refused = 0
     with Services() as services:
-        sources = {dialect: services.source(recorded_session(services, dialect)) for dialect in get_args(DialectName)}
+        sources = {dialect: services.source(recorded_session(services, dialect)) for dialect in get_args(OwnDialect)}
         for number in range(tries):
-            dialect = chance.choice(get_args(DialectName))
+            dialect = chance.choice(get_args(OwnDialect))
             name = chance.choice(NAMES if chance.random() < 0.5 else NAMES[:4])
             headers = {chance.choice(HEADERS): chance.choice(VALUES) for _ in range(2)}
             parameters = chance.choice(PARAMETERS) if chance.random() < 0.3 else {}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from workbench.config.errors import WrongCall
 from workbench.live.choosing import choose_agent_session, short_ids
 from workbench.live.finder import AgentSession
-from workbench.live.processes import PROGRAMS
+from workbench.live.known_agents import agent_programs
 
 HERE = "/srv/bakery"
 SESSIONS = [
@@ -71,13 +71,13 @@ def test_on_an_empty_machine_it_is_said_where_was_looked() -> None:
             choose_agent_session([], wanted, HERE)
 
 
-@given(st.sampled_from([*PROGRAMS]), st.permutations(SESSIONS))
+@given(st.sampled_from([*agent_programs()]), st.permutations(SESSIONS))
 def test_a_programs_name_never_gives_another_agents_session(program: str, sessions: list[AgentSession]) -> None:
-    of_agent = [each for each in sessions if each.agent == PROGRAMS[program]]
+    of_agent = [each for each in sessions if each.agent == agent_programs()[program]]
     if of_agent:
         assert choose_agent_session(sessions, program, HERE).session in of_agent
     else:
-        with pytest.raises(WrongCall, match=PROGRAMS[program]):
+        with pytest.raises(WrongCall, match=agent_programs()[program]):
             choose_agent_session(sessions, program, HERE)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from support.bodies import Call, Reply, Said, Talk, talks, written
 from workbench.config.settings import Settings
 from workbench.context.setup import PlanOptions, Setup, set_up
-from workbench.log.events import DialectName, ToolCall, ToolResult
+from workbench.log.events import DialectName, OwnDialect, ToolCall, ToolResult
 from workbench.models.catalogue import Catalogue
 from workbench.proxy.body_plans import plan_body
 from workbench.wire.dialects import read_request
@@ -36,7 +36,7 @@ def lengthened(talk: Talk) -> Talk:
 
 
 @given(
-    dialect=st.sampled_from(get_args(DialectName)),
+    dialect=st.sampled_from(get_args(OwnDialect)),
     talk=talks().map(lengthened),
     window=st.integers(400, 1_200) | st.none(),
     keep=st.integers(0, 2),
@@ -56,7 +56,7 @@ def test_whatever_a_policy_decides_can_be_sent(
         assert made == body
 
 
-@pytest.mark.parametrize("dialect", get_args(DialectName))
+@pytest.mark.parametrize("dialect", get_args(OwnDialect))
 def test_a_long_result_is_cut_where_it_stands(dialect: DialectName) -> None:
     said = (Said(("look",)), Reply("", "", (Call("c", "ls", False, "a line of it\n" * 5_000),)), Said(("go on",)))
     body = written(dialect, said)
@@ -83,7 +83,7 @@ def test_nothing_is_decided_where_a_policy_sends_all() -> None:
     }
 
 
-@pytest.mark.parametrize("dialect", get_args(DialectName))
+@pytest.mark.parametrize("dialect", get_args(OwnDialect))
 def test_the_last_message_and_the_call_it_answers_stay(dialect: DialectName) -> None:
     """The call of the last result is in an earlier message; with another text it would belong to nothing."""
     before, last = Call("c1", "ls", False, "old"), Call("c2", "ls", False, "new")

@@ -10,7 +10,7 @@ import pytest
 
 from proxy.conftest import Recording
 from workbench.log.events import AssistantMessage, DialectName, Request, ToolCall, ToolResult, Usage, UserMessage
-from workbench.proxy.routes import PROVIDERS, Route, Upstreams, route_of
+from workbench.proxy.routes import Route, Upstreams, known_providers, route_of
 from workbench.proxy.unpacking import read_body, unpack_answer
 
 ARGUMENTS = {"path": "src"}
@@ -273,7 +273,7 @@ def test_an_address_tells_whom_a_request_is_for(path: str, headers: dict[str, st
 def test_requests_go_where_the_provider_takes_them(
     provider: str, path: str, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in itertools.chain.from_iterable(home.variables for home in PROVIDERS.values()):
+    for name in itertools.chain.from_iterable(home.variables for home in known_providers().values()):
         monkeypatch.delenv(name, raising=False)
     assert str(Upstreams().address(provider, path)) == address
 

@@ -20,7 +20,7 @@ from support.provider import Answer, Provider
 from support.recorder_thread import in_thread
 from workbench.config.settings import Settings
 from workbench.context.setup import PlanOptions, Setup, set_up
-from workbench.log.events import DialectName, Request, ToolResult, text_of
+from workbench.log.events import DialectName, OwnDialect, Request, ToolResult, text_of
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
 from workbench.proxy import batches
@@ -71,7 +71,7 @@ def route(dialect: DialectName) -> Route:
 
 
 @given(
-    dialect=st.sampled_from(get_args(DialectName)),
+    dialect=st.sampled_from(get_args(OwnDialect)),
     lengths=st.lists(st.integers(1, 120), min_size=2, max_size=7),
     batch=st.integers(0, 1_500),
 )

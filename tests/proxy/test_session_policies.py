@@ -21,7 +21,7 @@ from support.provider import Provider
 from support.recorder_thread import in_thread
 from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
-from workbench.log.events import ON_THE_WAY, DialectName, Override, Setting, ToolResult
+from workbench.log.events import ON_THE_WAY, DialectName, Override, OwnDialect, Setting, ToolResult
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
 from workbench.proxy import control
@@ -190,7 +190,7 @@ def test_another_policy_takes_over_with_its_first_batch(recording: Recording) ->
 
 
 @given(
-    dialect=st.sampled_from(get_args(DialectName)),
+    dialect=st.sampled_from(get_args(OwnDialect)),
     lengths=st.lists(st.integers(1, 120), min_size=3, max_size=9),
     batch=st.integers(0, 1_000),
     orders=st.dictionaries(st.integers(1, 8), st.sampled_from(["undo", "off"]), max_size=3),

@@ -13,6 +13,7 @@ from workbench.log.events import (
     AssistantMessage,
     Body,
     DialectName,
+    OwnDialect,
     Reasoning,
     Request,
     RequestPart,
@@ -235,7 +236,7 @@ STREAMS: dict[DialectName, tuple[dict[str, Any], list[Any]]] = {
 }
 
 
-@pytest.mark.parametrize("dialect", get_args(DialectName))
+@pytest.mark.parametrize("dialect", get_args(OwnDialect))
 def test_an_answer_that_was_streamed_is_put_together(dialect: DialectName) -> None:
     body, events = STREAMS[dialect]
     stream = "\n\n".join(f"data: {json.dumps(event)}" for event in events) + "\n\ndata: [DONE]\n\n"

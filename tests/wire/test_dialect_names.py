@@ -7,18 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
-from workbench.log.events import DialectName
+from workbench.log.events import OwnDialect
 from workbench.wire.dialects import DIALECTS
 
 ROOT = Path(__file__).parents[2] / "workbench"
-NAMES = frozenset(get_args(DialectName))
+NAMES = frozenset(get_args(OwnDialect))
 MAY_SAY = {
     "log/events.py": "declares the names",
     "traces/": "the reader of an agent's files knows which dialect that agent speaks",
     "models/": "names of providers and of families of models",
-    "live/processes.py": "names of programs",
+    "live/agent_starts.py": "names of providers in the settings of agents",
+    "live/known_agents.py": "names of programs",
     "tui/": "the name of a pane",
-    "proxy/launch.py": "names of providers in the settings of agents",
     "proxy/routes.py": "Google as a provider, which also takes OpenAI's dialect",
 }
 """Where a word that is a dialect's name may be, and why."""

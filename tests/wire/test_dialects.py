@@ -13,6 +13,7 @@ from workbench.log.events import (
     AssistantMessage,
     Body,
     DialectName,
+    OwnDialect,
     Reasoning,
     SlotContent,
     SystemMessage,
@@ -140,7 +141,7 @@ def without_ids(bodies: list[Body]) -> list[Any]:
     return found
 
 
-@pytest.mark.parametrize("dialect", get_args(DialectName))
+@pytest.mark.parametrize("dialect", get_args(OwnDialect))
 def test_the_same_request_says_the_same_in_every_dialect(dialect: DialectName) -> None:
     bodies = read_request(dialect, BODIES[dialect])
     assert without_ids(bodies) == [
@@ -229,7 +230,7 @@ ANSWERS: dict[DialectName, tuple[dict[str, Any], Usage]] = {
 }
 
 
-@pytest.mark.parametrize("dialect", get_args(DialectName))
+@pytest.mark.parametrize("dialect", get_args(OwnDialect))
 def test_an_answer_has_its_text_its_end_and_its_report_with_the_cache_in_the_prompt(dialect: DialectName) -> None:
     body, used = ANSWERS[dialect]
     [said], reported = read_answer(dialect, body)
@@ -279,7 +280,7 @@ def test_marks_for_the_cache_are_taken_out_and_told_by_their_place() -> None:
     assert split_body("anthropic", later).messages[:3] == parts.messages
 
 
-@pytest.mark.parametrize("dialect", get_args(DialectName))
+@pytest.mark.parametrize("dialect", get_args(OwnDialect))
 def test_the_parts_of_a_body_are_that_body_again(dialect: DialectName) -> None:
     body = BODIES[dialect]
     assert join_body(dialect, *split_body(dialect, body)) == body
@@ -307,7 +308,7 @@ places = st.sampled_from(
 
 
 @given(
-    dialect=st.sampled_from(get_args(DialectName)),
+    dialect=st.sampled_from(get_args(OwnDialect)),
     body=st.dictionaries(places, values | st.lists(messages | values) | st.lists(blocks)),
 )
 def test_no_body_is_lost_or_changed_in_its_parts(dialect: DialectName, body: dict[str, Any]) -> None:

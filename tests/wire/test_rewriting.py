@@ -18,6 +18,7 @@ from workbench.log.events import (
     AssistantMessage,
     Body,
     DialectName,
+    OwnDialect,
     Reasoning,
     ToolCall,
     ToolResult,
@@ -28,7 +29,7 @@ from workbench.wire.dialects import read_request
 from workbench.wire.rewriting import BodyItem, Rewrite, items_in, rewritten
 
 MARK = {"type": "ephemeral"}
-dialects = st.sampled_from(get_args(DialectName))
+dialects = st.sampled_from(get_args(OwnDialect))
 
 
 def texts_in(talk: Talk) -> list[str]:
@@ -227,7 +228,7 @@ OPEN: dict[DialectName, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("dialect", get_args(DialectName))
+@pytest.mark.parametrize("dialect", get_args(OwnDialect))
 def test_an_open_call_and_the_last_message_stay(dialect: DialectName) -> None:
     body = written(dialect, (Said(("go on",)),))
     key = next(key for key in ("messages", "input", "contents") if key in body)

@@ -25,12 +25,12 @@ from workbench.agent.tools.environment import VariableNames
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.config.background import in_background
+from workbench.config.plugin_entries import installed_entries
 from workbench.config.tables import Table, read_table, shown_value
 from workbench.config.variables import without_keys
 
 Point = Literal["before_model", "after_model", "before_tool", "after_tool", "before_compact", "after_compact"]
 POINTS: tuple[Point, ...] = get_args(Point)
-GROUP = "workbench.hooks"
 SECONDS = 10.0
 VETO = 2
 """The exit status with which a command vetoes."""
@@ -86,9 +86,7 @@ class _Failed(Exception):
 
 def installed_hooks() -> tuple[EntryPointLike, ...]:
     """The entry points of installed packages."""
-    from importlib.metadata import entry_points  # imported late: it scans every installed package
-
-    return tuple(entry_points(group=GROUP))
+    return installed_entries("hooks")
 
 
 class Hooks:

@@ -44,7 +44,7 @@ class Parser(argparse.ArgumentParser):
 
 def suggestion(word: str, known: Iterable[str]) -> str:
     """The end of a sentence that names what may have been meant; empty if nothing is near."""
-    near = difflib.get_close_matches(word, list(known), n=2)
+    near = difflib.get_close_matches(word, list(known), n=2, cutoff=0.65)
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 

@@ -14,6 +14,7 @@ from workbench.agent.mcp import McpServer
 from workbench.agent.mentions import with_files
 from workbench.agent.steps import Appended
 from workbench.agent.tools.peek import peek_tools
+from workbench.agent.tools.plugin_tools import plugin_tools
 from workbench.agent.tools.registry import Toolbox
 from workbench.cli.options import options_of
 from workbench.cli.printing import StepPrinter, print_all, print_events, print_for_people
@@ -79,7 +80,7 @@ def _open(services: Services, options: Options, ref: str | None, message: str) -
 
 def _check_without(patterns: Sequence[str], servers: Sequence[McpServer]) -> None:
     """Raise WrongCall for a pattern that matches no tool. Which tools a server has is known only later."""
-    names = Toolbox(Path.cwd(), more=peek_tools(lambda: ())).names
+    names = Toolbox(Path.cwd(), more=[*peek_tools(lambda: ()), *plugin_tools()]).names
     for pattern in patterns:
         known = any(fnmatchcase(name, pattern) for name in names)
         start = pattern.partition("__")[0]

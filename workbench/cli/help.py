@@ -16,7 +16,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "live": ("watch", "status", "serve", "proxy", "policy", "break", "held", "release"),
         "work": ("ask", "compact", "undo", "override", "continue", "import", "export", "snapshots", "restore"),
         "improve": ("lab", "tune", "replay", "rehearse"),
-        "more": ("policies", "models", "mcp", "completions", "help"),
+        "more": ("policies", "models", "mcp", "plugins", "completions", "help"),
     }
 )
 """The commands by what they are for. A test checks that each is in one group."""

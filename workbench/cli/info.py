@@ -10,7 +10,7 @@ from typing import Any
 from workbench.cli.options import options_of
 from workbench.config.errors import WrongCall
 from workbench.config.text import percent, print_json, printable, table
-from workbench.context.load import describe_policy, load_policy, preset_names, user_policies
+from workbench.context.load import POLICIES, describe_policy, load_policy, preset_names, user_policies
 from workbench.context.setup import corrected_info
 from workbench.models.catalogue import ModelInfo, price_texts
 from workbench.models.local.offers import look_around, offers_of
@@ -50,8 +50,9 @@ def run_tokens(options: argparse.Namespace) -> int:
 
 
 def run_policies(options: argparse.Namespace) -> int:
-    """List the presets and the user's own policies."""
+    """List the presets, the policies of plug-ins, and the user's own."""
     found = [_described(name, "preset") for name in preset_names()]
+    found += [_described(name, f"plug-in {each.distribution}") for name, each in POLICIES.entries().items()]
     found += [_described(str(path), str(path)) for path in user_policies()]
     if options.json:
         print_json({"policies": [{"name": name, "description": text, "from": where} for name, text, where in found]})

@@ -18,6 +18,7 @@ from workbench.cli.help import MainParser, add_help
 from workbench.config.distribution import installed_version
 from workbench.config.ending import ending_by_signals
 from workbench.config.errors import WorkbenchError
+from workbench.config.plugins import PROBLEMS
 from workbench.config.quiet import silence_libraries
 from workbench.config.text import printable
 from workbench.config.variables import clear_start_block
@@ -48,8 +49,10 @@ def _called(arguments: Sequence[str] | None) -> int:
         options = make_parser().parse_args(arguments)
         code = _run(options)
         sys.stdout.flush()
+        _report_plugins()
         return code
     except WorkbenchError as error:
+        _report_plugins()
         return _complain(str(error), error.exit_code)
     except KeyboardInterrupt:
         return 130
@@ -73,6 +76,12 @@ def _complain(message: str, code: int) -> int:
     line = printable(message)
     print(line if line.startswith("workbench") else f"workbench: {line}", file=sys.stderr)
     return code
+
+
+def _report_plugins() -> None:
+    """Name the plug-ins that failed while the command ran, a line each."""
+    for problem in PROBLEMS.unseen():
+        print(printable(f"· {problem}"), file=sys.stderr)
 
 
 def _mend_streams() -> None:
@@ -115,6 +124,7 @@ def make_parser() -> Parser:
     own.add_compactions(commands)
     own.add_snapshots(commands)
     own.add_mcp(commands)
+    own.add_plugins(commands)
     own.add_info(commands)
     own.add_sessions(commands)
     agents.add_agents(commands)

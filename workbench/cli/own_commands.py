@@ -165,6 +165,12 @@ def add_mcp(commands: Commands[Parser]) -> None:
     add_json(parser)
 
 
+def add_plugins(commands: Commands[Parser]) -> None:
+    """`plugins`."""
+    text = "what installed packages add: formats, policies, stages, dialects, agents, tools, themes, hooks; what failed"
+    add_json(add_command(commands, "plugins", "cli.plugins:run", text))
+
+
 def add_info(commands: Commands[Parser]) -> None:
     """`tokens`, `policies`, `models`."""
     parser = add_command(commands, "tokens", "cli.info:run_tokens", "count a text")

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from workbench.config.ending import at_quit
 from workbench.config.errors import WrongCall
@@ -20,7 +20,6 @@ from workbench.config.settings import Settings, load_settings
 from workbench.config.signals import ending_signals, stop_requested
 from workbench.config.tables import read_table
 from workbench.config.text import counted, printable
-from workbench.log.events import DialectName
 from workbench.models.catalogue import REHEARSAL, Catalogue
 from workbench.proxy.breakpoints import parse_rule
 from workbench.proxy.control import WayPolicy, registered_proxy
@@ -37,6 +36,7 @@ from workbench.proxy.redaction import redacted
 from workbench.proxy.routes import ProxySettings, Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.rehearsal.server import RehearsalServer
+from workbench.wire.dialects import DIALECTS
 
 KEPT = 10
 """Requests that a rehearsal model behind the proxy keeps."""
@@ -161,8 +161,7 @@ def _print_figures(policies: PassingPolicies, way: _Way) -> None:
 
 def _print_address(options: argparse.Namespace, address: str, upstreams: Upstreams, about: str) -> None:
     if options.json:
-        names = get_args(DialectName)
-        found = {"address": address, "dialects": names, "to": upstreams.listed(), "policy": about or None}
+        found = {"address": address, "dialects": list(DIALECTS), "to": upstreams.listed(), "policy": about or None}
         print(json.dumps(found), flush=True)
         return
     print(address, flush=True)

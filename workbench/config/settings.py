@@ -16,7 +16,7 @@ from workbench.config.paths import config_dir
 from workbench.config.tables import Table, escaped_name, read_table, read_toml
 
 FILE_NAME = "config.toml"
-KNOB_TABLES = ("budget", "instructions", "truncation", "masking", "history", "turn", "compaction")
+KNOB_TABLES = ("budget", "instructions", "truncation", "masking", "history", "turn", "compaction", "stages")
 """The sections of a policy file, which people often put into this one by mistake."""
 ADK_NAMES = {
     "enabled": "mode",

@@ -11,7 +11,7 @@ from workbench.context.budget import Budget, Limits
 from workbench.context.conversation import Conversation
 from workbench.context.fitting import fit_results
 from workbench.context.fixed_slots import FixedSlots, cut_note_in
-from workbench.context.items import SLOTS, Edit, Item, Kind, Slot, Stage
+from workbench.context.items import SLOTS, Edit, Item, Kind, Slot
 from workbench.context.measure import Meter
 from workbench.context.plan import ContextPlan, Totals
 from workbench.context.plan_items import Cuts, PlacedSummary, PlanItems
@@ -46,6 +46,8 @@ class Arrangement(NamedTuple):
     meter: Meter
     model: str
     live: bool
+    notes: tuple[str, ...] = ()
+    """Stages of plug-ins that were skipped, each with the reason."""
 
 
 def base_of(fixed: FixedSlots, summaries: tuple[PlacedSummary, ...], meter: Meter) -> RequestBase:
@@ -62,7 +64,7 @@ def base_of(fixed: FixedSlots, summaries: tuple[PlacedSummary, ...], meter: Mete
 
 
 def synthetic_item(
-    item_id: str, slot: Slot, role: str, kind: Kind, text: str, count: Count, stage: Stage, why: str, turn: int = 0
+    item_id: str, slot: Slot, role: str, kind: Kind, text: str, count: Count, stage: str, why: str, turn: int = 0
 ) -> Item:
     """An item without an event."""
     tokens, exact = count
@@ -124,7 +126,7 @@ class Outline(NamedTuple):
 
     def plan(self) -> ContextPlan:
         """The full plan, with a verdict and all figures."""
-        (_, base, meter, model, _), limits, total, slots = self.parts, self.limits, self.tokens, self.slots
+        (_, base, meter, model, _, notes), limits, total, slots = self.parts, self.limits, self.tokens, self.slots
         answer, policy = limits.answer(total), meter.policy
         # The budget's parts are the slots, in order, and then these.
         rest = (self.framing, limits.unattributed, limits.margin, answer, limits.room - answer - total)
@@ -136,7 +138,7 @@ class Outline(NamedTuple):
             Budget._make((*slots.values(), *rest)),
             Totals(total, total - self.framing, self.framing, self.original_tokens),
             self.items,
-            request_warnings(limits, total, slots, meter.guidance, base.cuts),
+            request_warnings(limits, total, slots, meter.guidance, (*base.cuts, *notes)),
             policy.history.mode == "fit" or policy.turn.drop_groups,
             unattributed=limits.unattributed,
             framing=meter.counter.framing,

@@ -36,7 +36,9 @@ class UserDecision(NamedTuple):
     why: str = ""
     """Why it is excluded or masked, if not by hand."""
     text: str = ""
-    """What replaces it, if another agent masked it with its own words."""
+    """What replaces it, if another agent or a plug-in's stage has its own words for it."""
+    stage: str = ""
+    """The plug-in's stage that decided; empty: the user, or another agent."""
 
 
 NO_DECISION = UserDecision()

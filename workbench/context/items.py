@@ -9,7 +9,7 @@ from workbench.log.events import Content
 State = Literal["sent", "truncated", "masked", "summarised", "dropped", "excluded", "aside"]
 Kind = Literal["message", "reasoning", "tool_call", "tool_result", "tool_definition", "summary", "notice", "aside"]
 Slot = Literal["system", "instructions", "memory", "tools", "unattributed", "summaries", "history", "turn"]
-Stage = Literal["fold", "normalise", "truncate", "mask", "history", "groups", "fit", "override"]
+OWN_STAGES = ("fold", "normalise", "truncate", "mask", "history", "groups", "fit", "override")
 
 SLOTS: tuple[Slot, ...] = ("system", "instructions", "memory", "tools", "summaries", "history", "turn")
 """The slots of what is in the log; `unattributed` is what a report has beyond that."""
@@ -35,7 +35,8 @@ def state_words(state: str) -> str:
 class Edit(NamedTuple):
     """One stage's decision on one item."""
 
-    stage: Stage
+    stage: str
+    """One of `OWN_STAGES`, or the name of a plug-in's."""
     state: State
     before: int
     """Tokens before this edit."""

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
+from workbench.config.plugins import PluginRegistry
 from workbench.config.settings import looks_like_path
 from workbench.config.tables import escaped_name, read_toml, shown_value
 from workbench.context.knobs import (
@@ -82,6 +83,15 @@ class _Source(NamedTuple):
     layers: list[_Layer]
 
 
+class _PolicyTable(NamedTuple):
+    """A policy file or a plug-in's policy, before what it extends is added."""
+
+    name: str
+    description: str
+    extends: str
+    layer: _Layer
+
+
 def load_policy(
     ref: str | None,
     *,
@@ -120,6 +130,11 @@ def preset_names() -> list[str]:
     return list(PRESETS)
 
 
+def plugin_policies() -> list[str]:
+    """The policies of plug-ins, by name."""
+    return list(POLICIES.plugins())
+
+
 def user_policies(folder: Path | None = None) -> list[Path]:
     """The policy files of the config folder, by name."""
     home = config_dir() if folder is None else folder
@@ -152,7 +167,10 @@ def _source(ref: str, home: Path, base: Path | None = None, seen: tuple[Path, ..
     for candidate in (base / own.name, own) if base else (own, Path(ref)):
         if os.path.isfile(candidate):
             return _file(candidate, home, seen)
-    known = [*PRESETS, *(each.stem for each in user_policies(home))]
+    plugin = POLICIES.find_named(ref)
+    if plugin is not None:
+        return _extended(plugin, home, None, _followed(Path(ref), plugin.layer.where, seen))
+    known = [*PRESETS, *(each.stem for each in user_policies(home)), *plugin_policies()]
     where = f"{seen[-1]}: extends: " if seen else ""
     raise WrongCall(f"{where}no policy named {ref!r}{closest_hint(ref, known) or '; expected ' + ', '.join(known)}")
 
@@ -171,10 +189,20 @@ def _preset(name: str) -> _Source:
 def _file(path: Path, home: Path, seen: tuple[Path, ...]) -> _Source:
     """A user's policy file, on top of what it extends."""
     table = read_toml(path)
-    real = Path(os.path.realpath(path))
-    if real in seen:
-        loop = " -> ".join(each.name for each in (*seen[seen.index(real) :], real))
-        raise WrongCall(f"{path}: extends: expected an end, got the loop {loop}")
+    followed = _followed(Path(os.path.realpath(path)), str(path), seen)
+    return _extended(_policy_table(table, path, f"policy file {path}"), home, path.parent, followed)
+
+
+def _followed(place: Path, where: str, seen: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The policies that extend each other up to here, with one more. Raises WrongCall for a loop."""
+    if place in seen:
+        loop = " -> ".join(each.name for each in (*seen[seen.index(place) :], place))
+        raise WrongCall(f"{where}: extends: expected an end, got the loop {loop}")
+    return (*seen, place)
+
+
+def _policy_table(table: dict[str, Any], path: Path, origin: str) -> _PolicyTable:
+    """A checked policy. `path`: the file, or the name of a plug-in's policy that has none."""
     words = {}
     for key, default in (("extends", DEFAULT), ("name", path.stem), ("description", "")):
         words[key] = table.pop(key, default)
@@ -183,10 +211,32 @@ def _file(path: Path, home: Path, seen: tuple[Path, ...]) -> _Source:
     for key in table:
         if key not in SECTIONS and "." not in key:
             raise WrongCall(f"{path}: {escaped_name(key)}: no such section{closest_hint(key, [*SECTIONS, *words])}")
-    base = _source(words["extends"], home, path.parent, (*seen, real))
-    layer = _layer(f"policy file {path}", str(path), dict(flatten_table(table)))
-    description = words["description"] or f"{base.name}, changed by {path.name}"
-    return _Source(words["name"], description, [*base.layers, layer])
+    layer = _layer(origin, str(path), dict(flatten_table(table)))
+    return _PolicyTable(words["name"], words["description"], words["extends"], layer)
+
+
+def _extended(policy: _PolicyTable, home: Path, base: Path | None, seen: tuple[Path, ...]) -> _Source:
+    """A policy on top of what it extends."""
+    source = _source(policy.extends, home, base, seen)
+    description = policy.description or f"{source.name}, changed by {Path(policy.layer.where).name}"
+    return _Source(policy.name, description, [*source.layers, policy.layer])
+
+
+def _checked_policy(name: str, value: Any) -> _PolicyTable:
+    """A plug-in's policy: a table of knobs as a policy file has it, or the path of such a file."""
+    if name in PRESETS:
+        raise ValueError(f"{name}: one of Workbench's own policies has this name; expected another one")
+    if looks_like_path(name):
+        raise ValueError(f"{name}: expected a name that is no path")
+    if isinstance(value, os.PathLike):
+        value = read_toml(Path(value))
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise TypeError(f"expected a table of knobs, or the path of a policy file, got {shown_value(value)}")
+    return _policy_table({**value, "name": name}, Path(name), f"plug-in policy {name}")
+
+
+POLICIES: PluginRegistry[_PolicyTable] = PluginRegistry("policies", _checked_policy)
+"""The policies of plug-ins. The presets are files, which are read when they are asked for."""
 
 
 def _from_environment(env: Mapping[str, str]) -> Iterator[_Layer]:

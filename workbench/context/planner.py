@@ -23,6 +23,7 @@ from workbench.context.plan import ContextPlan
 from workbench.context.plan_items import PlacedSummary
 from workbench.context.policy import Policy
 from workbench.context.stages import normalise
+from workbench.context.staging import StagedConversation, run_stages
 from workbench.log.events import (
     Body,
     Compaction,
@@ -79,6 +80,8 @@ class Planner:
         self._base = base_of(fixed_slots.FixedSlots(), (), self._meter)
         self._built = 0
         """How many events the log had when the conversation was last built."""
+        self._staged: tuple[Conversation, int, StagedConversation] | None = None
+        """What the plug-ins' stages made last: of which conversation, with how many events, and the result."""
         self._trial: Planner | None = None
         """The latest planner for another thread: what it was used to try is mostly what comes next."""
         self.extend(events)
@@ -313,7 +316,17 @@ class Planner:
     @property
     def parts(self) -> Arrangement:
         """What the plan is made of now."""
-        return Arrangement(self._conversation, self._base, self._meter, self._model, self._live)
+        conversation, notes = self._after_stages()
+        return Arrangement(conversation, self._base, self._meter, self._model, self._live, notes)
+
+    def _after_stages(self) -> StagedConversation:
+        """The conversation after the plug-ins' stages. They see all of it, so each new event costs its whole length."""
+        if not self.policy.stages.use:
+            return StagedConversation(self._conversation, ())
+        of, count = self._conversation, len(self._events)
+        if self._staged is None or self._staged[0] is not of or self._staged[1] != count:
+            self._staged = of, count, run_stages(of, self.policy.stages.use, self._meter, self._model)
+        return self._staged[2]
 
 
 def _same_range(one: Body, other: Body) -> bool:

@@ -203,6 +203,13 @@ class CompactionPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class StagesPolicy:
+    """Stages of plug-ins."""
+
+    use: tuple[str, ...] = knob((), "Stages of plug-ins, by name and in this order; they run after masking.")
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """How a session's log becomes a request."""
 
@@ -215,3 +222,4 @@ class Policy:
     history: HistoryPolicy = field(default_factory=HistoryPolicy)
     turn: TurnPolicy = field(default_factory=TurnPolicy)
     compaction: CompactionPolicy = field(default_factory=CompactionPolicy)
+    stages: StagesPolicy = field(default_factory=StagesPolicy)

@@ -11,8 +11,7 @@ from workbench.config.errors import WrongCall
 from workbench.config.folders import shown_folder
 from workbench.config.text import age, printable
 from workbench.live.finder import AgentSession
-from workbench.live.homes import HOMES
-from workbench.live.processes import PROGRAMS
+from workbench.live.known_agents import agent_homes, agent_programs
 
 _LISTED = 5
 """Sessions to list where the user has to choose."""
@@ -20,9 +19,12 @@ _ID = 8
 """The shortest form of an id that is shown, in characters."""
 _SHORT = 3
 """Characters that are enough to abbreviate an agent's name."""
-LOOKED_IN = ", ".join(dict.fromkeys(f"~/{home.default}" for home in HOMES))
-"""Where sessions are searched, unless a variable or `config.toml` names other places."""
 ELSEWHERE = "`workbench agents` lists those of all folders"
+
+
+def places_searched() -> str:
+    """Where sessions are searched, unless a variable or `config.toml` names other places."""
+    return ", ".join(dict.fromkeys(f"~/{home.default}" for home in agent_homes()))
 
 
 class Choice(NamedTuple):
@@ -70,7 +72,7 @@ def _newest(sessions: Sequence[AgentSession], wanted: str, agents: list[str], he
 def agents_called(wanted: str) -> list[str]:
     """The agents with this name, or with names that begin so."""
     plain = _plain(wanted)
-    names = {_plain(name): agent for program, agent in PROGRAMS.items() for name in (program, agent)}
+    names = {_plain(name): agent for program, agent in agent_programs().items() for name in (program, agent)}
     if plain in names:
         return [names[plain]]
     begin = [agent for name, agent in names.items() if len(plain) >= _SHORT and name.startswith(plain)]
@@ -95,7 +97,7 @@ def _plain(name: str) -> str:
 
 def _looked(sessions: Sequence[AgentSession]) -> str:
     """Where sessions were searched, or where more are."""
-    return ELSEWHERE if sessions else f"looked in {LOOKED_IN}, and what [agents] in config.toml names"
+    return ELSEWHERE if sessions else f"looked in {places_searched()}, and what [agents] in config.toml names"
 
 
 def _listed(sessions: Sequence[AgentSession]) -> str:

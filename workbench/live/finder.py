@@ -13,7 +13,8 @@ from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.folders import project_root
 from workbench.config.foreign_files import is_regular_file, open_regular_file, size_of
 from workbench.live.heads import TITLE, read_head
-from workbench.live.homes import ANY, AgentHome, session_files
+from workbench.live.homes import ANY, session_files
+from workbench.live.known_agents import AgentHome
 from workbench.live.reports import LastReport, report_in
 from workbench.live.stamps import FileStamp, stamp_of
 from workbench.models.catalogue import Catalogue

@@ -11,40 +11,9 @@ from typing import NamedTuple
 import psutil
 
 from workbench.live.finder import AgentSession
-from workbench.traces import (
-    aider,
-    claude_code,
-    codex,
-    continue_dev,
-    copilot,
-    gemini_cli,
-    kimi,
-    mini_swe_agent,
-    opencode,
-    pi,
-    qwen,
-)
+from workbench.live.known_agents import agent_programs
+from workbench.traces import mini_swe_agent
 
-PROGRAMS = {
-    "claude": claude_code.NAME,
-    "claude-code": claude_code.NAME,
-    "codex": codex.NAME,
-    "gemini": gemini_cli.NAME,
-    "gemini-cli": gemini_cli.NAME,
-    "opencode": opencode.NAME,
-    "pi": pi.NAME,
-    "pi-coding-agent": pi.NAME,
-    "qwen": qwen.NAME,
-    "qwen-code": qwen.NAME,
-    "copilot": copilot.NAME,
-    "kimi": kimi.NAME,
-    "kimi-code": kimi.NAME,
-    "cn": continue_dev.NAME,
-    "aider": aider.NAME,
-    "mini": mini_swe_agent.NAME,
-    "mini-swe-agent": mini_swe_agent.NAME,
-}
-"""Agents by the names of their programs and packages."""
 _RUNNERS = ("node", "bun", "deno", "python", "python3", "uv", "uvx", "npx", "env", "sh", "bash")
 """Programs that run another one, named by their first argument."""
 
@@ -95,12 +64,13 @@ def running_paths(sessions: Sequence[AgentSession], processes: Sequence[AgentPro
 
 def agent_of(command: Sequence[str]) -> str:
     """The agent that a command line starts; empty if unknown."""
+    programs = agent_programs()
     for path in _programs(command):
         # A user's script may have the name of an agent; agents' own scripts do not end in .py.
         folders, name = PurePath(path).parts[:-1], PurePath(path).stem if not path.endswith(".py") else ""
         # The script of a package may be called anything, as in `node_modules/@scope/package/bin/cli.js`.
-        packaged = (PROGRAMS.get(part, "") for part in reversed(folders) if "node_modules" in folders)
-        known = PROGRAMS.get(name) or next((agent for agent in packaged if agent), "")
+        packaged = (programs.get(part, "") for part in reversed(folders) if "node_modules" in folders)
+        known = programs.get(name) or next((agent for agent in packaged if agent), "")
         if known:
             return known
     return ""

@@ -10,7 +10,8 @@ from workbench.config.errors import WorkbenchError
 from workbench.log.events import Usage
 from workbench.traces import mini_swe_agent
 from workbench.traces.building import Recording
-from workbench.traces.formats import FORMATS
+from workbench.traces.format_kinds import read_by, recognised
+from workbench.traces.formats import json_formats
 from workbench.traces.reading import read_json
 from workbench.wire.chat import chat_usage
 
@@ -18,7 +19,6 @@ MOST_REPORTS = 8
 """Reports to read at the end; the last one with figures counts."""
 _REPORT = re.compile(rb'"(?:usage|usageMetadata|tokens|last_token_usage)"\s*:\s*\{')
 _WINDOW = re.compile(rb'"(?:model_context_window|contextWindow|context_window)"\s*:\s*(\d{1,9})\b')
-_READERS = {each.name: each.read for each in FORMATS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def format_of(head: bytes) -> str:
     text = whole.decode("utf-8", "replace")
     try:
         document = read_json("", text, skip=True)
-        return next((each.name for each in FORMATS if each.recognises(document)), "")
+        return next((each.name for each in json_formats() if recognised(each, document)), "")
     except (WorkbenchError, RecursionError):
         return ""
 
@@ -74,9 +74,11 @@ def _of_object(text: bytes) -> LastReport | None:
 def _read_lines(agent: str, lines: list[bytes]) -> list[Recording]:
     text = b"\n".join(lines).decode("utf-8", "replace")
     try:
-        return _READERS[agent](read_json(agent, text, skip=True), text)
-    except (WorkbenchError, KeyError, RecursionError):
+        form = next((each for each in json_formats() if each.name == agent), None)
+        found = None if form is None else read_by(form, read_json(agent, text, skip=True), text)
+    except (WorkbenchError, RecursionError):
         return []
+    return found or []
 
 
 def report_in(recordings: list[Recording]) -> LastReport | None:

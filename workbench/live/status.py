@@ -10,7 +10,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.context.agent_window import compacted_at
 from workbench.context.load import load_policy
 from workbench.live.finder import AgentSession, AgentSessionFinder, window_of
-from workbench.live.homes import AgentHome
+from workbench.live.known_agents import AgentHome
 from workbench.live.processes import running_agents, running_paths, with_process_folders
 from workbench.live.stamps import FileStamp, session_stamp
 from workbench.log.events import Body, Compaction, Event

@@ -202,9 +202,11 @@ class Usage(_Value, frozen=True):
     """The part of what was written to the cache that the provider keeps for an hour, which costs more."""
 
 
-DialectName = Literal["chat", "responses", "anthropic", "gemini", "ollama"]
+OwnDialect = Literal["chat", "responses", "anthropic", "gemini", "ollama"]
 """How a request is written: OpenAI's chat completions and responses, Anthropic's messages, Gemini's contents, and
 Ollama's chat."""
+DialectName = str
+"""One of these, or a plug-in's."""
 
 Purpose = Literal["turn", "side", "sub-agent", "compaction"]
 """Why a request was made. `side`: titles, routing, counting; what the user did not ask for."""

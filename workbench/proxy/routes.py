@@ -16,7 +16,7 @@ from workbench.config.errors import WrongCall
 from workbench.config.tables import Table
 from workbench.log.events import DialectName
 from workbench.wire.dialect import ProviderHome
-from workbench.wire.dialects import DEFAULT, DIALECTS
+from workbench.wire.dialects import DEFAULT, DIALECT_REGISTRY, DIALECTS
 
 _Address = Annotated[str, Meta(description="an address such as https://example.org/v1")]
 
@@ -47,10 +47,6 @@ class ProxySettings(Table, frozen=True):
 
 _KIMI: Final = ProviderHome("kimi", "https://api.kimi.com/coding/v1", ("KIMI_CODE_BASE_URL",))
 """Kimi uses the dialects of other providers."""
-PROVIDERS: Final[Mapping[str, ProviderHome]] = {
-    home.name: home for home in (*(dialect.provider for dialect in DIALECTS.values()), _KIMI)
-}
-"""The providers and their addresses, unless the user's settings or a variable give another address."""
 KIMI_PATH: Final = "/coding"
 """The prefix of paths for Kimi's coding service in the proxy. Its dialects are those of other providers."""
 PATHS: Final = 200
@@ -63,6 +59,16 @@ GOOGLE: Final = "gemini"
 _UNVERSIONED = re.compile(r"/messages(?=[/?]|$)")
 _USER = re.compile(r"(?<=//)[^/?#]*@")
 """A user and a password in an address."""
+
+
+def known_providers() -> Mapping[str, ProviderHome]:
+    """The providers and their addresses, unless the user's settings or a variable give another address.
+
+    A plug-in cannot move one of ours to another address.
+    """
+    own = {dialect.provider.name: dialect.provider for dialect in DIALECT_REGISTRY.own.values()}
+    foreign = {dialect.provider.name: dialect.provider for dialect in DIALECT_REGISTRY.plugins().values()}
+    return {**foreign, **own, _KIMI.name: _KIMI}
 
 
 class Route(NamedTuple):
@@ -106,7 +112,8 @@ class Upstreams:
     def __init__(self, to: str = "", settings: ProxySettings = ProxySettings()) -> None:  # noqa: B008 - frozen
         """`to`: one address for all providers."""
         found = {
-            provider: _checked(*(("--to", to) if to else _configured(provider, settings))) for provider in PROVIDERS
+            provider: _checked(*(("--to", to) if to else _configured(home, settings)))
+            for provider, home in known_providers().items()
         }
         self._to = {provider: _USER.sub("", address) for provider, address in found.items()}
         self._authorization = {provider: _basic(URL(address)) for provider, address in found.items()}
@@ -139,11 +146,11 @@ class Upstreams:
         return dict(self._to)
 
 
-def _configured(provider: str, settings: ProxySettings) -> tuple[str, str]:
+def _configured(provider: ProviderHome, settings: ProxySettings) -> tuple[str, str]:
     """The setting or variable that names a provider's address, and the address."""
-    addresses = [(f"{provider} under [proxy] in config.toml", str(getattr(settings, provider)))]
-    addresses += ((name, os.environ.get(name, "")) for name in PROVIDERS[provider].variables)
-    return next((each for each in addresses if each[1]), ("", PROVIDERS[provider].address))
+    addresses = [(f"{provider.name} under [proxy] in config.toml", str(getattr(settings, provider.name, "")))]
+    addresses += ((name, os.environ.get(name, "")) for name in provider.variables)
+    return next((each for each in addresses if each[1]), ("", provider.address))
 
 
 def _basic(address: URL) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from workbench.agent.approvals import FILE_NAME, forget_pattern
 from workbench.agent.tools.peek import peek_tools
+from workbench.agent.tools.plugin_tools import plugin_tools
 from workbench.agent.tools.registry import Toolbox
 from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
@@ -34,7 +35,8 @@ def session_toolbox(
     opened: OpenSession, pass_env: Sequence[str] = (), *, without: Sequence[str] = (), every: bool = False
 ) -> Toolbox:
     """The tools that the model may call in a session, except `without`; `every`: also those switched off in it."""
-    more = (*peek_tools(lambda: opened.events), *opened.served)
+    served = {tool.name for tool in opened.served}
+    more = (*peek_tools(lambda: opened.events), *plugin_tools(served), *opened.served)
     return Toolbox(Path.cwd(), switched_off=without if every else (*opened.off, *without), more=more, pass_env=pass_env)
 
 

@@ -18,7 +18,7 @@ from workbench.compaction.prompts import NAMES
 from workbench.config.errors import WorkbenchError
 from workbench.config.paths import config_dir
 from workbench.context.knobs import parse_text
-from workbench.context.load import PRESETS, load_policy
+from workbench.context.load import POLICIES, PRESETS, load_policy
 from workbench.log.codec import decode_event, encode_event
 from workbench.log.errors import BadEvent
 from workbench.log.events import CONTINUED_FROM, Body, Compaction, Event, Failure, Setting
@@ -119,9 +119,9 @@ def _is_model(name: str) -> bool:
 
 
 def _is_policy(name: str) -> bool:
-    """Whether it is the name of a preset or of one of the user's own policies."""
+    """Whether it is the name of a preset, of one of the user's own policies, or of a plug-in's."""
     own = re.fullmatch(r"[\w-][\w.-]*", name) and os.path.isfile(config_dir() / "policies" / f"{name}.toml")
-    return not name or name in PRESETS or bool(own)
+    return not name or name in PRESETS or bool(own) or POLICIES.find_named(name) is not None
 
 
 def _is_nothing(session: str) -> bool:

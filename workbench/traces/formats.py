@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator
+from itertools import chain, groupby
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from workbench.config.errors import WrongCall
 from workbench.config.file_limits import largest_file
@@ -66,8 +68,19 @@ from workbench.traces import (
     windsurf,
 )
 from workbench.traces.building import Recording
+from workbench.traces.format_kinds import (
+    TRANSCRIPTS,
+    AnyFormat,
+    Format,
+    TablesFormat,
+    TextFormat,
+    plugin_formats,
+    read_by,
+    recognised,
+    sessions_by,
+)
 from workbench.traces.reading import Document, bad_file, decode_text, open_transcript, read_json, whole_lines
-from workbench.traces.tables import MAGIC, Tables, TableSession, open_tables, tables_of
+from workbench.traces.tables import MAGIC, Tables, open_tables, tables_of
 
 TALK = (UserMessage, AssistantMessage, Reasoning, ToolCall, ToolResult, SystemMessage, Compaction)
 """The events of a conversation."""
@@ -75,26 +88,6 @@ TALK = (UserMessage, AssistantMessage, Reasoning, ToolCall, ToolResult, SystemMe
 
 class UnknownFormat(WrongCall):
     """The file is no transcript; or none that is known."""
-
-
-class Format(NamedTuple):
-    """One format."""
-
-    name: str
-    recognises: Callable[[Document], bool]
-    """Reads the beginning; fast, and true only for what is surely this format."""
-    read: Callable[[Document, str], list[Recording]]
-    """The conversations of the document; its text is passed with it."""
-
-
-class TablesFormat(NamedTuple):
-    """A format that is a database."""
-
-    name: str
-    recognises: Callable[[Tables], bool]
-    """By its tables and columns."""
-    read: Callable[[Tables], list[TableSession]]
-    """Oldest first, so that a session keeps its number."""
 
 
 FORMATS = tuple(
@@ -146,8 +139,12 @@ DATABASES = tuple(
     for module in (opencode, openai_agents, llm, kiro, crush, goose)
 )
 """Those that are SQLite files."""
+AIDER = TextFormat(aider.NAME, ("# aider chat started",), aider.recognises, aider.read)
+_OWN: tuple[AnyFormat, ...] = (*FORMATS, *DATABASES, AIDER)
+for _name, _forms in groupby(sorted(_OWN, key=attrgetter("name")), attrgetter("name")):
+    TRANSCRIPTS.register(_name, tuple(_forms))
 _MARKDOWN = re.compile(r"^(?:#{1,6} |```|[*-] |> )", re.MULTILINE)
-_BEGINNINGS = ("{", "[", "# aider chat started")
+_JSON = ("{", "[")
 _SHOWN = 5
 """Unknown kinds that are named in a refusal."""
 _HEAD = 64 * 1024
@@ -185,7 +182,14 @@ def read_file(source: str, *, growing: bool = False) -> tuple[str, str | Tables]
 def begins_as_transcript(head: bytes) -> bool:
     """Whether the first bytes of a file may be those of a transcript in any of the formats."""
     text = head.decode("utf-8-sig", "replace").lstrip()
-    return head.startswith((MAGIC, inspect_logs.ZIP_MAGIC)) or text.startswith(_BEGINNINGS)
+    if head.startswith((MAGIC, inspect_logs.ZIP_MAGIC)) or text.startswith((*_JSON, *AIDER.beginnings)):
+        return True
+    return any(text.startswith(form.beginnings) for form in plugin_formats(TextFormat))
+
+
+def json_formats() -> Iterator[Format]:
+    """The formats of JSON, ours first. Those of plug-ins are loaded only if somebody gets that far."""
+    return chain(FORMATS, plugin_formats(Format))
 
 
 def read_conversations(name: str, content: str | Tables, only: int = 0, path: str = "") -> list[Recording]:
@@ -197,16 +201,33 @@ def read_conversations(name: str, content: str | Tables, only: int = 0, path: st
         return _of_database(content, only)
     if aider.recognises(content):
         return _named(aider.read(name, content), aider.NAME)
-    if content.lstrip()[:1] not in ("{", "[") and _MARKDOWN.search(content):
-        raise _refused(name, "Markdown, but not aider's history")
+    if not content.lstrip().startswith(_JSON):
+        found = _of_plugin_text(name, content)
+        if found is not None:
+            return found
+        if _MARKDOWN.search(content):
+            raise _refused(name, "Markdown, but not aider's history")
     return _of_json(name, content, path)
 
 
+def _of_plugin_text(name: str, content: str) -> list[Recording] | None:
+    for form in plugin_formats(TextFormat):
+        if content.lstrip().startswith(form.beginnings) and recognised(form, content):
+            found = read_by(form, name, content)
+            if found is None:
+                raise _unreadable(name, form)
+            return _named(found, form.name)
+    return None
+
+
 def _of_database(database: Tables, only: int) -> list[Recording]:
-    known = next((each for each in DATABASES if each.recognises(database)), None)
+    forms = chain(DATABASES, plugin_formats(TablesFormat))
+    known = next((each for each in forms if recognised(each, database)), None)
     if known is None:
         raise _refused(database.name, database.described())
-    stored = known.read(database)
+    stored = sessions_by(known, database)
+    if stored is None:
+        raise _unreadable(database.name, known)
     if not stored:
         raise WrongCall(f"{database.name}: found {database.described()}, but no conversation in it")
     found = []
@@ -222,9 +243,12 @@ def _of_json(name: str, text: str, path: str) -> list[Recording]:
     document = read_json(name, text, skip=True)._replace(path=path)
     refusal: UnknownFormat | None = None
     try:
-        for known in FORMATS:
-            if known.recognises(document):
-                found = known.read(document, text)
+        for known in json_formats():
+            if recognised(known, document):
+                found = read_by(known, document, text)
+                if found is None:
+                    refusal = refusal or _unreadable(name, known)
+                    continue
                 if is_understood(found):
                     return _named(found, known.name)
                 refusal = refusal or _too_strange(document, known.name, found)
@@ -275,7 +299,12 @@ def _fits_none(document: Document) -> UnknownFormat:
 
 
 def _refused(where: str, found: str) -> UnknownFormat:
-    return UnknownFormat(f"{where}: found {found}, which is no transcript of a known format: {KNOWN}")
+    known = ", ".join([KNOWN, *TRANSCRIPTS.plugins()])
+    return UnknownFormat(f"{where}: found {found}, which is no transcript of a known format: {known}")
+
+
+def _unreadable(where: str, form: AnyFormat) -> UnknownFormat:
+    return UnknownFormat(f"{where}: {form.name}, but its plug-in cannot read it; `workbench plugins` says why")
 
 
 def _found(value: Any) -> str:

@@ -23,14 +23,14 @@ from workbench.traces.building import Recording, epoch_milliseconds
 from workbench.traces.exchanges import conversations_of
 from workbench.traces.reading import Document, Located
 from workbench.traces.request_thread import Exchange
-from workbench.wire.dialects import DIALECTS, from_stream
+from workbench.wire.dialects import DIALECT_REGISTRY, DIALECTS, from_stream
 from workbench.wire.parts import split_body
 from workbench.wire.values import dict_in, list_in, text_in
 
 NAME = "requests and their answers"
 _REQUESTS = ("request", "req", "requestBody", "request_body", "body")
 _ANSWERS = ("response", "resp", "responseBody", "response_body")
-_SAID = (*(key for dialect in DIALECTS.values() for key in dialect.answer_keys), "error")
+_SAID = (*(key for dialect in DIALECT_REGISTRY.own.values() for key in dialect.answer_keys), "error")
 _ANSWER_KEYS = (*_SAID, "usage", "usageMetadata")
 """Keys of an answer that may be among the request's own."""
 _TIMES = ("timestamp", "ts", "t", "time", "created_at", "createdAt", "start_time", "created")

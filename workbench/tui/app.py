@@ -22,6 +22,7 @@ from textual.widgets import Input, Static, TextArea
 from workbench.config.background import background
 from workbench.config.errors import WorkbenchError
 from workbench.config.garbage import collector_from_here
+from workbench.config.plugins import PROBLEMS
 from workbench.config.settings import Settings
 from workbench.config.text import printable, printable_lines
 from workbench.session.fault_reports import UNEXPECTED, FaultReports
@@ -256,9 +257,9 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
 
     # Themes
 
-    def _load_themes(self) -> list[str]:
-        """Register all themes and return their problems. A theme whose file is broken stays as it was."""
-        loaded = self._folder.load()
+    def _load_themes(self, *, plugins: bool = False) -> list[str]:
+        """Register all themes and return their names. A theme whose file is broken stays as it was."""
+        loaded = self._folder.load(plugins=plugins)
         self._problems = list(loaded.problems)
         for each in loaded.themes:
             self.register_theme(each)
@@ -266,12 +267,15 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
 
     def _choose_theme(self, wanted: str) -> None:
         names = self._load_themes()
+        if wanted and wanted not in names:  # plug-ins are not loaded for their themes unless one is wanted
+            names = self._load_themes(plugins=True)
         if wanted and wanted not in names:
             self._problems.append(f"no theme named {wanted!r}; expected one of {', '.join(names)}")
         self.theme = next((name for name in (wanted, DEFAULT) if name in names), self.theme)
 
     def _reload_themes(self) -> None:
-        """Apply a theme at once when its file changes."""
+        """Apply a theme at once when its file changes, and report plug-ins that failed since."""
+        self._warn("plug-in", PROBLEMS.unseen())
         if self._folder.has_changed():
             self._load_themes()
             self.mutate_reactive(WorkbenchApp.theme)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ from textual.theme import Theme
 import workbench
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.paths import config_dir
+from workbench.config.plugins import PluginRegistry
 from workbench.config.tables import Table, read_table, read_toml, shown_value
 from workbench.config.text import printable
 
@@ -76,9 +78,12 @@ class Themes:
     problems: tuple[str, ...]
 
 
-def load_themes(folders: Iterable[Path] | None = None) -> Themes:
-    """All themes, dark before light. Of two with the same name the later wins; a broken one is reported and skipped."""
-    found: dict[str, Theme] = {}
+def load_themes(folders: Iterable[Path] | None = None, *, plugins: bool = False) -> Themes:
+    """All themes, dark before light. Of two with the same name the later wins; a broken one is reported and skipped.
+
+    `plugins`: those of plug-ins, too. The user's own win over them.
+    """
+    found: dict[str, Theme] = dict(PLUGIN_THEMES.plugins()) if plugins else {}
     problems = []
     for folder in (shipped_folder(), config_dir() / "themes") if folders is None else folders:
         for path in sorted(folder.glob("*.toml")):
@@ -99,10 +104,10 @@ class ThemeFolder:
         self._folder = config_dir() / "themes" if folder is None else folder
         self._seen: Stamps = {}
 
-    def load(self) -> Themes:
-        """Load all themes, including the shipped ones."""
+    def load(self, *, plugins: bool = False) -> Themes:
+        """Load all themes, including the shipped ones and, if wanted, those of plug-ins."""
         self._seen = self._stamps()
-        return load_themes((shipped_folder(), self._folder))
+        return load_themes((shipped_folder(), self._folder), plugins=plugins)
 
     def has_changed(self) -> bool:
         """Whether a file was added, removed or written since."""
@@ -130,7 +135,10 @@ def shipped_folder() -> Path:
 
 def read_theme(path: Path) -> Theme:
     """Read one theme; raises WorkbenchError with a one-line message."""
-    table = read_toml(path)
+    return _theme_of(read_toml(path), path)
+
+
+def _theme_of(table: dict[str, Any], path: Path) -> Theme:
     read_table(_ThemeFile, table, str(path))
     name = str(table.get("name", path.stem))
     if printable(name) != name or len(name) > LONGEST_NAME:
@@ -146,3 +154,18 @@ def read_theme(path: Path) -> Theme:
         except (ColorParseError, ValueError, OverflowError):  # Textual accepts numbers of any size
             raise WrongCall(f"{path}: {key}: expected {A_COLOUR}, got {shown_value(value)}") from None
     return Theme(**{**table, "name": name, "variables": variables})
+
+
+def _checked_theme(name: str, value: Any) -> Theme:
+    """A plug-in's theme: a table as a theme's file has it, or the path of such a file."""
+    if (shipped_folder() / f"{name}.toml").exists():
+        raise ValueError(f"{name}: one of Workbench's own themes has this name; expected another one")
+    if isinstance(value, os.PathLike):
+        value = read_toml(Path(value))
+    if not isinstance(value, Mapping):
+        raise TypeError(f"expected a table of colours, or the path of a theme's file, got {shown_value(value)}")
+    return _theme_of({**value, "name": name}, Path(name))
+
+
+PLUGIN_THEMES: PluginRegistry[Theme] = PluginRegistry("themes", _checked_theme)
+"""The themes of plug-ins. The shipped ones are files."""

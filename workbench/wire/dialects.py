@@ -1,24 +1,77 @@
-"""All dialects by name, and functions to read a body whose dialect is known by name."""
+"""All dialects by name, ours and those of plug-ins, and functions to read a body whose dialect is known by name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from workbench.config.errors import WrongCall
+from workbench.config.plugins import PluginRegistry
+from workbench.config.tables import escaped_name, shown_value
 from workbench.log.events import Body, DialectName, Usage
 from workbench.wire.anthropic import AnthropicDialect
 from workbench.wire.chat import ChatDialect
-from workbench.wire.dialect import Dialect, DialectReader
+from workbench.wire.dialect import Dialect, DialectReader, ProviderHome
 from workbench.wire.gemini import GeminiDialect
+from workbench.wire.guarded_dialect import guarded_dialect
 from workbench.wire.ollama import OllamaDialect
 from workbench.wire.responses import ResponsesDialect
 from workbench.wire.talk import Talk
 
 DEFAULT: Final[Dialect] = ChatDialect()
 """The dialect to assume if nothing shows which one it is."""
-_ALL: Final[tuple[Dialect, ...]] = (ResponsesDialect(), GeminiDialect(), OllamaDialect(), AnthropicDialect(), DEFAULT)
+_NEEDED = {"title": str, "path": str, "provider": ProviderHome, "places": tuple, "answer_keys": tuple}
+
+
+class MissingDialect(WrongCall, KeyError):
+    """A session has requests in a dialect whose package is not installed, or does not work."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+def _checked_dialect(name: str, value: Any) -> Dialect:
+    """A plug-in may name its class or an object of it."""
+    made = value() if isinstance(value, type) else value
+    if not isinstance(made, Dialect):
+        raise TypeError(f"expected a Dialect, got {shown_value(made)}")
+    for key, kind in _NEEDED.items():
+        if not isinstance(getattr(made, key, None), kind):
+            raise TypeError(f"{key}: expected a {kind.__name__}, got {shown_value(getattr(made, key, None))}")
+    if made.name in DIALECT_REGISTRY.own or type(made) in _OWN_KINDS:
+        return made
+    return guarded_dialect(DIALECT_REGISTRY, made, DEFAULT)
+
+
+_OWN_KINDS: Final = (ResponsesDialect, GeminiDialect, OllamaDialect, AnthropicDialect, ChatDialect)
 """The most specific first. The last accepts what the others do not recognise."""
-DIALECTS: Final[Mapping[DialectName, Dialect]] = {dialect.name: dialect for dialect in _ALL}
+DIALECT_REGISTRY: Final[PluginRegistry[Dialect]] = PluginRegistry("dialects", _checked_dialect)
+for _kind in _OWN_KINDS:
+    DIALECT_REGISTRY.register(_kind.name, DEFAULT if _kind is ChatDialect else _kind())
+
+
+class _Dialects(Mapping[DialectName, Dialect]):
+    """The dialects by name. Those of plug-ins are recognised after ours, but before the one that accepts the rest."""
+
+    def __getitem__(self, name: DialectName) -> Dialect:
+        found = DIALECT_REGISTRY.find_named(name)
+        if found is None:
+            raise MissingDialect(
+                f"the dialect {escaped_name(name)}: no installed package has it, or it cannot be loaded; "
+                "`workbench plugins` lists what is loaded"
+            )
+        return found
+
+    def __iter__(self) -> Iterator[DialectName]:
+        yield from (name for name in DIALECT_REGISTRY.own if name != DEFAULT.name)
+        yield from DIALECT_REGISTRY.plugins()
+        yield DEFAULT.name
+
+    def __len__(self) -> int:
+        return len(DIALECT_REGISTRY.own) + len(DIALECT_REGISTRY.plugins())
+
+
+DIALECTS: Final[Mapping[DialectName, Dialect]] = _Dialects()
 
 
 def reader_for(dialect: DialectName, talk: Talk | None = None) -> DialectReader:

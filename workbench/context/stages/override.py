@@ -26,13 +26,14 @@ def is_masked(own: UserDecision, kind: Kind, is_latest: bool) -> bool | None:
 def exclude_edit(own: UserDecision, tokens: int) -> Edit:
     """The edit for an excluded item; `own` is the decision on the item itself, without its pair."""
     why = (own.why or "excluded by hand") if own.excluded else "excluded with the other half of its pair"
-    return Edit("override", "excluded", tokens, 0, why)
+    return Edit(own.stage or "override", "excluded", tokens, 0, why)
 
 
 def masked_by_hand_edit(own: UserDecision, before: int, original: int, marker: int) -> Edit:
-    """The edit for an item masked by hand."""
-    why = f"{own.why or 'masked by hand'}; {original:,} tokens replaced by a marker of {marker:,}"
-    return Edit("override", "masked", before, marker, why)
+    """The edit for an item masked by hand, or replaced by a plug-in's stage."""
+    instead = "replaced by" if own.stage else "replaced by a marker of"
+    why = f"{own.why or 'masked by hand'}; {original:,} tokens {instead} {marker:,}"
+    return Edit(own.stage or "override", "masked", before, marker, why)
 
 
 def agent_cut(cut: AgentCut, left: int) -> Edit:

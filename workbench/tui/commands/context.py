@@ -15,7 +15,7 @@ from workbench.compaction.undo import last_override
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import whole_number
 from workbench.context.knobs import knob_table
-from workbench.context.load import RECORDED, preset_names, user_policies
+from workbench.context.load import RECORDED, plugin_policies, preset_names, user_policies
 from workbench.log.events import OverrideAction
 from workbench.proxy.control import PolicyOrder, WayPolicy
 from workbench.proxy.policy_notes import DEFAULT, NO_PROXY, OFF
@@ -113,8 +113,8 @@ def show_ledger(host: Host, argument: str) -> None:
 
 
 def policy_choices() -> Iterable[str]:
-    """The presets, the user's own policies, and the word that switches a proxy's policy off."""
-    return [*preset_names(), *(str(path) for path in user_policies()), OFF, DEFAULT]
+    """The presets, the policies of plug-ins, the user's own, and the word that switches a proxy's policy off."""
+    return [*preset_names(), *plugin_policies(), *(str(path) for path in user_policies()), OFF, DEFAULT]
 
 
 @COMMANDS.register(

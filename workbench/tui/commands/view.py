@@ -97,8 +97,8 @@ _add_resize("context-higher", "alt+pagedown", 0, 1, "a higher context")
 
 
 def theme_names() -> Iterable[str]:
-    """The shipped themes and the user's own."""
-    return [theme.name for theme in load_themes().themes]
+    """The shipped themes, those of plug-ins, and the user's own."""
+    return [theme.name for theme in load_themes(plugins=True).themes]
 
 
 @COMMANDS.register("theme", "theme", "choose the colours, which are kept", argument="[NAME]", arguments=theme_names)
@@ -106,7 +106,7 @@ async def switch_theme(host: Host, argument: str) -> None:
     """Switch the theme, by name or from a list."""
     names = [*theme_names()]
     if not argument:
-        kinds = {theme.name: "dark" if theme.dark else "light" for theme in load_themes().themes}
+        kinds = {theme.name: "dark" if theme.dark else "light" for theme in load_themes(plugins=True).themes}
         options = [Option(name, name, f"{kind}, now" if name == host.theme else kind) for name, kind in kinds.items()]
         argument = await host.show_and_wait(Chooser("theme", options)) or ""
     if argument and argument not in names:

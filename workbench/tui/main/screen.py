@@ -24,6 +24,7 @@ from workbench.tui.chat.composer import Composer
 from workbench.tui.main.header import Header, held_key
 from workbench.tui.main.session_panes import SessionPanes
 from workbench.tui.main.timeline import LETTERS
+from workbench.tui.themes import load_themes
 from workbench.tui.widgets.command import Command
 from workbench.tui.widgets.dialogs import ConfirmDialog
 from workbench.tui.widgets.help import Help
@@ -244,6 +245,9 @@ class MainScreen(SessionPanes):
 
     @theme.setter
     def theme(self, name: str) -> None:
+        if name not in self.app.available_themes:
+            for each in load_themes(plugins=True).themes:
+                self.app.register_theme(each)
         self.app.theme = name
 
     def show_event(self, seq: int, pane: Literal["chat", "inspector"]) -> None:

@@ -10,7 +10,7 @@ from workbench.compaction.forecast import forecast_compaction, next_step
 from workbench.compaction.record import read_record
 from workbench.compaction.triggers import decide_compaction
 from workbench.context.items import Item, State
-from workbench.context.load import RECORDED, preset_names, user_policies
+from workbench.context.load import RECORDED, plugin_policies, preset_names, user_policies
 from workbench.context.plan import ContextPlan
 from workbench.context.setup import Setup
 from workbench.log.events import Event
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
 
 def what_if_policies(now: str, *, is_recorded: bool = False) -> list[str]:
-    """The policies to choose from: the current one, then the presets, then the user's own.
+    """The policies to choose from: the current one, then the presets, those of plug-ins, and the user's own.
 
     `is_recorded`: for another agent's session, `recorded` comes first.
     """
     own = [str(path) for path in user_policies()]
     back = [RECORDED] if is_recorded else []
-    return list(dict.fromkeys([now, *back, *preset_names(), *own]))
+    return list(dict.fromkeys([now, *back, *preset_names(), *plugin_policies(), *own]))
 
 
 class SessionSnapshot(NamedTuple):
