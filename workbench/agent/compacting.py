@@ -1,9 +1,9 @@
 """The compactions of a session: whether one is due, and the only way from a preview to the log.
 
 `plan` computes the preview that the user or the policy agrees to. `draft` runs the hooks that may refuse the compaction
-and has the summary written. `accept` gives the event and runs the hooks that follow. A turn runs all of them (`run`);
-the screen and the command line let the user look and edit in between. The compaction that is made is the one that was
-agreed to.
+and has the summary written. `accept` gives the event and runs the hooks that follow. A turn does all of it with
+`run_compaction`; the screen and the command line let the user look and edit in between. The compaction that is made is
+the one that was agreed to.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ class RecorderLink(Protocol):
 
 
 class Recorder(MarkedConversations):
-    """Records exchanges. Use it in one thread, except for `marks`, `whose` and `note`."""
+    """Records exchanges. Use it in one thread, except for `marks`, `belonging_of` and `note_setting`."""
 
     def __init__(
         self,
