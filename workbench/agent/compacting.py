@@ -78,7 +78,7 @@ class Compacting:
         """Report that the model has answered the user: a question that was declined may be asked again."""
         self._declined = self._idle = False
 
-    async def due(
+    async def decide_now(
         self, plan: ContextPlan, events: Sequence[Event], *, turn_over: bool, overflow: bool = False
     ) -> CompactionDecision:
         """The joint decision of triggers, mode and brakes now."""
@@ -92,7 +92,7 @@ class Compacting:
 
         return decide() if len(events) < LONG else await in_background(decide)
 
-    async def agreed(self, decision: CompactionDecision) -> bool:
+    async def is_agreed(self, decision: CompactionDecision) -> bool:
         """Whether to compact: yes at once, or after the user has agreed."""
         if self._idle and decision.trigger != "overflow":
             return False

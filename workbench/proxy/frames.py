@@ -168,7 +168,9 @@ class SocketFrames:
 
     # Held requests
 
-    def went_on(self, asked: SocketRequest, mark: HoldMark, changed: dict[str, Any] | None, whole: Any) -> None:
+    def continue_after_hold(
+        self, asked: SocketRequest, mark: HoldMark, changed: dict[str, Any] | None, whole: Any
+    ) -> None:
         """Continue a request after a wait. `changed`: what is sent instead; `whole`: the client's full request."""
         asked.began = time.monotonic()
         if changed is not None:
