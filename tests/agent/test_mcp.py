@@ -285,12 +285,12 @@ def test_the_config() -> None:
         ),
         (
             {"url": "http://h", "pass_env": ["K"]},
-            "mcp.a.pass_env: allowed only with a command; a url has no environment",
+            "mcp.a.pass_env: expected only with a command; a url has no environment",
         ),
         ({"command": ["x"], "off": "t"}, "mcp.a.off: expected a list of tools, got 't'"),
         ({"url": "ftp://h"}, "mcp.a.url: expected an http or https address, got 'ftp://h'"),
         ({"url": "http://[h"}, "mcp.a.url: expected an http or https address, got 'http://[h'"),
-        ({"url": "http://h", "env": {"K": "v"}}, "mcp.a.env: allowed only with a command; a url has no environment"),
+        ({"url": "http://h", "env": {"K": "v"}}, "mcp.a.env: expected only with a command; a url has no environment"),
     ],
 )
 def test_a_wrong_config_is_named(entry: Any, message: str) -> None:

@@ -69,7 +69,7 @@ def _check_server(name: str, value: Any, file: str) -> McpServer:
         raise WrongCall(f"{where}.url: expected an http or https address, got {shown_value(entry.url)}")
     if entry.url is not None and (entry.env or entry.pass_env):
         key = "env" if entry.env else "pass_env"
-        raise WrongCall(f"{where}.{key}: allowed only with a command; a url has no environment")
+        raise WrongCall(f"{where}.{key}: expected only with a command; a url has no environment")
     for variable, text in entry.env.items():
         if not variable or "=" in variable or "\0" in variable:
             raise WrongCall(f"{where}.env.{escaped_name(variable)}: expected the name of a variable")

@@ -57,7 +57,7 @@ def rewritten(dialect: DialectName, body: dict[str, Any], rewrite: Rewrite) -> d
         made = _Rewriting(dialect, body).rewritten_body(rewrite)
     for name, value in rewrite.parameters.items():
         if name in (*DIALECTS[dialect].places, "tools"):
-            raise WrongCall(f"{name}: not a parameter; exclude or edit its items by their paths")
+            raise WrongCall(f"{name}: no parameter; it is left out or edited by its path")
         if value is None:
             made.pop(name, None)
         else:
