@@ -30,7 +30,7 @@ from workbench.wire.dialects import DIALECTS
 from workbench.wire.earlier_responses import EARLIER
 from workbench.wire.speaking import SocketSpeaker, to_json
 
-FIXED: Final = "a websocket sends only new items, which cannot be changed: release the request unchanged, or answer it"
+FIXED: Final = "a websocket sends only the new part, which is not rewritten: release it unchanged, or answer it"
 HELD: Final = b"held by workbench proxy"
 """The payload of pings that show a waiting client that the connection is alive."""
 MOST_QUEUED: Final = 16 * 1024 * 1024
