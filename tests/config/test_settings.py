@@ -179,7 +179,7 @@ def test_the_compaction_table_of_the_document_is_answered_with_what_to_write_ins
         load_settings(tmp_path)
     said = str(caught.value)
     assert said.startswith(f"{tmp_path / 'config.toml'}: compaction: knobs belong in a policy file; ")
-    written = said.partition("beside this one: ")[2].partition("; and here: ")[0]
+    written = said.partition("next to this one: ")[2].partition("; and here: ")[0]
     (tmp_path / "policies").mkdir()
     (tmp_path / "policies" / "mine.toml").write_text(written.replace("; ", "\n"))
     (tmp_path / "config.toml").write_text(said.rpartition("; and here: ")[2])
