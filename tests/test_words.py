@@ -152,6 +152,8 @@ VAGUE = ("anew", "beside", "tell", "told", "whoever")
 """Words that are in no name."""
 VAGUE_ALONE = ("look", "said", "take")
 """Words that are not the whole of a name."""
+WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+"""A word of a name, with underscores or in camel case."""
 
 
 def modules(paths: tuple[str, ...]) -> Iterator[Path]:
@@ -219,6 +221,6 @@ def test_names_say_what_they_name() -> None:
         f"{path.relative_to(TOP)}:{line}: {name}"
         for path in modules(PLAIN_NAMES)
         for line, name in defined_names(path)
-        if name.strip("_") in VAGUE_ALONE or set(name.lower().split("_")) & set(VAGUE)
+        if name.strip("_") in VAGUE_ALONE or {word.lower() for word in WORD.findall(name)} & set(VAGUE)
     ]
     assert found == []

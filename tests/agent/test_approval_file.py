@@ -86,7 +86,7 @@ async def test_an_answer_that_cannot_be_saved_holds_for_the_session(tmp_path: Pa
     (tmp_path / "file").touch()
     approvals = Approvals(path=tmp_path / "file" / "approvals.toml")
     assert await approvals.approve(command("a"), Person("always"))
-    assert approvals.decide(command("a")) == "allow"
+    assert approvals.decision_for(command("a")) == "allow"
     assert "cannot be written" in approvals.problems[0]
     broken = tmp_path / "broken.toml"
     broken.write_text("always = 7")

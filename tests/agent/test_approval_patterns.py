@@ -86,7 +86,7 @@ def test_a_second_command_is_never_smuggled_past_a_beginning(
     # What a shell reads as white space at either end is not part of the command.
     call = command(f"git log {before}{operator}{after}.")
     assert not pattern_allows(f"run_command:{pattern}", call)
-    assert Approvals(allow=[f"run_command:{pattern}"]).decide(call) == "ask"
+    assert Approvals(allow=[f"run_command:{pattern}"]).decision_for(call) == "ask"
 
 
 subjects = st.text("ab*?[]!\\ ;&|/.", min_size=1, max_size=8).filter(lambda text: text.strip() == text != "")

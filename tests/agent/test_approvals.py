@@ -19,13 +19,13 @@ from workbench.config.paths import config_dir
 def test_reading_is_free_and_the_rest_asks() -> None:
     kinds: dict[Kind, str] = {"read": "allow", "write": "ask", "run": "ask"}
     for kind, decision in kinds.items():
-        assert Approvals().decide(ProposedCall("t", kind, "x")) == decision
+        assert Approvals().decision_for(ProposedCall("t", kind, "x")) == decision
 
 
 def test_a_call_that_cannot_work_is_denied_without_asking() -> None:
     call = ProposedCall("write_file", "write", "", "path: outside")
     approvals = Approvals(allow=["write_file"])
-    assert approvals.decide(call) == "deny"
+    assert approvals.decision_for(call) == "deny"
     assert approvals.refusal(call, asked=True) == "path: outside"
 
 
@@ -33,10 +33,10 @@ def test_never_wins_and_sees_every_part_of_a_command() -> None:
     approvals = Approvals(Saved(("run_command",), ("run_command:git push *", "read_file:secret/**", "fly")))
     written = ("git push", "git push -f", "cd x && git push origin", "echo $(git push)", "a\ngit push")
     for text in (*written, "git push $x", "git  push", "git 'push' *", 'x; g"it" push'):
-        assert approvals.decide(command(text)) == "deny"
-    assert approvals.decide(command("git pull")) == "allow"
-    assert approvals.decide(ProposedCall("read_file", "read", "secret/key")) == "deny"
-    assert approvals.decide(ProposedCall("fly", "run", "x")) == "deny"
+        assert approvals.decision_for(command(text)) == "deny"
+    assert approvals.decision_for(command("git pull")) == "allow"
+    assert approvals.decision_for(ProposedCall("read_file", "read", "secret/key")) == "deny"
+    assert approvals.decision_for(ProposedCall("fly", "run", "x")) == "deny"
     assert "never allows" in approvals.refusal(command("git push"), asked=True)
 
 
@@ -55,9 +55,9 @@ async def test_an_answer_holds_as_long_as_it_says(choice: Choice, now: bool, aga
     person = Person(choice)
     assert await approvals.approve(command("make test"), person) is now
     assert [question.patterns for question in person.asked] == [("run_command:make test",)]
-    assert approvals.decide(command("make test")) == again
-    assert approvals.decide(command("make test2")) == "ask"
-    later = Approvals.load().decide(command("make test"))
+    assert approvals.decision_for(command("make test")) == again
+    assert approvals.decision_for(command("make test2")) == "ask"
+    later = Approvals.load().decision_for(command("make test"))
     assert later == (again if choice in ("always", "never") else "ask")
 
 

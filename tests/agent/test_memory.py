@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from workbench.agent.instructions import Instructions, load_instructions
-from workbench.agent.memory import MAX_BYTES, Memory, load_memory, slot_contents
+from workbench.agent.instructions import InstructionFile, Instructions, load_instructions
+from workbench.agent.memory import MAX_BYTES, load_memory, slot_contents
 from workbench.context.policy import InstructionsPolicy
 from workbench.log.events import SlotContent
 
@@ -21,31 +21,31 @@ def remembered(folder: Path, data: bytes | str) -> Path:
 
 
 def test_without_a_file_nothing_is_remembered(tmp_path: Path) -> None:
-    nothing = Memory(tmp_path / "preferences.md")
-    assert load_memory(tmp_path) == nothing
+    assert load_memory(tmp_path) == Instructions()
     remembered(tmp_path, " \n\n")
-    assert load_memory(tmp_path) == nothing
+    assert load_memory(tmp_path) == Instructions()
 
 
 def test_a_file_is_sent_whole(tmp_path: Path) -> None:
     path = remembered(tmp_path, "Métric units.\n")
-    assert load_memory(tmp_path) == Memory(path, "Métric units.\n", 15, False, ())
+    assert load_memory(tmp_path) == Instructions((InstructionFile(path, "Métric units.\n", 15, cut=False),), (), 15)
 
 
 def test_a_file_that_is_too_large_is_cut_with_a_marker(tmp_path: Path) -> None:
     path = remembered(tmp_path, "a line of preferences\n" * 5_000)
     memory = load_memory(tmp_path)
-    assert memory.cut
-    assert memory.original_bytes == 110_000
-    assert len(memory.text.encode()) <= MAX_BYTES
-    assert memory.text.endswith(f"of 110000 bytes of {path}]")
+    (file,) = memory.files
+    assert file.cut
+    assert file.original_bytes == 110_000
+    assert len(file.text.encode()) == memory.total_bytes <= MAX_BYTES
+    assert file.text.endswith(f"of 110000 bytes of {path}]")
     assert memory.problems == ()
 
 
 def test_where_not_even_the_marker_fits_it_is_left_out(tmp_path: Path) -> None:
     path = remembered(tmp_path, b"\xff" + b"x" * 50)
     memory = load_memory(tmp_path, max_bytes=3)
-    assert (memory.text, memory.cut) == ("", True)
+    assert memory.files == ()
     assert [problem.removeprefix(f"{path}: ")[:10] for problem in memory.problems] == [
         "expected U",
         "left out, ",

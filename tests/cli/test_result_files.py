@@ -147,7 +147,7 @@ def test_a_place_without_permission_is_told_before_the_work(transcript: Path, tm
     code = (
         "import os, sys; from workbench.config.output_files import OutputFile; from workbench.config.errors import *\n"
         "if os.getuid() == 0: os.setuid(65534)\n"
-        "try: OutputFile(sys.argv[1]).check()\n"
+        "try: OutputFile(sys.argv[1]).check_writable()\n"
         "except WrongCall as error: print(error)\n"
     )
     folder = tmp_path / "closed"

@@ -192,7 +192,7 @@ def test_the_slots_are_one_system_message_and_separate_rows() -> None:
 @requirement("window", "budget", "memory comes from `preferences.md`")
 def test_preferences_lie_in_the_config_folder(tmp_path: Path) -> None:
     (tmp_path / "preferences.md").write_text("short answers")
-    assert load_memory(tmp_path).text == "short answers"
+    assert [file.text for file in load_memory(tmp_path).files] == ["short answers"]
 
 
 def test_knobs_may_stand_in_a_models_entry() -> None:

@@ -73,7 +73,7 @@ def _used(path: Path) -> bool:
     before = load_saved(path)
     for call in CALLS:
         named = any(each.split(":")[0] in (call.tool, "*") or "*" in each.split(":")[0] for each in before.always)
-        assert approvals.decide(call) != "allow" or named, f"{call.tool} is allowed by nothing"
+        assert approvals.decision_for(call) != "allow" or named, f"{call.tool} is allowed by nothing"
     mode = os.stat(path).st_mode if path.exists() else 0
     try:
         save_patterns(path, Saved(always=("run_command:new *",)))

@@ -151,7 +151,7 @@ def _saved_or_told(path: Path) -> int:
     approvals = Approvals.load(path=path)
     proposed = ProposedCall("run_command", "run", "make all")
     approvals._remember(proposed, ApprovalAnswer("always", "run_command:make *"))
-    if approvals.decide(proposed) != "allow":
+    if approvals.decision_for(proposed) != "allow":
         return 2
     is_saved = "run_command:make *" in load_saved(path).always
     return 0 if is_saved or approvals.problems else 1

@@ -21,7 +21,7 @@ from workbench.config.errors import WorkbenchError
 from workbench.log.events import DialectName, Request
 from workbench.proxy.resending import key_for
 from workbench.proxy.routes import route_of
-from workbench.proxy.sessions import CameBack, ProxySessions, SentRequest
+from workbench.proxy.sessions import ProxySessions, ReceivedAnswer, SentRequest
 from workbench.sources.options import Options
 from workbench.sources.replaying import ReplayWish, prepare_replay, send_replay
 from workbench.sources.services import Services
@@ -112,9 +112,9 @@ def recorded_session(services: Services, dialect: DialectName) -> str:
     """A session of one request that came through the proxy: its id."""
     sessions = ProxySessions(lambda: services.store)
     known = {info.id for info in services.store.list()}
-    sent = sessions.sent(SentRequest(route_of(PATHS[dialect], {}), {}, BODIES[dialect], 1))
+    sent = sessions.open_request(SentRequest(route_of(PATHS[dialect], {}), {}, BODIES[dialect], 1))
     assert sent is not None
-    sessions.add_answer(sent, CameBack(200, {}, {}, 10, 1_500))
+    sessions.add_answer(sent, ReceivedAnswer(200, {}, {}, 10, 1_500))
     sessions.close()
     [made] = {info.id for info in services.store.list()} - known
     return made

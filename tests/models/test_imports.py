@@ -15,7 +15,7 @@ def heavy():
 
 print(heavy())
 counter = tokens.counter_named("o200k_base")
-catalogue.Catalogue().find("gpt-4o")
+catalogue.Catalogue().find_model("gpt-4o")
 print(heavy())
 counter.count("hello")
 print(heavy())

@@ -12,7 +12,7 @@ from workbench.log.events import Body, Request, Setting
 from workbench.log.store import Store
 from workbench.proxy.conversation_marks import MarkedConversations
 from workbench.proxy.routes import route_of
-from workbench.proxy.sessions import CameBack, OpenRequest, ProxySessions, SentRequest
+from workbench.proxy.sessions import OpenRequest, ProxySessions, ReceivedAnswer, SentRequest
 from workbench.wire.requests import RequestBodies
 
 LS: dict[str, Any] = {"name": "ls", "description": "list", "input_schema": {"type": "object", "properties": {}}}
@@ -30,14 +30,14 @@ class Recording(MarkedConversations):
         self.sessions.add_session_event(session, setting)
 
     def send(self, path: str, body: dict[str, Any], headers: Mapping[str, str] | None = None) -> OpenRequest:
-        asked = self.sessions.sent(SentRequest(route_of(path, headers or {}), headers or {}, body, 1))
+        asked = self.sessions.open_request(SentRequest(route_of(path, headers or {}), headers or {}, body, 1))
         assert asked is not None
         self.learn([asked.place.mark()])
         return asked
 
     def answer(self, asked: OpenRequest, body: dict[str, Any], status: int = 200, problem: str = "") -> None:
         finish = "broken" if problem else ""
-        self.sessions.add_answer(asked, CameBack(status, {}, body, 10, 20, problem, finish))
+        self.sessions.add_answer(asked, ReceivedAnswer(status, {}, body, 10, 20, problem, finish))
 
     def pass_through(
         self, path: str, body: dict[str, Any], answer: dict[str, Any], headers: Mapping[str, str] | None = None

@@ -223,7 +223,7 @@ def test_whatever_was_done_the_provider_always_knows_what_the_client_knows(steps
             end = "as_it_was"  # such ones are not rewritten
         asked = frames.from_client(text)
         other = {"input": [{**new, "content": "something else"}]} if end == "changed" else None
-        frames.went_on(asked, HoldMark("every", "", 0, end), other, {"input": client})  # type: ignore[arg-type]
+        frames.continue_after_hold(asked, HoldMark("every", "", 0, end), other, {"input": client})  # type: ignore[arg-type]
         earlier = f"r{number}"
         if end == "answered":
             frames.record_own_answer(asked, {"id": earlier, "output": [said]})

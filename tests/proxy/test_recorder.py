@@ -136,7 +136,7 @@ async def test_a_recorder_that_never_catches_up_holds_up_nobody(
     told: list[str] = []
     made = in_thread(ProxySessions(slow), told.append)
     open_ = made.record_request(ROUTE, {}, [ASKED, b" " * 800], 1)
-    await made.room()
+    await made.wait_for_room()
     exchange(made, 800)
     open_.record_answer(200, {}, [b" " * 900], 1, 2)
     assert told == [f"not recorded: {recorder.TOO_MUCH}"]

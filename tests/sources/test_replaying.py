@@ -17,7 +17,7 @@ from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.log.events import DialectName, Request, ToolResult
 from workbench.proxy.replay_targets import headers_again
 from workbench.proxy.routes import Upstreams, route_of
-from workbench.proxy.sessions import CameBack, ProxySessions, SentRequest
+from workbench.proxy.sessions import ProxySessions, ReceivedAnswer, SentRequest
 from workbench.sources.options import Options
 from workbench.sources.replay_answers import ReplayAnswer, answer_difference, marked_lines
 from workbench.sources.replaying import ReplayJob, ReplayWish, prepare_replay, send_replay
@@ -87,9 +87,9 @@ def record(services: Services, dialect: DialectName, body: dict[str, Any] | None
     sessions = ProxySessions(lambda: services.store)
     route = route_of(PATHS[dialect], {})
     headers = {"anthropic-version": "2023-06-01", "anthropic-beta": "x-1", "user-agent": "it"}
-    sent = sessions.sent(SentRequest(route, headers, body or asked(dialect), 1))
+    sent = sessions.open_request(SentRequest(route, headers, body or asked(dialect), 1))
     assert sent is not None
-    sessions.add_answer(sent, CameBack(200, {}, answer(dialect, "one\ntwo"), 10, 1_500))
+    sessions.add_answer(sent, ReceivedAnswer(200, {}, answer(dialect, "one\ntwo"), 10, 1_500))
     sessions.close()
     [info] = services.store.list()
     return info.id
@@ -175,11 +175,11 @@ async def test_another_policy_and_another_model(
 def test_what_was_asked_is_compared_with_the_answer_to_what_was_sent_in_its_place(services: Services) -> None:
     sessions = ProxySessions(lambda: services.store)
     body, where = asked("anthropic"), route_of(PATHS["anthropic"], {})
-    sent = sessions.sent(SentRequest(where, {}, body, 1))
+    sent = sessions.open_request(SentRequest(where, {}, body, 1))
     assert sent is not None
     masked = rewritten("anthropic", body, Rewrite(mask={"messages.2.0": "gone"}))
-    sent = sessions.replaced(sent, SentRequest(where, {}, masked, 2))
-    sessions.add_answer(sent, CameBack(200, {}, answer("anthropic", "it is gone"), 10, 1_500))
+    sent = sessions.replace_request(sent, SentRequest(where, {}, masked, 2))
+    sessions.add_answer(sent, ReceivedAnswer(200, {}, answer("anthropic", "it is gone"), 10, 1_500))
     sessions.close()
     [info] = services.store.list()
     jobs = [ready(services, info.id, ReplayWish(number)) for number in (3, 4)]

@@ -90,7 +90,7 @@ class Approvals:
         place = config_dir() / FILE_NAME if path is None else path
         return cls(load_saved(place), allow=allow, path=place)
 
-    def decide(self, call: ProposedCall) -> Decision:
+    def decision_for(self, call: ProposedCall) -> Decision:
         """Whether a call may run, without asking the user."""
         if call.problem or any(pattern_forbids(pattern, call) for pattern in self._never):
             return "deny"
@@ -105,11 +105,11 @@ class Approvals:
 
     async def approve(self, call: ProposedCall, ask: Ask | None) -> bool:
         """Whether a call may run. Asks the user if needed; without `ask`, only calls already allowed may run."""
-        decision = self.decide(call)
+        decision = self.decision_for(call)
         if decision != "ask" or ask is None:
             return decision == "allow"
         async with self._asking:  # one question at a time
-            decision = self.decide(call)  # the answer to another question may have decided it
+            decision = self.decision_for(call)  # the answer to another question may have decided it
             if decision == "ask":
                 answer = await ask(ApprovalQuestion(call, suggested_patterns(call)))
                 self._remember(call, answer)

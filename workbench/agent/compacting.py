@@ -1,9 +1,9 @@
 """The compactions of a session: whether one is due, and the only way from a preview to the log.
 
 `plan` computes the preview that the user or the policy agrees to. `draft` runs the hooks that may refuse the compaction
-and has the summary written. `accept` gives the event and runs the hooks that follow. A turn runs all of them (`run`);
-the screen and the command line let the user look and edit in between. The compaction that is made is the one that was
-agreed to.
+and has the summary written. `accept` gives the event and runs the hooks that follow. A turn does all of it with
+`run_compaction`; the screen and the command line let the user look and edit in between. The compaction that is made is
+the one that was agreed to.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Compacting:
         """Report that the model has answered the user: a question that was declined may be asked again."""
         self._declined = self._idle = False
 
-    async def due(
+    async def decide_now(
         self, plan: ContextPlan, events: Sequence[Event], *, turn_over: bool, overflow: bool = False
     ) -> CompactionDecision:
         """The joint decision of triggers, mode and brakes now."""
@@ -92,7 +92,7 @@ class Compacting:
 
         return decide() if len(events) < LONG else await in_background(decide)
 
-    async def agreed(self, decision: CompactionDecision) -> bool:
+    async def is_agreed(self, decision: CompactionDecision) -> bool:
         """Whether to compact: yes at once, or after the user has agreed."""
         if self._idle and decision.trigger != "overflow":
             return False

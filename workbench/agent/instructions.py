@@ -35,7 +35,7 @@ class InstructionFile:
 
 @dataclass(frozen=True, slots=True)
 class Instructions:
-    """All instructions for one working directory, the most general first."""
+    """All instructions for one working directory, the most general first; or the user's preferences."""
 
     files: tuple[InstructionFile, ...] = ()
     problems: tuple[str, ...] = ()

@@ -66,7 +66,7 @@ class TurnServices:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _ActiveModel:
     """The model that is asked, and what it would see."""
 
     setup: Setup
@@ -85,8 +85,8 @@ class Agent:
         """`planner`: a planner of this setup that has the whole log already, to avoid planning it twice."""
         self._session = session
         self._services = services
-        self._own = _Asked(setup, services.gateway, planner or setup.planner(session.events(), live=True))
-        self._asked = self._own
+        self._own = _ActiveModel(setup, services.gateway, planner or setup.planner(session.events(), live=True))
+        self._active = self._own
         """The session's own model, or a fallback model for the rest of a turn."""
         self.compacting = Compacting(self._compactor(setup), services.hooks, services.ask_first)
         self._calls = Calls(services, self._hook)
@@ -95,7 +95,7 @@ class Agent:
     @property
     def plan(self) -> ContextPlan:
         """What the model would see now."""
-        return self._asked.planner.plan()
+        return self._active.planner.plan()
 
     @property
     def setup(self) -> Setup:
@@ -112,8 +112,8 @@ class Agent:
         events = self._session.append(*bodies)
         self._call_ids.update(body.call_id for body in bodies if isinstance(body, ToolCall))
         self._own.planner.extend(events)
-        if self._asked is not self._own:
-            self._asked.planner.extend(events)
+        if self._active is not self._own:
+            self._active.planner.extend(events)
         return events
 
     def _append(self, *bodies: Body) -> list[Step]:
@@ -150,9 +150,9 @@ class Agent:
 
     def _ask_own(self) -> None:
         """Return to the session's own model and its known window."""
-        if self._asked.guessed:
+        if self._active.guessed:
             self.compacting.compactor = self._compactor(self._own.setup)
-        self._asked = self._own
+        self._active = self._own
 
     async def _run(self, calls: Sequence[ToolCall]) -> Steps:
         """Run the calls of one reply. Every call gets its result, even if the turn is interrupted."""
@@ -168,10 +168,10 @@ class Agent:
 
     def _slots(self) -> tuple[list[SlotContent], list[str]]:
         """What has to change in the fixed slots for the model that is asked, and the problems with files."""
-        setup, toolbox = self._asked.setup, self._services.toolbox
+        setup, toolbox = self._active.setup, self._services.toolbox
         tools = toolbox.definitions() if setup.calls_tools else []
         contents, problems = slots.current_slot_contents(toolbox.places.root, setup.loaded.policy.instructions, tools)
-        return slots.slot_changes(self._asked.planner.slots, contents), problems
+        return slots.slot_changes(self._active.planner.slots, contents), problems
 
     # Asking the model
 
@@ -186,9 +186,9 @@ class Agent:
             async with aclosing(self._make_room(turn_over=False, overflow=learnt)) as making:
                 async for step in making:
                     yield step
-            plan = self._asked.planner.plan()
+            plan = self._active.planner.plan()
             yield Planned(plan, iteration)
-            reply = ReplyInProgress(new_id(), self._asked.setup.model, self._call_ids)
+            reply = ReplyInProgress(new_id(), self._active.setup.model, self._call_ids)
             problem = await self._objection(plan)
             if problem is None:
                 async with aclosing(self._request(plan, reply, calls)) as asking:
@@ -203,15 +203,15 @@ class Agent:
                     for step in self._learn(reply.failure, plan):
                         yield step
                     continue
-            before = self._asked
+            before = self._active
             for step in await self._turn_elsewhere(problem) if reply.is_empty else self._append(problem):
                 yield step
-            if self._asked is before:
+            if self._active is before:
                 return
 
     async def _objection(self, plan: ContextPlan) -> Failure | None:
         """Why a request is not sent at all: it does not fit, or a hook vetoes it."""
-        if not plan.verdict.fits and self._asked.guessed:
+        if not plan.verdict.fits and self._active.guessed:
             why = "no smaller request can be made of this one; the next message has the whole window again"
             return Failure("context_too_long", why)
         if not plan.verdict.fits:
@@ -232,7 +232,7 @@ class Agent:
 
     async def _request(self, plan: ContextPlan, reply: ReplyInProgress, calls: list[ToolCall]) -> Steps:
         """Send one request. Adds the parts that arrive, or the failure, to `reply`, and complete calls to `calls`."""
-        gateway, body, started = self._asked.gateway, render_request(plan), time.monotonic()
+        gateway, body, started = self._active.gateway, render_request(plan), time.monotonic()
         draft = DraftKeeper(self._session, reply)
         try:
             async with aclosing(with_retries(lambda: gateway.stream(body), self._services.schedule)) as stream:
@@ -241,7 +241,7 @@ class Agent:
                         yield Waiting(part)
                     else:
                         added = reply.add_part(part)
-                        draft.grown()
+                        draft.note_growth()
                         yield Streamed(added, reply)
         except ModelFailure as failure:
             reply.failure = failure
@@ -265,20 +265,20 @@ class Agent:
         return [] if reply.is_empty else self._append(*reply.bodies(finish))
 
     def _usage(self, reply: ReplyInProgress, plan: ContextPlan, started: float) -> Usage:
-        completion = self._asked.setup.counter.count(reply.text + reply.thinking).tokens
+        completion = self._active.setup.counter.count(reply.text + reply.thinking).tokens
         upto = len(self._session)
         return reply.usage(plan.totals.tokens, completion, upto, time.monotonic() - started)
 
     def _learn(self, failure: ModelFailure, plan: ContextPlan) -> list[Step]:
         """Plan within the provider's limit from now on; if it names no credible limit, guess one for this turn."""
-        asked, taken = self._asked, failure.window(plan.totals.tokens, plan.limits.window)
+        asked, taken = self._active, failure.window(plan.totals.tokens, plan.limits.window)
         setup = asked.setup.with_window(taken.tokens)
         planner = setup.planner(self.planner.events, live=True)
         message = f"context too long: {failure.detail}"
         if asked is self._own:
             self.compacting.compactor = self._compactor(setup)
         if not (taken.named and can_be_window(taken.tokens, plan, self.planner.events)):
-            self._asked = _Asked(setup, asked.gateway, planner, asked.tried, guessed=True)
+            self._active = _ActiveModel(setup, asked.gateway, planner, asked.tried, guessed=True)
             return self._append(Failure(failure.category, f"{message} A smaller one is tried once."))
         asked.setup, asked.planner = setup, planner
         message += f" The window of {setup.model} counts as {taken.tokens:,} tokens from here on."
@@ -286,7 +286,7 @@ class Agent:
 
     def _outgrown(self, usage: Usage) -> list[Body]:
         """The event that withdraws a learnt window, if a request larger than it was answered."""
-        asked = self._asked
+        asked = self._active
         size = usage.estimate if usage.prompt is None else usage.prompt
         if asked.guessed or asked.setup.info.window_source != "provider" or size <= asked.setup.info.window:
             return []
@@ -298,19 +298,19 @@ class Agent:
     async def _turn_elsewhere(self, problem: Failure) -> list[Step]:
         """Switch to the next model that can be asked, if that can help. The problem is in the log in any case."""
         steps: list[Step] = []
-        models, asked = self._services.fallbacks.models, self._asked
+        models, asked = self._services.fallbacks.models, self._active
         helps = problem.category in ELSEWHERE or (problem.category == "does_not_fit" and asked.tried > 0)
         name = asked.setup.model
         for tried, model in enumerate(models[asked.tried :] if helps else (), asked.tried + 1):
             failure = Failure(problem.category, f"{name}: {problem.message} {model} is asked instead.")
             steps += [*self._append(failure), Switched(model, name, problem)]
             try:
-                ready = await self._services.fallbacks.ready(model)
+                ready = await self._services.fallbacks.prepare_model(model)
             except WorkbenchError as error:
                 name, problem = model, Failure("connection", str(error))
                 continue
             planner = ready.setup.planner(self.planner.events, live=True)
-            self._asked = _Asked(ready.setup, ready.gateway, planner, tried)
+            self._active = _ActiveModel(ready.setup, ready.gateway, planner, tried)
             return steps + self._append(*self._slots()[0])
         return steps + self._append(problem)
 
@@ -338,14 +338,14 @@ class Agent:
 
     async def _make_room(self, *, turn_over: bool, overflow: bool = False) -> Steps:
         """Compact if that is due, at once or after asking; a request that is still too long gets another try."""
-        compacting, fits = self.compacting, self._asked.planner.plan().verdict.fits
+        compacting, fits = self.compacting, self._active.planner.plan().verdict.fits
         if compacting.busy.locked() and fits and not overflow:
             return  # one is being made in the background, and this request need not wait for it
         async with compacting.busy:
             for _ in range(ATTEMPTS):
-                plan, events = self._asked.planner.plan(), tuple(self._own.planner.events)
-                decision = await compacting.due(plan, events, turn_over=turn_over, overflow=overflow)
-                if decision.trigger is None or not await compacting.agreed(decision):
+                plan, events = self._active.planner.plan(), tuple(self._own.planner.events)
+                decision = await compacting.decide_now(plan, events, turn_over=turn_over, overflow=overflow)
+                if decision.trigger is None or not await compacting.is_agreed(decision):
                     return
                 async with aclosing(self._compact_for(decision)) as making:
                     async for step in making:

@@ -151,7 +151,7 @@ class DraftKeeper:
         """How many characters of the thinking and of the text are stored."""
         self._timer: asyncio.TimerHandle | None = None
 
-    def grown(self) -> None:
+    def note_growth(self) -> None:
         """Report that a part has arrived. It is stored soon, even if nothing more arrives for a while."""
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(KEPT_EVERY, self._keep)
@@ -169,4 +169,4 @@ class DraftKeeper:
             if self._session.keep_draft(draft):
                 self._kept = (len(reply.thinking), len(reply.text))
             else:
-                self.grown()
+                self.note_growth()

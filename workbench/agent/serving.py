@@ -75,7 +75,7 @@ class Fallbacks:
         self._ready: dict[str, Ready] = {}
         self._open = AsyncExitStack()
 
-    async def ready(self, model: str) -> Ready:
+    async def prepare_model(self, model: str) -> Ready:
         """The model, ready to be asked. Raises WorkbenchError if that is not possible."""
         if model not in self._ready:
             assert self._prepare is not None

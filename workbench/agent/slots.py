@@ -34,9 +34,9 @@ def current_slot_contents(
     return found, [*instructions.problems, *memory.problems]
 
 
-def slot_changes(standing: Iterable[Event], contents: Iterable[SlotContent]) -> list[SlotContent]:
+def slot_changes(in_effect: Iterable[Event], contents: Iterable[SlotContent]) -> list[SlotContent]:
     """The events to append to give the slots these contents: new, different, and removed ones."""
-    bodies = [event.body for event in standing]
+    bodies = [event.body for event in in_effect]
     now = {(body.slot, body.name): body for body in bodies if isinstance(body, SlotContent)}
     asked = {(content.slot, content.name): content for content in contents}
     fresh = [content for key, content in asked.items() if now.get(key) != content]

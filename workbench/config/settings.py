@@ -133,9 +133,8 @@ def _as_policy_file(section: str, content: Any, policy: Any) -> str:
     lines = [f"extends = {json.dumps(base)}"] if base else []
     knobs = [f"{escaped_name(key)} = {json.dumps(value, default=str)[:200]}" for key, value in given.items()]
     content = "; ".join([*lines, f"[{section}]", *knobs])
-    return (
-        f'knobs belong in a policy file; write policies/mine.toml beside this one: {content}; and here: policy = "mine"'
-    )
+    file = f"write policies/mine.toml next to this one: {content}"
+    return f'knobs belong in a policy file; {file}; and here: policy = "mine"'
 
 
 def _policy_ref(ref: str, home: Path) -> str:

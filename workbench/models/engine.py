@@ -124,7 +124,7 @@ class Engine:
         if not self._thread.is_alive():
             self.loop.close()
 
-    def provide(self, provider: str, answering: Answering) -> None:
+    def provide_answering(self, provider: str, answering: Answering) -> None:
         """From now on, answer for this provider's models here and not through litellm. Call it from any thread."""
         self._own[provider] = answering
 

@@ -78,7 +78,7 @@ class Key:
             case "other":
                 return "the provider's own kind of credentials, which litellm looks for"
         if not self.variables:
-            return "unknown, as its provider is; a provider stands before the name, as in openai/NAME"
+            return "unknown, because the provider is unknown; write it before the name, as in openai/NAME"
         usual = self.variables[0]
         problem = f" ({self.problem})" if self.problem else ""
         return f"none{problem}: set {usual}, or put it into the key store with `keyring set {SERVICE} {usual}`"

@@ -1,7 +1,7 @@
 """The token account: our count, the provider's report and the difference between them, request by request.
 
-A fold over the log's events: `Ledger.from_events` reads them all, and `add` one more, at a cost that does not depend on
-their number.
+A fold over the log's events: `Ledger.from_events` reads them all, and `add_event` one more, at a cost that does not
+depend on their number.
 """
 
 from __future__ import annotations

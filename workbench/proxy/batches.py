@@ -48,7 +48,7 @@ class ConversationWords:
     """Results that the policy must not change again."""
     batches: list[frozenset[str]] = field(default_factory=list)
     """Batches that can be undone, the newest last."""
-    standing: int = 0
+    masked_count: int = 0
     """How many results of the last request were sent with a replacement text."""
     sent: _Beginning | None = None
     """The beginning of the last request, kept while `leaving` is not empty."""
@@ -137,7 +137,7 @@ class ConversationWords:
     def _remember(self, names: Mapping[str, str], masks: Mapping[str, str], *, aside: bool) -> None:
         here = set(names.values())
         if not aside:
-            self.standing = len(masks)
+            self.masked_count = len(masks)
             # A result that the agent no longer sends needs no mask.
             for name in self.leaving - here:
                 del self.texts[name]

@@ -25,7 +25,7 @@ FORMS: Final = {
     "share>80%": "more than that share of the model's window",
     "tool:Bash": "a new call or result of that tool; * stands for any letters",
     "text:some words": "new messages, calls or results with these words",
-    "agent:claude": "whoever asks has this in its name; agent:sub-agent: any sub-agent",
+    "agent:claude": "the name of the agent contains this; agent:sub-agent: any sub-agent",
     "error": "a new result of a tool that failed, or the provider refused the last request",
 }
 """The forms of a rule, and what each one holds."""

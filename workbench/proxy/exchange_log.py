@@ -61,13 +61,13 @@ class ExchangeLog:
                 at_once=at_once,
             )
 
-    def went_on(self, mark: HoldMark) -> None:
+    def record_hold(self, mark: HoldMark) -> None:
         """Note that the request waited at a breakpoint and now continues."""
         self._began = time.monotonic()
         if self._recorded is not None:
             self._recorded.record_hold(mark)
 
-    def replaced(self, body: bytes, model: str = "") -> None:
+    def record_replacement(self, body: bytes, model: str = "") -> None:
         """Note that another body is sent instead."""
         self.record_request()
         if self._recorded is not None:
@@ -113,7 +113,7 @@ class ExchangeLog:
         self.record_request(at_once=False)
         if self._recorded is None:
             if self.unread:
-                recorder.unread(self._route, self._headers, self.unread)
+                recorder.record_unread(self._route, self._headers, self.unread)
             return
         first = None if self._first is None else round((self._first - self._began) * 1000)
         took = round((time.monotonic() - self._began) * 1000)

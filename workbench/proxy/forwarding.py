@@ -85,7 +85,7 @@ class Forwarding:
         """
         incoming = self._incoming
         if self._recorder is not None and self._recorder.is_behind:
-            await self._recorder.room()
+            await self._recorder.wait_for_room()
         timer = asyncio.get_running_loop().call_later(SOON, self._log.record_request)
         problem = finish = ""
         try:
@@ -236,7 +236,7 @@ class Forwarding:
     def _went_on(self, held: HeldRequest, release: Release, took: int) -> None:
         """Continue after a wait. The client's request is already recorded; record the one that is sent instead."""
         self._release = release
-        self._log.went_on(HoldMark(held.summary.rule, held.summary.why, took, release.end, release.pinned))
+        self._log.record_hold(HoldMark(held.summary.rule, held.summary.why, took, release.end, release.pinned))
         if release.body is not None:
             self._route = self._route._replace(model=release.model or self._route.model)
             self._replace(release.body)
@@ -247,7 +247,7 @@ class Forwarding:
         """Send another body instead, and record it."""
         self._body = to_json(body).encode()
         self._headers.popall("Content-Encoding", None)
-        self._log.replaced(self._body, self._route.model)
+        self._log.record_replacement(self._body, self._route.model)
 
     async def _obey(self, policies: PassingPolicies) -> None:
         """Let a policy change the request. On any error the request continues unchanged."""

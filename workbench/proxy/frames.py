@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from threading import RLock
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -23,9 +23,9 @@ from workbench.proxy.recorder import Recorded, Recorder
 from workbench.proxy.routes import Route
 from workbench.proxy.sessions import HoldMark
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge, too_large
-from workbench.wire.earlier_responses import EARLIER, EarlierResponses, UnknownResponse, input_items
+from workbench.wire.earlier_responses import EARLIER, EarlierResponses, UnknownResponse
 from workbench.wire.speaking import to_json
-from workbench.wire.values import list_in, text_in
+from workbench.wire.values import text_in
 
 REMEMBERED: Final = 16
 """Responses that a request may continue."""
@@ -105,14 +105,6 @@ class EarlierFrames:
                         self.add_parsed(request_in(text), response)
 
 
-class _KnownInstead(NamedTuple):
-    """What to send instead of a response's id that the provider does not know, or knows with other contents."""
-
-    earlier: str
-    """The response before it that both sides know; empty if there is none."""
-    items: list[Any]
-
-
 class SocketFrames:
     """The requests of one socket. They are answered one at a time."""
 
@@ -131,7 +123,8 @@ class SocketFrames:
         self._headers = headers
         self._recorder = recorder
         self._open: SocketRequest | None = None
-        self._instead: dict[str, _KnownInstead] = {}
+        self._instead = EarlierResponses()
+        """Responses that the provider does not know, or knows with other contents. Their items are sent instead."""
         self.earlier = EarlierFrames()
 
     def from_client(self, text: str) -> SocketRequest:
@@ -175,7 +168,9 @@ class SocketFrames:
 
     # Held requests
 
-    def went_on(self, asked: SocketRequest, mark: HoldMark, changed: dict[str, Any] | None, whole: Any) -> None:
+    def continue_after_hold(
+        self, asked: SocketRequest, mark: HoldMark, changed: dict[str, Any] | None, whole: Any
+    ) -> None:
         """Continue a request after a wait. `changed`: what is sent instead; `whole`: the client's full request."""
         asked.began = time.monotonic()
         if changed is not None:
@@ -196,21 +191,18 @@ class SocketFrames:
     def _known_instead(self, request: dict[str, Any], response: dict[str, Any]) -> None:
         if response.get("id"):
             self.earlier.add_parsed(request, response)
-            items = [*input_items(request), *list_in(response, "output")]
-            self._instead[response["id"]] = _KnownInstead(text_in(request, EARLIER), items)
+            self._instead.remember_response(request, response)
 
     def request_for_provider(self, request: dict[str, Any]) -> dict[str, Any]:
         """A request in a form that the provider understands."""
-        instead = self._instead.get(text_in(request, EARLIER))
-        if instead is None:
-            return request
-        rest = {key: value for key, value in request.items() if key != EARLIER}
-        earlier = {EARLIER: instead.earlier} if instead.earlier else {}
-        return {**rest, **earlier, "input": [*instead.items, *input_items(request)]}
+        if text_in(request, EARLIER):
+            with suppress(UnknownResponse):
+                return self._instead.resolved(request)
+        return request
 
     def to_provider(self, text: str) -> str:
         """A frame that the provider understands: changed only if it names a response unknown to the provider."""
-        if not any(name in text for name in self._instead):
+        if not self._instead.is_named_in(text):
             return text
         try:
             request = request_in(text)

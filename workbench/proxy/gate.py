@@ -110,7 +110,7 @@ class Gate:
         if not self.rules:
             self._seen.clear()
 
-    def looks_at(self, route: Route) -> bool:
+    def watches_route(self, route: Route) -> bool:
         """Whether a request may have to wait: it asks a model, and breakpoints are set."""
         return bool(self.rules) and route.dialect is not None and route.name != "counting"
 

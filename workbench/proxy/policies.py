@@ -180,7 +180,7 @@ class PassingPolicies:
             session,
             self._policy(found),
             found.own,
-            words.standing,
+            words.masked_count,
             len(words.batches),
             len(words.leaving),
             self._default,

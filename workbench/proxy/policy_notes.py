@@ -54,7 +54,7 @@ def note_words(note: Mapping[str, Any]) -> str:
             results = counted(undone_in(note), "result")
             return f"last batch undone, {results} whole again from the next batch on"
         case "off":
-            return "off; what is masked is sent whole again once a batch would be due"
+            return "off; masked results are sent in full again when the next batch is due"
         case "default":
             return f"{policy or 'none'}, as all of this proxy"
     return policy

@@ -56,7 +56,7 @@ class RecorderLink(Protocol):
 
 
 class Recorder(MarkedConversations):
-    """Records exchanges. Use it in one thread, except for `marks`, `whose` and `note`."""
+    """Records exchanges. Use it in one thread, except for `marks`, `belonging_of` and `note_setting`."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Recorder(MarkedConversations):
         """Whether the recorder is far behind."""
         return self.waiting > MOST_WAITING // 2
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait a short time for a recorder that is far behind, but not if it cannot catch up."""
         until = monotonic() + BEHIND
         while MOST_WAITING // 2 < self.waiting < MOST_WAITING and monotonic() < until:
@@ -118,7 +118,7 @@ class Recorder(MarkedConversations):
         record = AskedRecord(number, route, recorded_headers(headers), at, payload, largest, waits)
         return Recorded(self, record, parts, at_once=at_once)
 
-    def unread(self, route: Route, headers: Mapping[str, str], why: str) -> None:
+    def record_unread(self, route: Route, headers: Mapping[str, str], why: str) -> None:
         """Record that a request was passed on without being read."""
         self._put((UnreadRecord(route, recorded_headers(headers), why), ()))
 

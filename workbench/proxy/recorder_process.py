@@ -121,7 +121,7 @@ class RecorderLoop:
             try:
                 found = reader.next()
             except BrokenJournal as error:
-                self._recording.lose(f"a part of the journal cannot be read: {error}")
+                self._recording.count_lost(f"a part of the journal cannot be read: {error}")
                 is_broken = True
                 if not reader.skip_broken():
                     break

@@ -25,7 +25,7 @@ from workbench.proxy.records import (
 )
 from workbench.proxy.repeated_bodies import RepeatedBodies
 from workbench.proxy.routes import Route
-from workbench.proxy.sessions import CameBack, HoldMark, OpenRequest, ProxySessions, SentRequest
+from workbench.proxy.sessions import HoldMark, OpenRequest, ProxySessions, ReceivedAnswer, SentRequest
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge, unpack_answer, unpacked_body
 from workbench.wire.dialects import DEFAULT, DIALECTS
 
@@ -80,7 +80,7 @@ class BatchRecording:
                     self._sessions.add_session_event(record.session, Setting(record.key, record.value))
         except Exception as error:  # whatever the error, the next record is processed
             _log.debug("a record could not be taken", exc_info=True)
-            self.lose(f"{type(error).__name__}: {error}")
+            self.count_lost(f"{type(error).__name__}: {error}")
         finally:
             self._done += size
             self._taken += isinstance(record, AskedRecord | AnsweredRecord)
@@ -98,9 +98,9 @@ class BatchRecording:
         for number in begun:
             del self._waiting[number]
         lost, self._lost = dict(self._lost), Counter()
-        return Feedback(self._done, begun, marks, self._sessions.forgotten(), lost)
+        return Feedback(self._done, begun, marks, self._sessions.take_forgotten(), lost)
 
-    def lose(self, why: str) -> None:
+    def count_lost(self, why: str) -> None:
         """Count something that could not be recorded."""
         self._lost[why] += 1
 
@@ -112,7 +112,7 @@ class BatchRecording:
         """Continue requests that an earlier recorder left open."""
         for number, (session, event) in numbers.items():
             try:
-                asked = self._sessions.reopened(session, event)
+                asked = self._sessions.reopen_request(session, event)
             except StoreError:
                 asked = None
             if asked is not None:
@@ -123,7 +123,7 @@ class BatchRecording:
         """Mark open requests as unanswered, because the proxy has ended. Return whether there were any."""
         ended = list(self._open.values())
         for each in ended:
-            self._sessions.add_answer(each.asked, CameBack(0, {}, {}, None, None, PROXY_ENDED))
+            self._sessions.add_answer(each.asked, ReceivedAnswer(0, {}, {}, None, None, PROXY_ENDED))
         self._open.clear()
         self._waiting.clear()
         return bool(ended)
@@ -140,7 +140,7 @@ class BatchRecording:
             reason = self._passed_unread("a request", str(error))
             self._sessions.note_unread(record.route, headers, reason)
             return
-        asked = self._sessions.sent(SentRequest(record.route, headers, body, record.at)) if body else None
+        asked = self._sessions.open_request(SentRequest(record.route, headers, body, record.at)) if body else None
         if asked is None:
             return
         made = self._open[record.number] = _Open(asked, record.route, largest)
@@ -168,7 +168,7 @@ class BatchRecording:
         found = self._open.get(record.number)
         if found is not None:
             sent = SentRequest(record.route, found.headers, msgspec.json.decode(data, type=dict), record.at)
-            found.asked = self._sessions.replaced(found.asked, sent)
+            found.asked = self._sessions.replace_request(found.asked, sent)
 
     def _answer(self, record: AnsweredRecord, data: bytes) -> None:
         found = self._open.pop(record.number, None)
@@ -184,9 +184,9 @@ class BatchRecording:
                 body = unpack_answer(found.dialect, data, headers, found.largest)
         except BodyTooLarge as error:
             reason = self._passed_unread("an answer", str(error))
-        came = CameBack(status, headers, body, record.first, record.took, record.problem or reason, record.finish)
+        came = ReceivedAnswer(status, headers, body, record.first, record.took, record.problem or reason, record.finish)
         self._sessions.add_answer(found.asked, came)
 
     def _passed_unread(self, what: str, why: str) -> str:
-        self.lose(f"{what} was passed on unread: {why}")
+        self.count_lost(f"{what} was passed on unread: {why}")
         return PASSED_UNREAD.format(what, why)

@@ -18,7 +18,7 @@ from workbench.proxy.headers import way_out
 from workbench.proxy.replay_targets import headers_again
 from workbench.proxy.routes import Upstreams
 from workbench.proxy.server import CONNECT_SECONDS, MAX_FIELD
-from workbench.proxy.sessions import CameBack, problem_of
+from workbench.proxy.sessions import ReceivedAnswer, problem_of
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge, too_large, unpack_answer
 from workbench.wire.dialects import DIALECTS
 
@@ -50,7 +50,9 @@ def key_for(dialect: DialectName, model: str, *, needed: bool) -> str:
     return value
 
 
-async def resend_request(request: ResentRequest, upstreams: Upstreams, key: str, largest: int = LARGEST) -> CameBack:
+async def resend_request(
+    request: ResentRequest, upstreams: Upstreams, key: str, largest: int = LARGEST
+) -> ReceivedAnswer:
     """Send a request and read the answer. Errors are part of the result."""
     dialect = DIALECTS[request.dialect]
     url = upstreams.address(dialect.provider.name, dialect.path_for(request.model))
@@ -89,5 +91,5 @@ async def resend_request(request: ResentRequest, upstreams: Upstreams, key: str,
         body = unpack_answer(request.dialect, answer.getvalue(), answer_headers, largest)
     except BodyTooLarge as error:
         body, problem = {}, f"the answer is not read: {error}"
-    made = CameBack(status, answer_headers, body, None, took, problem)
+    made = ReceivedAnswer(status, answer_headers, body, None, took, problem)
     return made._replace(problem=problem_of(made)) if problem or status != 200 else made

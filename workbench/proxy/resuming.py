@@ -44,7 +44,7 @@ RECENT: Final = 100
 _BEGINNING: Final = 400
 """The number of events at the beginning of a log that include its first request."""
 _NOWHERE: Final = EventSpan(1, 0)
-_SAYING = (AssistantMessage, ToolCall, Reasoning)
+_REPLY_BODIES = (AssistantMessage, ToolCall, Reasoning)
 
 
 def recorded_sessions(store: Store, sender: Sender, known: set[str]) -> list[Session]:
@@ -119,7 +119,7 @@ class _Resumed(LiveConversation):
 
     def _remember(self, bodies: RequestBodies, events: Sequence[Event], last: int) -> None:
         """Restore what followed the last request: its answer, and perhaps a summary."""
-        replies = [event for event in events[last:] if isinstance(event.body, _SAYING)]
+        replies = [event for event in events[last:] if isinstance(event.body, _REPLY_BODIES)]
         if replies:
             made = [event.body for event in replies]
             span = EventSpan(replies[0].seq, replies[-1].seq)

@@ -177,7 +177,7 @@ class ProxyServer:
             return await pump_websocket(
                 incoming, self._socket_client, url, route, headers, self._recorder, self._gate, self._largest
             )
-        gate = self._gate if self._gate is not None and self._gate.looks_at(route) else None
+        gate = self._gate if self._gate is not None and self._gate.watches_route(route) else None
         policies = self._policies if self._policies is not None and self._policies.is_on else None
         return await Forwarding(
             incoming, self._client, route, headers, self._recorder, gate, policies, self._largest

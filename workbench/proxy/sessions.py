@@ -50,7 +50,7 @@ class SentRequest(NamedTuple):
     """Milliseconds since 1970."""
 
 
-class CameBack(NamedTuple):
+class ReceivedAnswer(NamedTuple):
     """The answer to a request."""
 
     status: int
@@ -117,7 +117,7 @@ class ProxySessions:
         self.in_batches = False
         """Whether the caller calls `store_all`; otherwise everything is stored at once."""
 
-    def sent(self, request: SentRequest) -> OpenRequest | None:
+    def open_request(self, request: SentRequest) -> OpenRequest | None:
         """Add a request. Return None if it asks no model."""
         if request.route.dialect is None:
             return None
@@ -152,11 +152,11 @@ class ProxySessions:
         for seq in filter(None, map(live.result_of, mark.pinned)):
             live.builder.add(Override("pin", seq, seq, PINNED))
         if sent is not None:
-            return self.replaced(asked, sent)
+            return self.replace_request(asked, sent)
         self._store_up(asked.place)
         return asked
 
-    def replaced(self, asked: OpenRequest, sent: SentRequest) -> OpenRequest:
+    def replace_request(self, asked: OpenRequest, sent: SentRequest) -> OpenRequest:
         """Record that another request was sent instead. Return the request that will be answered."""
         live = asked.place.live
         live.builder.when(sent.at)
@@ -193,7 +193,7 @@ class ProxySessions:
             return self._earlier.resolved(body) if EARLIER in body else body
         return body
 
-    def add_answer(self, asked: OpenRequest, came: CameBack) -> None:
+    def add_answer(self, asked: OpenRequest, came: ReceivedAnswer) -> None:
         """Add the answer to a request."""
         live = asked.place.live
         body = self._redact(came.body) if self._redact else came.body
@@ -326,12 +326,12 @@ class ProxySessions:
                 old.session.close()
         del self._places[:-KEPT]
 
-    def forgotten(self) -> tuple[str, ...]:
+    def take_forgotten(self) -> tuple[str, ...]:
         """The sessions that were forgotten since the last call."""
         gone, self._gone = tuple(self._gone), []
         return gone
 
-    def reopened(self, session: str, event: int) -> OpenRequest | None:
+    def reopen_request(self, session: str, event: int) -> OpenRequest | None:
         """A request that an earlier recorder stored without its answer; None if it is not found."""
         place = next((each for each in self._places if each.id == session), None)
         if place is None and (place := taken_up(self._store(), session)) is not None:
@@ -347,7 +347,7 @@ class ProxySessions:
         return OpenRequest(place, event, sender_in(asked, place.client), aside, {}, body)
 
 
-def problem_of(came: CameBack) -> str:
+def problem_of(came: ReceivedAnswer) -> str:
     """Describe an error in one line."""
     error = came.body.get("error") if isinstance(came.body, dict) else None
     message = error.get("message") if isinstance(error, dict) else error

@@ -30,7 +30,7 @@ from workbench.wire.dialects import DIALECTS
 from workbench.wire.earlier_responses import EARLIER
 from workbench.wire.speaking import SocketSpeaker, to_json
 
-FIXED: Final = "on a websocket only what is new was sent, which is not rewritten: release it unchanged, or answer it"
+FIXED: Final = "a websocket sends only new items, which cannot be changed: release the request unchanged, or answer it"
 HELD: Final = b"held by workbench proxy"
 """The payload of pings that show a waiting client that the connection is alive."""
 MOST_QUEUED: Final = 16 * 1024 * 1024
@@ -256,7 +256,7 @@ class _FromClient:
 
     async def _decide_hold(self, text: str, frames: SocketFrames) -> tuple[HeldRequest | None, SeenRequest | None]:
         gate = self._gate
-        if gate is None or not gate.looks_at(self._route):
+        if gate is None or not gate.watches_route(self._route):
             return None, None
         try:
             request = await in_background(lambda: frames.request_for_provider(request_in(text)))
@@ -288,5 +288,5 @@ class _FromClient:
             await asyncio.gather(waiting, return_exceptions=True)
             took = round((time.monotonic() - began) * 1000)
             mark = HoldMark(held.summary.rule, held.summary.why, took, release.end)
-            frames.went_on(asked, mark, release.body if release.end == "changed" else None, held.body)
+            frames.continue_after_hold(asked, mark, release.body if release.end == "changed" else None, held.body)
         return release

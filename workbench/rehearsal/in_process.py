@@ -25,7 +25,7 @@ def rehearse(script: Script | None = None) -> RehearsalModel:
         async for chunk in _chunks(_play(stand_in, call)):
             yield chunk
 
-    engine().provide(REHEARSAL, answering)
+    engine().provide_answering(REHEARSAL, answering)
     return stand_in
 
 

@@ -57,6 +57,10 @@ class EarlierResponses:
         if len(self._known) > self._keep:
             del self._known[next(iter(self._known))]
 
+    def is_named_in(self, text: str) -> bool:
+        """Whether a text contains the id of a remembered response."""
+        return any(name in text for name in self._known)
+
 
 class _KnownResponse(NamedTuple):
     earlier: str

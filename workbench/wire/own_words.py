@@ -30,13 +30,13 @@ _MEANWHILE = re.compile(r"The user sent a new message while you were working:\n(
 """A message that the user sent while the agent was working."""
 
 
-def own_texts(texts: Iterable[str], heeds: Callable[[str], bool] | None = None) -> list[str]:
+def own_texts(texts: Iterable[str], counts: Callable[[str], bool] | None = None) -> list[str]:
     """The user's own words in the parts of a message; an empty list if there are none.
 
-    `heeds`: whether a message sent while the agent was working counts; without it all of them do.
+    `counts`: whether a message sent while the agent was working counts; without it all of them do.
     """
     found = [_own_words(text) for text in texts]
-    return [words for words, meanwhile in found if words and not (meanwhile and heeds and not heeds(words))]
+    return [words for words, meanwhile in found if words and not (meanwhile and counts and not counts(words))]
 
 
 @lru_cache(maxsize=4)

@@ -32,7 +32,7 @@ class Places:
         return path
 
     def find_writable(self, text: str) -> Path:
-        """Like `find`, for a file to write. A repository's own folder, whatever its name, is closed: git may run it."""
+        """Like `resolve_path`, for a file to write. A repository's own folder is closed: git may run its files."""
         path = self.resolve_path(text)
         root = next(root for root in self.roots if path.is_relative_to(root))
         parts = path.relative_to(root).parts

@@ -83,7 +83,7 @@ class Toolbox:
         ]
 
     def kind(self, name: str) -> Kind:
-        """The kind of a tool. An unknown name is "read", because it has no effect: `run` reports the error."""
+        """The kind of a tool. An unknown name is "read", because it has no effect: `run_tool` reports the error."""
         return self._tools[name].kind if name in self._tools else "read"
 
     def call(self, name: str, arguments: str) -> ProposedCall:
