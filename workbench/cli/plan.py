@@ -9,7 +9,7 @@ from typing import Any
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source
 from workbench.config.errors import Refused
-from workbench.config.text import fit, line_width, print_json, printable, table
+from workbench.config.text import fit, line_width, print_json, print_plain_json, printable, table
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.plan import ContextPlan
 from workbench.context.plan_json import item_json, plan_json
@@ -36,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
             body = found.body or render_request(made)
             if body.get("messages") == []:
                 raise Refused("there is nothing to send")
-            print_json(body)
+            print_plain_json(body)
             if not found.body and not made.whole and made.unattributed > 0:
                 note = f"about {made.unattributed:,} of {made.size:,} tokens are not in the file, nor in this request"
                 print(f"· {note}", file=sys.stderr)
