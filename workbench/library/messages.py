@@ -53,11 +53,8 @@ class GivenMessage:
     dialect: Dialect | None
     """None: it fits several, and counts as one of its conversation's."""
     bodies: tuple[Body, ...]
-
-    @property
-    def said(self) -> tuple[bool, ...]:
-        """For each of its events: whether it can be sent. Thinking, and what is not understood, go with their reply."""
-        return tuple(isinstance(body, SAID) for body in self.bodies)
+    said: tuple[bool, ...]
+    """For each of its events: whether it can be sent. Thinking, and what is not understood, go with their reply."""
 
 
 class MessageReader:
@@ -94,7 +91,7 @@ class MessageReader:
             shown = spoken = DEFAULT  # a plain message among those of a dialect that has another form
             self._reader(spoken).message(value)
         bodies = tuple(self._own_reply(body, spoken) for body in self._talk.bodies[before:])
-        return GivenMessage(value, shown, bodies)
+        return GivenMessage(value, shown, bodies, tuple(isinstance(body, SAID) for body in bodies))
 
     def _reader(self, dialect: Dialect) -> DialectReader:
         found = self._readers.get(dialect.name)
