@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import signal
@@ -19,7 +18,7 @@ from workbench.config.folders import work_folder
 from workbench.config.settings import Settings, load_settings
 from workbench.config.signals import ending_signals, stop_requested
 from workbench.config.tables import read_table
-from workbench.config.text import counted, printable
+from workbench.config.text import counted, print_json, printable
 from workbench.models.catalogue import REHEARSAL, Catalogue
 from workbench.proxy.breakpoints import parse_rule
 from workbench.proxy.control import WayPolicy, registered_proxy
@@ -162,7 +161,7 @@ def _print_figures(policies: PassingPolicies, way: _Way) -> None:
 def _print_address(options: argparse.Namespace, address: str, upstreams: Upstreams, about: str) -> None:
     if options.json:
         found = {"address": address, "dialects": list(DIALECTS), "to": upstreams.listed(), "policy": about or None}
-        print(json.dumps(found), flush=True)
+        print_json(found, None)
         return
     print(address, flush=True)
     if about:
