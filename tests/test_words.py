@@ -85,6 +85,7 @@ PLAIN_TEXT: tuple[str, ...] = (
     "docs/json.md",
     "docs/keys.md",
     "docs/lab.md",
+    "docs/library.md",
     "docs/plugins.md",
     "docs/policies.md",
     "docs/proxy.md",

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 DISTRIBUTION = "context-workbench"
 """On the package index; `workbench` there is another program."""
+
+
+def package_folder() -> Path:
+    """The folder of the package, with its data files."""
+    return Path(__file__).parents[1]
 
 
 def installed_version() -> str:

@@ -50,7 +50,7 @@ class _Added(NamedTuple):
 
 
 class Context:
-    """What one agent's model sees. Threads may share it; a compaction runs beside them."""
+    """What one agent's model sees. Threads may share it, also while a compaction runs."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Context:
             self._add(values, [f"messages[{at}]" for at in range(len(values))])
 
     def follow(self, messages: Iterable[Message]) -> None:
-        """Make the conversation these messages, for a program that keeps its own list: what is new is added.
+        """Make the conversation these messages, for a program that keeps its own list: new messages are added.
 
         System messages at the beginning are the system prompt. If another message changed, it and all after it are
         left out of the request, and added as they are now.

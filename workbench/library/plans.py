@@ -30,7 +30,7 @@ class Plan:
     context_plan: ContextPlan = field(repr=False)
     """The program's own value, for everything that is not here."""
     dialect: Dialect = DEFAULT
-    """The dialect of the messages, in which `request` writes unless it is told another one."""
+    """The dialect of the messages, in which `request` writes unless another one is named."""
     given: GivenMessages = field(default_factory=GivenMessages)
     thinking: bool = False
     """Whether the model's thinking is sent back."""

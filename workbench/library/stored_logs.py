@@ -17,7 +17,7 @@ from workbench.log.store import Store
 
 
 class StoredLog:
-    """A session of a store, continued if it is there."""
+    """A session of a store, continued if it exists."""
 
     def __init__(self, store: str | os.PathLike[str]) -> None:
         """`store`: the title or id of a session in the program's own store; or a path, for a file of its own."""

@@ -13,7 +13,7 @@ from msgspec import Meta, defstruct
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-import workbench
+from workbench.config.distribution import package_folder
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.paths import config_dir
 from workbench.config.plugins import PluginRegistry
@@ -128,7 +128,7 @@ Stamps = dict[str, tuple[int, int]]
 
 def shipped_folder() -> Path:
     """The folder of the shipped themes: inside the installed package, or next to it in a checkout."""
-    package = Path(workbench.__file__).parent
+    package = package_folder()
     inside = package / "themes"
     return inside if inside.is_dir() else package.parent / "themes"
 

@@ -11,16 +11,15 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-import workbench
 from workbench.agent.tools.base import Arguments, Tool, ToolContext, ToolFailure, ToolLimits, ToolOutcome, object_schema
 from workbench.agent.tools.output import Output
 from workbench.agent.tools.process import run_process
 from workbench.agent.tools.search_worker import BAD_PATTERN
 from workbench.compaction.prompts import RECALL_TOOLS
 from workbench.config.background import in_background
+from workbench.config.distribution import package_folder
 from workbench.config.errors import WorkbenchError
 from workbench.context.control import CONTROL, NO_DECISION, UserDecision, in_effect, with_pair
 from workbench.log.errors import NotFound
@@ -272,7 +271,7 @@ async def _grep(found: Sequence[PeekedEvent], pattern: str, limits: ToolLimits) 
     wanted = {"pattern": pattern, "texts": found, "limit": limits.max_matches, "seconds": limits.search_seconds}
     stdin = await in_background(lambda: json.dumps(wanted).encode())
     output, errors = Output(limits.output_bytes, 0), Output(4096, 0)
-    root = Path(workbench.__file__).parent.parent
+    root = package_folder().parent
     ended = await run_process(
         [sys.executable, "-I", "-S", "-c", _START, str(root)],
         cwd=root,

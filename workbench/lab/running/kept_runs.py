@@ -21,8 +21,7 @@ from typing import NamedTuple, Self
 
 import msgspec
 
-import workbench
-from workbench.config.distribution import installed_version
+from workbench.config.distribution import installed_version, package_folder
 from workbench.config.errors import WorkbenchError
 from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import TooLargeFile, is_regular_file, open_regular_file, size_of
@@ -219,7 +218,7 @@ class KeptRuns:
     def _surroundings(self) -> str:
         """The part of the key that is the same for all tasks: the code, the table of models, and the user's models."""
         settings = self._services.settings
-        files = sorted(Path(workbench.__file__).parent.rglob("*.py"))
+        files = sorted(package_folder().rglob("*.py"))
         code = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
         own = (settings.model, repr(settings.models))
         return sha256(repr((installed_version(), version("litellm"), own, code)).encode()).hexdigest()
