@@ -37,7 +37,7 @@ def render_messages(plan: ContextPlan) -> list[Message]:
     """The messages of the request."""
     made = MessageList()
     for item in plan.items.in_request():
-        made.add(item)
+        made.add_item(item)
     return made.finish()
 
 
@@ -51,7 +51,7 @@ class MessageList:
         self._pictures: list[Message] = []
         """The pictures of the last results: they follow when all results of a reply are added."""
 
-    def add(self, item: Item) -> None:
+    def add_item(self, item: Item) -> None:
         """Add an item that is sent."""
         if item.kind == "tool_definition":
             return

@@ -71,7 +71,7 @@ class _Renderer:
             else:
                 for item in found:
                     if item.kind != "reasoning":
-                        self._made.add(item)
+                        self._made.add_item(item)
             self._next = max(self._next, place + 1)
         return self._made.finish()
 

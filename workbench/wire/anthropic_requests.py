@@ -53,9 +53,9 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
         return {"role": "user", "content": [result]}
     if role == "assistant":
         calls = [_call(call) for call in list_in(message, "tool_calls")]
-        said = message.get("content")
-        if not calls and isinstance(said, str):
-            return {"role": "assistant", "content": said}
+        text = message.get("content")
+        if not calls and isinstance(text, str):
+            return {"role": "assistant", "content": text}
         return {"role": "assistant", "content": [*_blocks(parts_in(message)), *calls]}
     content = said_in(message)
     return {"role": "user", "content": content if isinstance(content, str) else _blocks(content)}

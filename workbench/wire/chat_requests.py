@@ -32,8 +32,8 @@ class ChatRequest(NamedTuple):
     def prompt(self) -> tuple[str, Sequence[ChatEntry]]:
         """The text of the system messages at the beginning, and the entries after them."""
         first = list(takewhile(_is_prompt, self.entries))
-        said = "\n\n".join(filter(None, (text_of(said_in(each)) for each in first if isinstance(each, dict))))
-        return said, self.entries[len(first) :]
+        text = "\n\n".join(filter(None, (text_of(said_in(each)) for each in first if isinstance(each, dict))))
+        return text, self.entries[len(first) :]
 
 
 def _is_prompt(entry: ChatEntry) -> bool:

@@ -21,8 +21,8 @@ def _message(message: dict[str, Any], chat: ChatRequest) -> dict[str, Any]:
         tool = chat.names.get(text_in(message, "tool_call_id"), "")
         return {"role": "tool", "tool_name": tool, "content": text_of(said_in(message))}
     parts = parts_in(message)
-    said = "\n".join(text_of((part,)) for part in parts if not isinstance(part, ImagePart))
-    written = {"role": "system" if role == "developer" else role, "content": said}
+    text = "\n".join(text_of((part,)) for part in parts if not isinstance(part, ImagePart))
+    written = {"role": "system" if role == "developer" else role, "content": text}
     pictures = [picture_data(part)[1] for part in parts if isinstance(part, ImagePart)]
     calls = [_call(call) for call in list_in(message, "tool_calls")]
     return {**written, **({"images": pictures} if pictures else {}), **({"tool_calls": calls} if calls else {})}

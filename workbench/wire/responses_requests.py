@@ -31,8 +31,8 @@ def _items(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"type": "function_call_output", "call_id": text_in(message, "tool_call_id"), "output": given}
         return
     if content:
-        said = content if isinstance(content, str) else [_part(part, role) for part in content]
-        yield {"role": role, "content": said}
+        written = content if isinstance(content, str) else [_part(part, role) for part in content]
+        yield {"role": role, "content": written}
     for call in list_in(message, "tool_calls"):
         function = dict_in(call, "function")
         yield {
