@@ -203,7 +203,8 @@ def test_a_command_names_it_in_one_line_and_works(call: Call, tmp_path: Path) ->
     with installed(tmp_path / "site", BROKEN, "torn"):
         outcome = call("plan", str(file), "--json")
         assert (outcome.code, outcome.json["items"][-1]["text"]) == (0, "hello")
-        [gone, three] = outcome.err.splitlines()
+        assert all(line.startswith("· plug-in ") for line in outcome.err.splitlines())
+        [gone, three] = [line for line in outcome.err.splitlines() if "(workbench.formats)" in line]
         assert gone.startswith("· plug-in gone of torn 1.2 (workbench.formats): ModuleNotFoundError: No module named")
         assert three.startswith("· plug-in three of torn 1.2 (workbench.formats): TypeError: expected a Format")
         assert call("plan", str(file)).err == "", "it is said once"
