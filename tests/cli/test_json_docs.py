@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from support.calls import Call
+from support.installed import installed
 from support.local_servers import ollama, patiently, serving
 from tui.recorded.long_run import as_file, run
 from workbench.agent import snapshots
@@ -141,6 +142,11 @@ def test_snapshots(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         made.append(UserMessage("go"), taken)
     printed(call, "snapshots", made.id)
     printed(call, "restore", made.id, "--yes")
+
+
+def test_plugins(call: Call, tmp_path: Path) -> None:
+    with installed(tmp_path / "site", {"stages": {"tidy": "support.plugin_parts:tidy_stage"}}):
+        printed(call, "plugins")
 
 
 @pytest.mark.xdist_group("mcp")

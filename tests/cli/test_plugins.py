@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support.calls import Call
 from support.installed import install, installed
+from support.talk import planned
 from workbench.config.plugins import PROBLEMS
+from workbench.context.policy import Policy, StagesPolicy
+from workbench.context.stages.plugin import STAGES
 from workbench.live.known_agents import start_of
+from workbench.log.events import ToolResult, UserMessage
 from workbench.proxy.launch import launch, silence
 from workbench.proxy.routes import Upstreams, route_of
 from workbench.tui.themes import load_themes
@@ -150,6 +156,22 @@ def test_its_dialect_has_a_route(acme: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert str(Upstreams().address("acme", "/acme/talk")) == "https://llm.acme.example/api/acme/talk"
     monkeypatch.setenv("ACME_BASE_URL", "http://127.0.0.1:9/x")
     assert str(Upstreams().address("acme", "/acme/talk")) == "http://127.0.0.1:9/x/acme/talk"
+
+
+def test_the_examples_of_the_page_work() -> None:
+    page = (ROOT / "docs" / "plugins.md").read_text()
+    made: dict[str, Any] = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.S):
+        exec(compile(block, "plugins.md", "exec"), made)
+    [recording] = made["FORMAT"].read("a.talk", "ACME TALK 1")
+    assert made["FORMAT"].recognises("ACME TALK 1")
+    log = [*recording, UserMessage("go")]
+    log[2] = ToolResult("call-1", "milk " * 2_000, "list")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(STAGES, "find_named", lambda name: made[name])
+        plan = planned(log, Policy(stages=StagesPolicy(("short_results",))))
+    assert plan.warnings == ()
+    assert [row.edits[0].why.partition(";")[0] for row in plan.items if row.edits] == ["only the beginning is needed"]
 
 
 # What goes wrong

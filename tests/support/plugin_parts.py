@@ -78,6 +78,7 @@ class HalfDialect(Dialect):
 
 ODD_POLICY = {"masking": {"keep_lost": 1}}
 PALE_THEME = {"dark": True, "background": "pale", **dict.fromkeys(COLOURS - {"background"}, "#ffffff")}
+SOFT_THEME = {"dark": True, **dict.fromkeys(COLOURS, "#123456")}
 READ_FILE = Tool("read_file", "read", "", {}, fail, fail)
 LOUD_FORMAT = TextFormat("Loud", ("ACME",), fail, fail)
 ODD_FORMAT = TextFormat("Odd", ("ODD",), lambda text: True, lambda name, text: ["text"])  # type: ignore[list-item, return-value]

@@ -15,9 +15,11 @@ from textual.color import Color
 from textual.theme import Theme
 
 from support.hostile_text import TEXTS
+from support.installed import installed
 from tui.small_app import SmallApp
 from workbench.config.errors import WorkbenchError
 from workbench.config.paths import config_dir
+from workbench.config.plugins import PROBLEMS
 from workbench.tui.themes import COLOURS, VARIABLES, ThemeFolder, load_themes, read_theme, shipped_folder
 
 SOUND = 'name = "mine"\ndark = true\n' + "".join(f'{colour} = "#123456"\n' for colour in COLOURS)
@@ -184,6 +186,19 @@ def test_a_name_that_cannot_be_shown_is_told_in_a_line(tmp_path: Path, name: str
     path.write_text(SOUND.replace("mine", name))
     with pytest.raises(WorkbenchError, match="name: expected up to 60 characters that can be shown"):
         read_theme(path)
+
+
+async def test_a_plug_in_s_theme_is_used_if_it_is_wanted_and_a_broken_plug_in_is_a_notice(tmp_path: Path) -> None:
+    entries = {"soft": "support.plugin_parts:SOFT_THEME", "pale": "support.plugin_parts:PALE_THEME"}
+    with installed(tmp_path / "site", {"themes": entries}, "soft"):
+        PROBLEMS.unseen()
+        app = SmallApp("soft")
+        async with app.run_test(notifications=True) as pilot:
+            assert app.theme == "soft"
+            app._reload_themes()
+            await pilot.pause()
+            [told] = [notice.message for notice in app._notifications]
+            assert told.startswith("plug-in pale of soft 1.2 (workbench.themes): pale: background: expected a colour")
 
 
 async def test_odd_themes_are_shown_and_of_many_broken_ones_a_few_are_told() -> None:

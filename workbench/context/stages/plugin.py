@@ -30,7 +30,7 @@ class StageItem(NamedTuple):
     turn: int
     """Its turn, from 1."""
     text: str
-    """What would be sent of it, as readable text."""
+    """Its text as it would be sent."""
     tokens: int
     state: State
     """sent, truncated or masked, by the stages before."""
