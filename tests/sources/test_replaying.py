@@ -75,6 +75,7 @@ def answer(dialect: DialectName, text: str) -> dict[str, Any]:
         case "ollama":
             used = {"prompt_eval_count": 1_000, "eval_count": 10}
             return {"model": model, "message": {"role": "assistant", "content": text}, "done": True, **used}
+    raise AssertionError(f"no such dialect: {dialect}")
 
 
 def asked(dialect: DialectName) -> dict[str, Any]:

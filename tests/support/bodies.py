@@ -108,6 +108,7 @@ def written(dialect: DialectName, talk: Talk) -> dict[str, Any]:
             tools = [{"type": "function", "function": function}]
             messages = [{"role": "system", "content": "be brief"}, *messages]
             return {"model": "m", "tools": tools, "options": {"num_ctx": 8192}, "messages": messages}
+    raise AssertionError(f"no such dialect: {dialect}")
 
 
 def _said(dialect: DialectName, said: Said) -> list[Any]:
@@ -174,3 +175,4 @@ def _reply(dialect: DialectName, reply: Reply) -> list[Any]:
             calls = [{"function": {"name": each.tool, "arguments": {}}} for each in reply.calls]
             results = [{"role": "tool", "tool_name": each.tool, "content": each.result} for each in reply.calls]
             return [{**message, **({"tool_calls": calls} if calls else {})}, *results]
+    raise AssertionError(f"no such dialect: {dialect}")

@@ -81,5 +81,5 @@ PALE_THEME = {"dark": True, "background": "pale", **dict.fromkeys(COLOURS - {"ba
 SOFT_THEME = {"dark": True, **dict.fromkeys(COLOURS, "#123456")}
 READ_FILE = Tool("read_file", "read", "", {}, fail, fail)
 LOUD_FORMAT = TextFormat("Loud", ("ACME",), fail, fail)
-ODD_FORMAT = TextFormat("Odd", ("ODD",), lambda text: True, lambda name, text: ["text"])  # type: ignore[list-item, return-value]
+ODD_FORMAT = TextFormat("Odd", ("ODD",), lambda text: True, lambda name, text: ["text"])  # type: ignore[list-item]
 LOUD_AGENT = KnownAgent("Loud", (), ("loud",), fail)

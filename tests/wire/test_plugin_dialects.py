@@ -49,8 +49,8 @@ class TornDialect(ChatDialect):
         raise RuntimeError("items")
 
     def read_request(self, body: dict[str, Any]) -> Any:
-        reader = self.new_reader(Talk(self.title))
-        return [reader.message(each) for each in body["messages"]]
+        for each in body["messages"]:
+            self.new_reader(Talk(self.title)).message(each)
 
 
 @pytest.fixture(autouse=True)

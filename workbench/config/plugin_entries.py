@@ -14,6 +14,8 @@ from functools import cache, reduce
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from workbench.config.foreign_files import open_regular_file
+
 PREFIX = "workbench."
 """How the names of our groups begin."""
 GROUPS = ("formats", "policies", "stages", "dialects", "agents", "tools", "themes", "hooks")
@@ -95,7 +97,7 @@ def _distributions_in(place: str) -> Iterator[tuple[str, str, str]]:
         if known is None:
             continue
         try:
-            with open(os.path.join(place, folder, _FILE), "rb") as file:
+            with open_regular_file(os.path.join(place, folder, _FILE)) as file:
                 text = file.read(_MOST_BYTES)
         except OSError:
             text = b""

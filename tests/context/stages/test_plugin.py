@@ -46,7 +46,7 @@ def test_an_edit_of_a_stage_has_its_name_and_its_reason() -> None:
     first = rows_of(made, "tool_result")[0]
     assert (first.state, first.text) == ("masked", f"{first.original_tokens} tokens of read_file")
     [edit] = first.edits
-    assert (edit.stage, edit.state, edit.after) == ("shouting", "masked", COUNTER.count(first.text).tokens)
+    assert (edit.stage, edit.state, edit.after) == ("shouting", "masked", COUNTER.count(first.text or "").tokens)
     assert edit.why == f"results are kept elsewhere; {first.original_tokens} tokens replaced by {edit.after}"
     assert made.warnings == ()
 
