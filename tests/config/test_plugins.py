@@ -176,3 +176,6 @@ def test_a_problem_is_shown_once_and_listed_always() -> None:
     assert line.startswith("plug-in a of d 1 (workbench.tools): bad ")
     assert "\x1b" not in line
     assert (problems.unseen(), len(problems.listed())) == ([], 1)
+    for number in range(1_000):
+        problems.note_problem(entry, f"failed at {number}")
+    assert len(problems.unseen()) == 4, "one that fails again and again does not fill the screen"

@@ -19,6 +19,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 FAULTS = (Exception, SystemExit)
 """What foreign code may raise without ending the program."""
+_MOST = 5
+"""Problems of one plug-in that are remembered: one that fails at every item would fill the screen."""
 _LONGEST = 300
 """Characters of a foreign error that are shown."""
 
@@ -42,9 +44,11 @@ class PluginProblems:
         self._lock = RLock()
 
     def note_problem(self, entry: PluginEntry, message: str) -> None:
-        """Remember a problem. Of one plug-in the same problem is remembered once."""
+        """Remember a problem. Of one plug-in the same problem is remembered once, and only the first few."""
+        problem = PluginProblem(entry, printable(" ".join(message.split()))[:_LONGEST])
         with self._lock:
-            self._found.setdefault(PluginProblem(entry, printable(" ".join(message.split()))[:_LONGEST]))
+            if sum(each.entry == entry for each in self._found) < _MOST:
+                self._found.setdefault(problem)
 
     def listed(self) -> tuple[PluginProblem, ...]:
         """All of them."""
