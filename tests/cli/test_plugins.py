@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from proxy.conftest import Recording
 from support.calls import Call
 from support.installed import install, installed
 from support.talk import planned
@@ -21,6 +22,7 @@ from workbench.context.policy import Policy, StagesPolicy
 from workbench.context.stages.plugin import STAGES
 from workbench.live.known_agents import start_of
 from workbench.log.events import ToolResult, UserMessage
+from workbench.log.store import Store
 from workbench.proxy.launch import launch, silence
 from workbench.proxy.routes import Upstreams, route_of
 from workbench.tui.themes import load_themes
@@ -156,6 +158,30 @@ def test_its_dialect_has_a_route(acme: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert str(Upstreams().address("acme", "/acme/talk")) == "https://llm.acme.example/api/acme/talk"
     monkeypatch.setenv("ACME_BASE_URL", "http://127.0.0.1:9/x")
     assert str(Upstreams().address("acme", "/acme/talk")) == "http://127.0.0.1:9/x/acme/talk"
+
+
+def test_what_passed_the_proxy_in_its_dialect_is_a_session_and_says_what_is_missing_without_the_package(
+    template: Path, call: Call
+) -> None:
+    body = {"model": "gpt-4o", "messages": [{"role": "user", "content": "what is up?"}]}
+    answer = {"choices": [{"message": {"role": "assistant", "content": "much"}}], "usage": {"prompt_tokens": 11}}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(template))
+        with Store.open() as store:
+            made = Recording(store)
+            made.pass_through("/v1/acme/talk", body, answer)
+            made.sessions.close()
+            [request] = made.requests()
+            session = store.list()[0].id
+        assert request.dialect == "acme"
+        [row] = call("requests", session, "--json").json["requests"]
+        assert row["reported"] == 11
+        planned_again = call("plan", session, "--nth", "1", "--json").json
+        assert [item["text"] for item in planned_again["items"] if item["kind"] == "message"] == ["what is up?"]
+    gone = call("plan", session, "--nth", "1")
+    assert gone.code == 2
+    assert gone.err.startswith("workbench: the dialect acme: no installed package has it")
+    assert len(gone.err.splitlines()) == 1
 
 
 def test_the_examples_of_the_page_work() -> None:
