@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from support.installed import installed
 from tui.play import SMALL, program, settle, shown, told, typed, until
 from workbench.sources.services import Services
 from workbench.tui import app
@@ -83,6 +84,20 @@ async def test_a_theme_that_is_chosen_is_there_at_the_next_start(tmp_path: Path)
         for part in ("# mine\n", 'policy = "layers"  # for now\n', '[keys]  # other keys\ntokens = "ctrl+l"\n')
     )
     assert services.settings.keys == {"tokens": "ctrl+l"}
+
+
+@pytest.mark.long
+async def test_a_plug_in_s_theme_can_be_chosen_and_a_broken_plug_in_is_a_notice(
+    tmp_path: Path, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "WATCH", 0.01)
+    entries = {"soft": "support.plugin_parts:SOFT_THEME", "pale": "support.plugin_parts:PALE_THEME"}
+    with installed(tmp_path / "site", {"themes": entries}, "on-screen"):
+        async with program(services, SMALL) as (pilot, screen):
+            await typed(pilot, "/theme soft")
+            await until(lambda: pilot.app.theme == "soft")
+            await until(lambda: screen.styles.background.hex == "#123456")
+            await until(lambda: "plug-in pale of on-screen 1.2 (workbench.themes)" in told(pilot.app))
 
 
 @pytest.mark.long
