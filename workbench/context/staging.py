@@ -54,8 +54,8 @@ def _after_stage(conversation: Conversation, name: str, meter: Meter, model: str
     if stage is None:
         raise _Skipped("no installed package has it, or it cannot be loaded; `workbench plugins` says more")
     view = conversation.view()
-    cells = {cell.id: cell for cell in _sent_cells(conversation, view)}
-    items = tuple(_item(cell, view, conversation) for cell in cells.values())
+    sent = dict(_sent_items(conversation, view))
+    items = tuple(sent.values())
     decisions = _decisions(name, stage, StageInput(items, meter.limits.window, model, lambda text: meter.text(text)[0]))
     problem = broken_rule(decisions, items)
     if problem:
@@ -63,29 +63,32 @@ def _after_stage(conversation: Conversation, name: str, meter: Meter, model: str
         raise _Skipped(printable(problem))
     if not decisions:
         return conversation
-    made = {cells[item_id].seq: _as_decision(name, each) for item_id, each in decisions.items()}
+    made = {seq: _as_decision(name, decisions[item.id]) for seq, item in sent.items() if item.id in decisions}
     return conversation.under(replace(conversation.ground, overrides={**conversation.overrides, **made}))
 
 
-def _sent_cells(conversation: Conversation, view: View) -> Iterator[Cell]:
-    return (cell for cell in conversation.cells if cell.unit >= 0 and fate_of(cell, view)[2] is not None)
-
-
-def _item(cell: Cell, view: View, conversation: Conversation) -> StageItem:
-    state, tokens, content, _ = fate_of(cell, view)
-    pair = partner_of(cell, view)
-    return StageItem(
-        cell.id,
-        cell.kind,
-        cell.role or "",
-        cell.tool or "",
-        cell.turn,
-        text_of(content or ""),
-        tokens,
-        state,
-        "" if pair is None else pair.id,
-        _is_fixed(cell, pair, conversation),
-    )
+def _sent_items(conversation: Conversation, view: View) -> Iterator[tuple[int, StageItem]]:
+    """The items that would be sent, by the sequence numbers of their events."""
+    for cell in conversation.cells:
+        state, tokens, content, _ = fate_of(cell, view)
+        if cell.unit < 0 or content is None:
+            continue
+        pair = partner_of(cell, view)
+        yield (
+            cell.seq,
+            StageItem(
+                cell.id,
+                cell.kind,
+                cell.role or "",
+                cell.tool or "",
+                cell.turn,
+                text_of(content),
+                tokens,
+                state,
+                "" if pair is None else pair.id,
+                _is_fixed(cell, pair, conversation),
+            ),
+        )
 
 
 def _is_fixed(cell: Cell, pair: Cell | None, conversation: Conversation) -> bool:
@@ -93,6 +96,8 @@ def _is_fixed(cell: Cell, pair: Cell | None, conversation: Conversation) -> bool
         return True
     if cell.kind == "tool_call" and pair is None and cell.unit == len(conversation.units) - 1:
         return True
+    if not conversation.overrides:
+        return False
     own = (conversation.overrides.get(each.seq) for each in (cell, pair) if each is not None)
     return any(each is not None and not each.stage for each in own)
 
