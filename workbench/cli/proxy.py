@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from workbench.config.ending import at_quit
 from workbench.config.errors import WrongCall
@@ -20,6 +20,7 @@ from workbench.config.settings import Settings, load_settings
 from workbench.config.signals import ending_signals, stop_requested
 from workbench.config.tables import read_table
 from workbench.config.text import counted, printable
+from workbench.log.events import OwnDialect
 from workbench.models.catalogue import REHEARSAL, Catalogue
 from workbench.proxy.breakpoints import parse_rule
 from workbench.proxy.control import WayPolicy, registered
@@ -36,7 +37,7 @@ from workbench.proxy.redaction import redacted
 from workbench.proxy.routes import ProxySettings, Upstreams
 from workbench.proxy.server import ProxyServer
 from workbench.rehearsal.server import RehearsalServer
-from workbench.wire.dialects import DIALECTS
+from workbench.wire.dialects import DIALECT_REGISTRY
 
 KEPT = 10
 """Requests that a rehearsal model behind the proxy keeps."""
@@ -161,7 +162,8 @@ def _print_figures(policies: PassingPolicies, way: _Way) -> None:
 
 def _print_address(options: argparse.Namespace, address: str, upstreams: Upstreams, about: str) -> None:
     if options.json:
-        found = {"address": address, "dialects": list(DIALECTS), "to": upstreams.listed(), "policy": about or None}
+        names = [*get_args(OwnDialect), *DIALECT_REGISTRY.plugins()]
+        found = {"address": address, "dialects": names, "to": upstreams.listed(), "policy": about or None}
         print(json.dumps(found), flush=True)
         return
     print(address, flush=True)
