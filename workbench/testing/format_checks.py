@@ -25,7 +25,7 @@ _CUTS: Final = 12
 """At how many places a sample is cut off."""
 _ENTRIES: Final = 20
 """How many entries of a sample are changed."""
-_WRONG: Final = (None, 7, "text", [], {}, True)
+_WRONG: Final[tuple[Any, ...]] = (None, 7, "text", [], {}, True)
 
 
 class TranscriptFormat(Protocol):
