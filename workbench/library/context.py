@@ -145,7 +145,7 @@ class Context:
     def _add(self, values: Sequence[Any], wheres: Sequence[str]) -> None:
         for value, where in zip(values, wheres, strict=True):
             check_given(value, where)
-        read = [self._reader.read(value, where) for value, where in zip(values, wheres, strict=True)]
+        read = [self._reader.read_plain(value, where) for value, where in zip(values, wheres, strict=True)]
         events = iter(self._append(*(body for each in read for given in each for body in given.bodies)))
         following = len(self._planner.events) + 1
         for value, each in zip(values, read, strict=True):

@@ -69,7 +69,10 @@ class MessageReader:
 
     def read(self, message: Message, where: str) -> list[GivenMessage]:
         """Read a message; or an answer, which may hold several. Raises BadMessage with the path."""
-        value = plain(message, where)
+        return self.read_plain(plain(message, where), where)
+
+    def read_plain(self, value: Any, where: str) -> list[GivenMessage]:
+        """Read a message that is a plain value already. It is kept as it is: nobody may change it later."""
         if isinstance(value, str):
             value = {"role": "user", "content": value}
         answer = answer_in_any(value) if isinstance(value, dict) else None
@@ -131,7 +134,7 @@ def read_messages(messages: Iterable[Message], reader: MessageReader, where: str
     values = plain_messages(messages, where)
     shown = (dialect_of_message(each) for each in values if isinstance(each, dict) and answer_in_any(each) is None)
     reader.dialect = next((each for each in shown if each is not None), reader.dialect)
-    return [given for at, value in enumerate(values) for given in reader.read(value, f"{where}[{at}]")]
+    return [given for at, value in enumerate(values) for given in reader.read_plain(value, f"{where}[{at}]")]
 
 
 def is_system(value: Any) -> bool:
