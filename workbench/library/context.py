@@ -90,6 +90,7 @@ class Context:
 
             self._log = stored = StoredLog(store)
             before = stored.session.events()
+            self._reader.run = f"after {len(before)}" if before else ""
             head = [*changed_settings(settings_of(self._setup, self._chosen, window), before), *head]
         self._planner = self._new_planner(before)
         self._append(*head)

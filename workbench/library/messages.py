@@ -60,8 +60,10 @@ class GivenMessage:
 class MessageReader:
     """Reads the messages of one conversation, one by one."""
 
-    def __init__(self, dialect: Dialect | None = None) -> None:
+    def __init__(self, dialect: Dialect | None = None, run: str = "") -> None:
+        """`run`: distinguishes the replies from those that an earlier reader put into the same log."""
         self._asked = dialect
+        self.run = run
         self._talk = Talk("")
         self._readers: dict[str, DialectReader] = {}
         self.dialect = dialect or DEFAULT
@@ -104,11 +106,11 @@ class MessageReader:
 
     def _own_reply(self, body: Body, dialect: Dialect) -> Body:
         """Readers number the replies, each for itself: those of a second dialect get a name of their own."""
-        reply = getattr(body, "reply", "")
-        if not reply or dialect.name == next(iter(self._readers)):
+        if not isinstance(body, AssistantMessage | Reasoning | ToolCall) or not body.reply:
             return body
-        assert isinstance(body, AssistantMessage | Reasoning | ToolCall)
-        return structs.replace(body, reply=f"{dialect.name} {reply}")
+        second = "" if dialect.name == next(iter(self._readers)) else dialect.name
+        marks = list(filter(None, (second, body.reply, self.run)))
+        return structs.replace(body, reply=" ".join(marks)) if len(marks) > 1 else body
 
 
 def plain_messages(messages: Iterable[Message], where: str = "messages") -> list[Any]:
