@@ -13,6 +13,7 @@ from workbench.config.text import fit, line_width, print_json, printable, table
 from workbench.context.items import SIGNS, Item, state_words
 from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
+from workbench.context.plan_json import item_json, plan_json
 from workbench.context.render import render_request
 from workbench.context.setup import Setup
 from workbench.log.events import Failure
@@ -120,26 +121,15 @@ def _upto(source: Source, seq: int) -> Source:
 def as_json(found: FoundPlan, full: bool = False) -> dict[str, Any]:
     """The plan as JSON; `docs/json.md` describes the keys."""
     made, learnt = found.plan, found.setup.calibration
-    budget = made.budget._asdict()
-    if not made.unattributed:
-        del budget["unattributed"]
     return {
-        "model": made.model or None,
-        "window": made.limits.window,
-        "window_source": made.limits.window_source,
-        "policy": made.policy,
-        "verdict": {"fits": made.verdict.fits, "why": made.verdict.why},
-        "budget": budget,
-        "totals": made.totals._asdict(),
+        **plan_json(made),
         "view": found.view,
         "request": found.number,
         "reported": found.reported,
         "unattributed": made.unattributed if made.reported is not None or learnt else None,
         "beside": outside_rows_json(made.known_rest, made.unattributed) if made.reported is not None else None,
         "calibration": None if learnt is None else calibration_json(learnt),
-        "max_output": made.max_output,
-        "warnings": list(made.warnings),
-        "items": [_item_json(row, full) for row in made.items],
+        "items": [item_json(row, full) for row in made.items],
     }
 
 
@@ -160,26 +150,6 @@ def calibration_json(learnt: Calibration) -> dict[str, Any]:
         "samples": learnt.samples,
         "why": learnt.why,
     }
-
-
-def _item_json(row: Item, full: bool) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        "id": row.id,
-        "seq": row.seq,
-        "turn": row.turn,
-        "slot": row.slot,
-        "role": row.role,
-        "kind": row.kind,
-        "tool": row.tool,
-        "state": row.state,
-        "tokens": row.tokens,
-        "original_tokens": row.original_tokens,
-        "exact": row.exact,
-        "pinned": row.pinned,
-        "edits": [edit._asdict() for edit in row.edits],
-        "text": row.text,
-    }
-    return {**found, "original": row.original} if full else found
 
 
 def _print_table(found: FoundPlan, full: bool) -> None:

@@ -192,6 +192,10 @@ def age(milliseconds: int, now: float | None = None) -> str:
     return f"{passed:,} y"
 
 
+SCHEMA = 1
+"""The version of the JSON that commands and the library give: keys may be added; nothing else changes under it."""
+
+
 def print_json(value: Any, indent: int | None = 2) -> None:
     """A value as JSON, for programs to read."""
     print(escaped_json(json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)), flush=True)

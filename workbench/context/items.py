@@ -84,6 +84,11 @@ class Item(NamedTuple):
         return f"{self.tool}()" if self.kind == "tool_call" else self.tool or self.role or self.kind
 
     @property
+    def why(self) -> str:
+        """The reason of the last decision about it, with its numbers; empty if it is sent as it is."""
+        return self.edits[-1].why if self.edits else ""
+
+    @property
     def in_request(self) -> bool:
         """Whether it, or what is left of it, goes over the wire."""
         return self.state in IN_REQUEST

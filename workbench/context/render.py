@@ -19,8 +19,7 @@ def render_request(plan: ContextPlan) -> dict[str, Any]:
     """The request's body in OpenAI's format, which litellm translates for every provider."""
     body: dict[str, Any] = {"model": plan.model} if plan.model else {}
     body["messages"] = render_messages(plan)
-    definitions = [item.text for item in plan.items.in_request() if item.kind == "tool_definition" and item.text]
-    tools = [tool for tool, _ in map(chat_tool, map(json.loads, definitions)) if tool is not None]
+    tools = render_tools(plan)
     if tools:
         body["tools"] = tools
     if plan.max_output is not None:
@@ -28,29 +27,59 @@ def render_request(plan: ContextPlan) -> dict[str, Any]:
     return body
 
 
+def render_tools(plan: ContextPlan) -> list[dict[str, Any]]:
+    """The tools of the request."""
+    definitions = [item.text for item in plan.items.fixed if item.kind == "tool_definition" and item.in_request]
+    return [tool for tool, _ in map(chat_tool, map(json.loads, filter(None, definitions))) if tool is not None]
+
+
 def render_messages(plan: ContextPlan) -> list[Message]:
     """The messages of the request."""
-    found: list[Message] = []
-    merged: list[str] = []
-    unit = -1
-    pictures: list[Message] = []
-    """The pictures of the last results: they follow when all results of a reply are added."""
+    made = MessageList()
     for item in plan.items.in_request():
+        made.add(item)
+    return made.finish()
+
+
+class MessageList:
+    """The messages of a request, made item by item."""
+
+    def __init__(self) -> None:
+        self._found: list[Any] = []
+        self._merged: list[str] = []
+        self._unit = -1
+        self._pictures: list[Message] = []
+        """The pictures of the last results: they follow when all results of a reply are added."""
+
+    def add(self, item: Item) -> None:
+        """Add an item that is sent."""
         if item.kind == "tool_definition":
-            continue
-        if item.role != "tool":
-            found += pictures
-            pictures = []
+            return
+        self._show_pictures(item)
         if is_merged(item):
-            merged.append(heading(item.slot, item.name) + (item.text or ""))
-            continue
-        if item.role == "assistant" and item.unit >= 0 and item.unit == unit:
-            _extend(found[-1], item)
+            self._merged.append(heading(item.slot, item.name) + (item.text or ""))
+            return
+        if item.role == "assistant" and item.unit >= 0 and item.unit == self._unit:
+            _extend(self._found[-1], item)
         else:
-            found.append(_message(item, pictures))
-        unit = item.unit if item.role == "assistant" else -1
-    system = [{"role": "system", "content": "\n\n".join(merged)}] if merged else []
-    return system + found + pictures
+            self._found.append(_message(item, self._pictures))
+        self._unit = item.unit if item.role == "assistant" else -1
+
+    def add_as_given(self, entry: Any, first: Item) -> None:
+        """Add a message that needs no rendering; `first`: its first item."""
+        self._show_pictures(first)
+        self._found.append(entry)
+        self._unit = -1
+
+    def _show_pictures(self, next_item: Item) -> None:
+        if next_item.role != "tool":
+            self._found += self._pictures
+            self._pictures = []
+
+    def finish(self) -> list[Any]:
+        """The messages."""
+        system = [{"role": "system", "content": "\n\n".join(self._merged)}] if self._merged else []
+        return system + self._found + self._pictures
 
 
 def _message(item: Item, pictures: list[Message]) -> Message:

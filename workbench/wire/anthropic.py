@@ -30,8 +30,11 @@ from workbench.log.events import (
     text_of,
 )
 from workbench.models.reply_parts import Reported
-from workbench.wire.anthropic_bodies import is_anthropic_body
+from workbench.wire.anthropic_bodies import are_anthropic_messages, is_anthropic_body
+from workbench.wire.anthropic_requests import anthropic_request
+from workbench.wire.chat_requests import ChatRequest
 from workbench.wire.dialect import Dialect, ProviderHome, asks_with_messages
+from workbench.wire.found_items import THINKING
 from workbench.wire.streams import joined, piece_index, stream_events
 from workbench.wire.talk import Talk, report
 from workbench.wire.values import (
@@ -62,6 +65,7 @@ _DELTAS = {
 
 class AnthropicDialect(Dialect):
     name: ClassVar[DialectName] = "anthropic"
+    also = ("claude",)
     title = "Anthropic"
     provider = ProviderHome("anthropic", "https://api.anthropic.com", ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"))
     path = "/v1/messages"
@@ -70,6 +74,9 @@ class AnthropicDialect(Dialect):
     answer_keys = ("content",)
     header = "anthropic-version"
     marks_texts = True
+    takes_plain = (str, list)
+    returns_thinking = True
+    shows_results = True
     alive_sign = b'event: ping\ndata: {"type":"ping"}\n\n'
 
     def new_reader(self, talk: Talk) -> AnthropicReader:
@@ -88,6 +95,20 @@ class AnthropicDialect(Dialect):
         """Whether the body has something that only Anthropic's requests have."""
         return isinstance(body.get("messages"), list) and is_anthropic_body(body)
 
+    def recognises_message(self, message: dict[str, Any]) -> bool:
+        """Whether the message has blocks that only Anthropic has."""
+        return are_anthropic_messages([message])
+
+    def recognises_tool(self, tool: dict[str, Any]) -> bool:
+        """Whether the definition has a schema under Anthropic's key."""
+        return "input_schema" in tool
+
+    def messages_in_answer(self, body: dict[str, Any]) -> list[Any] | None:
+        """The answer as a message, without what only answers have."""
+        if text_in(body, "type") != "message" or "stop_reason" not in body:
+            return None
+        return [{"role": text_in(body, "role") or "assistant", "content": list_in(body, "content")}]
+
     def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
         return asks_with_messages(body, answered) and self.recognises_body(body)
 
@@ -105,6 +126,16 @@ class AnthropicDialect(Dialect):
         from workbench.wire.anthropic_speaker import AnthropicSpeaker
 
         return AnthropicSpeaker(self)
+
+    def without_thinking(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The message without its blocks of thinking."""
+        blocks = list_in(message, "content")
+        kept = [block for block in blocks if text_in(block, "type") not in THINKING]
+        return message if len(kept) == len(blocks) else {**message, "content": kept}
+
+    def write_request(self, chat: ChatRequest) -> dict[str, Any]:
+        """Write the parts of a request."""
+        return anthropic_request(chat)
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
         """Build an answer; the calls are blocks after the content."""

@@ -34,6 +34,7 @@ from workbench.log.events import (
 )
 from workbench.models.reply_parts import Reported
 from workbench.wire.anthropic_bodies import is_anthropic_body
+from workbench.wire.chat_requests import AsGiven, ChatRequest
 from workbench.wire.dialect import Dialect, ProviderHome, asks_with_messages
 from workbench.wire.found_items import FoundItem, content_items
 from workbench.wire.marks import shaped
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 ROLES = "a role: system, developer, user, assistant, tool or function"
 _SYSTEM = ("system", "developer")
+_THINKING = frozenset(("reasoning", "reasoning_content", "reasoning_details", "thinking_blocks"))
 _STREAMED = frozenset(("content", "reasoning_content", "reasoning", "refusal"))
 _KNOWN = frozenset(
     (
@@ -76,6 +78,7 @@ OPENAI = ProviderHome("openai", "https://api.openai.com/v1", ("OPENAI_BASE_URL",
 
 class ChatDialect(Dialect):
     name: ClassVar[DialectName] = "chat"
+    also = ("openai",)
     title = "OpenAI"
     provider = OPENAI
     path = "/v1/chat/completions"
@@ -83,6 +86,7 @@ class ChatDialect(Dialect):
     places = ("", "messages")
     answer_keys = ("choices",)
     marks_texts = True
+    takes_plain = (str, list)
     alive_sign = b": held by workbench proxy\n\n"
 
     def new_reader(self, talk: Talk) -> ChatReader:
@@ -100,6 +104,17 @@ class ChatDialect(Dialect):
     def recognises_body(self, body: dict[str, Any]) -> bool:
         """Whether the body has messages that are not Anthropic's."""
         return isinstance(body.get("messages"), list) and not is_anthropic_body(body)
+
+    def recognises_message(self, message: dict[str, Any]) -> bool:
+        """Whether the message has calls or is a result. Ollama's have arguments that are no text, or name the tool."""
+        calls = [dict_in(call, "function").get("arguments") for call in list_in(message, "tool_calls")]
+        is_result = text_in(message, "role") == "function" or bool(text_in(message, "tool_call_id"))
+        return is_result or "function_call" in message or any(isinstance(each, str) for each in calls)
+
+    def messages_in_answer(self, body: dict[str, Any]) -> list[Any] | None:
+        """The message of the first choice."""
+        choices = list_in(body, "choices")
+        return [choice["message"] for choice in choices[:1] if dict_in(choice, "message")] if choices else None
 
     def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
         """Whether the body is a request. Without a recorded answer it must have no keys of other dialects."""
@@ -144,6 +159,15 @@ class ChatDialect(Dialect):
         from workbench.wire.chat_speaker import ChatSpeaker
 
         return ChatSpeaker(self)
+
+    def without_thinking(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The message without the keys that some providers have for thinking."""
+        return message if _THINKING.isdisjoint(message) else {k: v for k, v in message.items() if k not in _THINKING}
+
+    def write_request(self, chat: ChatRequest) -> dict[str, Any]:
+        """The messages and the tools as they are."""
+        messages = [each.value if isinstance(each, AsGiven) else each for each in chat.entries]
+        return {"messages": messages, **({"tools": list(chat.tools)} if chat.tools else {})}
 
     def body_with_prompt(self, body: dict[str, Any], system: Any) -> dict[str, Any]:
         """The body with the prompt as its first message, unless it already has one."""

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from workbench.log.events import Body, DialectName, Usage
 from workbench.models.reply_parts import Reported
+from workbench.wire.chat_requests import ChatRequest
 from workbench.wire.found_items import FoundItem, Kind, content_items, role_kind
 from workbench.wire.marks import shaped
 from workbench.wire.talk import Talk
@@ -68,6 +69,8 @@ class Dialect(ABC):
     """A provider's dialect. It has no state."""
 
     name: ClassVar[DialectName]
+    also: ClassVar[tuple[str, ...]] = ()
+    """Other names that people use for it."""
     title: ClassVar[str]
     """The name of the provider or API, for people."""
     provider: ClassVar[ProviderHome]
@@ -90,6 +93,12 @@ class Dialect(ABC):
     marks_texts: ClassVar[bool] = False
     """Whether a plain text must become a block to carry a mark for the cache."""
     has_websockets: ClassVar[bool] = False
+    takes_plain: ClassVar[tuple[type, ...]] = (str,)
+    """The types of content that a message with only a role and a content may have: a text, or a list of texts."""
+    returns_thinking: ClassVar[bool] = False
+    """Whether clients send the model's thinking back with its replies."""
+    shows_results: ClassVar[bool] = False
+    """Whether the result of a tool may have pictures."""
     remembers_answers: ClassVar[bool] = False
     """Whether a request may name an earlier answer instead of repeating the conversation so far."""
     no_text: ClassVar[str | None] = None
@@ -149,6 +158,18 @@ class Dialect(ABC):
         """Whether a body has messages in the form of this dialect and of no other."""
 
     @abstractmethod
+    def recognises_message(self, message: dict[str, Any]) -> bool:
+        """Whether a message has what only messages of this dialect have. Plain texts with a role fit most of them."""
+
+    def recognises_tool(self, tool: dict[str, Any]) -> bool:
+        """Whether a tool's definition has what only this dialect's have."""
+        return False
+
+    @abstractmethod
+    def messages_in_answer(self, body: dict[str, Any]) -> list[Any] | None:
+        """The messages of an answer, as the next request repeats them; None: the body is no answer of this dialect."""
+
+    @abstractmethod
     def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
         """Whether a body found in a log is a request in this dialect that waits for its answer, or was `answered`."""
 
@@ -206,6 +227,14 @@ class Dialect(ABC):
         return False
 
     # Writing
+
+    def without_thinking(self, message: dict[str, Any]) -> dict[str, Any]:
+        """A message of a request without the model's thinking; the same object if it has none."""
+        return message
+
+    @abstractmethod
+    def write_request(self, chat: ChatRequest) -> dict[str, Any]:
+        """Write the system prompt, the messages and the tools of a request, under the keys of this dialect."""
 
     @abstractmethod
     def new_speaker(self) -> DialectSpeaker:

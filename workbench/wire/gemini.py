@@ -31,8 +31,10 @@ from workbench.log.events import (
     text_of,
 )
 from workbench.models.reply_parts import Reported
+from workbench.wire.chat_requests import ChatRequest
 from workbench.wire.dialect import AskedPath, Dialect, ProviderHome
 from workbench.wire.found_items import FoundItem, Kind, role_kind
+from workbench.wire.gemini_requests import gemini_request
 from workbench.wire.streams import stream_events
 from workbench.wire.talk import Talk, report
 from workbench.wire.values import (
@@ -54,6 +56,7 @@ ROLES = ("user", "model", "function", "system")
 _FINISH = {"MAX_TOKENS": "length", "SAFETY": "refused", "PROHIBITED_CONTENT": "refused", "RECITATION": "refused"}
 _PATH = re.compile(r"/models/(?P<model>[^/]+):(?P<asked>generateContent|streamGenerateContent|countTokens)$")
 _KNOWN = ("model", "generationConfig", "systemInstruction", "system_instruction", "tools", "safetySettings", "config")
+_SCHEMAS_OF_ITS_OWN = frozenset(("parametersJsonSchema", "parameters_json_schema"))
 _SCHEMAS = ("parameters", "parametersJsonSchema", "parameters_json_schema")
 
 
@@ -67,6 +70,7 @@ def is_content(value: Any) -> bool:
 
 class GeminiDialect(Dialect):
     name: ClassVar[DialectName] = "gemini"
+    also = ("google",)
     title = "Gemini"
     provider = ProviderHome(
         "gemini", "https://generativelanguage.googleapis.com", ("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE")
@@ -76,6 +80,9 @@ class GeminiDialect(Dialect):
     answer_keys = ("candidates",)
     header = "x-goog-api-key"
     model_in_body = False
+    takes_plain = ()
+    returns_thinking = True
+    shows_results = True
     pairs_by_tool = True
 
     def new_reader(self, talk: Talk) -> Contents:
@@ -90,6 +97,21 @@ class GeminiDialect(Dialect):
         """Whether the body has contents, and nothing else in their list."""
         contents = list_in(body, "contents")
         return bool(contents) and all(map(is_content, contents))
+
+    def recognises_message(self, message: dict[str, Any]) -> bool:
+        """Whether the message is a content with parts."""
+        return "parts" in message and "content" not in message
+
+    def recognises_tool(self, tool: dict[str, Any]) -> bool:
+        """Whether the definition declares functions, or is such a declaration."""
+        return isinstance(either(tool, "functionDeclarations"), list) or not _SCHEMAS_OF_ITS_OWN.isdisjoint(tool)
+
+    def messages_in_answer(self, body: dict[str, Any]) -> list[Any] | None:
+        """The content of the first candidate."""
+        if "candidates" not in body:
+            return None
+        contents = [dict_in(each, "content") for each in list_in(body, "candidates")[:1]]
+        return [{"role": "model", **content} for content in contents if content]
 
     def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
         """Whether the body is a request. Without a recorded answer it must have more keys than its contents."""
@@ -142,6 +164,16 @@ class GeminiDialect(Dialect):
         from workbench.wire.gemini_speaker import GeminiSpeaker
 
         return GeminiSpeaker(self)
+
+    def without_thinking(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The content without its thoughts."""
+        parts = list_in(message, "parts")
+        kept = [part for part in parts if not (isinstance(part, dict) and part.get("thought") is True)]
+        return message if len(kept) == len(parts) else {**message, "parts": kept}
+
+    def write_request(self, chat: ChatRequest) -> dict[str, Any]:
+        """Write the parts of a request."""
+        return gemini_request(chat)
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
         """Build an answer with the message's text as its only part."""

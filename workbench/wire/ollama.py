@@ -31,6 +31,7 @@ from workbench.log.events import (
 )
 from workbench.models.reply_parts import Reported
 from workbench.wire.answers import PacedAnswer, Refusal, WrittenCall, pieces
+from workbench.wire.chat_requests import ChatRequest
 from workbench.wire.checked_requests import (
     BadRequest,
     CheckedRequest,
@@ -42,6 +43,7 @@ from workbench.wire.checked_requests import (
 )
 from workbench.wire.dialect import Dialect, ProviderHome, asks_with_messages
 from workbench.wire.found_items import FoundItem
+from workbench.wire.ollama_requests import ollama_request
 from workbench.wire.speaking import MODELS, DialectSpeaker, StreamedEvent, to_json
 from workbench.wire.streams import joined, loaded
 from workbench.wire.talk import Talk, report
@@ -100,6 +102,15 @@ class OllamaDialect(Dialect):
         """Whether the body has keys that only Ollama's requests have."""
         return isinstance(body.get("messages"), list) and not body.keys().isdisjoint(_OWN)
 
+    def recognises_message(self, message: dict[str, Any]) -> bool:
+        """Whether the message names its tool, has pictures beside its text, or calls with objects as arguments."""
+        calls = [dict_in(call, "function").get("arguments") for call in list_in(message, "tool_calls")]
+        return "tool_name" in message or "images" in message or any(isinstance(each, dict) for each in calls)
+
+    def messages_in_answer(self, body: dict[str, Any]) -> list[Any] | None:
+        """The message of the answer."""
+        return [body["message"]] if "done" in body and dict_in(body, "message") else None
+
     def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
         return asks_with_messages(body, answered) and self.recognises_body(body)
 
@@ -149,6 +160,14 @@ class OllamaDialect(Dialect):
         if self.prompt_length(messages):
             return body
         return {**body, "messages": [{"role": "system", "content": system}, *messages]}
+
+    def without_thinking(self, message: dict[str, Any]) -> dict[str, Any]:
+        """The message without the key for thinking."""
+        return {key: value for key, value in message.items() if key != "thinking"} if "thinking" in message else message
+
+    def write_request(self, chat: ChatRequest) -> dict[str, Any]:
+        """Write the parts of a request."""
+        return ollama_request(chat)
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
         """Build an answer with the message. The arguments of calls become objects."""

@@ -30,9 +30,11 @@ from workbench.log.events import (
 )
 from workbench.models.reply_parts import Reported
 from workbench.wire.chat import OPENAI
+from workbench.wire.chat_requests import ChatRequest
 from workbench.wire.dialect import Dialect
 from workbench.wire.earlier_responses import input_items
 from workbench.wire.found_items import FoundItem, content_items
+from workbench.wire.responses_requests import responses_request
 from workbench.wire.streams import stream_events
 from workbench.wire.talk import Talk, report
 from workbench.wire.values import as_json, content_of, dict_in, is_models, list_in, number_in, text_in
@@ -42,11 +44,13 @@ if TYPE_CHECKING:
 
 COMPACTIONS: Final = ("compaction", "compaction_summary")
 SEALED: Final = "[OpenAI compacted the conversation here; the summary is encrypted and cannot be shown]"
+_PARTS: Final = ("input_text", "output_text", "input_image", "input_file")
 CALLS = {"function_call": "arguments", "custom_tool_call": "input", "local_shell_call": "action"}
 
 
 class ResponsesDialect(Dialect):
     name: ClassVar[DialectName] = "responses"
+    also = ("openai-responses",)
     title = "OpenAI Responses"
     provider = OPENAI
     path = "/v1/responses"
@@ -58,6 +62,8 @@ class ResponsesDialect(Dialect):
     places = ("instructions", "input")
     answer_keys = ("output",)
     replies_are_items = True
+    returns_thinking = True
+    shows_results = True
     has_websockets = True
     remembers_answers = True
     alive_sign = b": held by workbench proxy\n\n"
@@ -77,6 +83,21 @@ class ResponsesDialect(Dialect):
     def recognises_body(self, body: dict[str, Any]) -> bool:
         """Whether the body has items, and no messages."""
         return "input" in body and "messages" not in body
+
+    def recognises_message(self, message: dict[str, Any]) -> bool:
+        """Whether the message is an item with a type, or has parts whose types only this dialect has."""
+        kind = text_in(message, "type")
+        if kind and kind != "message":
+            return True
+        return any(text_in(part, "type") in _PARTS for part in list_in(message, "content"))
+
+    def recognises_tool(self, tool: dict[str, Any]) -> bool:
+        """Whether the definition is a function without a wrapping, or a namespace."""
+        return text_in(tool, "type") == "namespace" or (text_in(tool, "type") == "function" and "name" in tool)
+
+    def messages_in_answer(self, body: dict[str, Any]) -> list[Any] | None:
+        """The items of the answer."""
+        return list_in(body, "output") if isinstance(body.get("output"), list) and "type" not in body else None
 
     def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
         """Whether the body is a request with a model and something to answer."""
@@ -106,6 +127,10 @@ class ResponsesDialect(Dialect):
         from workbench.wire.responses_speaker import ResponsesSpeaker
 
         return ResponsesSpeaker(self)
+
+    def write_request(self, chat: ChatRequest) -> dict[str, Any]:
+        """Write the parts of a request."""
+        return responses_request(chat)
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
         """Build an answer with the message's text as its only item."""

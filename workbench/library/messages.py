@@ -1,0 +1,185 @@
+"""Reads messages of any dialect into events, and remembers each as it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from msgspec import structs
+
+from workbench.config.errors import WrongCall
+from workbench.library.checks import check_message
+from workbench.library.plain_values import plain, refused
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Reasoning,
+    SlotContent,
+    SystemMessage,
+    ToolCall,
+    ToolResult,
+    Unknown,
+    UserMessage,
+    text_of,
+)
+from workbench.wire.dialect import Dialect, DialectReader
+from workbench.wire.dialects import DEFAULT, DIALECTS, answer_in_any, dialect_named, dialect_of_message
+from workbench.wire.talk import Talk
+from workbench.wire.values import content_of
+
+Message = Mapping[str, Any] | object
+"""A dict in any dialect, or an object of a provider's SDK."""
+
+SAID: Final = (SystemMessage, UserMessage, AssistantMessage, ToolCall, ToolResult)
+
+
+def known_dialect(name: str | None) -> Dialect | None:
+    """A dialect by the name that a caller gave; None for None. Raises WrongCall for an unknown name."""
+    if name is None:
+        return None
+    found = dialect_named(name)
+    if found is None:
+        names = ", ".join((each.also or (each.name,))[0] for each in DIALECTS.values())
+        raise WrongCall(f"dialect: expected one of {names}, got {name!r}")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class GivenMessage:
+    """A message as the caller gave it, and the events that it became."""
+
+    value: dict[str, Any]
+    dialect: Dialect | None
+    """None: it fits several, and counts as one of its conversation's."""
+    bodies: tuple[Body, ...]
+
+    @property
+    def said(self) -> tuple[bool, ...]:
+        """For each of its events: whether it can be sent. Thinking, and what is not understood, go with their reply."""
+        return tuple(isinstance(body, SAID) for body in self.bodies)
+
+
+class MessageReader:
+    """Reads the messages of one conversation, one by one."""
+
+    def __init__(self, dialect: Dialect | None = None) -> None:
+        self._asked = dialect
+        self._talk = Talk("")
+        self._readers: dict[str, DialectReader] = {}
+        self.dialect = dialect or DEFAULT
+        """The dialect of the conversation: the one asked for, else that of the last message that shows one."""
+
+    def read(self, message: Message, where: str) -> list[GivenMessage]:
+        """Read a message; or an answer, which may hold several. Raises BadMessage with the path."""
+        value = plain(message, where)
+        if isinstance(value, str):
+            value = {"role": "user", "content": value}
+        answer = answer_in_any(value) if isinstance(value, dict) else None
+        if answer is None:
+            return [self._one(value, where, None)]
+        dialect, messages = answer
+        return [self._one(each, f"{where}[{at}]", dialect) for at, each in enumerate(messages)]
+
+    def _one(self, value: Any, where: str, dialect: Dialect | None) -> GivenMessage:
+        check_message(value, where)
+        shown = dialect or dialect_of_message(value)
+        if shown is not None:
+            self.dialect = self._asked or shown
+        spoken = shown or self.dialect
+        before = len(self._talk.bodies)
+        self._reader(spoken).message(value)
+        if shown is None and any(isinstance(body, Unknown) for body in self._talk.bodies[before:]):
+            del self._talk.bodies[before:]
+            shown = spoken = DEFAULT  # a plain message among those of a dialect that has another form
+            self._reader(spoken).message(value)
+        bodies = tuple(self._own_reply(body, spoken) for body in self._talk.bodies[before:])
+        return GivenMessage(value, shown, bodies)
+
+    def _reader(self, dialect: Dialect) -> DialectReader:
+        found = self._readers.get(dialect.name)
+        if found is None:
+            found = self._readers[dialect.name] = dialect.new_reader(self._talk)
+        return found
+
+    def _own_reply(self, body: Body, dialect: Dialect) -> Body:
+        """Readers number the replies, each for itself: those of a second dialect get a name of their own."""
+        reply = getattr(body, "reply", "")
+        if not reply or dialect.name == next(iter(self._readers)):
+            return body
+        assert isinstance(body, AssistantMessage | Reasoning | ToolCall)
+        return structs.replace(body, reply=f"{dialect.name} {reply}")
+
+
+def plain_messages(messages: Iterable[Message], where: str = "messages") -> list[Any]:
+    """Messages as plain values."""
+    if isinstance(messages, str | bytes | Mapping) or not isinstance(messages, Iterable):
+        raise refused(where, "a list of messages", messages)
+    return [plain(message, f"{where}[{at}]") for at, message in enumerate(messages)]
+
+
+def check_given(value: Any, where: str) -> None:
+    """Raise BadMessage if a value is neither a message nor an answer that holds messages."""
+    if isinstance(value, str):
+        return
+    answer = answer_in_any(value) if isinstance(value, dict) else None
+    for at, each in enumerate(answer[1] if answer is not None else ()):
+        check_message(each, f"{where}[{at}]")
+    if answer is None:
+        check_message(value, where)
+
+
+def read_messages(messages: Iterable[Message], reader: MessageReader, where: str = "messages") -> list[GivenMessage]:
+    """Read a list of messages. A message that fits several dialects is read in that of the others."""
+    values = plain_messages(messages, where)
+    shown = (dialect_of_message(each) for each in values if isinstance(each, dict) and answer_in_any(each) is None)
+    reader.dialect = next((each for each in shown if each is not None), reader.dialect)
+    return [given for at, value in enumerate(values) for given in reader.read(value, f"{where}[{at}]")]
+
+
+def is_system(value: Any) -> bool:
+    """Whether a message is the system's."""
+    return isinstance(value, dict) and value.get("role") in ("system", "developer") and "parts" not in value
+
+
+def system_text(value: dict[str, Any]) -> str:
+    """The text of a system message."""
+    return text_of(content_of(value.get("content")))
+
+
+# System prompt and tools
+
+
+def read_system(system: Any) -> list[SlotContent]:
+    """The system prompt: a text, or blocks with texts."""
+    if system is None or system == "":
+        return []
+    value = plain(system, "system")
+    if not isinstance(value, str | list):
+        raise refused("system", "a text", system)
+    return [SlotContent("system", "system", text_of(content_of(value)))]
+
+
+def read_tools(tools: Sequence[Any] | None) -> list[SlotContent]:
+    """The definitions of tools, in the form of any dialect."""
+    if tools is None:
+        return []
+    if isinstance(tools, str | bytes | Mapping):
+        raise refused("tools", "a list of definitions", tools)
+    found: list[SlotContent] = []
+    for at, tool in enumerate(tools):
+        value = plain(tool, f"tools[{at}]")
+        if not isinstance(value, dict):
+            raise refused(f"tools[{at}]", "a tool's definition, which is a dict", tool)
+        talk = Talk("")
+        _dialect_of_tool(value).new_reader(talk).head({"tools": [value]})
+        slots = [body for body in talk.bodies if isinstance(body, SlotContent)]
+        if not slots or len(slots) < len(talk.bodies):
+            raise refused(f"tools[{at}]", "a definition with a name", value)
+        found += slots
+    return found
+
+
+def _dialect_of_tool(tool: dict[str, Any]) -> Dialect:
+    """The dialect of a definition, by the keys that only one dialect has."""
+    return next((each for each in DIALECTS.values() if each.recognises_tool(tool)), DEFAULT)

@@ -1,0 +1,76 @@
+"""Values of other libraries as plain JSON values: the objects of the providers' SDKs become dicts."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, Final
+
+from workbench.config.errors import WrongCall
+from workbench.config.tables import shown_value
+
+_SCALARS: Final = (str, int, float, bool, type(None))
+_ONLY_PARSED: Final = frozenset({"parsed", "parsed_arguments"})
+"""Keys that SDKs add to a message for their users. No provider takes them."""
+_DEEPEST: Final = 200
+
+
+class BadMessage(WrongCall):
+    """A message, an answer or a tool that cannot be read. It says where and what was expected."""
+
+
+def refused(where: str, expected: str, got: object) -> BadMessage:
+    """The error for a value that is not what was expected."""
+    return BadMessage(f"{where}: expected {expected}, got {described(got)}")
+
+
+def described(value: object) -> str:
+    """A wrong value in a few words."""
+    if value is None or isinstance(value, str | int | float | bool | list | dict):
+        return shown_value(value)
+    return f"an object of the type {type(value).__module__}.{type(value).__qualname__}"
+
+
+def plain(value: Any, where: str) -> Any:
+    """A value with dicts, lists, texts and numbers only. Raises BadMessage for what is none of these."""
+    return _plain(value, where, _DEEPEST)
+
+
+def _plain(value: Any, where: str, depth: int) -> Any:
+    if isinstance(value, str | int | float | bool | type(None)):
+        return value if type(value) in _SCALARS else _bare(value)
+    if depth < 0:
+        raise BadMessage(f"{where}: nested more than {_DEEPEST} levels deep")
+    if isinstance(value, bytes | bytearray):
+        return base64.b64encode(value).decode()
+    dumped = _dumped(value)
+    if isinstance(dumped, Mapping):
+        named = ((str(_bare(key)), each) for key, each in dumped.items())
+        return {key: _plain(each, f"{where}.{key}", depth - 1) for key, each in named if key not in _ONLY_PARSED}
+    if isinstance(dumped, list | tuple):
+        return [_plain(each, f"{where}[{at}]", depth - 1) for at, each in enumerate(dumped)]
+    raise refused(where, "a dict, or an object of an SDK", value)
+
+
+def _bare(value: Any) -> Any:
+    """The text or number of an enum's member, or of a subclass of either."""
+    inner = getattr(value, "value", value)
+    if isinstance(inner, str):
+        return str.__str__(inner)
+    if isinstance(inner, bool | type(None)):
+        return inner
+    return float(inner) if isinstance(inner, float) else int(inner) if isinstance(inner, int) else str(inner)
+
+
+def _dumped(value: Any) -> Any:
+    """An SDK's object as the dict that the SDK itself would send."""
+    if isinstance(value, Mapping | list | tuple):
+        return value
+    if callable(dump := getattr(value, "model_dump", None)):  # pydantic
+        return dump(mode="json", by_alias=True, exclude_none=True, warnings=False)
+    if callable(dump := getattr(value, "to_dict", None)):
+        return dump()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: getattr(value, each.name) for each in fields(value)}
+    return value
