@@ -1,0 +1,68 @@
+"""The `openai` client: `client = plan_openai(OpenAI(), window=16_000)`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+
+from workbench.adapters.conversations import AdapterSettings, Conversations
+from workbench.adapters.planned_methods import Prepared, plan_methods
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, OpenAI
+
+    AnyOpenAI = TypeVar("AnyOpenAI", bound=OpenAI | AsyncOpenAI)
+
+
+def plan_openai(client: AnyOpenAI, **settings: Unpack[AdapterSettings]) -> AnyOpenAI:
+    """A copy of a client whose chats and responses are planned before they are sent.
+
+    A request that goes on from what the provider stored (`previous_response_id`, `conversation`) is sent as it is.
+    """
+    from openai import AsyncOpenAI
+
+    planned, awaited = client.copy(), isinstance(client, AsyncOpenAI)
+    chats, responses = Conversations("openai", settings), Conversations("openai-responses", settings)
+    plan_methods(planned.chat.completions, chats, chat_request, create=awaited, parse=awaited)
+    plan_methods(planned.responses, responses, _responses, create=awaited, parse=awaited)
+    return planned
+
+
+def chat_request(given: dict[str, Any]) -> Prepared:
+    """A chat's messages, its system prompt, and how the planned messages are put back."""
+    messages = list(given.get("messages") or ())
+    head = next((at for at, each in enumerate(messages) if not _is_system(each)), len(messages))
+    system = [_text(each) for each in messages[:head]]
+
+    def put_back(request: dict[str, Any]) -> dict[str, Any]:
+        sent = request["messages"]
+        return {"messages": [*messages[:head], *(sent[1:] if any(system) else sent)]}
+
+    return Prepared(messages[head:], "\n\n".join(filter(None, system)), put_back, _chat_answer)
+
+
+def _chat_answer(response: Any) -> list[Any]:
+    message = response.choices[0].message.model_dump(exclude_none=True)
+    return [{name: value for name, value in message.items() if value not in ([], {})}]
+
+
+def _responses(given: dict[str, Any]) -> Prepared | None:
+    if given.get("previous_response_id") or given.get("conversation"):
+        return None
+    items = given.get("input")
+    listed = [{"role": "user", "content": items}] if isinstance(items, str) else list(items or ())
+
+    def put_back(request: dict[str, Any]) -> dict[str, Any]:
+        return {"input": request["input"]}
+
+    return Prepared(listed, given.get("instructions"), put_back, lambda response: list(response.output))
+
+
+def _is_system(message: Any) -> bool:
+    return isinstance(message, dict) and message.get("role") in ("system", "developer")
+
+
+def _text(message: dict[str, Any]) -> str:
+    content = message.get("content")
+    if isinstance(content, str):
+        return content
+    return "\n".join(str(part.get("text", "")) for part in content or () if isinstance(part, dict))

@@ -1,0 +1,186 @@
+"""Pydantic AI: `Agent(model, capabilities=[PlannedRequests(window=16_000)])`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Unpack
+
+from pydantic_ai import RunContext
+from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler
+from pydantic_ai.messages import (
+    BinaryContent,
+    ImageUrl,
+    InstructionPart,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    RetryPromptPart,
+    SystemPromptPart,
+    TextContent,
+    TextPart,
+    ThinkingPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import ModelRequestContext
+
+from workbench.adapters.conversations import AdapterSettings, Conversations, Originals
+
+Pair = tuple[dict[str, Any], Any]
+"""A message in OpenAI's form, and the part of a request or the response that it was made from."""
+
+
+class PlannedRequests(AbstractCapability[Any]):
+    """Plans each request of an agent. `all_messages()` keeps every message whole.
+
+    It does a history processor's work behind the history, which a history processor would replace.
+    `workbench.context` has the context that was used last.
+    """
+
+    def __init__(self, **settings: Unpack[AdapterSettings]) -> None:
+        self.workbench = Conversations("openai", settings)
+
+    async def wrap_model_request(
+        self, ctx: RunContext[Any], *, request_context: ModelRequestContext, handler: WrapModelRequestHandler
+    ) -> ModelResponse:
+        """Send the planned messages."""
+        given = _pairs(request_context.messages)
+        head = _head(request_context)
+        key = ctx.conversation_id or ""
+        planned = await self.workbench.request([message for message, _ in given], key, **head)
+        context = self.workbench.context
+        sent = planned["messages"][1 if head["system"] else 0 :]
+        response = await handler(replace_messages(request_context, _own(sent, given, request_context.messages)))
+        if context is not None:
+            self.workbench.answered(context, [_response(response)], _usage(response))
+        return response
+
+
+def replace_messages(request: ModelRequestContext, messages: list[ModelMessage]) -> ModelRequestContext:
+    """The same request with other messages."""
+    request.messages = messages
+    return request
+
+
+def _head(request: ModelRequestContext) -> dict[str, Any]:
+    parameters = request.model_request_parameters
+    offered = (*parameters.function_tools, *parameters.output_tools)
+    return {
+        "system": InstructionPart.join(parameters.instruction_parts) if parameters.instruction_parts else "",
+        "tools": [
+            {"name": tool.name, "description": tool.description or "", "parameters": tool.parameters_json_schema}
+            for tool in offered
+        ],
+        "model": request.model.model_name,
+    }
+
+
+# Pydantic AI's messages in OpenAI's form
+
+
+def _pairs(messages: Sequence[ModelMessage]) -> list[Pair]:
+    found: list[Pair] = []
+    for message in messages:
+        if isinstance(message, ModelResponse):
+            found.append((_response(message), message))
+        else:
+            found += [(_part(part), part) for part in message.parts]
+    return found
+
+
+def _part(part: Any) -> dict[str, Any]:
+    match part:
+        case SystemPromptPart(content=text):
+            return {"role": "system", "content": text}
+        case UserPromptPart(content=content):
+            return {"role": "user", "content": content if isinstance(content, str) else [_content(it) for it in content]}
+        case ToolReturnPart():
+            return {"role": "tool", "tool_call_id": part.tool_call_id, "content": part.model_response_str()}
+        case RetryPromptPart(tool_name=str()):
+            return {"role": "tool", "tool_call_id": part.tool_call_id, "content": part.model_response()}
+        case RetryPromptPart():
+            return {"role": "user", "content": part.model_response()}
+    return {"role": "user", "content": str(part)}
+
+
+def _content(content: Any) -> dict[str, Any]:
+    match content:
+        case str() as text:
+            return {"type": "text", "text": text}
+        case TextContent(content=text):
+            return {"type": "text", "text": text}
+        case ImageUrl(url=url):
+            return {"type": "image_url", "image_url": {"url": url}}
+        case BinaryContent() if content.is_image:
+            return {"type": "image_url", "image_url": {"url": content.data_uri}}
+    return {"type": "file", "file": {"filename": type(content).__name__}}
+
+
+def _response(message: ModelResponse) -> dict[str, Any]:
+    text = "\n\n".join(part.content for part in message.parts if isinstance(part, TextPart))
+    thinking = "\n".join(part.content for part in message.parts if isinstance(part, ThinkingPart))
+    calls = [
+        {"id": part.tool_call_id, "type": "function", "function": {"name": part.tool_name, "arguments": part.args_as_json_str()}}
+        for part in message.parts
+        if isinstance(part, ToolCallPart)
+    ]
+    return {
+        "role": "assistant",
+        "content": text or None,
+        **({"reasoning_content": thinking} if thinking else {}),
+        **({"tool_calls": calls} if calls else {}),
+    }
+
+
+def _usage(response: ModelResponse) -> dict[str, Any]:
+    used = response.usage
+    return {
+        "prompt_tokens": used.input_tokens,
+        "completion_tokens": used.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": used.cache_read_tokens},
+    }
+
+
+# And back
+
+
+def _own(planned: Sequence[dict[str, Any]], given: Sequence[Pair], messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """Planned messages as Pydantic AI's: its own objects where nothing was changed in them."""
+    originals = Originals(given)
+    requests = {id(part): each for each in messages if isinstance(each, ModelRequest) for part in each.parts}
+    made: list[ModelMessage] = []
+    for message in planned:
+        own = originals.whole(message)
+        if own is None:
+            own = _changed(message, originals.result(message))
+        if isinstance(own, ModelResponse):
+            made.append(own)
+        elif made and isinstance(made[-1], ModelRequest):
+            made[-1] = replace(made[-1], parts=[*made[-1].parts, own])
+        else:
+            made.append(replace(requests.get(id(own), ModelRequest([])), parts=[own]))
+    return made
+
+
+def _changed(message: dict[str, Any], result: Any) -> Any:
+    """The part or the response for a message that the policy changed or made."""
+    text = _text_of(message.get("content"))
+    if isinstance(result, ToolReturnPart):
+        return replace(result, content=text)
+    if message["role"] == "tool":
+        return ToolReturnPart("", text, tool_call_id=message["tool_call_id"])
+    if message["role"] == "assistant":
+        calls = [
+            ToolCallPart(call["function"]["name"], call["function"]["arguments"], call["id"])
+            for call in message.get("tool_calls", ())
+        ]
+        return ModelResponse([*([TextPart(text)] if text else []), *calls])
+    return SystemPromptPart(text) if message["role"] == "system" else UserPromptPart(text)
+
+
+def _text_of(content: Any) -> str:
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content)
+    return content or ""
