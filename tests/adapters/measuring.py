@@ -1,4 +1,4 @@
-"""What went over the wire in a run: which requests fit and are valid, what the cache keeps, and which facts are missing."""
+"""What went over the wire in a run: which requests fit and are valid, what the cache keeps, which facts are missing."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters.scripted import WINDOW, needed, script
-from workbench.rehearsal.server import RehearsalServer, ReceivedRequest
+from workbench.rehearsal.server import ReceivedRequest, RehearsalServer
 from workbench.rehearsal.usage import PromptSegment, cached_tokens, prompt_tokens, segments
 from workbench.wire.checked_requests import BadRequest, CheckedRequest, request_of
 from workbench.wire.dialects import DIALECTS
@@ -45,7 +45,7 @@ async def lenient_server() -> AsyncIterator[RehearsalServer]:
     """The rehearsal server with the script of the run. It also answers requests that a provider would refuse."""
     server = RehearsalServer(script())
     for name, speaker in server.speakers.items():
-        setattr(speaker, "read", _lenient(name, speaker))
+        speaker.read = _lenient(name, speaker)
     async with server:
         yield server
 

@@ -93,7 +93,7 @@ def adk_model(url: str) -> Any:
     """The model of the run."""
     from google.adk.models.google_llm import Gemini
 
-    return Gemini(model="gemini-2.5-pro", base_url=url, api_key=KEY)
+    return Gemini(model="gemini-2.5-pro", base_url=url, client_kwargs={"api_key": KEY})
 
 
 async def with_litellm(url: str, trim: Trim = _unchanged, turns: int = TURNS) -> None:

@@ -28,8 +28,8 @@ LONG_EVERY = 17
 SAID_BEFORE = (0, 2, 5)
 """The answer of a turn needs what the user said so many turns before."""
 
-WORDS = "cache queue worker retry index shard replica bucket token timer handler parser socket buffer".split()
-BIRDS = "heron plover avocet dunlin curlew godwit turnstone sanderling whimbrel redshank".split()
+WORDS = ("cache", "queue", "worker", "retry", "index", "shard", "replica", "bucket", "token", "timer", "parser")
+BIRDS = ("heron", "plover", "avocet", "dunlin", "curlew", "godwit", "stilt", "sanderling", "whimbrel", "redshank")
 
 
 @dataclass(frozen=True)

@@ -72,4 +72,6 @@ async def test_an_example_runs_and_its_session_is_recorded(name: str, tmp_path: 
     assert ["8417" in str(body.content) for body in bodies if isinstance(body, ToolResult)] == [True]
     assert len([body for body in bodies if isinstance(body, Usage)]) == 2
     assert "8417" in str(answered[-1])
-    assert not [body for body in bodies if isinstance(body, Override)], "an answer was not recognised when it came again"
+    assert not [body for body in bodies if isinstance(body, Override)], (
+        "an answer was not recognised when it came again"
+    )

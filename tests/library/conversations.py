@@ -19,7 +19,11 @@ TOOLS = [
 ]
 
 _words = st.sampled_from(["alpha", "src/app.py", "error: 7", "测试", "naïve 🙂", "</script><b>", "line\nline"])
-texts = st.builds(lambda words, times: " ".join(words) + " more" * times, st.lists(_words, min_size=1, max_size=4), st.sampled_from([0, 1, 40, 900]))
+texts = st.builds(
+    lambda words, times: " ".join(words) + " more" * times,
+    st.lists(_words, min_size=1, max_size=4),
+    st.sampled_from([0, 1, 40, 900]),
+)
 
 
 @st.composite

@@ -1,15 +1,14 @@
-"""The conversations of an adapter: each has a `Context`, which follows the list of messages that the framework keeps."""
+"""The conversations of an adapter: each has a `Context` that follows the messages which the framework keeps."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count, repeat
 from pathlib import Path
-from typing import Any, Final, TypedDict
+from typing import Any, Final, NamedTuple, TypedDict
 
 from workbench.adapters.same_messages import same_message
 from workbench.library.context import Context
@@ -24,7 +23,7 @@ MOST: Final = 100
 
 
 class AdapterSettings(TypedDict, total=False):
-    """What every adapter can be told. Without any of it, the policy is `workbench` and the framework names the model."""
+    """What every adapter can be told. By default the policy is `workbench`, and the framework names the model."""
 
     policy: str | ChosenPolicy
     model: str
@@ -35,6 +34,13 @@ class AdapterSettings(TypedDict, total=False):
     """Records the conversations: the title of a session in the program's store, or the path of a file."""
     summarise: Summarise
     """Writes the summary when a compaction is due. Without it, a digest is made, which needs no model."""
+
+
+class PlannedRequest(NamedTuple):
+    """What to send, and the context that gave it, to note the answer."""
+
+    body: dict[str, Any]
+    context: Context
 
 
 @dataclass(slots=True)
@@ -62,7 +68,9 @@ class Conversation:
     def common(self, messages: Sequence[Any]) -> int:
         """How many messages a list and this conversation begin with alike."""
         both = zip(self.known, self.plain_values(messages), strict=False)
-        return next((at for at, pair in enumerate(both) if not same_message(*pair)), min(len(self.known), len(messages)))
+        return next(
+            (at for at, pair in enumerate(both) if not same_message(*pair)), min(len(self.known), len(messages))
+        )
 
 
 class Conversations:
@@ -75,7 +83,7 @@ class Conversations:
         self._numbers = count(1)
         self.context: Context | None = None
 
-    async def request(self, messages: Sequence[Any], key: str = "", **head: Any) -> dict[str, Any]:
+    async def request(self, messages: Sequence[Any], key: str = "", **head: Any) -> PlannedRequest:
         """What to send for a framework's messages. A compaction that is due is made before.
 
         `key`: the framework's own name for the conversation; without one it is found by its beginning.
@@ -84,14 +92,14 @@ class Conversations:
         context = self._followed(messages, key, **head)
         if context.due:
             await context.compact(self._settings.get("summarise"))
-        return context.request(self._dialect)
+        return PlannedRequest(context.request(self._dialect), context)
 
-    def request_now(self, messages: Sequence[Any], key: str = "", **head: Any) -> dict[str, Any]:
+    def request_now(self, messages: Sequence[Any], key: str = "", **head: Any) -> PlannedRequest:
         """`request` for frameworks that do not wait for coroutines."""
         context = self._followed(messages, key, **head)
         if context.due:
             context.compact_now(self._settings.get("summarise"))
-        return context.request(self._dialect)
+        return PlannedRequest(context.request(self._dialect), context)
 
     def answered(self, context: Context, answer: Sequence[Any], usage: Any = None) -> None:
         """Note the messages of the answer to a context's request, and what was reported for it."""
@@ -166,35 +174,3 @@ def _has(store: Store, title: str) -> bool:
     except NotFound:
         return False
     return True
-
-
-class Originals:
-    """A framework's own objects, to be found again in the planned messages."""
-
-    def __init__(self, pairs: Sequence[tuple[Mapping[str, Any], Any]]) -> None:
-        """`pairs`: each message as it was given to the context, and the object that it was made from."""
-        self._places: dict[str, list[int]] = {}
-        self._objects = [each for _, each in pairs]
-        self._results: dict[str, Any] = {}
-        for at, (message, own) in enumerate(pairs):
-            self._places.setdefault(_written(message), []).append(at)
-            if message.get("tool_call_id"):
-                self._results[str(message["tool_call_id"])] = own
-        self._next = 0
-
-    def whole(self, message: Mapping[str, Any]) -> Any:
-        """The object of a planned message that goes out as it was given; None if it was changed. Ask in their order."""
-        places = self._places.get(_written(message), ())
-        at = next((place for place in places if place >= self._next), None)
-        if at is None:
-            return None
-        self._next = at + 1
-        return self._objects[at]
-
-    def result(self, message: Mapping[str, Any]) -> Any:
-        """The object of a result whose text was cut or masked; None if the message is no such result."""
-        return self._results.get(str(message.get("tool_call_id")))
-
-
-def _written(message: Mapping[str, Any]) -> str:
-    return json.dumps(message, sort_keys=True)

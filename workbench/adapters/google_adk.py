@@ -10,7 +10,8 @@ from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
 
-from workbench.adapters.conversations import AdapterSettings, Conversations, Originals
+from workbench.adapters.chat_messages import Originals
+from workbench.adapters.conversations import AdapterSettings, Conversations
 from workbench.library.context import Context
 from workbench.library.plain_values import plain
 
@@ -34,15 +35,14 @@ class PlannedPlugin(BasePlugin):
         planned = await self.workbench.request(
             [message for message, _ in given],
             key,
-            system=_text(llm_request.config.system_instruction),
+            system=prompt_text(llm_request.config.system_instruction),
             tools=tools,
             model=llm_request.model or "",
         )
-        if self.workbench.context is not None:
-            self._open[key] = self.workbench.context
+        self._open[key] = planned.context
         originals = Originals(given)
         llm_request.contents = [
-            originals.whole(message) or types.Content.model_validate(message) for message in planned["contents"]
+            originals.whole(message) or types.Content.model_validate(message) for message in planned.body["contents"]
         ]
 
     async def after_model_callback(self, *, callback_context: CallbackContext, llm_response: LlmResponse) -> None:
@@ -58,7 +58,8 @@ def _key(context: CallbackContext) -> str:
     return f"{context.session.id}/{context.agent_name}"
 
 
-def _text(instruction: Any) -> str:
+def prompt_text(instruction: Any) -> str:
+    """The text of a system instruction, in any of the forms that it may have."""
     if isinstance(instruction, str) or instruction is None:
         return instruction or ""
     found = plain(instruction, "system_instruction")

@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Unpack
 
 from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, convert_to_messages
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langchain_core.messages.utils import convert_to_openai_messages
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from workbench.adapters.conversations import AdapterSettings, Conversations, Originals
+from workbench.adapters.chat_messages import Originals, SystemPrompt, system_prompt
+from workbench.adapters.conversations import AdapterSettings, Conversations, PlannedRequest
 
 
 class PlannedMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -28,10 +29,9 @@ class PlannedMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any]:
         """Send the planned messages."""
         given = _pairs(request.messages)
-        planned = self.workbench.request_now([message for message, _ in given], **_head(request))
-        context = self.workbench.context
-        answer = handler(request.override(messages=_messages(planned, given, request)))
-        self._note(context, answer.result)
+        made = self.workbench.request_now([message for message, _ in given], **_head(request))
+        answer = handler(request.override(messages=_own(made, given, SystemPrompt(0, request.system_prompt or ""))))
+        self._note(made.context, answer.result)
         return answer
 
     async def awrap_model_call(
@@ -39,10 +39,11 @@ class PlannedMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any]:
         """Send the planned messages."""
         given = _pairs(request.messages)
-        planned = await self.workbench.request([message for message, _ in given], **_head(request))
-        context = self.workbench.context
-        answer = await handler(request.override(messages=_messages(planned, given, request)))
-        self._note(context, answer.result)
+        made = await self.workbench.request([message for message, _ in given], **_head(request))
+        answer = await handler(
+            request.override(messages=_own(made, given, SystemPrompt(0, request.system_prompt or "")))
+        )
+        self._note(made.context, answer.result)
         return answer
 
     def _note(self, context: Any, result: Sequence[BaseMessage]) -> None:
@@ -51,10 +52,11 @@ class PlannedMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def pre_model_hook(self, state: Any) -> dict[str, Any]:
         """For LangGraph's `create_react_agent(..., pre_model_hook=planned.pre_model_hook)`: the state stays whole."""
-        messages = state["messages"] if isinstance(state, dict) else state.messages
-        given = _pairs(messages)
-        planned = self.workbench.request_now([message for message, _ in given])
-        return {"llm_input_messages": _own(planned["messages"], given)}
+        given = _pairs(state["messages"] if isinstance(state, dict) else state.messages)
+        prompt = system_prompt([message for message, _ in given])
+        talk = given[prompt.length :]
+        made = self.workbench.request_now([message for message, _ in talk], system=prompt.text)
+        return {"llm_input_messages": [*(own for _, own in given[: prompt.length]), *_own(made, talk, prompt)]}
 
 
 def _pairs(messages: Sequence[BaseMessage]) -> list[tuple[dict[str, Any], BaseMessage]]:
@@ -74,20 +76,13 @@ def _head(request: ModelRequest[Any]) -> dict[str, Any]:
     return {"system": request.system_prompt, "tools": tools, "model": str(model or "")}
 
 
-def _messages(
-    planned: dict[str, Any], given: Sequence[tuple[dict[str, Any], BaseMessage]], request: ModelRequest[Any]
-) -> list[AnyMessage]:
-    """The planned messages without the system prompt, which the request has beside them."""
-    return _own(planned["messages"][1 if request.system_prompt else 0 :], given)
-
-
 def _own(
-    planned: Sequence[dict[str, Any]], given: Sequence[tuple[dict[str, Any], BaseMessage]]
+    planned: PlannedRequest, given: Sequence[tuple[dict[str, Any], BaseMessage]], prompt: SystemPrompt
 ) -> list[Any]:
     """Planned messages as LangChain's: its own objects where nothing was changed in them."""
     originals = Originals(given)
     made: list[BaseMessage] = []
-    for message in planned:
+    for message in prompt.without(planned.body["messages"]):
         whole, result = originals.whole(message), originals.result(message)
         if whole is not None:
             made.append(whole)

@@ -1,4 +1,4 @@
-"""litellm: `litellm.callbacks = [plan_litellm(window=16_000)]` plans every `acompletion`, of a router and a proxy too."""
+"""litellm: `litellm.callbacks = [plan_litellm(window=16_000)]` plans every `acompletion`, of a router too."""
 
 from __future__ import annotations
 

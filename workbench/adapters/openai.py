@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
+from workbench.adapters.chat_messages import system_prompt
 from workbench.adapters.conversations import AdapterSettings, Conversations
 from workbench.adapters.planned_methods import Prepared, plan_methods
 
@@ -30,14 +31,12 @@ def plan_openai(client: AnyOpenAI, **settings: Unpack[AdapterSettings]) -> AnyOp
 def chat_request(given: dict[str, Any]) -> Prepared:
     """A chat's messages, its system prompt, and how the planned messages are put back."""
     messages = list(given.get("messages") or ())
-    head = next((at for at, each in enumerate(messages) if not _is_system(each)), len(messages))
-    system = [_text(each) for each in messages[:head]]
+    prompt = system_prompt(messages)
 
     def put_back(request: dict[str, Any]) -> dict[str, Any]:
-        sent = request["messages"]
-        return {"messages": [*messages[:head], *(sent[1:] if any(system) else sent)]}
+        return {"messages": [*messages[: prompt.length], *prompt.without(request["messages"])]}
 
-    return Prepared(messages[head:], "\n\n".join(filter(None, system)), put_back, _chat_answer)
+    return Prepared(messages[prompt.length :], prompt.text, put_back, _chat_answer)
 
 
 def _chat_answer(response: Any) -> list[Any]:
@@ -55,14 +54,3 @@ def _responses(given: dict[str, Any]) -> Prepared | None:
         return {"input": request["input"]}
 
     return Prepared(listed, given.get("instructions"), put_back, lambda response: list(response.output))
-
-
-def _is_system(message: Any) -> bool:
-    return isinstance(message, dict) and message.get("role") in ("system", "developer")
-
-
-def _text(message: dict[str, Any]) -> str:
-    content = message.get("content")
-    if isinstance(content, str):
-        return content
-    return "\n".join(str(part.get("text", "")) for part in content or () if isinstance(part, dict))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any, Unpack
 
 from agents import Agent, ModelResponse, RunConfig, RunContextWrapper, RunHooks
 from agents.run_config import CallModelData, ModelInputData
 
 from workbench.adapters.conversations import AdapterSettings, Conversations
+from workbench.library.context import Context
 
 
 class PlannedInput(RunHooks[Any]):
@@ -18,6 +20,8 @@ class PlannedInput(RunHooks[Any]):
 
     def __init__(self, **settings: Unpack[AdapterSettings]) -> None:
         self.workbench = Conversations("openai-responses", settings)
+        self._asked: ContextVar[Context | None] = ContextVar("asked", default=None)
+        """Of the run that this task is doing."""
 
     def run(self, config: RunConfig | None = None) -> dict[str, Any]:
         """The arguments that a run needs: the configuration with the filter, and the hooks."""
@@ -36,7 +40,8 @@ class PlannedInput(RunHooks[Any]):
             tools=[tool for tool in tools if tool],
             model=str(model or ""),
         )
-        return ModelInputData(planned["input"], given.instructions)
+        self._asked.set(planned.context)
+        return ModelInputData(planned.body["input"], given.instructions)
 
     async def on_llm_end(self, context: RunContextWrapper[Any], agent: Agent[Any], response: ModelResponse) -> None:
         """Note the answer."""
@@ -47,8 +52,9 @@ class PlannedInput(RunHooks[Any]):
             "input_tokens_details": {"cached_tokens": used.input_tokens_details.cached_tokens},
             "output_tokens_details": {"reasoning_tokens": used.output_tokens_details.reasoning_tokens},
         }
-        if self.workbench.context is not None:
-            self.workbench.answered(self.workbench.context, response.to_input_items(), report)
+        planned = self._asked.get()
+        if planned is not None:
+            self.workbench.answered(planned, response.to_input_items(), report)
 
 
 def _definition(tool: Any) -> dict[str, Any] | None:

@@ -51,8 +51,8 @@ async def plan_call(conversations: Conversations, prepare: Prepare, given: dict[
     prepared = prepare(given)
     if prepared is None:
         return PlannedCall(given, conversations)
-    request = await conversations.request(prepared.messages, **_head(given, prepared))
-    return PlannedCall({**given, **prepared.put_back(request)}, conversations, conversations.context, prepared)
+    made = await conversations.request(prepared.messages, **_head(given, prepared))
+    return PlannedCall({**given, **prepared.put_back(made.body)}, conversations, made.context, prepared)
 
 
 def plan_call_now(conversations: Conversations, prepare: Prepare, given: dict[str, Any]) -> PlannedCall:
@@ -60,8 +60,8 @@ def plan_call_now(conversations: Conversations, prepare: Prepare, given: dict[st
     prepared = prepare(given)
     if prepared is None:
         return PlannedCall(given, conversations)
-    request = conversations.request_now(prepared.messages, **_head(given, prepared))
-    return PlannedCall({**given, **prepared.put_back(request)}, conversations, conversations.context, prepared)
+    made = conversations.request_now(prepared.messages, **_head(given, prepared))
+    return PlannedCall({**given, **prepared.put_back(made.body)}, conversations, made.context, prepared)
 
 
 def _head(given: dict[str, Any], prepared: Prepared) -> dict[str, Any]:

@@ -26,7 +26,8 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import ModelRequestContext
 
-from workbench.adapters.conversations import AdapterSettings, Conversations, Originals
+from workbench.adapters.chat_messages import Originals, system_prompt, text_in
+from workbench.adapters.conversations import AdapterSettings, Conversations
 
 Pair = tuple[dict[str, Any], Any]
 """A message in OpenAI's form, and the part of a request or the response that it was made from."""
@@ -46,22 +47,17 @@ class PlannedRequests(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, handler: WrapModelRequestHandler
     ) -> ModelResponse:
         """Send the planned messages."""
-        given = _pairs(request_context.messages)
-        head = _head(request_context)
-        key = ctx.conversation_id or ""
-        planned = await self.workbench.request([message for message, _ in given], key, **head)
-        context = self.workbench.context
-        sent = planned["messages"][1 if head["system"] else 0 :]
-        response = await handler(replace_messages(request_context, _own(sent, given, request_context.messages)))
-        if context is not None:
-            self.workbench.answered(context, [_response(response)], _usage(response))
+        given, head = _pairs(request_context.messages), _head(request_context)
+        prompt = system_prompt([message for message, _ in given], head["system"])
+        talk = given[prompt.length :]
+        made = await self.workbench.request(
+            [message for message, _ in talk], ctx.conversation_id or "", **{**head, "system": prompt.text}
+        )
+        parts = [*(own for _, own in given[: prompt.length]), *_own(prompt.without(made.body["messages"]), talk)]
+        request_context.messages = _messages(parts, request_context.messages)
+        response = await handler(request_context)
+        self.workbench.answered(made.context, [_response(response)], _usage(response))
         return response
-
-
-def replace_messages(request: ModelRequestContext, messages: list[ModelMessage]) -> ModelRequestContext:
-    """The same request with other messages."""
-    request.messages = messages
-    return request
 
 
 def _head(request: ModelRequestContext) -> dict[str, Any]:
@@ -95,7 +91,10 @@ def _part(part: Any) -> dict[str, Any]:
         case SystemPromptPart(content=text):
             return {"role": "system", "content": text}
         case UserPromptPart(content=content):
-            return {"role": "user", "content": content if isinstance(content, str) else [_content(it) for it in content]}
+            return {
+                "role": "user",
+                "content": content if isinstance(content, str) else [_content(it) for it in content],
+            }
         case ToolReturnPart():
             return {"role": "tool", "tool_call_id": part.tool_call_id, "content": part.model_response_str()}
         case RetryPromptPart(tool_name=str()):
@@ -122,7 +121,11 @@ def _response(message: ModelResponse) -> dict[str, Any]:
     text = "\n\n".join(part.content for part in message.parts if isinstance(part, TextPart))
     thinking = "\n".join(part.content for part in message.parts if isinstance(part, ThinkingPart))
     calls = [
-        {"id": part.tool_call_id, "type": "function", "function": {"name": part.tool_name, "arguments": part.args_as_json_str()}}
+        {
+            "id": part.tool_call_id,
+            "type": "function",
+            "function": {"name": part.tool_name, "arguments": part.args_as_json_str()},
+        }
         for part in message.parts
         if isinstance(part, ToolCallPart)
     ]
@@ -146,15 +149,17 @@ def _usage(response: ModelResponse) -> dict[str, Any]:
 # And back
 
 
-def _own(planned: Sequence[dict[str, Any]], given: Sequence[Pair], messages: Sequence[ModelMessage]) -> list[ModelMessage]:
-    """Planned messages as Pydantic AI's: its own objects where nothing was changed in them."""
+def _own(planned: Sequence[dict[str, Any]], given: Sequence[Pair]) -> list[Any]:
+    """The parts and responses of planned messages: the framework's own where nothing was changed in them."""
     originals = Originals(given)
-    requests = {id(part): each for each in messages if isinstance(each, ModelRequest) for part in each.parts}
+    return [originals.whole(each) or _changed(each, originals.result(each)) for each in planned]
+
+
+def _messages(parts: Sequence[Any], before: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """Messages of these parts and responses. Parts that follow each other are one request, as the first one's was."""
+    requests = {id(part): each for each in before if isinstance(each, ModelRequest) for part in each.parts}
     made: list[ModelMessage] = []
-    for message in planned:
-        own = originals.whole(message)
-        if own is None:
-            own = _changed(message, originals.result(message))
+    for own in parts:
         if isinstance(own, ModelResponse):
             made.append(own)
         elif made and isinstance(made[-1], ModelRequest):
@@ -166,7 +171,7 @@ def _own(planned: Sequence[dict[str, Any]], given: Sequence[Pair], messages: Seq
 
 def _changed(message: dict[str, Any], result: Any) -> Any:
     """The part or the response for a message that the policy changed or made."""
-    text = _text_of(message.get("content"))
+    text = text_in(message.get("content"))
     if isinstance(result, ToolReturnPart):
         return replace(result, content=text)
     if message["role"] == "tool":
@@ -178,9 +183,3 @@ def _changed(message: dict[str, Any], result: Any) -> Any:
         ]
         return ModelResponse([*([TextPart(text)] if text else []), *calls])
     return SystemPromptPart(text) if message["role"] == "system" else UserPromptPart(text)
-
-
-def _text_of(content: Any) -> str:
-    if isinstance(content, list):
-        return "\n".join(str(part.get("text", "")) for part in content)
-    return content or ""

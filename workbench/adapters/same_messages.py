@@ -23,7 +23,12 @@ def _meaning(value: Any, key: str = "") -> Any:
         found = {name: _meaning(each, name) for name, each in left.items()}
         return {name: each for name, each in found.items() if each not in (None, "", [], {})}
     if isinstance(value, list | tuple):
-        if key == "content" and len(value) == 1 and isinstance(value[0], Mapping) and isinstance(value[0].get("text"), str):
+        if (
+            key == "content"
+            and len(value) == 1
+            and isinstance(value[0], Mapping)
+            and isinstance(value[0].get("text"), str)
+        ):
             return value[0]["text"]
         return [_meaning(each) for each in value]
     return _parsed(value) if key == "arguments" and isinstance(value, str) else value
