@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from workbench.config.errors import WorkbenchError
     from workbench.context.items import Item
     from workbench.library.context import Context
+    from workbench.library.lab_results import LabResult
     from workbench.library.plain_values import BadMessage
     from workbench.library.plans import DoesNotFit, Plan, plan
+    from workbench.library.sessions import LoggedSession as Session
+    from workbench.library.sessions import open_session as open  # noqa: A004 - as `gzip.open`
     from workbench.library.setups import ChosenPolicy, count, policy
     from workbench.library.summaries import CompactionResult
 
@@ -24,25 +27,31 @@ __all__ = (
     "Context",
     "DoesNotFit",
     "Item",
+    "LabResult",
     "Plan",
+    "Session",
     "WorkbenchError",
     "count",
+    "open",
     "plan",
     "policy",
 )
 
 _PLACES = {
-    "BadMessage": "workbench.library.plain_values",
-    "ChosenPolicy": "workbench.library.setups",
-    "CompactionResult": "workbench.library.summaries",
-    "Context": "workbench.library.context",
-    "DoesNotFit": "workbench.library.plans",
-    "Item": "workbench.context.items",
-    "Plan": "workbench.library.plans",
-    "WorkbenchError": "workbench.config.errors",
-    "count": "workbench.library.setups",
-    "plan": "workbench.library.plans",
-    "policy": "workbench.library.setups",
+    "BadMessage": ("workbench.library.plain_values", "BadMessage"),
+    "ChosenPolicy": ("workbench.library.setups", "ChosenPolicy"),
+    "CompactionResult": ("workbench.library.summaries", "CompactionResult"),
+    "Context": ("workbench.library.context", "Context"),
+    "DoesNotFit": ("workbench.library.plans", "DoesNotFit"),
+    "Item": ("workbench.context.items", "Item"),
+    "LabResult": ("workbench.library.lab_results", "LabResult"),
+    "Plan": ("workbench.library.plans", "Plan"),
+    "Session": ("workbench.library.sessions", "LoggedSession"),
+    "WorkbenchError": ("workbench.config.errors", "WorkbenchError"),
+    "count": ("workbench.library.setups", "count"),
+    "open": ("workbench.library.sessions", "open_session"),
+    "plan": ("workbench.library.plans", "plan"),
+    "policy": ("workbench.library.setups", "policy"),
 }
 
 
@@ -51,7 +60,8 @@ def __getattr__(name: str) -> Any:
     place = _PLACES.get(name)
     if place is None:
         raise AttributeError(f"module 'workbench' has no attribute {name!r}")
-    found = getattr(import_module(place), name)
+    module, there = place
+    found = getattr(import_module(module), there)
     globals()[name] = found
     return found
 

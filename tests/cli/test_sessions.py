@@ -109,7 +109,7 @@ def test_a_bad_import_leaves_nothing_behind(call: Call, tmp_path: Path) -> None:
     good = json.dumps({"messages": [{"role": "user", "content": "a"}]})
     path.write_text(good + "\n" + json.dumps({"messages": [{"role": "king"}]}))
     assert call("import", path).code == 2
-    assert call("sessions", "--json").json == {"sessions": []}
+    assert call("sessions", "--json").json == {"schema": 1, "sessions": []}
 
 
 def test_sessions_of_this_folder_alone_are_listed(

@@ -44,6 +44,7 @@ def test_each_agent_that_runs_is_a_line(call: Call, session: Path, project: Path
     assert out.count("\n") == 1
     [found] = call("status", "--json").json
     assert found == {
+        "schema": 1,
         "id": session.stem,
         "agent": "Claude Code",
         "source": f"{session}#1",

@@ -31,6 +31,7 @@ def test_every_change_is_a_line_of_json_until_it_is_interrupted(tmp_path: Path) 
         assert process.stdout is not None
         first = json.loads(process.stdout.readline())
         assert first == {
+            "schema": 1,
             "source": str(path),
             "change": "opened",
             "events": first["events"],

@@ -19,13 +19,14 @@ from typing import Any
 from hostile.tally import Tally, call, complaint
 from support.validity import problems
 from traces.format_samples import LINES, SAMPLES, WORDS
-from workbench.cli.plan import FoundPlan, as_json
+from workbench.cli.plan import as_json
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import WorkbenchError
 from workbench.context.render import render_request
 from workbench.log.codec import decode_event, encode_event
 from workbench.log.events import Event
+from workbench.sources.found_plans import FoundPlan
 from workbench.sources.options import Options
 from workbench.sources.recorded import RecordedSession
 from workbench.sources.services import Services

@@ -89,7 +89,7 @@ def test_a_mask_stays_and_what_was_sent_before_it_stays_too(chat: Chat, window: 
         items = list(context.plan.items)
         if any(item.state == "dropped" or any(edit.stage == "fit" for edit in item.edits) for item in items):
             break  # the window is full, and a compaction is due
-        now = {item.id: item.state for item in items}
+        now: dict[str, str] = {item.id: item.state for item in items}
         assert all(now[each] == "masked" for each, state in states.items() if state == "masked")
         if all(now[each] == state for each, state in states.items()):
             assert context.plan.messages[: len(sent)] == sent

@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source
-from workbench.config.errors import Refused, WrongCall
-from workbench.config.text import fit, line_width, print_json, printable, table
+from workbench.config.errors import Refused
+from workbench.config.text import fit, line_width, print_json, print_plain_json, printable, table
 from workbench.context.items import SIGNS, Item, state_words
-from workbench.context.load import DEFAULT, RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.plan_json import item_json, plan_json
 from workbench.context.render import render_request
-from workbench.context.setup import Setup
 from workbench.log.events import Failure
 from workbench.models.calibration import Beside, Calibration
-from workbench.sources.own_requests import OwnRequests
-from workbench.sources.recorded import BY_HAND, RecordedSession, make_setup
+from workbench.sources.found_plans import FoundPlan, find_plan
+from workbench.sources.recorded import BY_HAND
 from workbench.sources.services import Services
-from workbench.sources.source import Source, as_source
+from workbench.sources.source import Source
 from workbench.views.context_view import unattributed_words
 
 
 def run(options: argparse.Namespace) -> int:
     """Print the plan as a table, as JSON, or as the request itself."""
     with Services() as services:
-        found = _find(services, options)
+        found = find_plan(services, read_source(services, options.source), options_of(options), options.nth, options.at)
         made = found.plan
         if options.request:
             if not made.verdict.fits:
@@ -38,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
             body = found.body or render_request(made)
             if body.get("messages") == []:
                 raise Refused("there is nothing to send")
-            print_json(body)
+            print_plain_json(body)
             if not found.body and not made.whole and made.unattributed > 0:
                 note = f"about {made.unattributed:,} of {made.size:,} tokens are not in the file, nor in this request"
                 print(f"· {note}", file=sys.stderr)
@@ -47,75 +45,6 @@ def run(options: argparse.Namespace) -> int:
         else:
             _print_table(found, options.full)
     return Refused.exit_code if made.verdict.status == "too_large" else 0
-
-
-class FoundPlan(NamedTuple):
-    """A plan, and which request it is for."""
-
-    plan: ContextPlan
-    setup: Setup
-    source: Source
-    view: Literal["recorded", "what-if"]
-    """recorded: what was sent, or what our session sends next; what-if: what another policy would send."""
-    reported: int | None = None
-    """The tokens that the provider reported for the recorded request, even if the plan is a what-if."""
-    number: int | None = None
-    """The number of the request in the source; None: the next one."""
-    requests: int = 0
-    body: dict[str, Any] | None = None
-    """The body as it was sent, if it is in the log."""
-    by_hand: bool = False
-    """Whether a person answered it instead of the model."""
-
-
-def _find(services: Services, options: argparse.Namespace) -> FoundPlan:
-    source, asked = read_source(services, options.source), options_of(options)
-    wishes = bool(asked.knobs or asked.model or asked.window or asked.reserve or asked.policy not in ("", RECORDED))
-    view: Literal["recorded", "what-if"] = "what-if" if wishes else "recorded"
-    recorded = RecordedSession(services, asked, source)
-    shown, place = source, None
-    if options.at is not None:
-        shown = _upto(source, options.at)
-        place = recorded.place_of(options.at)
-    elif options.nth is not None or (source.recorded and not source.decided):
-        place = recorded.place(options.nth)
-    mark = None if place is None else recorded.marks[place]
-    number = None if place is None else place + 1
-    if source.recorded and place is not None and mark is not None and not wishes:
-        return FoundPlan(
-            recorded.plan(place),
-            recorded.setup(mark.model),
-            source,
-            view,
-            mark.reported,
-            number,
-            len(recorded.marks),
-            recorded.body(place),
-            mark.by_hand,
-        )
-    shown = shown if mark is None else _upto(source, mark.upto)
-    if not source.recorded and not wishes and shown is not source:
-        own, length = OwnRequests(services, source.events), len(shown.events)
-        setup = own.setup(length)
-        made = own.plan_upto(length) if place is None or mark is None else own.plan(place, mark)
-    elif not source.recorded:
-        setup = services.set_up(asked, shown)
-        made = setup.plan(shown.events, live=shown.live)
-    else:
-        model = asked.model or (mark.model if mark is not None else "") or source.model
-        policy = asked.policy or source.policy or (services.settings.policy or DEFAULT if wishes else RECORDED)
-        knobs = (*source.knobs, *asked.knobs)
-        upto = options.at if mark is None else None
-        setup = make_setup(services, asked, shown._replace(model=model), policy, knobs, recorded, place, upto)
-        made = setup.plan(shown.events if mark is None or mark.exact else recorded.made_from(mark))
-    return FoundPlan(made, setup, source, view, mark.reported if mark else None, number, len(recorded.marks))
-
-
-def _upto(source: Source, seq: int) -> Source:
-    last = source.events[-1].seq if source.events else 0
-    if not 0 <= seq <= last:
-        raise WrongCall(f"--at: expected a seq from 0 to {last}, got {seq}")
-    return as_source(source.name, source.events[:seq], is_file=source.is_file)
 
 
 def as_json(found: FoundPlan, full: bool = False) -> dict[str, Any]:

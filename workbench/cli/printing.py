@@ -10,7 +10,7 @@ from typing import Any
 from workbench.agent.steps import Appended, Planned, Step, Streamed, Summarising, Switched, Waiting
 from workbench.compaction.progress import Progress
 from workbench.compaction.record import details
-from workbench.config.text import escaped_json, print_json, printable, printable_lines
+from workbench.config.text import escaped_json, print_plain_json, printable, printable_lines
 from workbench.context.stages.verdict import short_answer
 from workbench.log.codec import encode_event
 from workbench.log.events import AssistantMessage, Compaction, Failure, ToolCall, ToolResult, Usage, text_of
@@ -127,7 +127,7 @@ def print_all(step: Step) -> None:
     if isinstance(step, Appended):
         print_events(step)
     else:
-        print_json(_passing(step), indent=None)
+        print_plain_json(_passing(step), indent=None)
 
 
 def _passing(step: Planned | Streamed | Waiting | Switched | Summarising) -> dict[str, Any]:

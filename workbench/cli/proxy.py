@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import json
 import logging
 import os
 import signal
@@ -19,7 +18,7 @@ from workbench.config.folders import work_folder
 from workbench.config.settings import Settings, load_settings
 from workbench.config.signals import ending_signals, stop_requested
 from workbench.config.tables import read_table
-from workbench.config.text import counted, printable
+from workbench.config.text import counted, print_json, printable
 from workbench.log.events import DialectName
 from workbench.models.catalogue import REHEARSAL, Catalogue
 from workbench.proxy.breakpoints import parse_rule
@@ -163,7 +162,7 @@ def _print_address(options: argparse.Namespace, address: str, upstreams: Upstrea
     if options.json:
         names = get_args(DialectName)
         found = {"address": address, "dialects": names, "to": upstreams.listed(), "policy": about or None}
-        print(json.dumps(found), flush=True)
+        print_json(found, None)
         return
     print(address, flush=True)
     if about:

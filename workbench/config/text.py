@@ -197,7 +197,16 @@ SCHEMA = 1
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:
-    """A value as JSON, for programs to read."""
+    """What a command reports, as JSON for programs to read. Each object at the top says its schema."""
+    print_plain_json([_with_schema(each) for each in value] if isinstance(value, list) else _with_schema(value), indent)
+
+
+def _with_schema(value: Any) -> Any:
+    return {"schema": SCHEMA, **value} if isinstance(value, dict) else value
+
+
+def print_plain_json(value: Any, indent: int | None = 2) -> None:
+    """A value as JSON and nothing more: what has a schema of its own, such as a provider's request."""
     print(escaped_json(json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)), flush=True)
 
 

@@ -313,5 +313,8 @@ class Context:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _repr_html_(self) -> str:
+        return self.plan._repr_html_()
+
     def __repr__(self) -> str:
         return f"<Context of {len(self._given.messages):,} messages: {self.plan!r}>"

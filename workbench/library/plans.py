@@ -11,7 +11,9 @@ from workbench.config.text import SCHEMA
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.plan_json import item_json, plan_json
+from workbench.library.frames import data_frame
 from workbench.library.messages import Message, MessageReader, known_dialect, read_messages, read_system, read_tools
+from workbench.library.pages import plan_page
 from workbench.library.rendering import GivenMessages, render_in
 from workbench.library.setups import ChosenPolicy, setup_for_call
 from workbench.log.events import Body, Event
@@ -119,6 +121,13 @@ class Plan:
         """The plan as JSON values, like `workbench plan --json`; `full`: with the original texts."""
         items = [item_json(item, full) for item in self.context_plan.items]
         return {"schema": SCHEMA, **plan_json(self.context_plan), "items": items}
+
+    def to_pandas(self) -> Any:
+        """The items as a data frame of pandas, which has to be installed."""
+        return data_frame([{**item_json(item), "why": item.why} for item in self.items])
+
+    def _repr_html_(self) -> str:
+        return str(plan_page(self.context_plan))
 
     def __repr__(self) -> str:
         fits = "fits" if self.fits else "does not fit"

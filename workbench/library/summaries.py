@@ -11,6 +11,7 @@ from workbench.compaction.compactor import DIGEST
 from workbench.compaction.values import Fact, SummaryDraft
 from workbench.config.errors import WrongCall
 from workbench.config.text import SCHEMA
+from workbench.library.pages import compaction_page
 from workbench.models.gateway import Gateway, Patience
 from workbench.models.reply_parts import Finished, Part, Text
 
@@ -65,6 +66,10 @@ class CompactionResult:
     def freed(self) -> int:
         """The tokens by which the request became smaller."""
         return self.tokens_before - self.tokens_after
+
+    def _repr_html_(self) -> str:
+        lost = [fact.text for fact in self.lost]
+        return str(compaction_page(self.why, self.tokens_before, self.tokens_after, self.made_by, self.summary, lost))
 
     def to_dict(self) -> dict[str, Any]:
         """The result as JSON values."""

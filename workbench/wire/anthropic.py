@@ -65,7 +65,6 @@ _DELTAS = {
 
 class AnthropicDialect(Dialect):
     name: ClassVar[DialectName] = "anthropic"
-    also = ("claude",)
     title = "Anthropic"
     provider = ProviderHome("anthropic", "https://api.anthropic.com", ("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"))
     path = "/v1/messages"
@@ -97,7 +96,8 @@ class AnthropicDialect(Dialect):
 
     def recognises_message(self, message: dict[str, Any]) -> bool:
         """Whether the message has blocks that only Anthropic has."""
-        return are_anthropic_messages([message])
+        has_source = any(dict_in(block, "source") for block in list_in(message, "content"))
+        return has_source or are_anthropic_messages([message])
 
     def recognises_tool(self, tool: dict[str, Any]) -> bool:
         """Whether the definition has a schema under Anthropic's key."""

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 ROLES = "a role: system, developer, user, assistant, tool or function"
 _SYSTEM = ("system", "developer")
+_PARTS = ("image_url", "input_audio", "file", "refusal")
 _THINKING = frozenset(("reasoning", "reasoning_content", "reasoning_details", "thinking_blocks"))
 _STREAMED = frozenset(("content", "reasoning_content", "reasoning", "refusal"))
 _KNOWN = frozenset(
@@ -106,10 +107,12 @@ class ChatDialect(Dialect):
         return isinstance(body.get("messages"), list) and not is_anthropic_body(body)
 
     def recognises_message(self, message: dict[str, Any]) -> bool:
-        """Whether the message has calls or is a result. Ollama's have arguments that are no text, or name the tool."""
+        """Whether the message has calls, is a result, or has parts that only chats have."""
         calls = [dict_in(call, "function").get("arguments") for call in list_in(message, "tool_calls")]
         is_result = text_in(message, "role") == "function" or bool(text_in(message, "tool_call_id"))
-        return is_result or "function_call" in message or any(isinstance(each, str) for each in calls)
+        if is_result or "function_call" in message or any(isinstance(each, str) for each in calls):
+            return True
+        return any(text_in(part, "type") in _PARTS for part in list_in(message, "content"))
 
     def messages_in_answer(self, body: dict[str, Any]) -> list[Any] | None:
         """The message of the first choice."""
