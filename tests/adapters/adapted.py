@@ -22,7 +22,7 @@ async def _openai(url: str, turns: int = TURNS, **settings: Any) -> Any:
 
     client = plan_openai(AsyncOpenAI(base_url=f"{url}/v1", api_key=runs.KEY, max_retries=0), window=WINDOW, **settings)
     await runs.with_openai(client, turns=turns)
-    return client.chat.completions.workbench
+    return vars(client.chat.completions)["workbench"]
 
 
 async def _anthropic(url: str, turns: int = TURNS, **settings: Any) -> Any:
@@ -32,7 +32,7 @@ async def _anthropic(url: str, turns: int = TURNS, **settings: Any) -> Any:
 
     client = plan_anthropic(AsyncAnthropic(base_url=url, api_key=runs.KEY, max_retries=0), window=WINDOW, **settings)
     await runs.with_anthropic(client, turns=turns)
-    return client.messages.workbench
+    return vars(client.messages)["workbench"]
 
 
 async def _litellm(url: str, turns: int = TURNS, **settings: Any) -> Any:

@@ -27,7 +27,7 @@ from adapters.scripted import REQUESTS
 from workbench.library.setups import policy
 
 LIMIT = 12_000
-"""Where a framework that counts tokens is told to begin: it needs room for its next results."""
+"""Where a framework that counts tokens begins: it needs room for its next results."""
 MESSAGES = 40
 HEAD = "| package | trimmed by | fit | valid | tokens sent | cached | missing: user | missing: results |"
 RULE = "| --- | --- | --- | --- | --- | --- | --- | --- |"
@@ -109,7 +109,7 @@ def _litellm() -> Iterator[tuple[str, Own]]:
     from litellm.utils import trim_messages
 
     def trim(messages: runs.Messages) -> runs.Messages:
-        return list(trim_messages(messages, model="gpt-4o", max_tokens=LIMIT))  # type: ignore[arg-type]
+        return list(trim_messages(messages, model="gpt-4o", max_tokens=LIMIT))
 
     yield "`trim_messages`", partial(runs.with_litellm, trim=trim)
 

@@ -9,8 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters.scripted import WINDOW, needed, script
+from workbench.rehearsal.faults import Fault
+from workbench.rehearsal.rehearsal_model import PlayedAnswer, RehearsalModel
 from workbench.rehearsal.server import ReceivedRequest, RehearsalServer
+from workbench.rehearsal.summaries import summarise
 from workbench.rehearsal.usage import PromptSegment, cached_tokens, prompt_tokens, segments
+from workbench.wire.answers import WrittenAnswer
 from workbench.wire.checked_requests import BadRequest, CheckedRequest, request_of
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.speaking import DialectSpeaker
@@ -45,7 +49,8 @@ async def lenient_server() -> AsyncIterator[RehearsalServer]:
     """The rehearsal server with the script of the run. It also answers requests that a provider would refuse."""
     server = RehearsalServer(script())
     for name, speaker in server.speakers.items():
-        speaker.read = _lenient(name, speaker)
+        vars(speaker)["read"] = _lenient(name, speaker)
+    vars(server.model)["play"] = _summarising(server.model)
     async with server:
         yield server
 
@@ -60,6 +65,16 @@ def _lenient(name: Any, speaker: DialectSpeaker) -> Any:
             return unchecked(name, body)
 
     return read
+
+
+def _summarising(model: RehearsalModel) -> Any:
+    """Requests without tools are for a summary, however they are worded, and take no step of the script."""
+    scripted = model.play
+
+    def play(request: CheckedRequest, fault: Fault | None = None) -> PlayedAnswer:
+        return scripted(request, fault) if request.tools else PlayedAnswer(WrittenAnswer(summarise(request)))
+
+    return play
 
 
 def unchecked(name: Any, body: Mapping[str, Any]) -> CheckedRequest:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from workbench.adapters.chat_messages import Originals, system_prompt
-from workbench.adapters.conversations import Conversations, unused_store
+from workbench.adapters.conversations import PlannedConversations, unused_store
 from workbench.adapters.same_messages import same_message
 from workbench.library.context import Context
 from workbench.library.plans import DoesNotFit
@@ -35,7 +35,7 @@ def counting() -> list[dict[str, Any]]:
 
 
 def test_a_longer_list_is_the_same_conversation_and_another_beginning_is_a_new_one() -> None:
-    found = Conversations("openai", {})
+    found = PlannedConversations("openai", {})
     first = found.request_now([user("one")]).context
     second = found.request_now([user("two")]).context
     assert found.request_now([user("one"), assistant("yes"), user("more")]).context is first
@@ -44,7 +44,7 @@ def test_a_longer_list_is_the_same_conversation_and_another_beginning_is_a_new_o
 
 
 def test_a_repeated_question_stays_in_its_conversation_and_its_old_answer_is_gone() -> None:
-    found = Conversations("openai", {})
+    found = PlannedConversations("openai", {})
     talk = [user("one"), assistant("yes"), user("more"), assistant("wrong")]
     first = found.request_now(talk).context
     made = found.request_now([*talk[:3], assistant("right"), user("good")])
@@ -53,7 +53,7 @@ def test_a_repeated_question_stays_in_its_conversation_and_its_old_answer_is_gon
 
 
 def test_the_framework_may_name_the_conversation() -> None:
-    found = Conversations("openai", {})
+    found = PlannedConversations("openai", {})
     contexts = [found.request_now([user("hi")], key).context for key in ("a", "b", "a")]
     assert contexts[0] is contexts[2]
     assert contexts[0] is not contexts[1]
@@ -61,7 +61,7 @@ def test_the_framework_may_name_the_conversation() -> None:
 
 def test_conversations_that_were_not_used_for_long_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workbench.adapters.conversations.MOST", 2)
-    found = Conversations("openai", {})
+    found = PlannedConversations("openai", {})
     first = found.request_now([user("hi")], "a").context
     for key in ("b", "c"):
         found.request_now([user("hi")], key)
@@ -69,7 +69,7 @@ def test_conversations_that_were_not_used_for_long_are_forgotten(monkeypatch: py
 
 
 def test_an_answer_is_recorded_once_however_the_program_repeats_it(tmp_path: Path) -> None:
-    found = Conversations("openai", {"store": tmp_path / "talk.db"})
+    found = PlannedConversations("openai", {"store": tmp_path / "talk.db"})
     made = found.request_now([user("look")])
     usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
     found.answered(made.context, [{"role": "assistant", "content": None, "tool_calls": [CALL]}], usage)
@@ -93,7 +93,7 @@ def test_a_compaction_that_is_due_is_made_with_the_users_own_summary() -> None:
         asked.append(messages)
         return "They counted."
 
-    found = Conversations("openai", {"window": 3_000, "summarise": summarise})
+    found = PlannedConversations("openai", {"window": 3_000, "summarise": summarise})
     made = found.request_now([*counting(), user("and now?")])
     assert asked
     assert "They counted." in str(made.body["messages"])
@@ -101,7 +101,7 @@ def test_a_compaction_that_is_due_is_made_with_the_users_own_summary() -> None:
 
 
 async def test_a_coroutine_compacts_without_a_summary_of_the_users(tmp_path: Path) -> None:
-    found = Conversations("openai", {"window": 3_000, "store": tmp_path / "talk.db"})
+    found = PlannedConversations("openai", {"window": 3_000, "store": tmp_path / "talk.db"})
     made = await found.request([*counting(), user("and now?")])
     assert made.context.plan.fits
     found.close()
@@ -112,11 +112,11 @@ async def test_a_coroutine_compacts_without_a_summary_of_the_users(tmp_path: Pat
 
 def test_what_cannot_fit_is_not_sent() -> None:
     with pytest.raises(DoesNotFit):
-        Conversations("openai", {"window": 1_000}).request_now([user("12 " * 5_000)])
+        PlannedConversations("openai", {"window": 1_000}).request_now([user("12 " * 5_000)])
 
 
 def test_each_conversation_has_a_session_of_its_own_in_the_store() -> None:
-    found = Conversations("openai", {"store": "night"})
+    found = PlannedConversations("openai", {"store": "night"})
     for key in ("a", "b"):
         found.request_now([user("hi")], key)
     found.close()

@@ -32,7 +32,7 @@ async def test_pydantic_ai_keeps_pictures_prompts_and_retries() -> None:
             raise ModelRetry(f"there is nothing at {at}")
 
         picture = BinaryContent(b"\x89PNG", media_type="image/png")
-        asked = ["what is this?", ImageUrl("http://127.0.0.1/a.png"), picture]
+        asked: list[Any] = ["what is this?", ImageUrl("http://127.0.0.1/a.png"), picture]
         plain = await agent.run(asked)
         server.model.played = 0
         done = await agent.run(asked, capabilities=[planned])
@@ -77,7 +77,7 @@ def test_langgraph_gets_planned_messages_and_keeps_its_state() -> None:
 
     planned = PlannedMiddleware(window=16_000)
     call = {"name": "read_log", "args": {"number": 1}, "id": "c1", "type": "tool_call"}
-    messages = [
+    messages: list[Any] = [
         SystemMessage("Be brief."),
         HumanMessage("read the log", id="h1"),
         AIMessage("", tool_calls=[call], id="a1"),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from workbench.adapters.conversations import AdapterSettings, Conversations
+from workbench.adapters.conversations import AdapterSettings, PlannedConversations
 from workbench.adapters.planned_methods import Prepared, plan_methods
 
 if TYPE_CHECKING:
     from anthropic import Anthropic, AsyncAnthropic
 
-    AnyAnthropic = TypeVar("AnyAnthropic", bound=Anthropic | AsyncAnthropic)
+    AnyAnthropic = TypeVar("AnyAnthropic", Anthropic, AsyncAnthropic)
 
 
 def plan_anthropic(client: AnyAnthropic, **settings: Unpack[AdapterSettings]) -> AnyAnthropic:
@@ -18,7 +18,7 @@ def plan_anthropic(client: AnyAnthropic, **settings: Unpack[AdapterSettings]) ->
     from anthropic import AsyncAnthropic
 
     planned, awaited = client.copy(), isinstance(client, AsyncAnthropic)
-    messages = Conversations("anthropic", settings)
+    messages = PlannedConversations("anthropic", settings)
     plan_methods(planned.messages, messages, _messages, create=awaited, parse=awaited, stream=False)
     return planned
 

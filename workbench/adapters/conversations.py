@@ -19,11 +19,11 @@ from workbench.log.errors import NotFound
 from workbench.log.store import Store
 
 MOST: Final = 100
-"""Conversations that are remembered. The one that was not used for longest is forgotten first."""
+"""PlannedConversations that are remembered. The one that was not used for longest is forgotten first."""
 
 
 class AdapterSettings(TypedDict, total=False):
-    """What every adapter can be told. By default the policy is `workbench`, and the framework names the model."""
+    """The settings of every adapter. By default the policy is `workbench`, and the framework names the model."""
 
     policy: str | ChosenPolicy
     model: str
@@ -44,7 +44,7 @@ class PlannedRequest(NamedTuple):
 
 
 @dataclass(slots=True)
-class Conversation:
+class FollowedConversation:
     """One conversation of a framework, as far as it is known."""
 
     context: Context
@@ -73,13 +73,13 @@ class Conversation:
         )
 
 
-class Conversations:
+class PlannedConversations:
     """All conversations of one adapter. The context that was used last is `context`."""
 
     def __init__(self, dialect: str, settings: AdapterSettings) -> None:
         self._dialect = dialect
         self._settings = settings
-        self._all: OrderedDict[str, Conversation] = OrderedDict()
+        self._all: OrderedDict[str, FollowedConversation] = OrderedDict()
         self._numbers = count(1)
         self.context: Context | None = None
 
@@ -121,7 +121,7 @@ class Conversations:
         name = key or self._recognised(messages)
         found = self._all.get(name)
         if found is None:
-            found = self._all[name] = Conversation(self._new_context(model))
+            found = self._all[name] = FollowedConversation(self._new_context(model))
         values = found.plain_values(messages)
         self._all.move_to_end(name)
         while len(self._all) > MOST:
@@ -132,13 +132,13 @@ class Conversations:
         return found.context
 
     def _recognised(self, messages: Sequence[Any]) -> str:
-        """The conversation that begins as these messages do, for at least half of what is known of it."""
+        """The conversation that begins as these messages do: at least half of its messages are the same."""
         alike = ((each.common(messages), name) for name, each in self._all.items() if each.known)
         found = max(((same, name) for same, name in alike if 2 * same >= len(self._all[name].known)), default=None)
         return found[1] if found else f"{next(self._numbers)}"
 
     def _new_context(self, model: str) -> Context:
-        given = {name: value for name, value in self._settings.items() if name != "summarise"}
+        given: dict[str, Any] = {name: value for name, value in self._settings.items() if name != "summarise"}
         if "store" in self._settings:
             given["store"] = unused_store(self._settings["store"])
         if model and not given.get("model"):

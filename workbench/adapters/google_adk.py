@@ -11,7 +11,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
 
 from workbench.adapters.chat_messages import Originals
-from workbench.adapters.conversations import AdapterSettings, Conversations
+from workbench.adapters.conversations import AdapterSettings, PlannedConversations
 from workbench.library.context import Context
 from workbench.library.plain_values import plain
 
@@ -24,7 +24,7 @@ class PlannedPlugin(BasePlugin):
 
     def __init__(self, name: str = "workbench", **settings: Unpack[AdapterSettings]) -> None:
         super().__init__(name)
-        self.workbench = Conversations("google", settings)
+        self.workbench = PlannedConversations("google", settings)
         self._open: dict[str, Context] = {}
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:

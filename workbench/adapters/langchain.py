@@ -11,7 +11,7 @@ from langchain_core.messages.utils import convert_to_openai_messages
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from workbench.adapters.chat_messages import Originals, SystemPrompt, system_prompt
-from workbench.adapters.conversations import AdapterSettings, Conversations, PlannedRequest
+from workbench.adapters.conversations import AdapterSettings, PlannedConversations, PlannedRequest
 
 
 class PlannedMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -22,7 +22,7 @@ class PlannedMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def __init__(self, **settings: Unpack[AdapterSettings]) -> None:
         super().__init__()
-        self.workbench = Conversations("openai", settings)
+        self.workbench = PlannedConversations("openai", settings)
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Unpack
 
-from workbench.adapters.conversations import AdapterSettings, Conversations
+from workbench.adapters.conversations import AdapterSettings, PlannedConversations
 from workbench.adapters.openai import chat_request
 from workbench.adapters.planned_methods import PlannedCall, plan_call, plan_now
 
@@ -18,7 +18,7 @@ class LitellmPlanner:
 
     def __init__(self, settings: AdapterSettings, completion: Callable[..., Any]) -> None:
         super().__init__()
-        self.workbench = Conversations("openai", settings)
+        self.workbench = PlannedConversations("openai", settings)
         self.completion = plan_now(completion, self.workbench, chat_request)
         """`litellm.completion`, planned: litellm asks no callback before a call that waits."""
         self._open: dict[str, PlannedCall] = {}

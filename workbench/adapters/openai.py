@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from workbench.adapters.chat_messages import system_prompt
-from workbench.adapters.conversations import AdapterSettings, Conversations
+from workbench.adapters.conversations import AdapterSettings, PlannedConversations
 from workbench.adapters.planned_methods import Prepared, plan_methods
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI, OpenAI
 
-    AnyOpenAI = TypeVar("AnyOpenAI", bound=OpenAI | AsyncOpenAI)
+    AnyOpenAI = TypeVar("AnyOpenAI", OpenAI, AsyncOpenAI)
 
 
 def plan_openai(client: AnyOpenAI, **settings: Unpack[AdapterSettings]) -> AnyOpenAI:
@@ -22,7 +22,7 @@ def plan_openai(client: AnyOpenAI, **settings: Unpack[AdapterSettings]) -> AnyOp
     from openai import AsyncOpenAI
 
     planned, awaited = client.copy(), isinstance(client, AsyncOpenAI)
-    chats, responses = Conversations("openai", settings), Conversations("openai-responses", settings)
+    chats, responses = PlannedConversations("openai", settings), PlannedConversations("openai-responses", settings)
     plan_methods(planned.chat.completions, chats, chat_request, create=awaited, parse=awaited)
     plan_methods(planned.responses, responses, _responses, create=awaited, parse=awaited)
     return planned

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 from agents import Agent, ModelResponse, RunConfig, RunContextWrapper, RunHooks
 from agents.run_config import CallModelData, ModelInputData
 
-from workbench.adapters.conversations import AdapterSettings, Conversations
+from workbench.adapters.conversations import AdapterSettings, PlannedConversations
 from workbench.library.context import Context
 
 
@@ -19,7 +19,7 @@ class PlannedInput(RunHooks[Any]):
     """
 
     def __init__(self, **settings: Unpack[AdapterSettings]) -> None:
-        self.workbench = Conversations("openai-responses", settings)
+        self.workbench = PlannedConversations("openai-responses", settings)
         self._asked: ContextVar[Context | None] = ContextVar("asked", default=None)
         """Of the run that this task is doing."""
 

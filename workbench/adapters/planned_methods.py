@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
-from workbench.adapters.conversations import Conversations
+from workbench.adapters.conversations import PlannedConversations
 from workbench.config.errors import WorkbenchError
 from workbench.library.context import Context
 
@@ -30,7 +30,7 @@ class PlannedCall(NamedTuple):
     """A call that is under way."""
 
     arguments: dict[str, Any]
-    conversations: Conversations
+    conversations: PlannedConversations
     context: Context | None = None
     prepared: Prepared | None = None
     """None: the call is not planned."""
@@ -46,7 +46,7 @@ class PlannedCall(NamedTuple):
             return  # the answer reaches the program, whatever it is
 
 
-async def plan_call(conversations: Conversations, prepare: Prepare, given: dict[str, Any]) -> PlannedCall:
+async def plan_call(conversations: PlannedConversations, prepare: Prepare, given: dict[str, Any]) -> PlannedCall:
     """Plan a call from its arguments."""
     prepared = prepare(given)
     if prepared is None:
@@ -55,7 +55,7 @@ async def plan_call(conversations: Conversations, prepare: Prepare, given: dict[
     return PlannedCall({**given, **prepared.put_back(made.body)}, conversations, made.context, prepared)
 
 
-def plan_call_now(conversations: Conversations, prepare: Prepare, given: dict[str, Any]) -> PlannedCall:
+def plan_call_now(conversations: PlannedConversations, prepare: Prepare, given: dict[str, Any]) -> PlannedCall:
     """`plan_call` for clients that wait."""
     prepared = prepare(given)
     if prepared is None:
@@ -74,7 +74,7 @@ def _head(given: dict[str, Any], prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def plan_later(method: Callable[..., Any], conversations: Conversations, prepare: Prepare) -> Callable[..., Any]:
+def plan_later(method: Callable[..., Any], conversations: PlannedConversations, prepare: Prepare) -> Callable[..., Any]:
     """A coroutine function that plans its arguments before it awaits another."""
 
     @wraps(method)
@@ -87,7 +87,7 @@ def plan_later(method: Callable[..., Any], conversations: Conversations, prepare
     return planned
 
 
-def plan_now(method: Callable[..., Any], conversations: Conversations, prepare: Prepare) -> Callable[..., Any]:
+def plan_now(method: Callable[..., Any], conversations: PlannedConversations, prepare: Prepare) -> Callable[..., Any]:
     """A function that plans its arguments before it calls another."""
 
     @wraps(method)
@@ -100,7 +100,7 @@ def plan_now(method: Callable[..., Any], conversations: Conversations, prepare: 
     return planned
 
 
-def plan_methods(owner: Any, conversations: Conversations, prepare: Prepare, **methods: bool) -> None:
+def plan_methods(owner: Any, conversations: PlannedConversations, prepare: Prepare, **methods: bool) -> None:
     """Replace methods of an object by ones that plan; true: its answer is awaited. `owner.workbench` is set, too."""
     owner.workbench = conversations
     for name, is_awaited in methods.items():

@@ -27,7 +27,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models import ModelRequestContext
 
 from workbench.adapters.chat_messages import Originals, system_prompt, text_in
-from workbench.adapters.conversations import AdapterSettings, Conversations
+from workbench.adapters.conversations import AdapterSettings, PlannedConversations
 
 Pair = tuple[dict[str, Any], Any]
 """A message in OpenAI's form, and the part of a request or the response that it was made from."""
@@ -41,7 +41,7 @@ class PlannedRequests(AbstractCapability[Any]):
     """
 
     def __init__(self, **settings: Unpack[AdapterSettings]) -> None:
-        self.workbench = Conversations("openai", settings)
+        self.workbench = PlannedConversations("openai", settings)
 
     async def wrap_model_request(
         self, ctx: RunContext[Any], *, request_context: ModelRequestContext, handler: WrapModelRequestHandler
