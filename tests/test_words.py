@@ -84,6 +84,7 @@ PLAIN_TEXT: tuple[str, ...] = (
     "docs/json.md",
     "docs/keys.md",
     "docs/lab.md",
+    "docs/library.md",
     "docs/policies.md",
     "docs/proxy.md",
     "docs/rehearsing.md",

@@ -16,6 +16,7 @@ KEYS = {"benchmark", "name", "ours", "unit", "peer", "peer_name", "ratio", "targ
 
 LONG = {
     "corpus",
+    "library",
     "ask",
     "proxy",
     "open_screen",

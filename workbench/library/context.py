@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from threading import RLock
-from typing import Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from msgspec import structs
 
-from workbench.agent.compacting import BY_HAND, PlannedCompaction, failure_of
-from workbench.compaction.compactor import Compactor
-from workbench.compaction.progress import ReportProgress, silent
-from workbench.compaction.record import read_record
-from workbench.compaction.summariser import watched
-from workbench.compaction.triggers import decide_compaction
-from workbench.compaction.undo import peel
-from workbench.compaction.values import CompactionDecision, CompactionPreview, CompactionRefused, Trigger
 from workbench.config.errors import Refused, WrongCall
 from workbench.context.planner import Planner
-from workbench.library.context_log import ContextLog, MemoryLog, StoredLog, changed_settings, settings_of
+from workbench.library.context_log import ContextLog, MemoryLog
 from workbench.library.messages import (
     Message,
     MessageReader,
@@ -39,21 +29,15 @@ from workbench.library.plans import Plan
 from workbench.library.rendering import GivenMessages
 from workbench.library.setups import ChosenPolicy, setup_for_call
 from workbench.library.setups import policy as chosen_policy
-from workbench.library.summaries import OWN_MODEL, CallersModel, CompactionResult, Summarise, result_of
-from workbench.log.events import (
-    AssistantMessage,
-    Body,
-    Event,
-    Override,
-    SlotContent,
-    ToolCall,
-    ToolResult,
-    UserMessage,
-)
+from workbench.log.events import Body, Compaction, Event, Override, SlotContent
 from workbench.wire.dialects import usage_in_any
 
+if TYPE_CHECKING:
+    from workbench.agent.compacting import PlannedCompaction
+    from workbench.compaction.values import CompactionDecision
+    from workbench.library.summaries import CompactionResult, Summarise
+
 REWRITTEN: Final = "the program that keeps the conversation no longer has it"
-_TALK: Final = (UserMessage, AssistantMessage, ToolCall, ToolResult)
 
 
 class _Added(NamedTuple):
@@ -66,7 +50,7 @@ class _Added(NamedTuple):
 
 
 class Context:
-    """What one agent's model sees. Threads may share it; a compaction runs beside them."""
+    """What one agent's model sees. Threads may share it, also while a compaction runs."""
 
     def __init__(
         self,
@@ -102,6 +86,8 @@ class Context:
         self._log: ContextLog = MemoryLog()
         before: list[Event] = []
         if store is not None:
+            from workbench.library.stored_logs import StoredLog, changed_settings, settings_of  # late: SQLite
+
             self._log = stored = StoredLog(store)
             before = stored.session.events()
             head = [*changed_settings(settings_of(self._setup, self._chosen, window), before), *head]
@@ -135,7 +121,7 @@ class Context:
             self._add(values, [f"messages[{at}]" for at in range(len(values))])
 
     def follow(self, messages: Iterable[Message]) -> None:
-        """Make the conversation these messages, for a program that keeps its own list: what is new is added.
+        """Make the conversation these messages, for a program that keeps its own list: new messages are added.
 
         System messages at the beginning are the system prompt. If another message changed, it and all after it are
         left out of the request, and added as they are now.
@@ -159,7 +145,7 @@ class Context:
     def _add(self, values: Sequence[Any], wheres: Sequence[str]) -> None:
         for value, where in zip(values, wheres, strict=True):
             check_given(value, where)
-        read = [self._reader.read(value, where) for value, where in zip(values, wheres, strict=True)]
+        read = [self._reader.read_plain(value, where) for value, where in zip(values, wheres, strict=True)]
         events = iter(self._append(*(body for each in read for given in each for body in given.bodies)))
         following = len(self._planner.events) + 1
         for value, each in zip(values, read, strict=True):
@@ -238,17 +224,9 @@ class Context:
         return None if decision.action == "none" else decision.why
 
     def _decision(self) -> CompactionDecision:
-        events = self._planner.events
-        said = (each.body for each in reversed(events) if isinstance(each.body, _TALK))
-        turn_over = isinstance(next(said, None), AssistantMessage)
-        return decide_compaction(
-            self.plan.context_plan,
-            events,
-            read_record(events),
-            self._setup.loaded.policy.compaction,
-            headless=False,
-            turn_over=turn_over,
-        )
+        from workbench.library.compacting import compaction_decision  # late: an import costs as much as many plans
+
+        return compaction_decision(self.plan.context_plan, self._planner.events, self._setup)
 
     async def compact(self, summarise: Summarise | None = None) -> CompactionResult:
         """Summarise the past as the policy says. Nothing is removed: `undo` restores every byte.
@@ -256,13 +234,18 @@ class Context:
         `summarise`: gets messages and gives the summary, async or not; without it the digest is made, which needs no
         model. What it raises is raised here, and nothing has changed. Messages may be added meanwhile.
         """
+        from workbench.agent.compacting import failure_of  # late: like the others of compactions
+        from workbench.compaction.values import CompactionRefused
+        from workbench.library.compacting import compact_log
+        from workbench.library.summaries import CompactionResult
+
         with self._lock:
             if self._compacting:
                 raise Refused("a compaction of this context is under way")
             decision, events = self._decision(), tuple(self._planner.events)
             planner, self._compacting = self._planner.at_this_moment(), True
         try:
-            return await self._compact(summarise, decision, events, planner)
+            return await compact_log(self._setup, events, planner, decision, summarise, self._accept)
         except CompactionRefused as error:
             with self._lock:
                 self._append(failure_of(error))
@@ -270,32 +253,23 @@ class Context:
         finally:
             self._compacting = False
 
-    async def _compact(
-        self, summarise: Summarise | None, decision: CompactionDecision, events: tuple[Event, ...], planner: Planner
-    ) -> CompactionResult:
-        model = None if summarise is None else CallersModel(summarise)
-        compactor = Compactor(self._setup.summarised_by(OWN_MODEL), model)
-        is_due = decision.action != "none" and decision.trigger is not None
-        trigger: Trigger = decision.trigger if is_due and decision.trigger is not None else "manual"
-        why, digest = decision.why if is_due else BY_HAND, model is None or (is_due and decision.digest)
-
-        def preview(tell: ReportProgress) -> CompactionPreview:
-            return compactor.preview(events, trigger, why, digest=digest, planner=planner, progress=tell)
-
-        made = await watched(preview, silent)
-        draft = await compactor.draft(events, made, digest=digest)
+    def _accept(self, planned: PlannedCompaction, body: Compaction) -> None:
         with self._lock:
-            PlannedCompaction(compactor, events, made).check(self._planner.events, compactor)
-            self._append(compactor.body(draft))
-        return result_of(draft)
+            planned.check(self._planner.events, planned.compactor)
+            self._append(body)
 
     def compact_now(self, summarise: Summarise | None = None) -> CompactionResult:
         """`compact` for programs without asyncio; it waits."""
+        import asyncio  # late: a loop without compactions needs neither
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(lambda: asyncio.run(self.compact(summarise))).result()
 
     def undo(self) -> str:
         """Undo the last compaction, and say what was undone. Raises WorkbenchError if there is none."""
+        from workbench.compaction.undo import peel  # late: see above
+
         with self._lock:
             change = peel(self._planner.events)
             self._append(change.revert)

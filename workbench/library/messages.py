@@ -53,11 +53,8 @@ class GivenMessage:
     dialect: Dialect | None
     """None: it fits several, and counts as one of its conversation's."""
     bodies: tuple[Body, ...]
-
-    @property
-    def said(self) -> tuple[bool, ...]:
-        """For each of its events: whether it can be sent. Thinking, and what is not understood, go with their reply."""
-        return tuple(isinstance(body, SAID) for body in self.bodies)
+    said: tuple[bool, ...]
+    """For each of its events: whether it can be sent. Thinking, and what is not understood, go with their reply."""
 
 
 class MessageReader:
@@ -72,7 +69,10 @@ class MessageReader:
 
     def read(self, message: Message, where: str) -> list[GivenMessage]:
         """Read a message; or an answer, which may hold several. Raises BadMessage with the path."""
-        value = plain(message, where)
+        return self.read_plain(plain(message, where), where)
+
+    def read_plain(self, value: Any, where: str) -> list[GivenMessage]:
+        """Read a message that is a plain value already. It is kept as it is: nobody may change it later."""
         if isinstance(value, str):
             value = {"role": "user", "content": value}
         answer = answer_in_any(value) if isinstance(value, dict) else None
@@ -94,7 +94,7 @@ class MessageReader:
             shown = spoken = DEFAULT  # a plain message among those of a dialect that has another form
             self._reader(spoken).message(value)
         bodies = tuple(self._own_reply(body, spoken) for body in self._talk.bodies[before:])
-        return GivenMessage(value, shown, bodies)
+        return GivenMessage(value, shown, bodies, tuple(isinstance(body, SAID) for body in bodies))
 
     def _reader(self, dialect: Dialect) -> DialectReader:
         found = self._readers.get(dialect.name)
@@ -134,7 +134,7 @@ def read_messages(messages: Iterable[Message], reader: MessageReader, where: str
     values = plain_messages(messages, where)
     shown = (dialect_of_message(each) for each in values if isinstance(each, dict) and answer_in_any(each) is None)
     reader.dialect = next((each for each in shown if each is not None), reader.dialect)
-    return [given for at, value in enumerate(values) for given in reader.read(value, f"{where}[{at}]")]
+    return [given for at, value in enumerate(values) for given in reader.read_plain(value, f"{where}[{at}]")]
 
 
 def is_system(value: Any) -> bool:

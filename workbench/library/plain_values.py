@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
 
+from msgspec import json
+
 from workbench.config.errors import WrongCall
 from workbench.config.tables import shown_value
 
@@ -33,7 +35,12 @@ def described(value: object) -> str:
 
 
 def plain(value: Any, where: str) -> Any:
-    """A value with dicts, lists, texts and numbers only. Raises BadMessage for what is none of these."""
+    """A copy of a value with dicts, lists, texts and numbers only. Raises BadMessage for what is none of these."""
+    if type(value) is dict:
+        try:
+            return json.decode(json.encode(value))  # copies in C; most messages are plain already
+        except (TypeError, ValueError, OverflowError, RecursionError):
+            pass  # an object of an SDK is in it, or a text that has no UTF-8 form
     return _plain(value, where, _DEEPEST)
 
 

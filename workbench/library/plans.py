@@ -11,9 +11,7 @@ from workbench.config.text import SCHEMA
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.plan_json import item_json, plan_json
-from workbench.library.frames import data_frame
 from workbench.library.messages import Message, MessageReader, known_dialect, read_messages, read_system, read_tools
-from workbench.library.pages import plan_page
 from workbench.library.rendering import GivenMessages, render_in
 from workbench.library.setups import ChosenPolicy, setup_for_call
 from workbench.log.events import Body, Event
@@ -32,7 +30,7 @@ class Plan:
     context_plan: ContextPlan = field(repr=False)
     """The program's own value, for everything that is not here."""
     dialect: Dialect = DEFAULT
-    """The dialect of the messages, in which `request` writes unless it is told another one."""
+    """The dialect of the messages, in which `request` writes unless another one is named."""
     given: GivenMessages = field(default_factory=GivenMessages)
     thinking: bool = False
     """Whether the model's thinking is sent back."""
@@ -124,9 +122,13 @@ class Plan:
 
     def to_pandas(self) -> Any:
         """The items as a data frame of pandas, which has to be installed."""
+        from workbench.library.frames import data_frame  # late: for notebooks alone
+
         return data_frame([{**item_json(item), "why": item.why} for item in self.items])
 
     def _repr_html_(self) -> str:
+        from workbench.library.pages import plan_page  # late: for notebooks alone
+
         return str(plan_page(self.context_plan))
 
     def __repr__(self) -> str:

@@ -31,7 +31,7 @@ from workbench.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True)
-class SentRequest:
+class LoggedRequest:
     """One request of a session, as it was sent."""
 
     session: LoggedSession = field(repr=False)
@@ -106,18 +106,18 @@ class LoggedSession:
         return self._source.model
 
     @cached_property
-    def requests(self) -> tuple[SentRequest, ...]:
+    def requests(self) -> tuple[LoggedRequest, ...]:
         """The requests that were sent to a model, in order."""
         recorded = RecordedSession(self._services, Options(), self._source)
         own = None if self._source.recorded else OwnRequests(self._services, self._source.events)
         listed = recorded.listed if own is None else own.listed(recorded.marks)
         return tuple(self._request(each) for each in listed)
 
-    def _request(self, each: ListedRequest) -> SentRequest:
+    def _request(self, each: ListedRequest) -> LoggedRequest:
         mark = each.mark
-        return SentRequest(self, each.number, mark.model, mark.purpose, each.tokens, mark.reported, each.unattributed)
+        return LoggedRequest(self, each.number, mark.model, mark.purpose, each.tokens, mark.reported, each.unattributed)
 
-    def request(self, number: int) -> SentRequest:
+    def request(self, number: int) -> LoggedRequest:
         """One request, from 1; below 0: from the end."""
         at = number - 1 if number > 0 else number
         if number == 0 or not -len(self.requests) <= at < len(self.requests):

@@ -29,11 +29,15 @@ def dialect_named(name: str) -> Dialect | None:
 
 def dialect_of_message(message: dict[str, Any]) -> Dialect | None:
     """The dialect of a message that has what only one dialect has; None: it fits several."""
+    if message.keys() == _PLAIN and isinstance(message["content"], str):
+        return None
     return next((each for each in _ALL if each.recognises_message(message)), None)
 
 
 def answer_in_any(body: dict[str, Any]) -> tuple[Dialect, list[Any]] | None:
     """The dialect of an answer and the messages in it; None: the body is no answer."""
+    if "role" in body and "stop_reason" not in body:
+        return None  # a message
     found = ((each, each.messages_in_answer(body)) for each in _ALL)
     return next(((each, messages) for each, messages in found if messages is not None), None)
 
@@ -52,6 +56,7 @@ def usage_in_any(body: dict[str, Any], likely: Dialect = DEFAULT) -> Usage | Non
     return None
 
 
+_PLAIN: Final = frozenset(("role", "content"))
 _USAGE_KEYS: Final = ("usage", "usageMetadata", "usage_metadata")
 
 

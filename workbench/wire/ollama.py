@@ -103,7 +103,7 @@ class OllamaDialect(Dialect):
         return isinstance(body.get("messages"), list) and not body.keys().isdisjoint(_OWN)
 
     def recognises_message(self, message: dict[str, Any]) -> bool:
-        """Whether the message names its tool, has pictures beside its text, or calls with objects as arguments."""
+        """Whether the message names its tool, has pictures next to its text, or calls with objects as arguments."""
         calls = [dict_in(call, "function").get("arguments") for call in list_in(message, "tool_calls")]
         return "tool_name" in message or "images" in message or any(isinstance(each, dict) for each in calls)
 

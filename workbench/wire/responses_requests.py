@@ -54,5 +54,5 @@ def _part(part: Part, role: str) -> dict[str, Any]:
 
 
 def _function(function: dict[str, Any]) -> dict[str, Any]:
-    """A function's definition. The API wants to be told whether its schema is strict."""
+    """A function's definition. The API wants to know whether its schema is strict."""
     return {"strict": False, **function}

@@ -1,0 +1,56 @@
+"""The compactions of a context: whether one is due, and making one with the caller's own function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from workbench.agent.compacting import BY_HAND, PlannedCompaction
+from workbench.compaction.compactor import Compactor
+from workbench.compaction.progress import ReportProgress, silent
+from workbench.compaction.record import read_record
+from workbench.compaction.summariser import watched
+from workbench.compaction.triggers import decide_compaction
+from workbench.compaction.values import CompactionDecision, CompactionPreview, Trigger
+from workbench.context.plan import ContextPlan
+from workbench.context.planner import Planner
+from workbench.context.setup import Setup
+from workbench.library.summaries import OWN_MODEL, CallersModel, CompactionResult, Summarise, result_of
+from workbench.log.events import AssistantMessage, Compaction, Event, ToolCall, ToolResult, UserMessage
+
+_TALK = (UserMessage, AssistantMessage, ToolCall, ToolResult)
+
+Accept = Callable[[PlannedCompaction, Compaction], None]
+"""Appends the compaction to the log; raises Refused if the log has changed in a way that matters."""
+
+
+def compaction_decision(plan: ContextPlan, events: Sequence[Event], setup: Setup) -> CompactionDecision:
+    """What triggers, mode and brakes of the policy say now. The caller is the one to be asked."""
+    said = (each.body for each in reversed(events) if isinstance(each.body, _TALK))
+    turn_over = isinstance(next(said, None), AssistantMessage)
+    policy = setup.loaded.policy.compaction
+    return decide_compaction(plan, events, read_record(events), policy, headless=False, turn_over=turn_over)
+
+
+async def compact_log(
+    setup: Setup,
+    events: tuple[Event, ...],
+    planner: Planner,
+    decision: CompactionDecision,
+    summarise: Summarise | None,
+    accept: Accept,
+) -> CompactionResult:
+    """Make one compaction: the one that is due, or one by hand. Raises CompactionRefused if none can be made."""
+    model = None if summarise is None else CallersModel(summarise)
+    compactor = Compactor(setup.summarised_by(OWN_MODEL), model)
+    trigger: Trigger = "manual"
+    why, digest = BY_HAND, model is None
+    if decision.action != "none" and decision.trigger is not None:
+        trigger, why, digest = decision.trigger, decision.why, digest or decision.digest
+
+    def preview(tell: ReportProgress) -> CompactionPreview:
+        return compactor.preview(events, trigger, why, digest=digest, planner=planner, progress=tell)
+
+    made = await watched(preview, silent)
+    draft = await compactor.draft(events, made, digest=digest)
+    accept(PlannedCompaction(compactor, events, made), compactor.body(draft))
+    return result_of(draft)

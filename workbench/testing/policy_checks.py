@@ -1,0 +1,75 @@
+"""Holds a policy against the promises of every request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from workbench.library.context import Context
+from workbench.library.plans import plan
+from workbench.library.setups import ChosenPolicy
+from workbench.testing.cases import TOOLS, Chat, expect, pair_problems, random_conversation
+from workbench.wire.checked_requests import BadRequest
+from workbench.wire.dialects import DIALECTS
+
+WINDOWS: Final = (600, 1_500, 4_000, 16_000, 128_000)
+
+NewContext = Callable[..., Context]
+"""Makes a context; `Context` itself, or something that behaves like one."""
+
+
+def check_policy(
+    policy: str | ChosenPolicy, *, seeds: Iterable[int] = range(20), new_context: NewContext = Context
+) -> None:
+    """Run random conversations under a policy, message by message, in small and large windows.
+
+    Promised: a request fits the window, or says in numbers why not. Calls and results stay together, in every dialect.
+    The user's message of an open turn is whole. The same messages give the same request, added one by one or at once.
+    A compaction can be undone to the byte.
+    """
+    for seed in seeds:
+        for window in WINDOWS:
+            _check(
+                policy, random_conversation(seed), window, f"policy {policy}, seed {seed}, window {window}", new_context
+            )
+
+
+def _check(policy: str | ChosenPolicy, chat: Chat, window: int, case: str, new_context: NewContext) -> None:
+    context = new_context(policy, window=window, tools=TOOLS)
+    for message, following in zip(chat, [*chat[1:], {}], strict=True):
+        context.add(message)
+        if following.get("role") != "tool":
+            _check_request(context, window, case)
+    made = context.plan
+    whole = plan(chat, TOOLS, policy, window=window)
+    expect(made.messages == whole.messages, "planned message by message is planned at once", case)
+    _check_user_message(chat, made.messages, made.fits, case)
+    before = made.messages
+    if context.compact_now():
+        _check_request(context, window, f"{case}, compacted")
+        context.undo()
+    expect(context.plan.messages == before, "undo restores the request to the byte", case)
+
+
+def _check_request(context: Context, window: int, case: str) -> None:
+    made = context.plan
+    if not made.fits:
+        expect(any(char.isdigit() for char in made.reason), "a request that does not fit says why, in numbers", case)
+        return
+    expect(made.tokens <= window, "a request fits the window", case, made.tokens)
+    sent = context.request("openai")["messages"]
+    expect(not pair_problems(sent), "calls and results stay together", case, pair_problems(sent))
+    for dialect in DIALECTS.values():
+        body: dict[str, Any] = {"model": "m", "max_tokens": 100, **context.request(dialect.name)}
+        try:
+            dialect.new_speaker().read(body)
+        except BadRequest as error:
+            expect(False, f"a request is valid for {dialect.title}", case, error)
+
+
+def _check_user_message(chat: Chat, sent: Chat, fits: bool, case: str) -> None:
+    is_open = chat[-1]["role"] != "assistant" or bool(chat[-1].get("tool_calls"))
+    latest = next(message["content"] for message in reversed(chat) if message["role"] == "user")
+    if fits and is_open:
+        whole = any(message["content"] == latest for message in sent if message["role"] == "user")
+        expect(whole, "the user's message of an open turn is whole", case)
