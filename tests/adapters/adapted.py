@@ -100,7 +100,7 @@ def every_adapter() -> list[Any]:
             name,
             marks=[
                 pytest.mark.skipif(not installed(module), reason=f"{module} is not installed"),
-                pytest.mark.xdist_group("litellm" if name == "litellm" else "adapters"),
+                *([pytest.mark.xdist_group("litellm")] if name == "litellm" else []),
             ],
         )
         for name, (module, _) in ADAPTED.items()

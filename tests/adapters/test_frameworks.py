@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from adapters.runs import adk_model
 from adapters.scripted import read_log
 from adapters.test_examples import needs
 from workbench.rehearsal.script import Script
@@ -112,6 +113,28 @@ async def test_langchain_waits_for_a_model_without_a_loop() -> None:
     assert context is not None
     assert [item.text for item in context.plan.items][-1] == "Read."
     assert context.plan.tokens
+
+
+async def test_adk_runs_a_session_through_the_plugin() -> None:
+    needs("google.adk")
+    from google.adk.agents import LlmAgent
+    from google.adk.apps import App
+    from google.adk.runners import InMemoryRunner
+
+    from workbench.adapters.google_adk import PlannedPlugin
+
+    planned = PlannedPlugin(window=16_000)
+    step = {"calls": [{"tool": "read_log", "arguments": {"number": 1}}]}
+    async with RehearsalServer(Script([step, {"reply": "Read."}])) as server:
+        agent = LlmAgent(name="worker", model=adk_model(server.url), instruction="Be brief.", tools=[read_log])
+        runner = InMemoryRunner(app=App(name="mine", root_agent=agent, plugins=[planned]))
+        await runner.run_debug("read log 1", quiet=True)
+        await runner.close()
+    context = planned.workbench.context
+    assert context is not None
+    talk = [item.kind for item in context.plan.items if item.kind != "tool_definition"][-4:]
+    assert talk == ["message", "tool_call", "tool_result", "message"]
+    assert context.plan.items[-1].text == "Read."
 
 
 def test_adk_takes_a_prompt_of_any_form() -> None:

@@ -14,10 +14,11 @@ from workbench.log.events import Compaction, Override, ToolResult, Usage, text_o
 from workbench.log.store import Store
 from workbench.rehearsal.server import RehearsalServer
 
-SHORT = 3
-"""Turns: 25,000 tokens in a window of 16,000. The whole run is for `compare.py`."""
+SHORT = 2
+"""Turns: 17,000 tokens in a window of 16,000. The whole run is for `compare.py`."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", every_adapter())
 async def test_what_goes_out_is_the_request_of_the_context(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     requests: list[dict[str, Any]] = []
