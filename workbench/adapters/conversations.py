@@ -1,0 +1,176 @@
+"""The conversations of an adapter: each has a `Context` that follows the messages which the framework keeps."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count, repeat
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypedDict
+
+from workbench.adapters.same_messages import same_message
+from workbench.library.context import Context
+from workbench.library.plain_values import plain
+from workbench.library.setups import ChosenPolicy
+from workbench.library.summaries import Summarise
+from workbench.log.errors import NotFound
+from workbench.log.store import Store
+
+MOST: Final = 100
+"""PlannedConversations that are remembered. The one that was not used for longest is forgotten first."""
+
+
+class AdapterSettings(TypedDict, total=False):
+    """The settings of every adapter. By default the policy is `workbench`, and the framework names the model."""
+
+    policy: str | ChosenPolicy
+    model: str
+    """The model to count for, if the framework's own name for it is not in the catalogue."""
+    window: int
+    reserve: int
+    store: str | os.PathLike[str]
+    """Records the conversations: the title of a session in the program's store, or the path of a file."""
+    summarise: Summarise
+    """Writes the summary when a compaction is due. Without it, a digest is made, which needs no model."""
+
+
+class PlannedRequest(NamedTuple):
+    """What to send, and the context that gave it, to note the answer."""
+
+    body: dict[str, Any]
+    context: Context
+
+
+@dataclass(slots=True)
+class FollowedConversation:
+    """One conversation of a framework, as far as it is known."""
+
+    context: Context
+    known: list[Any] = field(default_factory=list)
+    """The messages that the context was given."""
+
+    def plain_values(self, messages: Sequence[Any]) -> list[Any]:
+        """Messages as plain values. Most of them are known."""
+        known = (*self.known, *repeat(None, len(messages) - len(self.known)))
+        both = enumerate(zip(messages, known, strict=False))
+        return [old if new == old else plain(new, f"messages[{at}]") for at, (new, old) in both]
+
+    def follow(self, messages: Sequence[Any]) -> None:
+        """Give the context what is new in the framework's list."""
+        both = zip(self.known, messages, strict=False)
+        # What the provider answered is known before the framework repeats it, perhaps in fewer words.
+        same = [old if same_message(old, new) else new for old, new in both]
+        self.known = [*same, *messages[len(same) :]]
+        self.context.follow(self.known)
+
+    def common(self, messages: Sequence[Any]) -> int:
+        """How many messages a list and this conversation begin with alike."""
+        both = zip(self.known, self.plain_values(messages), strict=False)
+        return next(
+            (at for at, pair in enumerate(both) if not same_message(*pair)), min(len(self.known), len(messages))
+        )
+
+
+class PlannedConversations:
+    """All conversations of one adapter. The context that was used last is `context`."""
+
+    def __init__(self, dialect: str, settings: AdapterSettings) -> None:
+        self._dialect = dialect
+        self._settings = settings
+        self._all: OrderedDict[str, FollowedConversation] = OrderedDict()
+        self._numbers = count(1)
+        self.context: Context | None = None
+
+    async def request(self, messages: Sequence[Any], key: str = "", **head: Any) -> PlannedRequest:
+        """What to send for a framework's messages. A compaction that is due is made before.
+
+        `key`: the framework's own name for the conversation; without one it is found by its beginning.
+        `head`: the system prompt, the tools and the model. Raises DoesNotFit.
+        """
+        context = self._followed(messages, key, **head)
+        if context.due:
+            await context.compact(self._settings.get("summarise"))
+        return PlannedRequest(context.request(self._dialect), context)
+
+    def request_now(self, messages: Sequence[Any], key: str = "", **head: Any) -> PlannedRequest:
+        """`request` for frameworks that do not wait for coroutines."""
+        context = self._followed(messages, key, **head)
+        if context.due:
+            context.compact_now(self._settings.get("summarise"))
+        return PlannedRequest(context.request(self._dialect), context)
+
+    def answered(self, context: Context, answer: Sequence[Any], usage: Any = None) -> None:
+        """Note the messages of the answer to a context's request, and what was reported for it."""
+        found = next((each for each in self._all.values() if each.context is context), None)
+        if usage is not None:
+            context.report(usage)
+        if found is not None and answer:
+            found.follow([*found.known, *(plain(each, "answer") for each in answer)])
+
+    def close(self) -> None:
+        """Let other programs write the stored sessions."""
+        for each in self._all.values():
+            each.context.close()
+        self._all.clear()
+
+    def _followed(
+        self, messages: Sequence[Any], key: str, *, system: Any = None, tools: Any = None, model: str = ""
+    ) -> Context:
+        name = key or self._recognised(messages)
+        found = self._all.get(name)
+        if found is None:
+            found = self._all[name] = FollowedConversation(self._new_context(model))
+        values = found.plain_values(messages)
+        self._all.move_to_end(name)
+        while len(self._all) > MOST:
+            self._all.popitem(last=False)[1].context.close()
+        found.context.configure(system=system or "", tools=tools or [])
+        found.follow(values)
+        self.context = found.context
+        return found.context
+
+    def _recognised(self, messages: Sequence[Any]) -> str:
+        """The conversation that begins as these messages do: at least half of its messages are the same."""
+        alike = ((each.common(messages), name) for name, each in self._all.items() if each.known)
+        found = max(((same, name) for same, name in alike if 2 * same >= len(self._all[name].known)), default=None)
+        return found[1] if found else f"{next(self._numbers)}"
+
+    def _new_context(self, model: str) -> Context:
+        given: dict[str, Any] = {name: value for name, value in self._settings.items() if name != "summarise"}
+        if "store" in self._settings:
+            given["store"] = unused_store(self._settings["store"])
+        if model and not given.get("model"):
+            given["model"] = model
+        return Context(dialect=self._dialect, **given)
+
+
+def unused_store(store: str | os.PathLike[str]) -> str | os.PathLike[str]:
+    """The name for one more conversation in a store: as it was given, or with a number.
+
+    A framework begins with messages of its own, so a conversation never goes on with an earlier one's session.
+    """
+    name = os.fspath(store)
+    if not isinstance(store, str) or os.sep in name or name.endswith(".db"):
+        return next(path for path in _numbered_paths(Path(name)) if not path.exists())
+    with Store.open() as opened:
+        return next(title for title in _numbered_titles(name) if not _has(opened, title))
+
+
+def _numbered_paths(path: Path) -> Iterator[Path]:
+    yield path
+    yield from (path.with_stem(f"{path.stem}-{number}") for number in count(2))
+
+
+def _numbered_titles(title: str) -> Iterator[str]:
+    yield title
+    yield from (f"{title} {number}" for number in count(2))
+
+
+def _has(store: Store, title: str) -> bool:
+    try:
+        store.session(title)
+    except NotFound:
+        return False
+    return True

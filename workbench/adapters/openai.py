@@ -1,0 +1,56 @@
+"""The `openai` client: `client = plan_openai(OpenAI(), window=16_000)`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+
+from workbench.adapters.chat_messages import system_prompt
+from workbench.adapters.conversations import AdapterSettings, PlannedConversations
+from workbench.adapters.planned_methods import Prepared, plan_methods
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI, OpenAI
+
+    AnyOpenAI = TypeVar("AnyOpenAI", OpenAI, AsyncOpenAI)
+
+
+def plan_openai(client: AnyOpenAI, **settings: Unpack[AdapterSettings]) -> AnyOpenAI:
+    """A copy of a client whose chats and responses are planned before they are sent.
+
+    A request that goes on from what the provider stored (`previous_response_id`, `conversation`) is sent as it is.
+    """
+    from openai import AsyncOpenAI
+
+    planned, awaited = client.copy(), isinstance(client, AsyncOpenAI)
+    chats, responses = PlannedConversations("openai", settings), PlannedConversations("openai-responses", settings)
+    plan_methods(planned.chat.completions, chats, chat_request, create=awaited, parse=awaited)
+    plan_methods(planned.responses, responses, _responses, create=awaited, parse=awaited)
+    return planned
+
+
+def chat_request(given: dict[str, Any]) -> Prepared:
+    """A chat's messages, its system prompt, and how the planned messages are put back."""
+    messages = list(given.get("messages") or ())
+    prompt = system_prompt(messages)
+
+    def put_back(request: dict[str, Any]) -> dict[str, Any]:
+        return {"messages": [*messages[: prompt.length], *prompt.without(request["messages"])]}
+
+    return Prepared(messages[prompt.length :], prompt.text, put_back, _chat_answer)
+
+
+def _chat_answer(response: Any) -> list[Any]:
+    message = response.choices[0].message.model_dump(exclude_none=True)
+    return [{name: value for name, value in message.items() if value not in ([], {})}]
+
+
+def _responses(given: dict[str, Any]) -> Prepared | None:
+    if given.get("previous_response_id") or given.get("conversation"):
+        return None
+    items = given.get("input")
+    listed = [{"role": "user", "content": items}] if isinstance(items, str) else list(items or ())
+
+    def put_back(request: dict[str, Any]) -> dict[str, Any]:
+        return {"input": request["input"]}
+
+    return Prepared(listed, given.get("instructions"), put_back, lambda response: list(response.output))

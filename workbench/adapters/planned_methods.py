@@ -1,0 +1,108 @@
+"""Calls of a provider's client that are planned before they are sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, NamedTuple
+
+from workbench.adapters.conversations import PlannedConversations
+from workbench.config.errors import WorkbenchError
+from workbench.library.context import Context
+
+
+class Prepared(NamedTuple):
+    """What a call is going to send."""
+
+    messages: Sequence[Any]
+    system: Any
+    put_back: Callable[[dict[str, Any]], dict[str, Any]]
+    """Gives the arguments of the call that the planned request replaces."""
+    messages_in: Callable[[Any], list[Any]]
+    """Gives the messages of an answer, as a program would repeat them."""
+
+
+Prepare = Callable[[dict[str, Any]], Prepared | None]
+"""Reads the arguments of a call; None: it is not planned."""
+
+
+class PlannedCall(NamedTuple):
+    """A call that is under way."""
+
+    arguments: dict[str, Any]
+    conversations: PlannedConversations
+    context: Context | None = None
+    prepared: Prepared | None = None
+    """None: the call is not planned."""
+
+    def note(self, answer: Any) -> None:
+        """Note an answer that came whole. One that is streamed, or still packed, is noted with the next request."""
+        usage = getattr(answer, "usage", None)
+        if self.context is None or self.prepared is None or usage is None:
+            return
+        try:
+            self.conversations.answered(self.context, self.prepared.messages_in(answer), usage)
+        except WorkbenchError:
+            return  # the answer reaches the program, whatever it is
+
+
+async def plan_call(conversations: PlannedConversations, prepare: Prepare, given: dict[str, Any]) -> PlannedCall:
+    """Plan a call from its arguments."""
+    prepared = prepare(given)
+    if prepared is None:
+        return PlannedCall(given, conversations)
+    made = await conversations.request(prepared.messages, **_head(given, prepared))
+    return PlannedCall({**given, **prepared.put_back(made.body)}, conversations, made.context, prepared)
+
+
+def plan_call_now(conversations: PlannedConversations, prepare: Prepare, given: dict[str, Any]) -> PlannedCall:
+    """`plan_call` for clients that wait."""
+    prepared = prepare(given)
+    if prepared is None:
+        return PlannedCall(given, conversations)
+    made = conversations.request_now(prepared.messages, **_head(given, prepared))
+    return PlannedCall({**given, **prepared.put_back(made.body)}, conversations, made.context, prepared)
+
+
+def _head(given: dict[str, Any], prepared: Prepared) -> dict[str, Any]:
+    """The rest of what a context has to know. Clients have words of their own for what was not given."""
+    tools = given.get("tools")
+    return {
+        "system": prepared.system if isinstance(prepared.system, str | list) else None,
+        "tools": tools if isinstance(tools, list | tuple) else None,
+        "model": str(given.get("model", "")),
+    }
+
+
+def plan_later(method: Callable[..., Any], conversations: PlannedConversations, prepare: Prepare) -> Callable[..., Any]:
+    """A coroutine function that plans its arguments before it awaits another."""
+
+    @wraps(method)
+    async def planned(**given: Any) -> Any:
+        call = await plan_call(conversations, prepare, given)
+        answer = await method(**call.arguments)
+        call.note(answer)
+        return answer
+
+    return planned
+
+
+def plan_now(method: Callable[..., Any], conversations: PlannedConversations, prepare: Prepare) -> Callable[..., Any]:
+    """A function that plans its arguments before it calls another."""
+
+    @wraps(method)
+    def planned(**given: Any) -> Any:
+        call = plan_call_now(conversations, prepare, given)
+        answer = method(**call.arguments)
+        call.note(answer)
+        return answer
+
+    return planned
+
+
+def plan_methods(owner: Any, conversations: PlannedConversations, prepare: Prepare, **methods: bool) -> None:
+    """Replace methods of an object by ones that plan; true: its answer is awaited. `owner.workbench` is set, too."""
+    owner.workbench = conversations
+    for name, is_awaited in methods.items():
+        plan = plan_later if is_awaited else plan_now
+        setattr(owner, name, plan(getattr(owner, name), conversations, prepare))
