@@ -49,14 +49,14 @@ async def lenient_server() -> AsyncIterator[RehearsalServer]:
     """The rehearsal server with the script of the run. It also answers requests that a provider would refuse."""
     server = RehearsalServer(script())
     for name, speaker in server.speakers.items():
-        vars(speaker)["read"] = _lenient(name, speaker)
+        vars(speaker)["read_request"] = _lenient(name, speaker)
     vars(server.model)["play"] = _summarising(server.model)
     async with server:
         yield server
 
 
 def _lenient(name: Any, speaker: DialectSpeaker) -> Any:
-    strict = speaker.read
+    strict = speaker.read_request
 
     def read(body: Mapping[str, Any], path: str = "") -> CheckedRequest:
         try:
