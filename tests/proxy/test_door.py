@@ -9,7 +9,6 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-import psutil
 import pytest
 
 from hostile.tally import call
@@ -17,6 +16,7 @@ from proxy.test_server import ASK, WHOLE, proxy
 from support.provider import Answer, Provider
 from support.waiting import GIVE_UP
 from workbench.config.paths import data_dir
+from workbench.config.processes import process_start
 from workbench.proxy import door
 from workbench.proxy.control import FOLDER, running_proxies
 from workbench.proxy.door import OncePerMinute
@@ -66,7 +66,7 @@ def test_the_same_error_is_reported_once() -> None:
     assert [quiet.filter(each) for each in (record, record, other, record)] == [True, False, True, False]
 
 
-GOOD = {"pid": os.getpid(), "born": psutil.Process().create_time(), "control": "http://127.0.0.1:1/token"}
+GOOD = {"pid": os.getpid(), "born": process_start(os.getpid()), "control": "http://127.0.0.1:1/token"}
 BAD = (
     b"", b"{}", b"[" * 60_000, b"\xff\xfe", b"null",
     *(json.dumps({**GOOD, **bad}).encode() for bad in (

@@ -20,6 +20,7 @@ from msgspec import Struct
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.foreign_files import read_regular_file
 from workbench.config.paths import data_dir
+from workbench.config.processes import MOST_PID, is_same_process, process_start
 from workbench.config.writing import replace_file
 from workbench.log.events import DialectName
 
@@ -30,7 +31,6 @@ SECONDS: Final = 5
 MOST_OF_FILE: Final = 64 * 1024
 MOST_OF_ANSWER: Final = 512 * 1024 * 1024
 """The size limit of an answer in bytes. A held request may be large."""
-MOST_PID: Final = 1 << 31
 
 T = TypeVar("T")
 
@@ -174,10 +174,8 @@ class NotReached(WorkbenchError):
 @contextmanager
 def registered_proxy(control: str, agent: str = "") -> Iterator[None]:
     """Register a proxy while it runs. If its file cannot be written, the proxy runs without control from outside."""
-    import psutil  # imported here: it is slow, and few commands need it
-
     path = data_dir() / FOLDER / f"{os.getpid()}.json"
-    found = RunningProxy(os.getpid(), psutil.Process().create_time(), control, agent, os.getcwd())
+    found = RunningProxy(os.getpid(), process_start(os.getpid()), control, agent, os.getcwd())
     with suppress(OSError):
         replace_file(path, msgspec.json.encode(found))
     try:
@@ -203,7 +201,7 @@ def running_proxies() -> list[RunningProxy]:
         proxy = _read_file(path)
         if proxy is None:
             continue  # it is being written or removed, or no proxy wrote it
-        if _lives(proxy):
+        if is_same_process(proxy.pid, proxy.born):
             found.append(proxy)
         else:
             with suppress(OSError):
@@ -231,17 +229,6 @@ def _is_here(address: str) -> bool:
     except ValueError:
         return False
     return is_local and where.path.strip("/").replace("-", "").replace("_", "").isalnum() and address.isascii()
-
-
-def _lives(proxy: RunningProxy) -> bool:
-    import psutil  # imported here: not needed if no proxy runs
-
-    try:
-        return abs(psutil.Process(proxy.pid).create_time() - proxy.born) < 1
-    except (psutil.NoSuchProcess, ValueError, OverflowError):
-        return False
-    except psutil.Error:
-        return True
 
 
 # Requests to proxies

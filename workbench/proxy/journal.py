@@ -19,6 +19,7 @@ import msgspec
 
 from workbench.config.foreign_files import open_regular_file
 from workbench.config.paths import data_dir
+from workbench.config.processes import is_same_process, process_start
 from workbench.config.writing import make_private_folder
 from workbench.log.lock import locked_folder
 from workbench.proxy.records import Record, decode, encode
@@ -217,18 +218,12 @@ def _listed(folder: Path) -> list[str]:
 
 
 def _own_name() -> str:
-    import psutil  # imported here: it is slow
-
-    return f"{os.getpid()}-{int(psutil.Process().create_time())}"
+    return f"{os.getpid()}-{int(process_start(os.getpid()))}"
 
 
 def _lives(name: str) -> bool:
-    import psutil
-
     pid, _, born = name.partition("-")
     try:
-        return abs(psutil.Process(int(pid)).create_time() - int(born.partition("-")[0])) < 2
-    except (psutil.NoSuchProcess, ValueError, OverflowError):
+        return is_same_process(int(pid), int(born.partition("-")[0]), within=2)
+    except ValueError:
         return False
-    except psutil.Error:
-        return True
