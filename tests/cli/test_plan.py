@@ -43,7 +43,7 @@ ITEM = [
 
 def test_json_has_the_documented_form(call: Call, transcript: Path) -> None:
     found = call("plan", transcript, "--json").json
-    assert list(found)[:7] == ["model", "window", "window_source", "policy", "verdict", "budget", "totals"]
+    assert list(found)[:8] == ["schema", "model", "window", "window_source", "policy", "verdict", "budget", "totals"]
     assert list(found["budget"]) == BUDGET
     assert set(found["totals"]) == {"tokens", "items", "framing", "original_tokens"}
     assert set(found["verdict"]) == {"fits", "why"}

@@ -215,3 +215,25 @@ def test_unknown_dialects_and_policies_are_named() -> None:
         workbench.policy("layers", masking__keep_lost=3)
     with pytest.raises(workbench.WorkbenchError, match="window: expected a whole number"):
         workbench.plan([], window=0)
+
+
+def test_tools_and_prompt_go_out_as_they_came_in_where_the_dialect_is_theirs() -> None:
+    search = {"type": "web_search_20250305", "name": "web_search", "max_uses": 3}
+    read = {"name": "read", "input_schema": {"type": "object"}, "cache_control": {"type": "ephemeral"}}
+    blocks = [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]
+    context = workbench.Context(model="claude-sonnet-4-5", tools=[search, read], system=blocks)
+    context.add("hi")
+    for plan in (context.plan, workbench.plan(["hi"], [search, read], model="claude-sonnet-4-5", system=blocks)):
+        assert plan.request() == {
+            "system": blocks,
+            "messages": [{"role": "user", "content": "hi"}],
+            "tools": [search, read],
+        }
+        assert {item.state for item in plan.items} == {"sent"}
+        assert plan.request("openai")["messages"][0] == {"role": "system", "content": "Be brief."}
+        assert [tool["function"]["name"] for tool in plan.request("openai")["tools"]] == ["read"]
+    context.configure(tools=[read])
+    assert context.request()["tools"] == [read]
+    assert context.request()["system"] == blocks
+    context.configure(system="Be loud.")
+    assert context.request()["system"] == "Be loud."

@@ -46,8 +46,11 @@ def test_the_page_runs(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("openai")
+    pytest.importorskip("anthropic")
     monkeypatch.setenv("OPENAI_BASE_URL", f"{address}/v1")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", address)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}
     for block in BLOCKS:

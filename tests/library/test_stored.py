@@ -10,6 +10,7 @@ import pytest
 
 import workbench
 from library.test_context import call
+from support.validity import problems
 from workbench.cli.main import main
 from workbench.log.store import Store
 from workbench.sources.options import Options
@@ -61,6 +62,24 @@ def test_a_stored_session_goes_on(tmp_path: Path) -> None:
         assert context.plan.messages[-1] == {"role": "user", "content": "and now?"}
     with Store.open() as store:
         assert [info.title for info in store.list()] == ["work"]
+
+
+def test_replies_after_a_break_are_replies_of_their_own() -> None:
+    gemini = [
+        {"role": "model", "parts": [{"functionCall": {"name": "read", "args": {}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "read", "response": {"output": "x"}}}]},
+    ]
+    for messages in ([*call(1)], gemini):
+        with workbench.Context(store=str(len(messages[0])), window=16_000) as context:
+            context.add("go")
+            context.extend(messages)
+            once = context.plan.messages
+        with workbench.Context(store=str(len(messages[0])), window=16_000) as context:
+            context.extend(messages if messages is gemini else call(2))
+            sent = context.plan.messages
+            assert sent[: len(once)] == once
+            assert [message["role"] for message in sent] == ["user", "assistant", "tool", "assistant", "tool"]
+            assert problems(sent) == []
 
 
 def test_a_path_is_a_store_of_its_own(tmp_path: Path) -> None:

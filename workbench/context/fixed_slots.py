@@ -111,7 +111,7 @@ def _slot_item(event: Event, body: SlotContent, overrides: Mapping[int, UserDeci
     tokens, exact = meter.counter.count(body.text) if not is_tool else count_tool(meter.counter, body.text, meter.style)
     sent: str | None = body.text
     note, after = "", tokens
-    if is_tool and not meter.is_record:
+    if is_tool and not (meter.is_record or meter.sends_own_tools):
         definition, note = chat_tool(tool_definition(body.text))
         if note:
             sent = None if definition is None else json.dumps(definition, ensure_ascii=False)

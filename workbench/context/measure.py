@@ -53,6 +53,8 @@ class Meter:
         """Whether the plan is a record of what another agent sent."""
         self.sends_thinking = False
         """Whether thinking is part of the request, as in a request that was recorded in full."""
+        self.sends_own_tools = False
+        """Whether tools are sent as they are described, also those that a provider runs."""
         self._model = model
         self._rules: dict[str, TruncationRule] = {}
         self._cuts = _CUTS.setdefault(counter, {})

@@ -59,10 +59,11 @@ class Planner:
         provider: str = "openai",
         live: bool = False,
         thinking: bool = False,
+        own_tools: bool = False,
         events: Iterable[Event] = (),
     ) -> None:
         """`live`: calls without a result in the newest reply are still running; otherwise they never returned.
-        `thinking`: the model's thinking is part of the request.
+        `thinking`: the model's thinking is part of the request. `own_tools`: tools are sent as they are described.
         """
         self.policy = policy
         self.limits = limits
@@ -70,6 +71,7 @@ class Planner:
         self._live = live
         self._meter = Meter(policy, limits, counter, model, provider)
         self._meter.sends_thinking = thinking
+        self._meter.sends_own_tools = own_tools
         self._events: list[Event] = []
         self._controls: list[Event] = []
         self._in_effect = InEffect()

@@ -112,8 +112,10 @@ class Setup:
         policy = replace(policy, compaction=replace(policy.compaction, model=model))
         return replace(self, loaded=replace(self.loaded, policy=policy))
 
-    def planner(self, events: Iterable[Event] = (), *, live: bool = False, thinking: bool = False) -> Planner:
-        """A planner for a log."""
+    def planner(
+        self, events: Iterable[Event] = (), *, live: bool = False, thinking: bool = False, own_tools: bool = False
+    ) -> Planner:
+        """A planner for a log; see `Planner` for the options."""
         return Planner(
             self.loaded.policy,
             self.limits,
@@ -122,6 +124,7 @@ class Setup:
             provider=self.info.provider or "openai",
             live=live,
             thinking=thinking,
+            own_tools=own_tools,
             events=events,
         )
 

@@ -17,6 +17,7 @@ from workbench.library.messages import (
     Message,
     MessageReader,
     check_given,
+    given_head,
     is_system,
     known_dialect,
     plain_messages,
@@ -75,14 +76,15 @@ class Context:
         self._setup = setup_for_call(policy, model, window, reserve, **knobs)
         self._chosen = chosen_policy(policy, **knobs)
         self._asked_thinking = thinking
-        self._reader = MessageReader(known_dialect(dialect))
+        head: list[Body] = [*read_system(system), *read_tools(tools)]
+        self._head = given_head(system, tools)
+        self._reader = MessageReader(known_dialect(dialect), self._head.dialect)
         self._given = GivenMessages()
         self._added: list[_Added] = []
         self._compacting = False
         self._requested = (0, 0)
         """The tokens of the last request, and the last event it was made from."""
         self._planned: Plan | None = None
-        head: list[Body] = [*read_system(system), *read_tools(tools)]
         self._log: ContextLog = MemoryLog()
         before: list[Event] = []
         if store is not None:
@@ -90,13 +92,15 @@ class Context:
 
             self._log = stored = StoredLog(store)
             before = stored.session.events()
+            self._reader.run = f"after {len(before)}" if before else ""
             head = [*changed_settings(settings_of(self._setup, self._chosen, window), before), *head]
         self._planner = self._new_planner(before)
         self._append(*head)
 
     def _new_planner(self, events: Iterable[Event]) -> Planner:
         self._thinking = self._reader.dialect.returns_thinking if self._asked_thinking is None else self._asked_thinking
-        return self._setup.planner(events, thinking=self._thinking)
+        self._own_tools = self._head.dialect is self._reader.dialect
+        return self._setup.planner(events, thinking=self._thinking, own_tools=self._own_tools)
 
     def _append(self, *bodies: Body) -> tuple[Event, ...]:
         events = self._log.append(*bodies)
@@ -156,9 +160,14 @@ class Context:
                 own += new
             seqs = [event.seq for event in own]
             self._added.append(_Added(value, min(seqs, default=1), max(seqs, default=0)))
-        returned = self._reader.dialect.returns_thinking
-        if self._asked_thinking is None and returned != self._thinking:
+        self._follow_dialect()
+
+    def _follow_dialect(self) -> None:
+        """Plan again if the conversation turns out to be in a dialect that treats thinking or tools in another way."""
+        thinking = self._reader.dialect.returns_thinking if self._asked_thinking is None else self._asked_thinking
+        if (thinking, self._head.dialect is self._reader.dialect) != (self._thinking, self._own_tools):
             self._planner = self._new_planner(self._planner.events)
+            self._planned = None
 
     def configure(self, *, system: Any = None, tools: Sequence[Any] | None = None) -> None:
         """Give the model another system prompt, or other tools; None: they stay."""
@@ -172,8 +181,11 @@ class Context:
                 if body.slot in given and key not in wanted and body.text
             ]
             fresh = [*cleared, *(body for key, body in wanted.items() if now.get(key) != body)]
+            self._head = given_head(system, tools, self._head)
+            self._planned = None
             if fresh:
                 self._append(*fresh)
+            self._follow_dialect()
 
     def _slots(self) -> list[SlotContent]:
         return [event.body for event in self._planner.slots if isinstance(event.body, SlotContent)]
@@ -186,7 +198,7 @@ class Context:
         with self._lock:
             if self._planned is None:
                 made = self._planner.plan()
-                self._planned = Plan(made, self._reader.dialect, self._given, self._thinking)
+                self._planned = Plan(made, self._reader.dialect, self._given, self._thinking, self._head)
             return self._planned
 
     def request(self, dialect: str | None = None) -> dict[str, Any]:

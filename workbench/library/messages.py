@@ -60,11 +60,14 @@ class GivenMessage:
 class MessageReader:
     """Reads the messages of one conversation, one by one."""
 
-    def __init__(self, dialect: Dialect | None = None) -> None:
+    def __init__(self, dialect: Dialect | None = None, likely: Dialect | None = None) -> None:
+        """`likely`: the dialect until a message shows one."""
         self._asked = dialect
+        self.run = ""
+        """Distinguishes the replies from those that an earlier reader put into the same log."""
         self._talk = Talk("")
         self._readers: dict[str, DialectReader] = {}
-        self.dialect = dialect or DEFAULT
+        self.dialect = dialect or likely or DEFAULT
         """The dialect of the conversation: the one asked for, else that of the last message that shows one."""
 
     def read(self, message: Message, where: str) -> list[GivenMessage]:
@@ -104,11 +107,11 @@ class MessageReader:
 
     def _own_reply(self, body: Body, dialect: Dialect) -> Body:
         """Readers number the replies, each for itself: those of a second dialect get a name of their own."""
-        reply = getattr(body, "reply", "")
-        if not reply or dialect.name == next(iter(self._readers)):
+        if not isinstance(body, AssistantMessage | Reasoning | ToolCall) or not body.reply:
             return body
-        assert isinstance(body, AssistantMessage | Reasoning | ToolCall)
-        return structs.replace(body, reply=f"{dialect.name} {reply}")
+        second = "" if dialect.name == next(iter(self._readers)) else dialect.name
+        marks = list(filter(None, (second, body.reply, self.run)))
+        return structs.replace(body, reply=" ".join(marks)) if len(marks) > 1 else body
 
 
 def plain_messages(messages: Iterable[Message], where: str = "messages") -> list[Any]:
@@ -148,6 +151,28 @@ def system_text(value: dict[str, Any]) -> str:
 
 
 # System prompt and tools
+
+
+@dataclass(frozen=True, slots=True)
+class GivenHead:
+    """System prompt and tools as the caller gave them."""
+
+    system: Any = None
+    tools: tuple[dict[str, Any], ...] = ()
+    dialect: Dialect | None = None
+    """The dialect of all tools; None: that of OpenAI's chat, or several."""
+
+
+def given_head(system: Any, tools: Sequence[Any] | None, before: GivenHead | None = None) -> GivenHead:
+    """System prompt and tools to send as they are; None: those from before."""
+    before = before or GivenHead()
+    prompt = before.system if system is None else plain(system, "system")
+    if tools is None:
+        return GivenHead(prompt, before.tools, before.dialect)
+    values = tuple(plain(tool, f"tools[{at}]") for at, tool in enumerate(tools))
+    shown = {each.name: each for each in (_dialect_of_tool(value) for value in values) if each is not DEFAULT}
+    run_elsewhere = all("function" not in value for value in values)
+    return GivenHead(prompt, values, next(iter(shown.values())) if len(shown) == 1 and run_elsewhere else None)
 
 
 def read_system(system: Any) -> list[SlotContent]:

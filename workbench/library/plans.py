@@ -11,7 +11,16 @@ from workbench.config.text import SCHEMA
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.plan_json import item_json, plan_json
-from workbench.library.messages import Message, MessageReader, known_dialect, read_messages, read_system, read_tools
+from workbench.library.messages import (
+    GivenHead,
+    Message,
+    MessageReader,
+    given_head,
+    known_dialect,
+    read_messages,
+    read_system,
+    read_tools,
+)
 from workbench.library.rendering import GivenMessages, render_in
 from workbench.library.setups import ChosenPolicy, setup_for_call
 from workbench.log.events import Body, Event
@@ -34,6 +43,7 @@ class Plan:
     given: GivenMessages = field(default_factory=GivenMessages)
     thinking: bool = False
     """Whether the model's thinking is sent back."""
+    head: GivenHead = field(default_factory=GivenHead)
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -51,7 +61,7 @@ class Plan:
         return self._rendered(chosen)
 
     def _rendered(self, dialect: Dialect) -> dict[str, Any]:
-        return render_in(dialect, self.context_plan, self.given, self.thinking)
+        return render_in(dialect, self.context_plan, self.given, self.thinking, self.head)
 
     @property
     def items(self) -> Sequence[Item]:
@@ -157,17 +167,18 @@ def plan(
     `policy`. Raises BadMessage with the path of a message that is none.
     """
     setup = setup_for_call(policy, model, window, reserve, **knobs)
-    reader = MessageReader(known_dialect(dialect))
-    read = read_messages(messages, reader)
     events = numbered([*read_system(system), *read_tools(tools)])
+    head = given_head(system, tools)
+    reader = MessageReader(known_dialect(dialect), likely=head.dialect)
+    read = read_messages(messages, reader)
     given = GivenMessages()
     for each in read:
         new = numbered(each.bodies, len(events) + 1)
         given.add(each, new, len(events) + 1)
         events += new
     returned = reader.dialect.returns_thinking if thinking is None else thinking
-    made = setup.planner(events, thinking=returned).plan()
-    return Plan(made, reader.dialect, given, returned)
+    made = setup.planner(events, thinking=returned, own_tools=head.dialect is reader.dialect).plan()
+    return Plan(made, reader.dialect, given, returned, head)
 
 
 def numbered(bodies: Iterable[Body], first: int = 1) -> list[Event]:

@@ -10,10 +10,11 @@ from typing import Any
 from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.render import MessageList, render_tools
-from workbench.library.messages import GivenMessage
-from workbench.log.events import Event, SystemMessage, ToolCall
+from workbench.library.messages import GivenHead, GivenMessage
+from workbench.log.events import Event, SystemMessage, ToolCall, text_of
 from workbench.wire.chat_requests import AsGiven, ChatEntry, ChatRequest
 from workbench.wire.dialect import Dialect
+from workbench.wire.values import content_of
 
 
 @dataclass(slots=True)
@@ -34,10 +35,12 @@ class GivenMessages:
         self.messages.append(given)
 
 
-def render_in(dialect: Dialect, plan: ContextPlan, given: GivenMessages, thinking: bool) -> dict[str, Any]:
+def render_in(
+    dialect: Dialect, plan: ContextPlan, given: GivenMessages, thinking: bool, head: GivenHead
+) -> dict[str, Any]:
     """The system prompt, the messages and the tools of a request, under the keys of a dialect.
 
-    `thinking`: the model's thinking is sent with its reply.
+    `thinking`: the model's thinking is sent with its reply. `head`: goes out as it was given, if it is in the dialect.
     """
     names: dict[str, str] = {}
 
@@ -48,7 +51,14 @@ def render_in(dialect: Dialect, plan: ContextPlan, given: GivenMessages, thinkin
             yield item
 
     entries = _Renderer(dialect, given, thinking).entries(noted())
-    return dialect.write_request(ChatRequest(entries, render_tools(plan), names))
+    body = dialect.write_request(ChatRequest(entries, render_tools(plan), names))
+    if head.tools and head.dialect is dialect:
+        body["tools"] = list(head.tools)
+    prompt = dialect.places[0]
+    takes_blocks = prompt and list in dialect.takes_plain and isinstance(head.system, list)
+    if takes_blocks and body.get(prompt) == text_of(content_of(head.system)):
+        body[prompt] = head.system
+    return body
 
 
 class _Renderer:

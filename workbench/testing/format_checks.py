@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 
 from workbench.config.errors import WorkbenchError
 from workbench.context.load import PRESETS
+from workbench.library.messages import GivenHead
 from workbench.library.plans import numbered
 from workbench.library.rendering import GivenMessages, render_in
 from workbench.library.setups import setup_for_call
@@ -100,7 +101,7 @@ def _check_log(events: list[Event], case: str) -> None:
         setup = setup_for_call(policy, "gpt-4o", 16_000)
         made = setup.plan(events)
         if made.verdict.fits:
-            body = render_in(DEFAULT, made, GivenMessages(), False)
+            body = render_in(DEFAULT, made, GivenMessages(), False, GivenHead())
             expect(
                 not pair_problems(body["messages"]),
                 f"{policy} plans valid requests",
