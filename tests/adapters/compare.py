@@ -49,9 +49,8 @@ def own_trimming(package: str) -> Iterator[tuple[str, Own]]:
 
 def _pydantic_ai() -> Iterator[tuple[str, Own]]:
     from pydantic_ai.capabilities import ProcessHistory
-    from pydantic_ai.messages import ModelMessage
 
-    def keep_recent(messages: list[ModelMessage]) -> list[ModelMessage]:
+    def keep_recent(messages: list[Any]) -> list[Any]:
         return messages[-MESSAGES:]
 
     yield (
