@@ -45,7 +45,7 @@ def guard_client(client: httpx.AsyncClient) -> httpx.AsyncClient:
 
 
 def guard_litellm() -> None:
-    """Make the clients that litellm makes from now on enforce the limits.
+    """Make the clients that litellm uses from now on enforce the limits.
 
     litellm accepts no client for all providers: `aclient_session` is for OpenAI's dialect only, and the argument
     `client` is another class for each provider. So the three places where its completions get their clients return
@@ -58,6 +58,8 @@ def guard_litellm() -> None:
         handler.create_client = _making_guarded(handler.create_client)
         openai_like._get_async_http_client = staticmethod(_making_guarded(openai_like._get_async_http_client))
         text_completions.AsyncOpenAI = _guarded_openai(text_completions.AsyncOpenAI)
+        # Clients that the process used before are not guarded, and litellm would use them again.
+        import_module("litellm").in_memory_llm_clients_cache.flush_cache()
 
 
 def _making_guarded(make: Callable[..., httpx.AsyncClient]) -> Callable[..., httpx.AsyncClient]:
