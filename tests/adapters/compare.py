@@ -31,6 +31,8 @@ LIMIT = 12_000
 MESSAGES = 40
 HEAD = "| package | trimmed by | fit | valid | tokens sent | cached | missing: user | missing: results |"
 RULE = "| --- | --- | --- | --- | --- | --- | --- | --- |"
+DISTRIBUTIONS = {"pydantic-ai": "pydantic-ai-slim"}
+"""Packages that are installed under another name."""
 Own = Callable[[str], Awaitable[Any]]
 
 
@@ -144,8 +146,9 @@ async def row(package: str, how: str, run: Own) -> str:
         figures = measure(server)
     assert figures.requests == REQUESTS, figures
     valid = figures.requests - figures.invalid
+    installed = version(DISTRIBUTIONS.get(package, package))
     return (
-        f"| {package} {version(package)} | {how} | {figures.fit} | {valid} | {figures.tokens:,} | {figures.kept:.0%} "
+        f"| {package} {installed} | {how} | {figures.fit} | {valid} | {figures.tokens:,} | {figures.kept:.0%} "
         f"| {figures.missing_said} | {figures.missing_found} |"
     )
 

@@ -80,8 +80,8 @@ def test_an_answer_is_recorded_once_however_the_program_repeats_it(tmp_path: Pat
         kinds = [type(event.body).__name__ for event in store.session("talk").events()]
     assert [kind for kind in kinds if kind not in ("Setting", "SlotContent")] == [
         "UserMessage",
-        "Usage",
         "ToolCall",
+        "Usage",
         "ToolResult",
     ]
 

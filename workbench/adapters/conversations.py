@@ -104,10 +104,10 @@ class PlannedConversations:
     def answered(self, context: Context, answer: Sequence[Any], usage: Any = None) -> None:
         """Note the messages of the answer to a context's request, and what was reported for it."""
         found = next((each for each in self._all.values() if each.context is context), None)
-        if usage is not None:
-            context.report(usage)
         if found is not None and answer:
             found.follow([*found.known, *(plain(each, "answer") for each in answer)])
+        if usage is not None:
+            context.report(usage)  # it belongs to the reply before it
 
     def close(self) -> None:
         """Let other programs write the stored sessions."""
