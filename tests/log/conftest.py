@@ -64,7 +64,7 @@ BODY = st.one_of(
     st.builds(e.Revert, WHOLE),
     st.builds(e.Override, st.sampled_from(get_args(e.OverrideAction)), WHOLE, WHOLE),
     st.builds(e.Usage, LINE, WHOLE, st.none() | WHOLE, WHOLE, WHOLE, WHOLE, WHOLE, NUMBER, NUMBER, WHOLE),
-    st.builds(e.Request, st.sampled_from(get_args(e.DialectName)), LINE, st.sampled_from(get_args(e.Purpose)), LINE),
+    st.builds(e.Request, st.sampled_from(get_args(e.OwnDialect)), LINE, st.sampled_from(get_args(e.Purpose)), LINE),
     st.builds(e.RequestPart, LINE, JSON),
     st.builds(e.RequestAnswer, WHOLE, WHOLE, LINE, st.none() | WHOLE, st.none() | WHOLE, TEXT),
     st.builds(e.Hold, WHOLE, LINE, TEXT, WHOLE, st.sampled_from(get_args(e.HoldEnd))),

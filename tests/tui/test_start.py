@@ -55,7 +55,7 @@ OURS = {{f"workbench.{{each}}" for each in ("agent", "compaction", "context", "l
 
 def load(stack):
     print(sorted((HEAVY | OURS) & set(sys.modules)), flush=True)
-    return start.load({str(talk)!r}, Options(), stack)
+    return start.load_main_screen({str(talk)!r}, Options(), stack)
 
 async def main():
     with ExitStack() as stack:

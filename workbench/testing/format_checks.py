@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final, Protocol
 
 from workbench.config.errors import WorkbenchError
+from workbench.config.foreign_files import read_small_text
 from workbench.context.load import PRESETS
 from workbench.library.messages import GivenHead
 from workbench.library.plans import numbered
@@ -58,7 +58,7 @@ def check_format(format: TranscriptFormat, samples: Sequence[str | os.PathLike[s
         expect(not _recognised(format, text), "other people's files are not recognised", format.name, text[:80])
     for number, sample in enumerate(samples, 1):
         case = f"{format.name}, sample {number}"
-        text = Path(sample).read_text("utf-8") if isinstance(sample, os.PathLike) else str(sample)
+        text = read_small_text(sample) if isinstance(sample, os.PathLike) else str(sample)
         expect(_recognised(format, text), "a sample is recognised", case)
         found = _read(format, text)
         expect(any(isinstance(body, TALK) for each in found for body in each), "a sample has a conversation", case)

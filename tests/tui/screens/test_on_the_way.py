@@ -115,7 +115,7 @@ async def test_undo_and_off_wait_for_the_next_batch(services: Services) -> None:
         await pilot.press("f4")
         await seen(pilot, "3 results undone but still masked")
         screen.send_or_run(Send("/policy off"))
-        await seen(pilot, "3 results whole again", "requests are sent as they are")
+        await seen(pilot, "3 results whole again", "requests are sent unchanged")
         await pilot.press("y")
         await until(lambda: policies.listed()[0].policy is None)
         await pilot.press("f2")
