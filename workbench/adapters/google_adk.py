@@ -1,4 +1,4 @@
-"""Google's ADK: `App(..., plugins=[PlannedPlugin(window=16_000)])`."""
+"""The adapter for Google's ADK: `App(..., plugins=[PlannedPlugin(window=16_000)])`."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from workbench.library.plain_values import plain
 
 
 class PlannedPlugin(BasePlugin):
-    """Plans each request of an app's agents. The session keeps every event whole.
+    """Plans each request of an app's agents before it is sent. ADK's session still keeps every event whole.
 
-    `workbench.context` has the context that was used last.
+    The attribute `workbench.context` is the context that was used last.
     """
 
     def __init__(self, name: str = "workbench", **settings: Unpack[AdapterSettings]) -> None:
         super().__init__(name)
         self.workbench = PlannedConversations("google", settings)
         self._open: dict[str, Context] = {}
+        """The context of each conversation's last request, by `_key`."""
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
-        """Send the planned contents."""
+        """Replace the contents of the request with the planned ones."""
         given = [(plain(content, "contents"), content) for content in llm_request.contents]
         key = _key(callback_context)
         tools = [plain(tool, "tools") for tool in llm_request.config.tools or () if isinstance(tool, types.Tool)]
@@ -46,7 +47,7 @@ class PlannedPlugin(BasePlugin):
         ]
 
     async def after_model_callback(self, *, callback_context: CallbackContext, llm_response: LlmResponse) -> None:
-        """Note the answer. The pieces of a stream come again, as a whole."""
+        """Add the answer to its context. Pieces of a stream are skipped: ADK passes the whole answer after them."""
         context = self._open.get(_key(callback_context))
         if context is not None and not llm_response.partial:
             answer = [llm_response.content] if llm_response.content and llm_response.content.parts else []
@@ -54,7 +55,7 @@ class PlannedPlugin(BasePlugin):
 
 
 def _key(context: CallbackContext) -> str:
-    """An agent's conversation in a session: each agent of an app sees another part of it."""
+    """The key of a conversation: of one agent in one session, because each agent of an app sees another part of it."""
     return f"{context.session.id}/{context.agent_name}"
 
 

@@ -1,4 +1,4 @@
-"""The `openai` client: `client = plan_openai(OpenAI(), window=16_000)`."""
+"""The adapter for the `openai` client: `client = plan_openai(OpenAI(), window=16_000)`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def plan_openai(client: AnyOpenAI, **settings: Unpack[AdapterSettings]) -> AnyOpenAI:
-    """A copy of a client whose chats and responses are planned before they are sent.
+    """Return a copy of a client that plans its requests (chat completions and responses) before it sends them.
 
-    A request that goes on from what the provider stored (`previous_response_id`, `conversation`) is sent as it is.
+    A request that continues what the provider stored (`previous_response_id`, `conversation`) is sent unchanged.
     """
     from openai import AsyncOpenAI
 
@@ -29,7 +29,7 @@ def plan_openai(client: AnyOpenAI, **settings: Unpack[AdapterSettings]) -> AnyOp
 
 
 def chat_request(given: dict[str, Any]) -> Prepared:
-    """A chat's messages, its system prompt, and how the planned messages are put back."""
+    """Split the arguments of a chat call: messages, system prompt, and a function that puts planned messages back."""
     messages = list(given.get("messages") or ())
     prompt = system_prompt(messages)
 
@@ -45,6 +45,7 @@ def _chat_answer(response: Any) -> list[Any]:
 
 
 def _responses(given: dict[str, Any]) -> Prepared | None:
+    """Like `chat_request`, for the Responses API; None if the request must not be planned."""
     if given.get("previous_response_id") or given.get("conversation"):
         return None
     items = given.get("input")

@@ -1,9 +1,9 @@
-"""The compactions of a session: whether one is due, and the only way from a preview to the log.
+"""Decides whether a compaction of a session is due, and makes it in three steps.
 
 `plan` computes the preview that the user or the policy agrees to. `draft` runs the hooks that may refuse the compaction
-and has the summary written. `accept` gives the event and runs the hooks that follow. A turn does all of it with
-`run_compaction`; the screen and the command line let the user look and edit in between. The compaction that is made is
-the one that was agreed to.
+and has the summary written. `accept` yields the event for the log, then runs the hooks that follow. A turn takes all
+three steps with `run_compaction`. The screen and the command line let the user look at the result and edit it between
+the steps. Either way, the compaction that is made is the one that was previewed.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ CHANGED = (
 AskFirst = Callable[[CompactionDecision], Awaitable[bool]]
 """Asks the user whether to compact now; the decision has the question and its figures."""
 LONG = 20_000
-"""From this many events on, the log is examined in a thread: a hundred thousand take longer than a screen may pause."""
+"""From this many events on, the log is examined in a thread, so that the screen does not freeze."""
 
 
 class PlannedCompaction(NamedTuple):
-    """A compaction that can be agreed to."""
+    """A compaction that was previewed but not made yet."""
 
     compactor: Compactor
     events: tuple[Event, ...]
@@ -52,7 +52,7 @@ class PlannedCompaction(NamedTuple):
     preview: CompactionPreview
 
     def check_still_valid(self, events: Sequence[Event], compactor: Compactor) -> None:
-        """Raise Refused if this is no longer the compaction agreed to. New messages since then do not matter."""
+        """Raise Refused if the session has changed so that the preview no longer holds. New messages do not matter."""
         since = events[len(self.events) :]
         changed = any(isinstance(event.body, Compaction | Revert | Override) for event in since)
         if changed or compactor is not self.compactor:
@@ -70,18 +70,21 @@ class Compacting:
         self._hooks = hooks
         self._ask = ask
         self._declined = False
-        """The user said no. The question returns after the model's next answer, or with a request that does not fit."""
+        """Whether the user said no. Until the turn is over, the question is asked again only if it is urgent."""
         self._idle = False
-        """There was nothing to compact, and there will be nothing until this turn is over."""
+        """Whether there was nothing to compact. Until the turn is over, only an overflow leads to another attempt."""
 
     def note_answer(self) -> None:
-        """Report that the model has answered the user: a question that was declined may be asked again."""
+        """Call this when the model has answered the user: a compaction may then be tried, or asked about, again."""
         self._declined = self._idle = False
 
     async def decide_now(
         self, plan: ContextPlan, events: Sequence[Event], *, turn_over: bool, overflow: bool = False
     ) -> CompactionDecision:
-        """The joint decision of triggers, mode and brakes now."""
+        """Decide whether to compact now: see `compaction/triggers`.
+
+        `turn_over`: the model has answered the user. `overflow`: the provider found the request too long.
+        """
         policy = self.compactor.setup.loaded.policy.compaction
 
         def decide() -> CompactionDecision:
@@ -93,7 +96,7 @@ class Compacting:
         return decide() if len(events) < LONG else await in_background(decide)
 
     async def is_agreed(self, decision: CompactionDecision) -> bool:
-        """Whether to compact: yes at once, or after the user has agreed."""
+        """Whether to make the compaction that was decided on. Asks the user if the decision says so."""
         if self._idle and decision.trigger != "overflow":
             return False
         if decision.action == "compact":
@@ -115,7 +118,8 @@ class Compacting:
     ) -> PlannedCompaction:
         """Compute what a compaction would do now. Raises CompactionRefused if there is nothing to compact.
 
-        `planner`: a planner of the compactor's setup that has planned these events already.
+        `digest`: summarise without a model. `planner`: a planner of the compactor's setup that has these events
+        already, so that they are not planned again.
         """
         compactor, log = self.compactor, tuple(events)  # a copy: the log may grow meanwhile
         now = planner.at_this_moment() if planner is not None else None
@@ -129,14 +133,18 @@ class Compacting:
     async def draft(
         self, planned: PlannedCompaction, *, digest: bool = False, report: ReportProgress = ignore_progress
     ) -> tuple[list[Failure], SummaryDraft]:
-        """Return the failures of the hooks before the summary, and the summary; raises CompactionRefused."""
+        """Have the summary written. Return the failures of the hooks that ran before it, and the summary.
+
+        Raises CompactionRefused, also if a hook vetoes the compaction.
+        """
         noted = await self._before(planned.preview)
         made = await planned.compactor.draft(planned.events, planned.preview, digest=digest, progress=report)
         return noted, made
 
     async def accept(self, planned: PlannedCompaction, draft: SummaryDraft) -> AsyncGenerator[Body, None]:
-        """Yield the events to append: the compaction, then, after it is appended, the failures of the hooks after it.
+        """Yield the events to append: the compaction, then the failures of the hooks that follow it.
 
+        These hooks run only when the next event is requested: the caller has appended the compaction by then.
         Raises CompactionRefused for a draft that must not be accepted.
         """
         yield planned.compactor.body(draft)
@@ -154,11 +162,12 @@ class Compacting:
         planned: PlannedCompaction | None = None,
         planner: Planner | None = None,
     ) -> AsyncGenerator[Progress | Body, None]:
-        """Make one compaction: yield its progress, then the event to append, or the failure that takes its place.
+        """Make one compaction. Yield its progress, then the events to append: the compaction, or why there is none.
 
-        `planned` is a compaction that was agreed to. A cancelled run leaves nothing behind. A failure is a value,
-        because the session continues without the compaction. "Nothing to compact" is a failure only if the user asked
-        for the compaction, or if it is `urgent`: the request cannot be sent.
+        `planned`: the compaction that was agreed to; without it, one is planned here. A cancelled run leaves nothing
+        behind. A failure is yielded and not raised, because the session continues without the compaction. "Nothing to
+        compact" is a failure only if the user asked for the compaction, or if a request that is too long cannot be
+        sent without it (`urgent`).
         """
         progress_queue: asyncio.Queue[Progress | None] = asyncio.Queue()
 
@@ -190,7 +199,7 @@ class Compacting:
     # The hooks
 
     async def _before(self, preview: CompactionPreview) -> list[Failure]:
-        """Run the hooks that may veto; raises CompactionRefused. A hook that did not work gives a failure."""
+        """Run the hooks that may veto. Raises CompactionRefused for a veto; returns the failures of broken hooks."""
         payload = {"trigger": preview.trigger, "why": preview.why, "tokens": preview.tokens_before}
         result = await self._hooks.run_hooks("before_compact", payload)
         if result.vetoed is not None:
@@ -198,12 +207,12 @@ class Compacting:
         return [Failure("hook", str(problem)) for problem in result.problems]
 
     async def _after(self, draft: SummaryDraft) -> list[Failure]:
-        """Run the hooks that follow a compaction that is in the log."""
+        """Run the hooks that follow a compaction that is in the log. Returns the failures of broken hooks."""
         payload = {"trigger": draft.preview.trigger, "summary": draft.summary, "freed": draft.freed}
         result = await self._hooks.run_hooks("after_compact", payload)
         return [Failure("hook", str(problem)) for problem in result.problems]
 
 
 def failure_of(refused: CompactionRefused) -> Failure:
-    """The event for a compaction that was not made."""
+    """The event that says why a compaction was not made."""
     return Failure(CATEGORY, f"{refused.kind}: {refused}")

@@ -1,6 +1,6 @@
-"""One turn: plan, request, stream, tool calls, results, until the model has answered.
+"""Runs a turn: requests to the model and the tool calls of its answers, until an answer has no more calls.
 
-Every event is in the log before it is passed on, and every request is rendered from the plan. The turn is one stream of
+Every event is in the log before it is reported, and every request is rendered from the plan. The turn is one stream of
 steps; the screen and the headless commands both read it.
 """
 
@@ -51,7 +51,7 @@ class TurnServices:
     toolbox: Toolbox
     approvals: Approvals
     ask: Ask | None = None
-    """Asks the user; None if no user can be asked: then only calls that are already allowed run."""
+    """Asks the user to approve a call; None if no user can be asked: then only calls that are already allowed run."""
     report: Callable[[str, str], None] | None = None
     """Called with the id of a call and a piece of its command's output, as it arrives."""
     hooks: Hooks = field(default_factory=Hooks)
@@ -67,7 +67,7 @@ class TurnServices:
 
 @dataclass(slots=True)
 class _ActiveModel:
-    """The model that is asked, and what it would see."""
+    """The model that requests are sent to, with the planner of its context."""
 
     setup: Setup
     gateway: Gateway
@@ -94,7 +94,7 @@ class Agent:
 
     @property
     def plan(self) -> ContextPlan:
-        """What the model would see now."""
+        """The plan of the next request: what the model would see now."""
         return self._active.planner.plan()
 
     @property
@@ -121,7 +121,7 @@ class Agent:
         return [Appended(event) for event in self.append(*bodies)]
 
     async def turn(self, content: Content | None) -> Steps:
-        """Run one turn, from the user's message to the model's answer. None continues from the end of the log."""
+        """Run one turn, from the user's message to the model's answer. Without a message, continue the log."""
         self._calls = Calls(self._services, self._hook)
         try:
             changed, problems = self._slots()
@@ -132,7 +132,7 @@ class Agent:
             for step in self._append(*changed, *notes, *messages):
                 yield step
             most = self._own.setup.loaded.policy.turn.max_iterations
-            for iteration in range(1, most + 1):  # requests and the calls of their answers, until no more calls come
+            for iteration in range(1, most + 1):  # a request and the calls of its answer each time
                 calls: list[ToolCall] = []
                 async with aclosing(self._ask_model(iteration, calls)) as asking:
                     async for step in asking:
@@ -167,7 +167,7 @@ class Agent:
                 self._append(*map(cancelled_result, left.values()))
 
     def _slots(self) -> tuple[list[SlotContent], list[str]]:
-        """What has to change in the fixed slots for the model that is asked, and the problems with files."""
+        """The slots (prompt, instructions, memory, tools) that have changed, and the problems with their files."""
         setup, toolbox = self._active.setup, self._services.toolbox
         tools = toolbox.definitions() if setup.calls_tools else []
         contents, problems = slots.current_slot_contents(toolbox.places.root, setup.loaded.policy.instructions, tools)
@@ -231,7 +231,7 @@ class Agent:
         return f"; {'/compact' if helps else 'a shorter message, or fewer instructions or tools,'} may make room"
 
     async def _request(self, plan: ContextPlan, reply: ReplyInProgress, calls: list[ToolCall]) -> Steps:
-        """Send one request. Adds the parts that arrive, or the failure, to `reply`, and complete calls to `calls`."""
+        """Send one request. Adds what arrives, or the failure, to `reply`, and a whole answer's calls to `calls`."""
         gateway, body, started = self._active.gateway, render_request(plan), time.monotonic()
         draft = DraftKeeper(self._session, reply)
         try:
@@ -270,7 +270,7 @@ class Agent:
         return reply.usage(plan.totals.tokens, completion, upto, time.monotonic() - started)
 
     def _learn(self, failure: ModelFailure, plan: ContextPlan) -> list[Step]:
-        """Plan within the provider's limit from now on; if it names no credible limit, guess one for this turn."""
+        """Plan within the limit in the provider's error from now on. If none is credible, guess one for this turn."""
         asked, taken = self._active, failure.window(plan.totals.tokens, plan.limits.window)
         setup = asked.setup.with_window(taken.tokens)
         planner = setup.planner(self.planner.events, live=True)
@@ -285,7 +285,7 @@ class Agent:
         return self._append(Failure(failure.category, message), window_setting(setup.model, LearntWindow(taken.tokens)))
 
     def _outgrown(self, usage: Usage) -> list[Body]:
-        """The event that withdraws a learnt window, if a request larger than it was answered."""
+        """Forget a learnt window if a larger request was answered. Returns the event that says so, or nothing."""
         asked = self._active
         size = usage.estimate if usage.prompt is None else usage.prompt
         if asked.guessed or asked.setup.info.window_source != "provider" or size <= asked.setup.info.window:
@@ -296,7 +296,7 @@ class Agent:
         return [window_setting(asked.setup.model, LearntWindow(0))]
 
     async def _turn_elsewhere(self, problem: Failure) -> list[Step]:
-        """Switch to the next model that can be asked, if that can help. The problem is in the log in any case."""
+        """Switch to the next fallback model that can be prepared, if another one can help. Always logs the problem."""
         steps: list[Step] = []
         models, asked = self._services.fallbacks.models, self._active
         helps = problem.category in ELSEWHERE or (problem.category == "does_not_fit" and asked.tried > 0)
@@ -330,7 +330,7 @@ class Agent:
         return Compactor(setup, gateway, schedule=services.schedule, catalogue=services.catalogue, live=True)
 
     async def settle(self) -> Steps:
-        """After a turn: compact if that is due."""
+        """Compact if that is due. Call this after each turn."""
         self.compacting.note_answer()
         async with aclosing(self._make_room(turn_over=True)) as making:
             async for step in making:
@@ -340,7 +340,7 @@ class Agent:
         """Compact if that is due, at once or after asking; a request that is still too long gets another try."""
         compacting, fits = self.compacting, self._active.planner.plan().verdict.fits
         if compacting.busy.locked() and fits and not overflow:
-            return  # one is being made in the background, and this request need not wait for it
+            return  # a compaction is being made in the background, and this request need not wait for it
         async with compacting.busy:
             for _ in range(ATTEMPTS):
                 plan, events = self._active.planner.plan(), tuple(self._own.planner.events)
@@ -353,7 +353,7 @@ class Agent:
                 overflow = False
 
     async def compact(self, planned: PlannedCompaction | None = None, *, digest: bool = False) -> Steps:
-        """Compact now, without asking; a refusal is a failure in the log.
+        """Compact now, without asking. If that is refused, the log gets a failure.
 
         `planned` is the compaction that the user agreed to. Raises Refused if the session has changed since then.
         """
@@ -371,7 +371,7 @@ class Agent:
             planned.check_still_valid(self._own.planner.events, self.compacting.compactor)
 
     def _compact_for(self, decision: CompactionDecision) -> Steps:
-        """The compaction that the triggers decided on."""
+        """Make the compaction that the triggers decided on."""
         assert decision.trigger is not None
         planner, (why, digest, urgent) = self._own.planner, (decision.why, decision.digest, decision.urgent)
         return self._compact(
@@ -381,6 +381,7 @@ class Agent:
         )
 
     async def _compact(self, run: AsyncGenerator[Progress | Body, None]) -> Steps:
+        """Report the progress of a compaction, and append its events to the log."""
         async with aclosing(run) as making:
             async for made in making:
                 if isinstance(made, Progress):

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 _MOST_PAGES = 100
 """Limit on the pages of a server's list of tools: a list that never ends must not block us."""
 _FAREWELL_SECONDS = 5.0
-"""Time for a server at an address to receive our goodbye."""
+"""How long we may take to close the connection to a server properly."""
 _COMPLAINT_BYTES = 4096
-"""How many of the last bytes of a server's standard error are read."""
+"""How many bytes at the end of a server's standard error are read, to find its last line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +43,15 @@ class McpServer:
     command: tuple[str, ...] = ()
     url: str = ""
     env: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """For the program, in addition to the few harmless variables it inherits (PATH, HOME and the like)."""
+    """Environment variables for the program, besides the few harmless ones it inherits (PATH, HOME and the like)."""
     pass_env: tuple[str, ...] = ()
-    """Names or patterns of variables that it gets from our own environment, for example a key that it needs."""
+    """Names or patterns of variables that the program gets from our own environment, such as a key that it needs."""
     switched_off: frozenset[str] = frozenset()
-    """Tools that the model is not offered, by the server's names for them."""
+    """Tools that are not offered to the model, by the names that the server gives them."""
 
 
 class Link:
-    """The connection to one server."""
+    """The connection to one server. It starts at once, in its own task: wait for `settled`."""
 
     def __init__(self, server: McpServer, cwd: Path) -> None:
         self.server = server
@@ -74,17 +74,18 @@ class Link:
         self.stop()
 
     def stop(self) -> None:
-        """Request the end: soon for a server that works, at once for one that has not started yet."""
+        """Start to close the connection: soon for a server that works, at once for one that has not started yet."""
         self._stop.set()
         if self._scope is not None:
-            # The end of a program is shielded from this deadline; it takes about seven seconds at most.
+            # Ending a program is shielded from this deadline; it takes about seven seconds at most.
             grace = _FAREWELL_SECONDS if self._client is not None else 0
             self._scope.deadline = asyncio.get_running_loop().time() + grace
 
     async def _live(self) -> None:
+        """Connect, and stay connected until `stop` is called or the server fails."""
         import anyio
 
-        # A file, because the terminal may belong to a screen. It has no name and is deleted with the process.
+        # The server's errors go to a file, because a screen may use the terminal. It has no name and is not left over.
         with tempfile.TemporaryFile("w+") as errors:
             self._errors = cast(TextIO, errors)
             try:
@@ -116,7 +117,7 @@ class Link:
             await self._stop.wait()
 
     async def call(self, tool: str, arguments: Mapping[str, Any], seconds: float, most_bytes: int) -> ToolOutcome:
-        """Have the server run a tool. Raises ToolFailure if it could not be asked or did not answer."""
+        """Have the server run a tool. Raises ToolFailure if it cannot; an error of the tool itself is an outcome."""
         import anyio
         from mcp import MCPError
         from mcp.types import CONNECTION_CLOSED
@@ -150,6 +151,7 @@ class Link:
         return printable(f"{message} ({complaint})" if complaint else message)[:400]
 
     def _complaint(self) -> str:
+        """The last line that the server wrote to standard error."""
         if self._errors is None or self._errors.closed:
             return ""
         raw = self._errors.buffer
@@ -159,7 +161,7 @@ class Link:
 
 
 def import_mcp() -> None:
-    """Import the package, which takes long: call it in a thread. Its log stays off the terminal."""
+    """Import the package `mcp`. That takes long, so call this in a thread. What it logs stays off the terminal."""
     import mcp
     import mcp.client.streamable_http
 

@@ -1,7 +1,7 @@
-"""Git in a repository that may come from anybody, whose settings name programs: filters, hooks, ways to fetch.
+"""Runs git safely in a repository that anybody may have made. Its settings may name programs: filters, hooks and more.
 
-Files are read and written by a git that sees the repository's objects but none of its settings or attributes. With the
-repository's own settings only names are looked up, which runs nothing.
+Commands that read or write files see the repository's objects, but not its settings and attributes. Only commands that
+look something up, such as paths, see its own settings; they run none of these programs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from workbench.config.variables import selected_variables
 from workbench.config.writing import copy_file
 
 _MOST_BYTES = 64 * 1024 * 1024
-"""Limit on the names that git prints."""
+"""How many bytes a command may print at most. Most of its output is the names of files."""
 _FIXED = {
     "GIT_AUTHOR_NAME": "Workbench",
     "GIT_AUTHOR_EMAIL": "workbench@localhost",
@@ -31,6 +31,7 @@ _FIXED = {
     **GIT_VARIABLES,
     "LC_ALL": "C",
 }
+"""Environment variables of every command."""
 _SETTINGS = (
     *GIT_SETTINGS,
     *("-c", "core.autocrlf=false"),
@@ -41,9 +42,9 @@ _SETTINGS = (
 _ATTRIBUTES = "* -text -eol -crlf -ident -filter !working-tree-encoding\n"
 """Overrides every attribute of the repository: no filter runs, and bytes stay unchanged."""
 _PLATFORM = r"^core\.(filemode|symlinks|ignorecase|precomposeunicode)$"
-"""The repository's settings that are kept: what the file system can do."""
+"""The settings of the repository that are kept: they say what the file system can do."""
 _NO_WORK_TREE = ("not a git repository", "must be run in a work tree", "cannot use bare repository")
-"""Git's messages outside of repositories, and in a repository without files."""
+"""Git's messages outside of a repository, and in one without a work tree."""
 
 
 class SnapshotFailed(WorkbenchError):
@@ -56,22 +57,28 @@ class Repository(NamedTuple):
     own: Path
     """The folder with its index; for a linked work tree, a folder inside `common`."""
     common: Path
+    """The folder with its objects, which all linked work trees share."""
     objects: str
-    """The hash that names objects: sha1 or sha256."""
+    """The hash function for the names of its objects: sha1 or sha256."""
 
 
 class Git:
     """Git commands in one repository, with one time limit for all of them."""
 
     def __init__(self, folder: Path, seconds: float) -> None:
-        """`seconds`: for all commands together."""
+        """`seconds`: the time limit for all commands together."""
         self.folder = folder
         self._seconds = seconds
         self._deadline = asyncio.get_running_loop().time() + seconds
         self._private: dict[str, str] = {}
+        """Environment variables for commands that must not see the repository's settings: see `hide_settings`."""
 
     async def __call__(self, *arguments: str, stdin: bytes = b"", private: bool = False) -> tuple[int, bytes, str]:
-        """Run a command. Return its exit status, its output, and its error output in one line."""
+        """Run a command. Return its exit status, its output, and its error output in one line.
+
+        `private`: hide the repository's settings from it, after `hide_settings`. Raises SnapshotFailed if it takes too
+        long or prints too much.
+        """
         output, errors = Output(_MOST_BYTES, 0), Output(4096, 0)
         ended = await run_process(
             ["git", "-C", str(self.folder), *_SETTINGS, *arguments],
@@ -122,7 +129,7 @@ class Git:
         return Repository(Path(own), Path(common), objects)
 
     async def hide_settings(self, found: Repository, folder: Path) -> None:
-        """Set up a folder that replaces the repository's own: it has its objects and none of its settings."""
+        """Set up a folder that private commands use instead of the repository's own: the same objects, few settings."""
         for name in ("refs", "info", "objects"):
             (folder / name).mkdir()
         _, output, _ = await self("config", "--type=bool", "--get-regexp", _PLATFORM)

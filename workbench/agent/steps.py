@@ -1,4 +1,4 @@
-"""The steps that a turn reports, in order: the screen and the headless commands read the same stream."""
+"""The steps that a turn reports while it runs. The screen and the headless commands read the same stream of them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class Planned(NamedTuple):
 
     plan: ContextPlan
     iteration: int
+    """The number of the request within its turn, from 1."""
 
 
 class Streamed(NamedTuple):
@@ -34,7 +35,7 @@ class Waiting(NamedTuple):
 
 
 class Switched(NamedTuple):
-    """Another model is asked from now until the end of the turn; the log says so, too."""
+    """A fallback model is asked from now until the end of the turn. The failure that led to this is in the log."""
 
     model: str
     instead_of: str
@@ -43,13 +44,13 @@ class Switched(NamedTuple):
 
 
 class Summarising(NamedTuple):
-    """A compaction is being made."""
+    """A compaction has made progress."""
 
     progress: Progress
 
 
 class Appended(NamedTuple):
-    """An event is in the log, on disk."""
+    """An event was written to the log on disk."""
 
     event: Event
 

@@ -1,4 +1,4 @@
-"""`workbench agents`."""
+"""The command `workbench agents`, which lists the sessions of other agents."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from workbench.sources.all_agents import all_agents, with_report
 from workbench.sources.services import Services
 
 FOLDER = 32
-"""Characters of a folder that are shown."""
+"""How many characters of a folder's path are shown at most."""
 
 
 def run_agents(options: argparse.Namespace) -> int:
-    """Print the sessions of all agents, the last changed first."""
+    """Print the sessions of all agents, the most recently changed first."""
     folder = work_folder().path if options.here else os.path.realpath(options.folder) if options.folder else ""
     with Services() as services:
         every, running, held = all_agents(services, work_folder().path)
@@ -63,7 +63,7 @@ def _cells(session: AgentSession, window: int | None, now: str) -> tuple[str, ..
 
 
 def _end(folder: str) -> str:
-    """Shorten a path at its beginning, because its end says more."""
+    """Cut the beginning of a long path, because its end is more helpful."""
     return folder if width(folder) <= FOLDER else f"…{folder[1 - FOLDER :]}"
 
 

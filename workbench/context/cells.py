@@ -1,7 +1,7 @@
-"""Cells and units: the conversation as the log has it, before the stages decide.
+"""Cells and units: the conversation as it is in the log, before a policy's stages decide what to send.
 
 A cell is one event of the conversation; a unit is kept or dropped as a whole: a user message, or one assistant message
-with its calls and their results. Cells and units are only added, and a cell's pair is set once, so that an earlier plan
+with its calls and their results. Cells and units are only added, and a cell's partner is set once. So an earlier plan
 can keep reading them while the session grows.
 """
 
@@ -34,17 +34,17 @@ from workbench.log.events import (
 
 
 class CellForm(NamedTuple):
-    """What a cell is, by the kind of its event alone."""
+    """What is known about a cell from the type of its event."""
 
     kind: Kind
     role: str | None
-    """Who speaks; None if it is no part of the conversation."""
+    """The role of the message; None if the event is not part of the conversation."""
     content_of: Callable[[Any], Content]
-    """The content of the event's body, with its parts."""
+    """Returns the content of the event's body: a text, or parts such as texts and pictures."""
 
 
 def _described(body: Body) -> str:
-    """A body that is no part of the conversation, in words."""
+    """Describe a body that is not part of the conversation."""
     match body:
         case Usage():
             prompt = "not reported" if body.prompt is None else f"{body.prompt:,}"
@@ -67,13 +67,14 @@ _FORMS = {
     ToolResult: CellForm("tool_result", "tool", attrgetter("content")),
 }
 _ASIDE = CellForm("aside", None, _described)
+"""The form of all other events: they are shown, but never sent."""
 _ASIDE_NAMES = {Usage: "usage", Snapshot: "snapshot", Failure: "error", Reasoning: "thinking"}
 
 
 class Cell:
-    """One event of the conversation, counted and cut to its cap.
+    """One event of the conversation, with its tokens and, if it is too long, its truncated text.
 
-    A long session has a hundred thousand of them. So a cell holds little, rare attributes are defaults of the class,
+    A long session has a hundred thousand of them. So a cell holds little: rare attributes have defaults in the class,
     and the content is read from the event on access.
     """
 
@@ -82,11 +83,12 @@ class Cell:
     partner: int = -1
     """The index of a call's result, or of a result's call, among the cells. Set once."""
     number: int = -1
-    """A result's number within the scope of masking; -1: never masked by it."""
+    """A result's number, for the stage that masks; -1: that stage never masks it."""
     mask_tokens: int = 0
+    """The cost of the result when it is masked."""
     cut: TruncatedText | None = None
     fate: str = ""
-    """Why normalise dropped it; empty if it did not."""
+    """Why the stage `normalise` dropped it; empty if it did not."""
     note: str = ""
     """What normalise changed; empty if nothing."""
     changed: Content | None = None
@@ -94,7 +96,7 @@ class Cell:
     whole: int | None = None
     """The cost of the original, if normalise changed it."""
     agent_cut: AgentCut | None = None
-    """What its agent had done to it before it was recorded."""
+    """How its agent had shortened it before it was recorded, if it had."""
 
     def __init__(self, event: Event, turn: int, unit: int, tokens: int, exact: bool) -> None:
         self.event = event
@@ -102,25 +104,25 @@ class Cell:
         self.unit = unit
         """Its unit's number; -1 if it is never sent."""
         self.tokens = tokens
-        """Its cost, uncut."""
+        """Its cost in tokens, before truncation."""
         self.exact = exact
 
     def undecided(self) -> Cell:
-        """The same event without any decisions: neither masked nor kept in part."""
+        """A copy without later decisions: neither masked nor kept in part."""
         made = copy(self)
         made.number, made.mask_tokens = -1, 0
         if made.cut is not None and self.kind != "tool_result":
-            made.cut = None  # what a compaction kept of it
+            made.cut = None  # the part that a compaction kept
         return made
 
     @property
     def original_tokens(self) -> int:
-        """The cost of the event's own content."""
+        """The cost of the event's own content, before `normalise`."""
         return self.tokens if self.whole is None else self.whole
 
     @property
     def state(self) -> State:
-        """Its state if no stage decides anything: sent, or what its agent had left of it."""
+        """Its state unless a stage decides otherwise: sent, or how its agent had shortened it."""
         return "sent" if self.agent_cut is None else self.agent_cut.state
 
     @property
@@ -135,7 +137,7 @@ class Cell:
 
     @property
     def form(self) -> CellForm:
-        """What it is, by the kind of its event."""
+        """What is known from the type of its event."""
         return _FORMS.get(type(self.event.body), _ASIDE)
 
     @property
@@ -145,7 +147,7 @@ class Cell:
 
     @property
     def role(self) -> str | None:
-        """Who speaks; None if it is no part of the conversation."""
+        """The role of the message; None if the event is not part of the conversation."""
         body = self.event.body
         return body.role if isinstance(body, SystemMessage) else self.form.role
 
@@ -157,17 +159,17 @@ class Cell:
 
     @property
     def event_content(self) -> Content:
-        """The event's content, with its parts."""
+        """The event's own content: a text, or parts such as texts and pictures."""
         return self.form.content_of(self.event.body)
 
     @property
     def content(self) -> Content:
-        """What is sent, uncut."""
+        """What is sent, before truncation."""
         return self.event_content if self.changed is None else self.changed
 
     @property
     def text(self) -> str:
-        """What is sent, uncut, as readable text."""
+        """What is sent, before truncation, as readable text."""
         return self.original if self.changed is None else text_of(self.changed)
 
     @property
@@ -204,7 +206,7 @@ class Unit:
         self.cells: list[int] = []
 
     def moved(self, turns: Sequence[int], places: Mapping[int, int]) -> Unit:
-        """The unit with other numbers for its turn and its cells."""
+        """A copy with new numbers for its turn and its cells; `turns` and `places` map the old ones to them."""
         made = copy(self)
         made.turn, made.cells = turns[self.turn], [places[at] for at in self.cells]
         return made

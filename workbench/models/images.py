@@ -1,4 +1,4 @@
-"""The cost of a picture, by its size and the provider's documented rule. Never counted as base64 text."""
+"""The tokens of a picture, computed from its size by the provider's documented rule, never from its base64 text."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from workbench.models.families import bare_name
 from workbench.models.tokens import Count
 
 UNKNOWN_SIZE = (1024, 1024)
-"""Assumed if a picture's size cannot be read: behind a web address, or in a format we do not know."""
+"""The size assumed for a picture that is behind a web address, or in a format that we do not know."""
 
 _TILES = (
     (re.compile(r"gpt-4o-mini"), 2833, 5667),
@@ -22,29 +22,29 @@ _TILES = (
     (re.compile(r"computer-use"), 65, 129),
     (re.compile(r"gpt-4(o|\.1|\.5|-|$)|chatgpt-4o"), 85, 170),
 )
-"""OpenAI's models that see tiles of 512 pixels: tokens for the picture itself, and for each tile."""
+"""OpenAI's models that count tiles of 512 by 512 pixels: name, tokens for the picture itself, tokens for each tile."""
 
 _UNDOCUMENTED = (85, 170)
-"""For models without a documented cost of pictures: the same as gpt-4o."""
+"""The same two numbers for models whose cost of pictures is not documented: those of gpt-4o."""
 
 _PATCHES = (
     (re.compile(r"(gpt-4\.1|gpt-5)-mini"), 1.62),
     (re.compile(r"(gpt-4\.1|gpt-5)-nano"), 2.46),
     (re.compile(r"o4-mini"), 1.72),
 )
-"""OpenAI's models that see patches of 32 pixels, at most 1,536 of them: tokens for each patch."""
+"""OpenAI's models that count patches of 32 by 32 pixels, at most `_MAX_PATCHES`: name, tokens for each patch."""
 
 _MAX_PATCHES = 1536
 
 _MAX_SEGMENTS = 1000
-"""Limit on the segments of a JPEG that are read; a real one has a few dozen."""
+"""How many segments of a JPEG are read at most to find its size; a real one has a few dozen."""
 
 Read = Callable[[int, int], bytes]
-"""Returns bytes of a picture: takes an offset and a length (fewer bytes at the end)."""
+"""Takes an offset and a length, and returns these bytes of a picture; fewer at its end."""
 
 
 def image_tokens(model: str, url: str, detail: str = "auto") -> Count:
-    """The cost of a picture; exact if the rule is documented, the size known and the detail chosen."""
+    """The tokens of a picture; exact if the rule is documented, the size known and the level of detail chosen."""
     size = image_size(url)
     width, height = size or UNKNOWN_SIZE
     name = bare_name(model)
@@ -62,26 +62,26 @@ def image_tokens(model: str, url: str, detail: str = "auto") -> Count:
 
 
 def _tiled(base: int, tile: int, size: tuple[int, int] | None, detail: str) -> Count:
-    """The cost for a model that sees tiles. With detail `auto` it probably, but not certainly, uses high detail."""
+    """The tokens for a model that counts tiles. For detail `auto` we assume high detail, so they are not exact."""
     if detail == "low":
         return Count(base, True)
     return Count(base + tile * _tiles(*(size or UNKNOWN_SIZE)), size is not None and detail == "high")
 
 
 def _tiles(width: int, height: int) -> int:
-    """The tiles of 512 pixels, after the picture is scaled to fit 2048 by 2048 and its shortest side is at most 768."""
+    """The number of tiles, after the picture is shrunk to fit 2048 by 2048, and its shorter side to at most 768."""
     scale = min(1.0, 2048 / max(width, height))
     scale = min(scale, 768 / min(width, height)) if min(width, height) * scale > 768 else scale
     return ceil(_exactly(width * scale) / 512) * ceil(_exactly(height * scale) / 512)
 
 
 def _exactly(product: float) -> float:
-    """A product without floating-point noise, which would add a tile or a token."""
+    """Remove floating-point noise, which could add a tile or a token when the product is rounded up."""
     return round(product, 6)
 
 
 def _patches(width: int, height: int) -> int:
-    """The patches of 32 pixels; a picture with too many is shrunk until whole patches fit."""
+    """The number of patches; a picture with more than `_MAX_PATCHES` is shrunk first."""
     if ceil(width / 32) * ceil(height / 32) <= _MAX_PATCHES:
         return ceil(width / 32) * ceil(height / 32)
     shrink = sqrt(_MAX_PATCHES * 32 * 32 / (width * height))
@@ -92,20 +92,20 @@ def _patches(width: int, height: int) -> int:
 
 
 def _anthropic(width: int, height: int) -> int:
-    """A token per 750 pixels, after the long edge is scaled to at most 1568; about 1,600 at most."""
+    """One token per 750 pixels, after the longer side is shrunk to at most 1568; never more than 1,600."""
     scale = min(1.0, 1568 / max(width, height))
     return min(1600, max(1, ceil(width * scale * height * scale / 750)))
 
 
 def _gemini(width: int, height: int) -> int:
-    """258 for a small picture, and for each tile of 768 pixels of a larger one."""
+    """258 tokens for a small picture; for a larger one, 258 for each tile of 768 by 768 pixels."""
     if width <= 384 and height <= 384:
         return 258
     return 258 * ceil(width / 768) * ceil(height / 768)
 
 
 def image_size(url: str) -> tuple[int, int] | None:
-    """Width and height from the header in a `data:` URL (PNG, JPEG, GIF, WebP); None if it has none."""
+    """Width and height of the picture in a `data:` URL (PNG, JPEG, GIF, WebP); None if they cannot be read."""
     read = _reader(url)
     if read is None:
         return None
@@ -118,7 +118,7 @@ def image_size(url: str) -> tuple[int, int] | None:
 
 
 def _reader(url: str) -> Read | None:
-    """A function that reads bytes of a `data:` URL and decodes only the requested part."""
+    """A function that decodes only the requested bytes of a base64 `data:` URL; None for any other URL."""
     kind, comma, data = url.partition(",")
     if not comma or not kind.lower().startswith("data:") or not kind.lower().endswith(";base64"):
         return None
@@ -150,7 +150,7 @@ def _header_size(start: bytes) -> tuple[int, int] | None:
 
 
 def _webp_size(start: bytes) -> tuple[int, int] | None:
-    """The three kinds of WebP: extended, lossy, lossless."""
+    """Width and height of a WebP, which has three kinds: extended, lossy, lossless."""
     match start[12:16]:
         case b"VP8X":
             return int.from_bytes(start[24:27], "little") + 1, int.from_bytes(start[27:30], "little") + 1
@@ -166,7 +166,7 @@ def _webp_size(start: bytes) -> tuple[int, int] | None:
 
 
 def _jpeg_size(read: Read) -> tuple[int, int] | None:
-    """Skip a JPEG's segments, which may contain a large preview, up to the one that has the size."""
+    """Width and height of a JPEG. Segments before the one with the size are skipped: they may hold a large preview."""
     at = 2
     for _ in range(_MAX_SEGMENTS):
         head = read(at, 9)

@@ -1,11 +1,11 @@
-"""Context windows by name, for models that are in no table, and which models have a limit for input only."""
+"""Context windows by name, for models that are not in litellm's table, and which models' limits are for input only."""
 
 from __future__ import annotations
 
 import re
 
 GUESS = 128_000
-"""The window of an unknown model."""
+"""The window assumed for an unknown model."""
 
 _BY_NAME = (
     ("claude", 200_000),
@@ -29,8 +29,8 @@ _BY_NAME = (
     ("mistral", 128_000),
     ("mixtral", 128_000),
 )
-"""A part of a name, and the window of such models; the more specific first. From the document of the preset `layers`,
-except for Gemini 1.5 Pro, which is from that of `codex`."""
+"""A part of a name, and the window of such models; the more specific first. The numbers are from the document that the
+preset `layers` follows; that of Gemini 1.5 Pro is from the document of `codex`. See docs/documents.md."""
 
 _LARGEST_OUTPUTS = (
     *(("claude-3-5", 8_192), ("claude-3.5", 8_192), ("claude-3-7", 64_000), ("claude-3.7", 64_000)),
@@ -39,10 +39,10 @@ _LARGEST_OUTPUTS = (
     *(("llama3.2", 8_192), ("llama-3.2", 8_192)),
 )
 """A part of a name, and the longest answer of such models, according to their makers; the more specific first. The
-table does not have these models, or no longer, and the documents name them."""
+documents name these models, but litellm's table does not have them, or no longer."""
 
 _ON_OLLAMA = ((r"mistral(:.*)?", 32_768), (r"llama3\.2:1b\b.*", 8_192))
-"""The same for the whole names of models in Ollama: from the documents of `codex` and `window`."""
+"""A pattern for the whole name, and the window of such models in Ollama; from the documents of `codex` and `window`."""
 
 _LONG = (("claude", (1_000_000,)), ("", (200_000, 256_000, 400_000, 1_000_000, 1_050_000, 2_000_000)))
 """A part of a name, and the windows that such models can have if a request was longer than their usual window."""
@@ -61,10 +61,11 @@ def window_by_name(model: str) -> int | None:
 
 
 def window_seen(model: str, known: int, largest: int, compacted_at: int) -> int:
-    """The window that an agent works with, derived from its actions; `known`: the model's, by tables or its name.
+    """The window that an agent works with, derived from what it did.
 
-    A request of `largest` tokens was answered, so it fitted. An agent that compacted by itself at far less than the
-    model's window was given a smaller one: the family's usual window, if that fits.
+    `known`: the model's window, by the table or its name. `largest`: the tokens of its largest answered request, which
+    must have fitted. `compacted_at`: the tokens at which it compacted by itself, or 0. If that is far below the model's
+    window, the agent was given a smaller one: the family's usual window, if that fits.
     """
     if largest > known:
         long = next(windows for part, windows in _LONG if part in model.lower())
@@ -81,7 +82,7 @@ def output_by_name(model: str) -> int | None:
 
 
 def ollama_window(model: str) -> int | None:
-    """The window of a model that Ollama serves: its name has Ollama's prefix or one of its tags."""
+    """The window of a model in Ollama (its name has the prefix `ollama` or a tag, as in `mistral:7b`), if known."""
     prefix, _, name = model.lower().rpartition("/")
     if not prefix.startswith("ollama") and ":" not in name:
         return None
@@ -89,7 +90,7 @@ def ollama_window(model: str) -> int | None:
 
 
 def has_outdated_entry(model: str) -> bool:
-    """Whether the table has a model only with its first weights, for plain completions."""
+    """Whether the table may only have the first version of a model, which cannot chat."""
     return re.fullmatch(r"mistral(:.*)?", model.lower().rpartition("/")[2]) is not None
 
 

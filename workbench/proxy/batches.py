@@ -1,4 +1,7 @@
-"""The replacement texts for the results of one conversation, and the batches in which they change."""
+"""The replacement texts for the tool results of one conversation, and the batches in which they change.
+
+`proxy/policies` explains why they change only in batches.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +18,16 @@ from workbench.wire.parts import split_body
 from workbench.wire.rewriting import BodyItem, Rewrite, rewritten
 
 REMEMBERED: Final = 2_000
-"""Replaced results that are remembered besides those of the last request; the oldest are forgotten first."""
+"""How many replaced results are remembered besides those of the last request; the oldest are forgotten first."""
 BATCHES: Final = 100
-"""Batches that can be undone."""
+"""How many batches can be undone."""
 
 
 class WordChanges(NamedTuple):
     """The replacement texts for the results of one request."""
 
     masks: Mapping[str, str]
-    """The replacement texts by path."""
+    """The replacement texts, by the paths of the results in the request."""
     new: int = 0
     """How many of them belong to a batch that begins with this request."""
 
@@ -41,9 +44,9 @@ class ConversationWords:
     """The replacement texts of one conversation. A result is identified by its hash, wherever it is in a request."""
 
     texts: dict[str, str] = field(default_factory=dict)
-    """The replacement text of each result, the last sent at the end."""
+    """The replacement text of each result, by its hash; the most recently sent are last."""
     leaving: set[str] = field(default_factory=set)
-    """Results that the next batch decides again, because they were undone or another policy chose them."""
+    """Results whose texts stay only until the next batch, because they were undone or the policy was replaced."""
     undone: set[str] = field(default_factory=set)
     """Results that the policy must not change again."""
     batches: list[frozenset[str]] = field(default_factory=list)
@@ -54,7 +57,7 @@ class ConversationWords:
     """The beginning of the last request, kept while `leaving` is not empty."""
 
     def adopt(self, other: ConversationWords, planned: BodyPlan, *, leaving: bool) -> None:
-        """Take over the texts with which a request's results were sent before. `leaving`: only until the next batch."""
+        """Copy the texts for a request's results from `other`. `leaving`: they stay only until the next batch."""
         names = {result_name(item) for item in seen_results(planned)} & other.texts.keys()
         self.texts = {name: other.texts[name] for name in names} | self.texts
         self.batches = [*(batch for batch in other.batches if batch & names), *self.batches]
@@ -62,7 +65,10 @@ class ConversationWords:
             self.leaving |= names
 
     def undo(self) -> int:
-        """Undo the last batch, with effect from the next one. Return how many results change. Raises WrongCall."""
+        """Undo the last batch when the next one begins. Return how many results that changes.
+
+        Raises WrongCall if there is no batch to undo.
+        """
         while self.batches:
             names = self.batches.pop() & self.texts.keys()
             if names:
@@ -89,9 +95,10 @@ class ConversationWords:
         masking: bool,
         aside: bool,
     ) -> WordChanges:
-        """Return the texts of earlier requests and, if a batch is due, new ones.
+        """Return the texts for a request's results: the same as in earlier requests and, if a batch is due, new ones.
 
-        `masking`: whether new results may be masked; `aside`: the request is a side request, outside the conversation.
+        `batch_tokens`: how many tokens a batch must free. `pinned`: the hashes of results that must be sent whole.
+        `masking`: whether new results may be masked. `aside`: the request is a side request, outside the conversation.
         """
         names = {item.path: result_name(item) for item in seen_results(planned)}
         kept = {path: self.texts[name] for path, name in names.items() if name in self.texts}
@@ -117,7 +124,7 @@ class ConversationWords:
         return changes
 
     def _begin_batch(self, names: Mapping[str, str], going: set[str], new: Mapping[str, ItemChange]) -> None:
-        for name in {names[path] for path in going}:  # an agent that reuses ids may have one result twice
+        for name in {names[path] for path in going}:  # a set: an agent that reuses ids may send the same result twice
             self.leaving.discard(name)
             del self.texts[name]
         if new:

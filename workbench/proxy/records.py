@@ -15,9 +15,10 @@ Payload = Literal["body", "frame", "frames"]
 
 
 class AskedRecord(msgspec.Struct, frozen=True, tag="asked"):
-    """A request; its bytes follow. It has only headers that are needed, never a key."""
+    """A request; its bytes follow. The record has only the headers that are needed, and never an API key."""
 
     number: int
+    """Identifies the request in all its records."""
     route: Route
     headers: dict[str, str]
     at: int
@@ -30,13 +31,13 @@ class AskedRecord(msgspec.Struct, frozen=True, tag="asked"):
 
 
 class HeldRecord(msgspec.Struct, frozen=True, tag="held"):
-    """A request that waited at a breakpoint."""
+    """How long a request waited at a breakpoint, why, and how that ended."""
 
     number: int
     rule: str
     why: str
     took: int
-    """Milliseconds."""
+    """Milliseconds that it waited."""
     end: HoldEnd
     pinned: tuple[str, ...] = ()
     """The ids of calls whose results were pinned."""
@@ -66,7 +67,7 @@ class AnsweredRecord(msgspec.Struct, frozen=True, tag="answered"):
     """Why its bytes do not follow; empty if they do."""
 
     def without_bytes(self, why: str) -> AnsweredRecord:
-        """The same answer without its bytes."""
+        """The same record for an answer whose bytes do not follow."""
         return msgspec.structs.replace(self, lost=why)
 
 
@@ -79,7 +80,7 @@ class UnreadRecord(msgspec.Struct, frozen=True, tag="unread"):
 
 
 class NotedRecord(msgspec.Struct, frozen=True, tag="noted"):
-    """A setting for the log of a session."""
+    """A setting that the recorder is to write into the log of a session."""
 
     session: str
     key: str
@@ -97,7 +98,7 @@ class Feedback(msgspec.Struct, frozen=True, omit_defaults=True):
     sessions: dict[int, str] = {}
     """The session of each waiting request, by number."""
     marks: tuple[ConversationMark, ...] = ()
-    """The marks of conversations that changed."""
+    """The new marks of conversations that changed, by which the proxy recognises them."""
     forgotten: tuple[str, ...] = ()
     """Sessions that the recorder no longer continues."""
     lost: dict[str, int] = {}

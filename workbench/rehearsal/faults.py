@@ -1,4 +1,4 @@
-"""The faults that can be simulated: in a script's step, or for one request by the header `x-rehearse-fault`."""
+"""The faults that the rehearsal can simulate: by a step of a script, or for one request by a header (`HEADER`)."""
 
 from __future__ import annotations
 
@@ -27,31 +27,32 @@ FAULTS = {
     "length": "the answer is cut in half and ends with the reason `length`",
     "refused": "the answer is empty and ends with the reason of a refusal",
 }
+"""The faults by name, with what each does or how it is written."""
 
 IN_THE_MIDDLE = ("cut", "stall", "bad_json", "error")
-"""Faults that happen when half of a stream is sent."""
+"""Faults that happen after half of a stream was sent."""
 
 _NUMBERED = {"context": 8192, "slow": 10}
 """Faults that may have a number, and its default."""
 
 
 class UnknownFault(ValueError):
-    """The text names no fault; the message says what was expected."""
+    """A text is not the name of a fault; the message says what was expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault."""
+    """One fault, with its numbers."""
 
     kind: str
     number: int = 0
-    """The status, the window in tokens, or the speed."""
+    """By `kind`: the HTTP status, the window in tokens, or the characters per second."""
     wait: int = 1
     """Seconds in `Retry-After` (429, 503 and 529)."""
 
     @classmethod
     def parse(cls, text: str) -> Fault:
-        """A fault by its name, as in the table above."""
+        """Read a fault as `FAULTS` describes it, for example `status 429 wait 7`. Raises UnknownFault."""
         words = text.split()
         match words:
             case ["status", status] if status.isdecimal() and 400 <= int(status) <= 599:
@@ -72,10 +73,11 @@ class Fault:
 
 
 _WAITING = (429, 503, 529)
+"""The statuses that come with `Retry-After`."""
 
 
 def refusal_for(fault: Fault, asked: int) -> Refusal | None:
-    """The error for a fault; None if the fault concerns the answer or the connection."""
+    """The error for a fault; None if the fault is in the answer or the connection. `asked`: the request's tokens."""
     match fault.kind:
         case "status":
             return Refusal(fault.number, wait=fault.wait if fault.number in _WAITING else None)

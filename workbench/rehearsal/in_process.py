@@ -18,7 +18,7 @@ from workbench.wire.dialects import DEFAULT
 
 
 def rehearse(script: Script | None = None) -> RehearsalModel:
-    """Let the model `rehearsal` play this script from now on, in the whole process. Without one it follows rules."""
+    """Make the model `rehearsal` answer by this script in the whole process. Without a script it follows rules."""
     stand_in = RehearsalModel(script)
 
     async def answering(call: Json) -> AsyncGenerator[Json, None]:
@@ -30,7 +30,7 @@ def rehearse(script: Script | None = None) -> RehearsalModel:
 
 
 def _play(stand_in: RehearsalModel, call: Json) -> PlayedAnswer:
-    """What happens to a request. An error that refuses it is raised at once, as over HTTP."""
+    """Have the model answer a request. Raises Refusing if the script has it refused, before any piece, as over HTTP."""
     speaker = DEFAULT.new_speaker()
     try:
         request = speaker.read_request(call)
@@ -48,7 +48,7 @@ def _play(stand_in: RehearsalModel, call: Json) -> PlayedAnswer:
 
 
 async def _chunks(played: PlayedAnswer) -> AsyncGenerator[Json, None]:
-    """The answer's pieces at their times, broken off where a fault requires it."""
+    """Yield the pieces of the answer, each at its time. A fault of the script stops or breaks the stream."""
     loop = asyncio.get_running_loop()
     began = loop.time()
     kind = played.fault.kind if played.fault else ""
@@ -60,7 +60,7 @@ async def _chunks(played: PlayedAnswer) -> AsyncGenerator[Json, None]:
     found = list(answer_pieces(played.answer, played.pace))
     middle = len(found) // 2 if kind in IN_THE_MIDDLE else len(found)
     for piece in found[:middle]:
-        # Sleep even if there is no wait: it gives cancellation and the clock a chance to run.
+        # Sleep even for 0 seconds: other tasks can run then, and this one can be cancelled.
         await asyncio.sleep(max(0.0, began + piece.at - loop.time()) if piece.at else 0)
         yield {"choices": [{"delta": delta_json(piece, played.answer)}]}
     if kind == "stall":

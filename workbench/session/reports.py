@@ -1,4 +1,4 @@
-"""The values that commands show about a session. Call these functions in the session's thread."""
+"""What commands show or export of a session. Functions with an `OpenSession` must be called in the session's thread."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from workbench.views.compaction_values import CompactionView
 
 
 def token_figures(opened: OpenSession, view: CompactionView | None) -> Rows:
-    """The token figures of the session. `view`: the value of the compaction panel, which shows the same figures."""
+    """The token figures of the session. `view`: what the compaction panel shows, so that the figures agree."""
     return figures.tokens_report(opened, opened.plan, view)
 
 
@@ -29,7 +29,10 @@ def logged_events(opened: OpenSession) -> list[Event]:
 
 
 def write_export(events: Sequence[Event], path: Path) -> int:
-    """Write a log to a new file that only this user can read. Return its size in bytes."""
+    """Write a log to a new file that only this user can read. Return its size in bytes.
+
+    A `.json` file gets messages in OpenAI's form, any other file one event per line. Raises as `write_new` does.
+    """
     if path.suffix == ".json":
         text = json.dumps(to_openai(events), ensure_ascii=False, indent=2) + "\n"
     else:
@@ -38,7 +41,10 @@ def write_export(events: Sequence[Event], path: Path) -> int:
 
 
 def write_new(path: Path, text: str) -> int:
-    """Write JSON to a new file that only this user can read. Return its size in bytes."""
+    """Write JSON to a new file that only this user can read. Return its size in bytes.
+
+    Raises Refused if the file exists, and WrongCall if it cannot be written.
+    """
     data = utf8_json(text)
     try:
         if not path.parent.is_dir():

@@ -1,4 +1,4 @@
-"""Holds a policy against the promises of every request."""
+"""Checks that a policy keeps the promises that hold for every request."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from workbench.wire.checked_requests import BadRequest
 from workbench.wire.dialects import DIALECTS
 
 WINDOWS: Final = (600, 1_500, 4_000, 16_000, 128_000)
+"""The windows, in tokens, in which a policy is checked."""
 
 NewContext = Callable[..., Context]
-"""Makes a context; `Context` itself, or something that behaves like one."""
+"""Makes a context: `Context`, or another function with the same arguments."""
 
 
 def check_policy(
@@ -23,9 +24,10 @@ def check_policy(
 ) -> None:
     """Run random conversations under a policy, message by message, in small and large windows.
 
-    Promised: a request fits the window, or says in numbers why not. Calls and results stay together, in every dialect.
-    The user's message of an open turn is whole. The same messages give the same request, added one by one or at once.
-    A compaction can be undone to the byte.
+    Raises ConformanceError unless these promises are kept. A request fits the window, or says in numbers why not. Calls
+    and their results stay together, in every dialect. While a turn is unfinished, its user message is sent whole. The
+    same messages give the same request, whether they are added one by one or at once. Undoing a compaction restores
+    the request exactly.
     """
     for seed in seeds:
         for window in WINDOWS:

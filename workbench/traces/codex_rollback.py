@@ -1,7 +1,7 @@
-"""What Codex's user undid: `thread_rolled_back` drops the last turns from what is sent.
+"""Turns that the user of Codex undid: after `thread_rolled_back`, Codex no longer sends the last turns.
 
-A turn begins with each message of the user. After a compaction, the messages that it kept count, and its summary, which
-Codex sends as a message of the user too. What comes before the first of them stays.
+Each message of the user begins a turn. After a compaction, older messages count only if it kept them. Its summary also
+begins a turn, because Codex sends it as a message of the user. What is sent before the first turn stays.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from workbench.traces.undone import exclude_events, undo_from
 
 
 def rolled_back(bodies: Sequence[Body], turns: int, sealed: str) -> list[Body]:
-    """The decisions that leave out the last turns; `sealed`: the text for a summary that is no message."""
+    """The events that exclude the last turns. `sealed`: our text for an encrypted summary, which begins no turn."""
     reverted = {body.target for body in bodies if isinstance(body, Revert)}
     made = [at for at, body in _numbered(bodies) if isinstance(body, Compaction) and at not in reverted]
     gone = {seq for body in bodies if isinstance(body, Override) for seq in range(body.first, body.last + 1)}

@@ -1,10 +1,10 @@
-"""Requests and their answers, joined to the conversations that they are part of.
+"""Builds conversations from requests and their answers.
 
 - A request that begins with all the messages of an earlier one continues its conversation; others begin a new one.
-  Cache marks, and the two ways to write a single text, make no difference. If a request shares only its first message,
+  Cache marks make no difference, nor whether a single text is in a list. If the earlier request has only one message,
   the system prompt has to be the same too.
-- The answer is the reply, and its usage is the request's report. Without an answer, or if the next request has other
-  calls than the answer, the reply is taken from the next request.
+- The model's reply, and the usage of the request, are read from the answer. Without an answer, or if the next request
+  repeats it with other calls, the reply is read from the next request.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from workbench.traces.request_thread import Exchange, RequestThread
 
 
 def exchange_threads(exchanges: Iterable[Exchange]) -> list[list[Exchange]]:
-    """The exchanges by conversation, each in order."""
+    """Group the exchanges by conversation; each group is in order."""
     found: list[list[Exchange]] = []
     latest: dict[tuple[str, ...], list[Exchange]] = {}
-    """By the content of the last request of a conversation: that conversation."""
+    """Each conversation, by the key of its last request."""
     for exchange in exchanges:
         held = list(_held(exchange))
         known = next((each for each in reversed(held) if each in latest), None)
@@ -32,7 +32,7 @@ def exchange_threads(exchanges: Iterable[Exchange]) -> list[list[Exchange]]:
 
 
 def conversations_of(exchanges: Iterable[Exchange], format_name: str) -> list[Builder]:
-    """The conversations of requests and their answers, still open for additions."""
+    """Build the conversations of the exchanges. The caller may add more events to the builders."""
     found = []
     for thread in exchange_threads(exchanges):
         builder = Builder(format_name)
@@ -44,7 +44,7 @@ def conversations_of(exchanges: Iterable[Exchange], format_name: str) -> list[Bu
 
 
 def _held(exchange: Exchange) -> Iterator[tuple[str, ...]]:
-    """For each beginning of a request's messages: the key of a request with no more than that."""
+    """Yield a key for the first message of a request, the first two, and so on. The last key identifies the request."""
     digest = ""
     for number, name in enumerate(exchange.names, 1):
         digest = content_hash([digest, name])

@@ -1,6 +1,6 @@
-"""The compaction panel's value, made from the log. What grows with the log is updated event by event.
+"""Computes what the compaction panel shows. What depends on the whole log is updated event by event.
 
-`LogFigures` lives in the session's thread; its results are processed in another thread, where they may take time.
+`LogFigures` is updated in the session's thread. The view is made from it in another thread, because that may take long.
 """
 
 from __future__ import annotations
@@ -45,13 +45,16 @@ from workbench.views.compaction_values import CompactionMark, CompactionView, Cu
 from workbench.wire.talk import is_sealed
 
 FEW = 3_000
-"""In logs of up to this many events we check, unasked, whether there is anything to compact."""
+"""Only in logs of up to this many events does the panel itself check whether there is anything to compact."""
 POINTS = 600
 """The most points of the curve; no screen is wider."""
 
 
 class LogFigures:
-    """The parts of a log that decide about compaction: a shortened log with the same outcome, and the curve."""
+    """What the panel needs to know about a log, updated event by event.
+
+    That is the curve of the context's sizes, and the thin log: the events that decide about compaction.
+    """
 
     def __init__(self) -> None:
         self._thin: list[Event] = []
@@ -63,15 +66,17 @@ class LogFigures:
         self._attempted = False
         """Whether there has been no message since the last compaction or failure."""
         self._taken = 0
+        """How many events were read."""
         self._turn = 0
         self._sizes: list[int] = []
         self._ends: list[int] = []
         """For each size, the event that reported it."""
         self._open: tuple[int, int] | None = None
-        """Turn and number of reshapings at the last size; while both stay the same, a later request replaces it."""
+        """The values of `_turn` and `_reshaped` at the last size. While they stay so, a later size replaces it."""
         self._reshaped = 0
+        """How many compactions and undos there were."""
         self._places: dict[int, int] = {}
-        """By compaction: the index of the size after which it was made."""
+        """For each compaction, by event: the index of the size after which it was made."""
         self.way: str | None = None
         """The proxy's policy that the log named last; empty: it was switched off; None: the log names none."""
         self.undone_on_the_way: list[tuple[int, int]] = []
@@ -122,15 +127,17 @@ class LogFigures:
                     self.undone_on_the_way.append((event.seq, undone_in(value)))
 
     def _keep(self, event: Event) -> None:
-        """Add an event to the thin log, after the model's last message."""
+        """Add an event to the thin log, and before it the model's last message, if that is missing."""
         self._thin += [event] if self._last_message is None else [self._last_message, event]
         self._last_message = None
 
     def _reshape(self, event: Event) -> None:
+        """Add a compaction or an undo to the thin log; the next size is a new point of the curve."""
         self._keep(event)
         self._reshaped += 1
 
     def _measure(self, seq: int, tokens: int) -> None:
+        """Add a size to the curve, or replace the last one of the same turn."""
         here = (self._turn, self._reshaped)
         if here == self._open:
             self._sizes[-1], self._ends[-1] = tokens, seq
@@ -140,7 +147,7 @@ class LogFigures:
             self._open = here
 
     def events(self) -> list[Event]:
-        """A short log for which the triggers, the record and the selection give the same results as for the whole."""
+        """The thin log. Triggers, record and selection give the same results for it as for the whole log."""
         return [*self._thin, *([self._usage] if self._usage is not None else ())]
 
     def curve(self, found: Record, now: int, limit: int, window: int) -> Curve:
@@ -149,7 +156,7 @@ class LogFigures:
         return thinned_curve(Curve((*self._sizes, now), tuple(marks), self._turn, limit, window, tuple(self._ends)))
 
     def recorded_curve(self, found: Record, recorded: RecordedSession, inputs: CompactionInputs, limit: int) -> Curve:
-        """The reported sizes, and those under a policy that is only tried."""
+        """The curve of a recorded session: the reported sizes, and those under another policy, if one is tried."""
         plan, setup = inputs.plan, inputs.setup
         requests = recorded.conversation
         ends = tuple(mark.usage for mark in requests)
@@ -198,21 +205,21 @@ class CompactionInputs:
     turn_over: bool
     recorded: RecordedSession | None = None
     planner: Planner | None = None
-    """A copy of the session's planner, which `compaction_offer` modifies; None if the log is too long to
-    check, unasked, whether there is anything to compact."""
+    """A copy of the session's planner, which `compaction_offer` modifies; None if `selected` is known already, or if
+    the log has more than `FEW` events."""
     selected: tuple[str, str] | None = None
-    """The result of that check, if the log and the setup are still the same."""
+    """The last result of `compaction_offer`, if the log and the setup are still the same."""
     length: int = 0
     """The length of the whole log."""
 
     @property
     def length_and_setup(self) -> tuple[int, Setup]:
-        """What the result of a manual compaction depends on."""
+        """While these are the same, the result of `compaction_offer` is the same."""
         return self.length, self.setup
 
 
 def compaction_panel_view(inputs: CompactionInputs) -> CompactionView:
-    """What the panel draws. A pure function, but it may take long."""
+    """Compute what the panel shows, from `inputs` alone. This may take long."""
     plan, knobs = inputs.plan, inputs.setup.loaded.policy.compaction
     found = read_record(inputs.events)
     total, window = plan.size, plan.limits.window
@@ -251,6 +258,7 @@ def compaction_panel_view(inputs: CompactionInputs) -> CompactionView:
 
 
 def _on_the_way(inputs: CompactionInputs) -> WayFigures | None:
+    """The figures of the proxy's policy in a recorded session."""
     if inputs.recorded is None:
         return None
     recorded = inputs.recorded
@@ -258,6 +266,7 @@ def _on_the_way(inputs: CompactionInputs) -> WayFigures | None:
 
 
 def _cleared(events: Sequence[Event]) -> tuple[int, ...]:
+    """The numbers of the events that masked or excluded something and were not undone."""
     gone = reverted_events([event for event in events if type(event.body) in CONTROL])
     return tuple(
         event.seq
@@ -270,16 +279,17 @@ def _cleared(events: Sequence[Event]) -> tuple[int, ...]:
 
 
 def _selected(inputs: CompactionInputs) -> tuple[str, str]:
-    """What `compaction_offer` returns for the current log."""
+    """The result of `compaction_offer` for the current log; two empty texts if it is not known."""
     if inputs.planner is None:
         return inputs.selected or ("", "")
     return compaction_offer(inputs.setup, inputs.planner, inputs.events)
 
 
 def compaction_offer(setup: Setup, planner: Planner, events: Sequence[Event], keep: str = "keep") -> tuple[str, str]:
-    """Why a manual compaction would do nothing, or else what it would summarise and `keep`.
+    """Two texts: why a manual compaction would do nothing, or else what it would summarise and keep.
 
-    `planner` is modified. `events` is the log, or the thin one.
+    The text that does not apply is empty. `planner` is modified. `events` is the log, or the thin log. `keep`: the verb
+    for the events that are kept.
     """
     plan = planner.plan()
     try:
@@ -303,7 +313,7 @@ def past_offer(past: PastOffer, setup: Setup, events: Sequence[Event]) -> PastOf
 
 
 def audit_again(setup: Setup, events: Sequence[Event], entry: CompactionEntry) -> PastAudit:
-    """One compaction with its audit, computed again from the log as it was at that time."""
+    """Find out again what the summary of a compaction kept and lost, from the log as it was at that time."""
     body = entry.event.body
     assert isinstance(body, Compaction)
     if is_sealed(body):

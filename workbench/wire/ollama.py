@@ -3,8 +3,8 @@
 - A request has `tools` in the form of OpenAI's chat, and `messages` of the roles `system`, `user`, `assistant` and
   `tool`, whose contents are texts. Pictures are base64 under `images`, thinking is under `thinking`. A call has `name`
   and `arguments` as an object, and an `id` only in newer versions. A result has `tool_name`, or nothing: then it
-  belongs to the next call without a result.
-- An answer has one `message`, `done_reason`, and its tokens next to them: `prompt_eval_count`, `eval_count`.
+  belongs to the first call that has no result yet.
+- An answer has one `message`, `done_reason`, and the numbers of its tokens: `prompt_eval_count`, `eval_count`.
 - Answers are streamed unless `stream` is false: a JSON object per line, the last with `done`.
 - Ollama drops messages from the beginning if they do not fit into `num_ctx`, and does not report it, unless `truncate`
   is false.
@@ -53,6 +53,7 @@ from workbench.wire.values import content_from, content_of, dict_in, json_text, 
 _OWN = frozenset(("options", "keep_alive", "think", "truncate", "shift"))
 """Keys of a request that no other dialect has."""
 _WORK = ("tags", "show", "version", "ps", "generate", "embed", "embeddings", "pull", "push", "create", "copy", "delete")
+"""What follows `/api/` in the paths of Ollama's other requests."""
 _FINISH = {"length": "length"}
 _ROLES = ("system", "user", "assistant", "tool")
 
@@ -71,11 +72,11 @@ class OllamaDialect(Dialect):
     stream_sign = '"done":'
 
     def new_reader(self, talk: Talk) -> OllamaReader:
-        """Return a reader that adds messages to a talk."""
+        """Return a reader that adds the events of messages to `talk`."""
         return OllamaReader(talk)
 
     def answer_in_stream(self, stream: bytes) -> dict[str, Any]:
-        """Build the answer from its lines."""
+        """Join the lines of a streamed answer into one answer."""
         found: dict[str, Any] = {}
         pieces: dict[str, list[str]] = {"content": [], "thinking": []}
         calls: list[Any] = []
@@ -103,12 +104,12 @@ class OllamaDialect(Dialect):
         return isinstance(body.get("messages"), list) and not body.keys().isdisjoint(_OWN)
 
     def recognises_message(self, message: dict[str, Any]) -> bool:
-        """Whether the message names its tool, has pictures next to its text, or calls with objects as arguments."""
+        """Whether the message has what only Ollama's have: `tool_name`, `images`, or calls with object arguments."""
         calls = [dict_in(call, "function").get("arguments") for call in list_in(message, "tool_calls")]
         return "tool_name" in message or "images" in message or any(isinstance(each, dict) for each in calls)
 
     def messages_in_answer(self, body: dict[str, Any]) -> list[Any] | None:
-        """The message of the answer."""
+        """The message of an answer, in a list; None if the body is not an answer."""
         return [body["message"]] if "done" in body and dict_in(body, "message") else None
 
     def recognises_request(self, body: dict[str, Any], answered: bool) -> bool:
@@ -155,7 +156,7 @@ class OllamaDialect(Dialect):
         return OllamaSpeaker(self)
 
     def body_with_prompt(self, body: dict[str, Any], system: Any) -> dict[str, Any]:
-        """The body with the prompt as its first message, unless it already has one."""
+        """The body with the prompt as its first message, unless it already begins with a system message."""
         messages = self.messages_in(body)
         if self.prompt_length(messages):
             return body
@@ -166,7 +167,7 @@ class OllamaDialect(Dialect):
         return {key: value for key, value in message.items() if key != "thinking"} if "thinking" in message else message
 
     def write_request(self, chat: ChatRequest) -> dict[str, Any]:
-        """Write the parts of a request."""
+        """Build the body of a request."""
         return ollama_request(chat)
 
     def answer_with(self, message: dict[str, Any]) -> dict[str, Any]:
@@ -184,7 +185,7 @@ def _object_call(function: dict[str, Any]) -> dict[str, Any]:
 
 
 class OllamaReader:
-    """Reads messages one by one."""
+    """Reads requests and answers, and adds their events to a `Talk`."""
 
     def __init__(self, talk: Talk) -> None:
         self.talk = talk
@@ -194,7 +195,7 @@ class OllamaReader:
         """Calls without a result yet: the tool and the id of each."""
 
     def head(self, body: dict[str, Any]) -> int:
-        """Read the tools and the system prompt, which is the first messages of a request. Return how many those are."""
+        """Read the tools and the system prompt. Return how many of the first messages are the prompt."""
         first = list(takewhile(lambda value: text_in(value, "role") == "system", list_in(body, "messages")))
         for number, message in enumerate(first, 1):
             if text := text_in(message, "content"):
@@ -240,6 +241,7 @@ class OllamaReader:
             self.talk.call(call_id, tool, function.get("arguments"), reply)
 
     def _result(self, value: dict[str, Any]) -> None:
+        """Add a result. Without an id it belongs to the first call that waits for one, of its tool if it names one."""
         tool, call_id = text_in(value, "tool_name") or text_in(value, "name"), text_in(value, "tool_call_id")
         fits = (each for each in self._waiting if (call_id in ("", each[1])) and (call_id or tool in ("", each[0])))
         found = next(fits, None)
@@ -257,7 +259,7 @@ def _parts(message: dict[str, Any]) -> list[Part]:
     return [*texts, *(ImagePart(f"data:image/png;base64,{json_text(each)}") for each in images)]
 
 
-# Answers as Ollama does
+# Answering as Ollama does
 
 _ERRORS = {
     401: "unauthorized",
@@ -274,13 +276,13 @@ _KINDS = {
 
 
 class OllamaSpeaker(DialectSpeaker):
-    """The protocol of `/api/chat`."""
+    """Checks requests to `/api/chat` and writes answers as Ollama does."""
 
     paths: ClassVar[tuple[str, ...]] = ("/api/chat",)
     stream_type = "application/x-ndjson"
 
     def read_request(self, body: Json, path: str = "") -> CheckedRequest:
-        """Read and check a request's body. A result without a call is accepted, as Ollama does."""
+        """Read and check a request's body. Ollama accepts a result without a call, so this does too."""
         given = list_of(body.get("messages"), "messages")
         if not given:
             raise BadRequest("messages: expected at least one message")
@@ -334,16 +336,16 @@ class OllamaSpeaker(DialectSpeaker):
         return {"done": True, "done_reason": reason, **self.reported(played.answer.usage)}
 
     def error(self, refusal: Refusal, model: str) -> dict[str, Any]:
-        """The body of an error, which is a text."""
+        """The body of an error. In Ollama's form, it has only a text."""
         text = _KINDS.get(refusal.kind) or _ERRORS.get(refusal.status, "the request is not accepted")
         return {"error": refusal.detail or text.format(model=model)}
 
     def error_event(self) -> bytes:
-        """An error as a line."""
+        """The line for an error in the middle of a stream."""
         return _line(self.error(Refusal(500), ""))
 
     def late_error_event(self, error: dict[str, Any], status: int) -> bytes:
-        """Turn the body of an error into a line."""
+        """The line for an error that comes after the stream has begun."""
         return _line(error)
 
     def broken_event(self, broken: str) -> bytes:

@@ -1,4 +1,4 @@
-"""The process behind `peek_grep`: reads texts and a pattern as JSON, prints the matches.
+"""The process behind the tool `peek_grep`: reads texts and a pattern as JSON from standard input, prints the matches.
 
 It is a separate process for the same reason as the search in files: a bad pattern can take forever, and only a process
 can be ended. It uses only the standard library.
@@ -17,7 +17,7 @@ from workbench.agent.tools.search_worker import BAD_PATTERN, Matcher, clipped_li
 
 
 def main() -> None:
-    """Run one search."""
+    """Read one search from standard input, and run it."""
     wanted = json.load(sys.stdin)
     sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]  # not in TextIO
     try:
@@ -29,7 +29,7 @@ def main() -> None:
 
 
 def grep(texts: Iterable[tuple[str, str]], matcher: Matcher, limit: int, deadline: float, out: TextIO) -> None:
-    """Print matching lines under the heading of their text, each when it is found: an early end loses nothing."""
+    """Print matching lines under the heading of their text. Each is written at once, in case the process is ended."""
     found = 0
     for heading, text in texts:
         begun = False

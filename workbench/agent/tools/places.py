@@ -1,4 +1,4 @@
-"""Where tools may go: the project and other allowed folders. All links are resolved before the check."""
+"""The paths that tools may use: in the project and other allowed folders. Links are resolved before the check."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from unicodedata import category
 from workbench.agent.tools.base import ToolFailure
 
 _MOST_ROUNDS = 40
+"""How often `_real` resolves the links of a path at most."""
 
 
 class Places:
@@ -32,7 +33,7 @@ class Places:
         return path
 
     def find_writable(self, text: str) -> Path:
-        """Like `resolve_path`, for a file to write. A repository's own folder is closed: git may run its files."""
+        """Like `resolve_path`, for a file to write. Refuses files in a `.git` folder, because git may run them."""
         path = self.resolve_path(text)
         root = next(root for root in self.roots if path.is_relative_to(root))
         parts = path.relative_to(root).parts
@@ -54,7 +55,7 @@ def _is_named_git(name: str) -> bool:
 
 
 def _is_repository(folder: Path, new: str) -> bool:
-    """Whether git would accept a folder as a repository's own, if it also had a file or folder named `new`."""
+    """Whether git would use a folder like `.git`, whatever its name, if it also had a file or folder named `new`."""
 
     def has(name: str) -> bool:
         return new.casefold() == name.casefold() or os.path.lexists(folder / name)

@@ -42,8 +42,8 @@ class Toolbox:
     ) -> None:
         """`switched_off`: names, or patterns of names, of tools that are not offered and do not run.
 
-        `more`: additional tools, of MCP servers or for the log. A name that is already used is an error. `pass_env`:
-        environment variables that commands may see although their names look like keys.
+        `more`: additional tools, of MCP servers and plugins, or to read the log. Raises ValueError if two tools have
+        the same name. `pass_env`: environment variables that commands may see although their names look like keys.
         """
         self.places = Places(root, extra_roots)
         limits = limits or ToolLimits()
@@ -65,7 +65,7 @@ class Toolbox:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tools that can be called."""
+        """The names of the tools that can be called."""
         return tuple(name for name in self._tools if name not in self._switched_off)
 
     def definitions(self) -> list[dict[str, Any]]:
@@ -87,7 +87,7 @@ class Toolbox:
         return self._tools[name].kind if name in self._tools else "read"
 
     def call(self, name: str, arguments: str) -> ProposedCall:
-        """A call as approvals see it. If it cannot work, its `problem` says why."""
+        """Describe a call for its approval, without running it. If it cannot run, its `problem` says why."""
         try:
             tool, values = self._checked(name, arguments)
             return ProposedCall(name, tool.kind, tool.subject(values))
@@ -111,6 +111,7 @@ class Toolbox:
         return outcome._replace(text=outcome.text.encode(errors="replace").decode())
 
     def _checked(self, name: str, arguments: str) -> tuple[Tool, Arguments]:
+        """The tool and its checked arguments. Raises ToolFailure if the call cannot run."""
         if name not in self._tools:
             raise ToolFailure(f"{name[:80]}: no such tool; there are {', '.join(self.names) or 'none'}")
         if name in self._switched_off:

@@ -1,7 +1,7 @@
-"""`search_text`: finds the lines that match a pattern.
+"""The tool `search_text`, with which the model finds the lines of files that match a pattern.
 
-The search runs in its own process: Python's regular expressions can take forever on a bad pattern, hold the
-interpreter's lock meanwhile, and cannot be stopped in a thread.
+The search runs in its own process. With a bad pattern, Python's regular expressions can take forever. They hold the
+interpreter's lock all that time, and a thread cannot be stopped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _START = "import sys; sys.path += sys.argv[1:]; from workbench.agent.tools.searc
 
 
 def search_tool(places: Places, limits: ToolLimits) -> Tool:
-    """The tool for one project."""
+    """Make the tool `search_text` for one project. `places`: where it may search."""
 
     async def run(arguments: Arguments, context: ToolContext) -> ToolOutcome:
         base = places.resolve_path(arguments.get("path", "."))
@@ -52,12 +52,13 @@ def search_tool(places: Places, limits: ToolLimits) -> Tool:
 
 @cache
 def _folders() -> tuple[str, ...]:
-    """The folders of Workbench and pathspec (which reads `.gitignore` files), for the worker; they may differ."""
+    """The folders from which the worker imports Workbench and pathspec, which reads `.gitignore` files."""
     found = (find_spec(package) for package in ("workbench", "pathspec"))
     return tuple(dict.fromkeys(str(Path(spec.origin).parent.parent) for spec in found if spec and spec.origin))
 
 
 async def _search(base: Path, places: Places, arguments: Arguments, limits: ToolLimits) -> ToolOutcome:
+    """Run the worker, and turn its output and exit status into an outcome."""
     wanted = {
         "base": str(base),
         "name": places.name(base),
@@ -71,12 +72,12 @@ async def _search(base: Path, places: Places, arguments: Arguments, limits: Tool
         "seconds": limits.search_seconds,
     }
     found, errors = Output(limits.output_bytes, 0), Output(4096, 0)
-    # Isolated and without site packages: it starts fast, and no file of the project can replace a module.
+    # -S: without site packages it starts fast. -I: isolated, so that no file of the project can replace a module.
     argv = [sys.executable, "-I", "-S", "-c", _START, *_folders()]
     ended = await run_process(
         argv,
         cwd=places.root,
-        # The worker watches the time itself, except inside one match; it needs a moment to start and to end.
+        # The worker checks the time itself, but not within one match. The extra second is for its start and end.
         seconds=limits.search_seconds + 1,
         output=found.add_bytes,
         errors=errors.add_bytes,

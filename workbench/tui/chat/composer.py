@@ -25,7 +25,7 @@ from workbench.tui.widgets.key_names import key_name
 from workbench.views.values import FILE, DraftCost
 
 LONG_LINE = 20_000
-"""If a line has this many characters, lines are not wrapped: wrapping it again for each key takes too long."""
+"""If a line has this many characters, lines are not wrapped: to wrap it again after each key takes too long."""
 NEEDS_MODIFIERS = ("shift+enter", "ctrl+enter")
 """Keys that most terminals send as plain Enter."""
 
@@ -43,7 +43,7 @@ _OWN: list[BindingType] = [
     Binding("pagedown", "page(1)", "scroll the chat down", id="composer.page-down", show=False),
 ]
 _FREE = ("up", "down", "pageup", "pagedown", "ctrl+c,super+c", "f6", "f7")
-"""Keys of Textual's text area that mean something else here. F6 and F7 select lines, as the mouse can."""
+"""Keys of Textual's text area that do something else here. There F6 and F7 select text; here the mouse does."""
 
 
 def _editing() -> list[BindingType]:
@@ -60,19 +60,19 @@ def _slug(action: str) -> str:
 
 
 class Composer(HistoryTextArea, inherit_bindings=False):
-    """The draft, and its tokens."""
+    """The input area with the draft of a message. Its border shows the tokens of the draft."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*_OWN, *_editing()]
 
     @dataclass(eq=False)
     class Wants(Message):
-        """The text at the cursor can be completed, or no longer can."""
+        """The text at the cursor can be completed, or no longer can (None)."""
 
         what: CompletionQuery | None
 
     @dataclass(eq=False)
     class Choose(Message):
-        """Choose another completion."""
+        """Move the choice among the completions by `step`."""
 
         step: int
 
@@ -81,28 +81,28 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         """Insert the chosen completion."""
 
         runs: bool = False
-        """Run a command without arguments at once."""
+        """Whether to run the inserted command at once, if it is complete."""
 
     class Leave(Message):
         """Move the focus to the next widget."""
 
     class Down(Message):
-        """The cursor is on the last line, and ↓ was pressed."""
+        """↓ was pressed in the empty input."""
 
     class Back(Message):
-        """Bring back the last queued message."""
+        """Put the last queued message back into the input."""
 
     @dataclass(eq=False)
     class ScrollPage(Message):
-        """Scroll the transcript."""
+        """Scroll the transcript by `step` pages."""
 
         step: int
 
     draft_cost = observed(lambda session: session.draft_cost, repaint=False)
     refusal = observed(lambda session: session.refusal, repaint=False)
-    """Why no message can be sent, or empty. Commands always can."""
+    """Why no message can be sent; empty if one can. Slash commands are always possible."""
     fixed = observed(lambda session: session.read_only, repaint=False)
-    """Why nothing can be changed, or empty. A message to a file creates a session first."""
+    """Why the session cannot be changed; empty if it can. A message to an opened file creates a session first."""
     completing: var[bool] = var(False)
     """Whether completions are shown."""
 
@@ -133,7 +133,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         self._title()
 
     def watch_fixed(self) -> None:
-        """Show what a message to a file does."""
+        """Show what a message to an opened file does: it creates a session."""
         self._title()
 
     def watch_editing(self) -> None:
@@ -177,7 +177,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
             await self.run_action(action)
 
     def _takes(self, event: events.Key) -> bool:
-        """Whether a printable key goes to the history search, or opens the help."""
+        """Pass the key to the history search, if one is open, or open the help for `?`. Return whether it was used."""
         if self._search is None:
             if self.text or self.editing is not None:
                 return False
@@ -192,7 +192,10 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         return True
 
     def action_send(self) -> None:
-        """Send the message, or run the slash command; an edit goes into a fork."""
+        """Send the message, or run the slash command. An edited message is sent in a fork of the session.
+
+        Enter first ends a history search, turns a backslash before the cursor into a new line, or inserts a completion.
+        """
         if self._search is not None:
             self.end_search(keep=True)
             return
@@ -227,7 +230,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         self.replace("\n", *self.selection, maintain_selection_offset=False)
 
     def type(self, text: str) -> None:
-        """Insert at the cursor what was typed elsewhere."""
+        """Insert at the cursor what was pasted, or typed elsewhere."""
         self.replace(clipboard_text(text), *self.selection, maintain_selection_offset=False)
 
     def insert_above_draft(self, text: str) -> None:
@@ -236,7 +239,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
         self._set(text if not typed.strip() else f"{text}\n\n{typed}")
 
     def on_paste(self, event: events.Paste) -> None:
-        """Remove control characters from pasted text."""
+        """Insert pasted text, without control characters and up to a maximum length."""
         event.prevent_default()
         event.stop()
         self.type(event.text[:MOST_PASTED])
@@ -287,7 +290,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
             self.post_message(self.Leave())
 
     def action_edit_waiting(self) -> None:
-        """Bring back the last queued message."""
+        """Put the last queued message back into the input."""
         self.post_message(self.Back())
 
     def action_page(self, step: int) -> None:
@@ -344,7 +347,7 @@ class Composer(HistoryTextArea, inherit_bindings=False):
 
 
 def cost_line(cost: DraftCost) -> Content:
-    """`212 tokens, leaves 43,578`, how much of the reserve it uses, or that it does not fit."""
+    """The cost of a draft: `212 tokens, leaves 43,578`, how much of the reserve it uses, or that it does not fit."""
     tokens = f"{'' if cost.exact else 'about '}{counted(cost.tokens, 'token')}"
     if cost.room >= 0:
         left = f"leaves {cost.free:,}" if cost.free >= 0 else f"takes {-cost.free:,} of the reserve"

@@ -1,4 +1,4 @@
-"""A streaming answer: plain text, of which each block is rendered as Markdown as soon as it is complete.
+"""A streaming answer: plain text at first. Each block is rendered as Markdown as soon as it is complete.
 
 Nothing is done twice: a finished block is rendered once, a line of the unfinished one is wrapped once. So the work is
 proportional to the length of the answer, however small its pieces are.
@@ -27,8 +27,9 @@ class Blocks:
         self.rest = ""
         """The unfinished block."""
         self._looked = 0
-        """How much of `rest` was read: whole lines only."""
+        """How many characters of `rest` were examined: whole lines only."""
         self._fence = ""
+        """The fence that opened the code block at the end of `rest`; empty outside code."""
         self._blank = False
         """Whether the last line was blank."""
 
@@ -39,7 +40,7 @@ class Blocks:
             self._line(self.rest[self._looked : end], self._looked, end + 1)
 
     def _line(self, line: str, start: int, end: int) -> None:
-        """Read one whole line of `rest`."""
+        """Examine one whole line of `rest`: a block may end before it or after it."""
         self._looked = end
         if self._fence:
             if line.strip().startswith(self._fence) and not line.strip().strip(self._fence[0]):
@@ -53,7 +54,7 @@ class Blocks:
                 self._cut(end)
             return
         if self._blank and start and not (line[0].isspace() or _ITEM.match(line)):
-            self._cut(start)  # something else ends a list
+            self._cut(start)  # a list ends at a line that is neither indented nor an item
         self._blank = False
         if (fence := _FENCE.match(line)) and not (fence[1][0] == "`" and "`" in fence[2]):
             if not (self._is_list() or _ITEM.match(line.lstrip())):
@@ -69,6 +70,7 @@ class Blocks:
         return _ITEM.match(self.rest.lstrip("\n ")) is not None
 
     def _cut(self, at: int) -> None:
+        """Finish the block that ends at this position of `rest`."""
         if at:
             self.finished.append(self.rest[:at])
             self.rest = self.rest[at:]
@@ -85,7 +87,7 @@ class Tail:
         self._text = ""
         """The text from the start of the last row on."""
         self._between: str | None = None
-        """The characters between that row and the one before it; None: it starts a line of the text."""
+        """The characters between that row and the one before it; None if the row starts a line of the text."""
 
     def feed(self, more: str) -> None:
         """Add text."""
@@ -104,7 +106,7 @@ class Tail:
 
 
 class Growing:
-    """The lines of a streaming answer."""
+    """The lines of a streaming answer on the screen, by index: finished blocks, then the unfinished one."""
 
     def __init__(self, width: int, first: Content, indent: str) -> None:
         """`first` is the prefix of the first line, `indent` of all others."""
@@ -112,17 +114,18 @@ class Growing:
         self._first = first
         self._indent = indent
         self._raw = 0
-        """How much of the answer was read."""
+        """How many characters of the answer were read."""
         self._blocks = Blocks()
         self._done: list[Content] = []
         self._rendered = 0
+        """How many finished blocks were rendered."""
         self._tail = Tail(markdown.prose_width(width))
 
     def feed(self, text: str) -> None:
-        """Update to the answer so far, which only ever grows."""
+        """Add what is new. `text` is the whole answer so far, which only ever grows."""
         more = text[self._raw :]
         if more.endswith("\r"):
-            more = more[:-1]  # perhaps the first half of a line break
+            more = more[:-1]  # perhaps the first half of a line break; it is read with the second half
         if not more:
             return
         self._raw += len(more)
@@ -151,4 +154,5 @@ class Growing:
         return self._dressed(line, self._tail.rows[line - len(self._done)])
 
     def _dressed(self, number: int, line: Content) -> Content:
+        """The line with its prefix."""
         return Content.assemble(self._indent if number else self._first, line)

@@ -103,7 +103,7 @@ class LastLine(Observing, WrappedLines):
 
 
 class CompactionPanel(Observing, Vertical, can_focus=True):
-    """Compaction at a glance; with more room, also the curve and the history."""
+    """The panel: what comes next and the last compaction; with more room, also the curve and the history."""
 
     BINDING_GROUP_TITLE = "Compaction"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -163,5 +163,5 @@ class CompactionPanel(Observing, Vertical, can_focus=True):
         self.post_message(Run("compactions", event.option.id or ""))
 
     def action_run(self, command: str) -> None:
-        """Run a command, as the palette would."""
+        """Run a command, as if it was chosen in the command palette."""
         self.post_message(Run(command))

@@ -1,4 +1,4 @@
-"""The next request under every policy, side by side, computed one by one."""
+"""The lab's screen with the next request under every policy, side by side. Each appears when it is computed."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ from workbench.tui.widgets.finder import Finder, FinderResult
 from workbench.tui.widgets.host import Host
 
 COUNTED: tuple[State, ...] = ("sent", "truncated", "masked", "summarised", "dropped", "excluded")
+"""The states whose items are counted. All but the last have a column."""
 VERDICTS = {"fits": "fits", "too_large": "too large", "waiting": "waiting"}
 WAITING = ("…",) * 11
+"""The cells of a policy that is still being computed."""
 
 
 class LabMomentScreen(Finder[str | int]):
@@ -68,19 +70,20 @@ class LabMomentScreen(Finder[str | int]):
         self._asked = asked
         self._made: dict[str, PolicyOutcome | WorkbenchError] = {}
         self._base = asked.policy if asked.recorded is None else RECORDED
-        """The policy that all are compared with; for another agent's session, the recording."""
+        """The policy that all are compared with; at first the session's own, or the recording of another agent."""
 
     def on_mount(self) -> None:
         self._work_out()
 
     @work(group="lab")
     async def _work_out(self) -> None:
+        """Compute the outcome of each policy in the background, the base first, and show it."""
         for ref in dict.fromkeys([self._base, *what_if_policies(self._asked.policy)]):
             self._made[ref] = await self.host.in_background(partial(self._outcome, ref))
             self.refill()  # the scale of all bars may have changed
 
     def _outcome(self, ref: str) -> PolicyOutcome | WorkbenchError:
-        # The session's own knobs apply on top, as they would in the session.
+        # The settings that the session overrides apply on top, as they would in the session.
         try:
             setup = what_if_setup(self.host.services, self.host.options, self._asked, ref, self._asked.knobs)
             return policy_outcome(setup, self._asked, ref)
@@ -92,7 +95,7 @@ class LabMomentScreen(Finder[str | int]):
         return plan_snapshot(setup, self._asked)
 
     async def search_rows(self, text: str) -> FinderResult:
-        """Find policies by name."""
+        """Find policies whose names have all words of `text`."""
         words = text.lower().split()
         names = [ref for ref in what_if_policies(self._asked.policy) if all(word in ref.lower() for word in words)]
         bars = [made.parts for made in self._made.values() if isinstance(made, PolicyOutcome)]

@@ -20,15 +20,16 @@ class Button(NamedTuple):
     """A button with its key."""
 
     key: str
-    """The key, as in a binding."""
+    """The key as Textual names it in a `Binding`, for example `ctrl+s`."""
     name: str
+    """Identifies the button in `ButtonPressed`."""
     label: str
     idle: bool = False
     """Whether it is dimmed: it cannot be used now, and pressing it shows why."""
 
 
 class ButtonLine(WrappedLines):
-    """A line of buttons. The containing screen has the key bindings; a click does the same."""
+    """A line of buttons. A click posts `ButtonPressed`. The keys are bound by the screen that contains the line."""
 
     @dataclass(eq=False)
     class ButtonPressed(Message):
