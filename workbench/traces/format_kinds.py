@@ -119,5 +119,5 @@ def _checked_recordings(found: list[Recording]) -> list[Recording]:
     if strange is not None:
         raise TypeError(f"read: expected recordings of events, got {shown_value(strange)}")
     if any(len(each.times) != len(each) for each in found):
-        raise TypeError("read: expected one time for each event of a recording; `put` appends both")
+        raise TypeError("read: expected one time for each event of a recording; `append_body` appends both")
     return found
