@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future, wait
+from threading import Thread
+from typing import Any, TypeVar
 
 from workbench.agent.compacting import BY_HAND, PlannedCompaction
 from workbench.compaction.compactor import Compactor
@@ -17,6 +21,7 @@ from workbench.context.setup import Setup
 from workbench.library.summaries import OWN_MODEL, CallersModel, CompactionResult, Summarise, result_of
 from workbench.log.events import AssistantMessage, Compaction, Event, ToolCall, ToolResult, UserMessage
 
+T = TypeVar("T")
 _TALK = (UserMessage, AssistantMessage, ToolCall, ToolResult)
 
 Accept = Callable[[PlannedCompaction, Compaction], None]
@@ -29,6 +34,30 @@ def compaction_decision(plan: ContextPlan, events: Sequence[Event], setup: Setup
     turn_over = isinstance(next(said, None), AssistantMessage)
     policy = setup.loaded.policy.compaction
     return decide_compaction(plan, events, read_record(events), policy, headless=False, turn_over=turn_over)
+
+
+def run_in_thread(work: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end in a thread of its own, because the caller's may have a loop. Ctrl+C cancels it."""
+    loop, made = asyncio.new_event_loop(), Future[T]()
+
+    def run() -> None:
+        try:
+            made.set_result(loop.run_until_complete(task))
+        except BaseException as error:
+            made.set_exception(error)
+        finally:
+            loop.run_until_complete(loop.shutdown_asyncgens())
+            loop.close()
+
+    task = loop.create_task(work)
+    Thread(target=run, name="compaction", daemon=True).start()
+    try:
+        return made.result()
+    except BaseException:
+        if not made.done():
+            loop.call_soon_threadsafe(task.cancel)
+            wait([made])
+        raise
 
 
 async def compact_log(

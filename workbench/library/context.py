@@ -271,12 +271,10 @@ class Context:
             self._append(body)
 
     def compact_now(self, summarise: Summarise | None = None) -> CompactionResult:
-        """`compact` for programs without asyncio; it waits."""
-        import asyncio  # late: a loop without compactions needs neither
-        from concurrent.futures import ThreadPoolExecutor
+        """`compact` for programs without asyncio; it waits. After Ctrl+C nothing has changed."""
+        from workbench.library.compacting import run_in_thread  # late: see above
 
-        with ThreadPoolExecutor(1) as pool:
-            return pool.submit(lambda: asyncio.run(self.compact(summarise))).result()
+        return run_in_thread(self.compact(summarise))
 
     def undo(self) -> str:
         """Undo the last compaction, and say what was undone. Raises WorkbenchError if there is none."""

@@ -38,7 +38,7 @@ def known_dialect(name: str | None) -> Dialect | None:
     """A dialect by the name that a caller gave; None for None. Raises WrongCall for an unknown name."""
     if name is None:
         return None
-    found = dialect_named(name)
+    found = dialect_named(name) if isinstance(name, str) else None
     if found is None:
         names = ", ".join((each.also or (each.name,))[0] for each in DIALECTS.values())
         raise WrongCall(f"dialect: expected one of {names}, got {name!r}")
@@ -189,7 +189,7 @@ def read_tools(tools: Sequence[Any] | None) -> list[SlotContent]:
     """The definitions of tools, in the form of any dialect."""
     if tools is None:
         return []
-    if isinstance(tools, str | bytes | Mapping):
+    if isinstance(tools, str | bytes | Mapping) or not isinstance(tools, Iterable):
         raise refused("tools", "a list of definitions", tools)
     found: list[SlotContent] = []
     for at, tool in enumerate(tools):

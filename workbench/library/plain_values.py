@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
+import json
+import math
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any, Final
-
-from msgspec import json
 
 from workbench.config.errors import WrongCall
 from workbench.config.tables import shown_value
@@ -16,6 +16,8 @@ _SCALARS: Final = (str, int, float, bool, type(None))
 _ONLY_PARSED: Final = frozenset({"parsed", "parsed_arguments"})
 """Keys that SDKs add to a message for their users. No provider takes them."""
 _DEEPEST: Final = 200
+_BINARY: Final = ("data", "bytes", "image_bytes", "imageBytes", "thought_signature", "thoughtSignature")
+"""Keys under which SDKs have bytes, which go over the wire as base64."""
 
 
 class BadMessage(WrongCall):
@@ -38,18 +40,27 @@ def plain(value: Any, where: str) -> Any:
     """A copy of a value with dicts, lists, texts and numbers only. Raises BadMessage for what is none of these."""
     if type(value) is dict:
         try:
-            return json.decode(json.encode(value))  # copies in C; most messages are plain already
-        except (TypeError, ValueError, OverflowError, RecursionError):
-            pass  # an object of an SDK is in it, or a text that has no UTF-8 form
+            return copied(value)  # most messages are plain already
+        except (TypeError, ValueError, RecursionError):
+            pass  # an object of an SDK is in it, or what JSON does not have
     return _plain(value, where, _DEEPEST)
+
+
+def copied(value: Any) -> Any:
+    """A copy of a plain value, made in C. Raises TypeError or ValueError for what JSON does not have."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    text.encode()  # raises UnicodeEncodeError, which is a ValueError, for half a character
+    return json.loads(text)
 
 
 def _plain(value: Any, where: str, depth: int) -> Any:
     if isinstance(value, str | int | float | bool | type(None)):
-        return value if type(value) in _SCALARS else _bare(value)
+        return _scalar(value if type(value) in _SCALARS else _bare(value), where)
     if depth < 0:
         raise BadMessage(f"{where}: nested more than {_DEEPEST} levels deep")
     if isinstance(value, bytes | bytearray):
+        if where.rpartition(".")[2] not in _BINARY:
+            raise BadMessage(f"{where}: expected a text, got bytes; decode them first")
         return base64.b64encode(value).decode()
     dumped = _dumped(value)
     if isinstance(dumped, Mapping):
@@ -58,6 +69,15 @@ def _plain(value: Any, where: str, depth: int) -> Any:
     if isinstance(dumped, list | tuple):
         return [_plain(each, f"{where}[{at}]", depth - 1) for at, each in enumerate(dumped)]
     raise refused(where, "a dict, or an object of an SDK", value)
+
+
+def _scalar(value: Any, where: str) -> Any:
+    """A text without halves of characters, which cannot be sent; a number that JSON has."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise BadMessage(f"{where}: expected a number, got {value}")
+    return value
 
 
 def _bare(value: Any) -> Any:

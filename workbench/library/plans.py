@@ -21,6 +21,7 @@ from workbench.library.messages import (
     read_system,
     read_tools,
 )
+from workbench.library.plain_values import copied
 from workbench.library.rendering import GivenMessages, render_in
 from workbench.library.setups import ChosenPolicy, setup_for_call
 from workbench.log.events import Body, Event
@@ -61,7 +62,9 @@ class Plan:
         return self._rendered(chosen)
 
     def _rendered(self, dialect: Dialect) -> dict[str, Any]:
-        return render_in(dialect, self.context_plan, self.given, self.thinking, self.head)
+        """A copy: callers put marks for the cache and the like into what they send."""
+        made: dict[str, Any] = copied(render_in(dialect, self.context_plan, self.given, self.thinking, self.head))
+        return made
 
     @property
     def items(self) -> Sequence[Item]:
@@ -118,7 +121,9 @@ class Plan:
     def _found(self, item: Item | str | int) -> Item:
         if isinstance(item, Item):
             return item
-        if isinstance(item, int):
+        if isinstance(item, int) and not isinstance(item, bool):
+            if not -len(self.items) <= item < len(self.items):
+                raise WrongCall(f"why: expected an index below {len(self.items)}, got {item}")
             return self.items[item]
         found = next((each for each in self.items if each.id == item), None)
         if found is None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal, Self
 
 from workbench.compaction.record import read_record
@@ -21,7 +22,9 @@ from workbench.library.pages import Page, session_page
 from workbench.library.plans import Plan
 from workbench.library.setups import ChosenPolicy
 from workbench.library.setups import policy as chosen_policy
+from workbench.library.stored_logs import is_store
 from workbench.log.events import Compaction
+from workbench.log.store import Store
 from workbench.sources.found_plans import FoundPlan, find_plan
 from workbench.sources.options import Options
 from workbench.sources.own_requests import OwnRequests
@@ -119,6 +122,8 @@ class LoggedSession:
 
     def request(self, number: int) -> LoggedRequest:
         """One request, from 1; below 0: from the end."""
+        if type(number) is not int:
+            raise WrongCall(f"request: expected a number, got {number!r}")
         at = number - 1 if number > 0 else number
         if number == 0 or not -len(self.requests) <= at < len(self.requests):
             raise WrongCall(f"request: expected a number from 1 to {len(self.requests)}, got {number}")
@@ -158,13 +163,17 @@ class LoggedSession:
         return tuple(found)
 
     def lab(
-        self, policies: Sequence[str | ChosenPolicy] = PRESETS, *, model: str = "", window: int | None = None
+        self,
+        policies: str | ChosenPolicy | Sequence[str | ChosenPolicy] = PRESETS,
+        *,
+        model: str = "",
+        window: int | None = None,
     ) -> LabResult:
         """The whole session under several policies: tokens, cost, and which facts the model would have missed."""
         asked = Options(model=model, window=window)
         lab = LabSource(self._services, asked, self._source)
         runs: list[PolicyRun] = []
-        for each in policies:
+        for each in [policies] if isinstance(policies, str | ChosenPolicy) else policies:
             chosen = chosen_policy(each) if each != RECORDED else ChosenPolicy(RECORDED)
             runs.append(lab.run_policy(chosen.name, chosen.sets))
         return LabResult(SourceRun(self.name, self.model, len(lab.marks), tuple(runs)))
@@ -205,12 +214,18 @@ class LoggedSession:
 
 
 def open_session(session: str | os.PathLike[str]) -> LoggedSession:
-    """Open a session by id, unique beginning or title; or the file of a transcript, in any known format.
+    """Open a session by id, unique beginning or title; the file of a transcript, in any known format; or the file of a
+    context's store, of which the newest session is opened.
 
     `FILE#2` is the second conversation of a file. Raises WorkbenchError with what was found instead.
     """
+    if not isinstance(session, str | os.PathLike):
+        raise WrongCall(f"open: expected a session or a file, got {session!r}")
     services = Services()
     try:
+        if is_store(session):
+            services.store = Store.open(Path(session))
+            return LoggedSession(services, services.source(services.store.list(limit=1)[0].id))
         return LoggedSession(services, services.source(os.fspath(session)))
     except BaseException:
         services.__exit__()

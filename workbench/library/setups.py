@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -41,13 +42,15 @@ def _value(policy: Any, name: str) -> Any:
     return policy
 
 
-def policy(name: str | ChosenPolicy = "workbench", **knobs: Any) -> ChosenPolicy:
+def policy(name: str | os.PathLike[str] | ChosenPolicy = "workbench", **knobs: Any) -> ChosenPolicy:
     """A policy by its name or file, with other values for some knobs: `policy("layers", keep_last=3)`.
 
     A knob is written by its last name where only one knob has it, else with its section: `truncation__max_tokens`.
     Raises WorkbenchError for an unknown name or a wrong value.
     """
-    base = name if isinstance(name, ChosenPolicy) else ChosenPolicy(str(name))
+    if not isinstance(name, str | os.PathLike | ChosenPolicy):
+        raise WrongCall(f"policy: expected a name or a file, got {name!r}")
+    base = name if isinstance(name, ChosenPolicy) else ChosenPolicy(os.fspath(name))
     made = ChosenPolicy(base.name, (*base.sets, *_sets(knobs)))
     load_policy(made.name, sets=made.sets)
     return made
@@ -83,14 +86,21 @@ def setup_for_call(
 ) -> Setup:
     """The setup for one call of the library."""
     made = policy(chosen, **knobs)
+    _check_model(model)
     for name, value in (("window", window), ("reserve", reserve)):
-        if value is not None and (not isinstance(value, int) or value < (name == "window")):
+        if value is not None and (type(value) is not int or value < (name == "window")):
             raise WrongCall(f"{name}: expected a whole number of tokens, got {value!r}")
     return set_up(PlanOptions(made.name, made.sets, model, window, reserve), Settings(), _catalogue())
+
+
+def _check_model(model: object) -> None:
+    if not isinstance(model, str) or not model:
+        raise WrongCall(f"model: expected a name, got {model!r}")
 
 
 def count(text: str, model: str = "gpt-4o") -> int:
     """The tokens of a text with a model's tokenizer; for a model whose tokenizer is not public, an estimate."""
     if not isinstance(text, str):
         raise WrongCall(f"text: expected a text, got {type(text).__name__}")
+    _check_model(model)
     return estimator_for(model).count(text).tokens

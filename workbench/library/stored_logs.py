@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from workbench.config.errors import Refused
+from workbench.config.errors import Refused, WrongCall
 from workbench.config.folders import WorkFolder
+from workbench.config.foreign_files import is_regular_file
 from workbench.context.setup import LearntWindow, Setup, window_setting
 from workbench.library.setups import ChosenPolicy
 from workbench.log.errors import NotFound
 from workbench.log.events import Body, Event, Setting
+from workbench.log.migrations import APPLICATION_ID
 from workbench.log.session import Session
 from workbench.log.store import Store
 
@@ -21,6 +25,8 @@ class StoredLog:
 
     def __init__(self, store: str | os.PathLike[str]) -> None:
         """`store`: the title or id of a session in the program's own store; or a path, for a file of its own."""
+        if not isinstance(store, str | os.PathLike) or not os.fspath(store):
+            raise WrongCall(f"store: expected the title of a session or a path, got {store!r}")
         name = os.fspath(store)
         is_path = not isinstance(store, str) or os.sep in name or name.endswith(".db")
         self._store = Store.open(Path(name)) if is_path else Store.open()
@@ -46,6 +52,17 @@ class StoredLog:
     def close(self) -> None:
         """Let others write the session."""
         self._store.close()
+
+
+def is_store(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is a file of sessions that a context or the program made."""
+    try:
+        if not is_regular_file(path):
+            return False
+        with closing(sqlite3.connect(f"{Path(path).resolve().as_uri()}?mode=ro", uri=True)) as db:
+            return bool(db.execute("PRAGMA application_id").fetchone()[0] == APPLICATION_ID)
+    except (sqlite3.Error, OSError, ValueError):
+        return False
 
 
 def settings_of(setup: Setup, chosen: ChosenPolicy, window: int | None) -> list[Body]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -26,13 +27,19 @@ class CallersModel(Gateway):
 
     def __init__(self, summarise: Summarise) -> None:
         super().__init__()
+        if not callable(summarise):
+            raise WrongCall(f"summarise: expected a function, got {type(summarise).__name__}")
         self._summarise = summarise
 
     async def stream(
         self, request: Mapping[str, Any], *, patience: Patience | None = None
     ) -> AsyncGenerator[Part, None]:
         """The function's text as an answer. What the function raises reaches the caller."""
-        made = self._summarise(list(request["messages"]))
+        messages = list(request["messages"])
+        if inspect.iscoroutinefunction(self._summarise):
+            made: Any = self._summarise(messages)
+        else:  # in a thread: it may wait for a model, and the caller's loop goes on meanwhile
+            made = await asyncio.to_thread(self._summarise, messages)
         text = await made if inspect.isawaitable(made) else made
         if not isinstance(text, str):
             raise WrongCall(f"summarise: expected a function that gives a text, got {type(text).__name__}")
