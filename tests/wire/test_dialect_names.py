@@ -16,6 +16,7 @@ MAY_SAY = {
     "log/events.py": "declares the names",
     "traces/": "the reader of an agent's files knows which dialect that agent speaks",
     "models/": "names of providers and of families of models",
+    "adapters/anthropic.py": "the client of one provider speaks its dialect",
     "live/agent_starts.py": "names of providers in the settings of agents",
     "live/known_agents.py": "names of programs",
     "tui/": "the name of a pane",

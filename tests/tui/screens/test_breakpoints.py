@@ -362,7 +362,7 @@ async def test_what_is_not_rewritten_says_so_and_can_be_answered(services: Servi
             await at(pilot, "messages.0")
             for key in ("x", "m", "e", "f7", "equals_sign"):
                 await pilot.press("r", key)
-                await seen(pilot, "which cannot be changed: release the")
+                await seen(pilot, "which is not rewritten: release it")
             await pilot.press("a")
             await until(lambda: isinstance(pilot.app.screen, EditDialog))
             await pilot.press(*"stop", "ctrl+s")
