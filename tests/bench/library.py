@@ -8,6 +8,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from itertools import count
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -86,7 +88,7 @@ def _steps(context: Context) -> float:
 
 
 def _trimming(scale: Scale) -> Iterator[Row]:
-    """litellm's trimming, which counts every message anew and so is called on fewer."""
+    """litellm's trimming and Headroom's compressing, which count every message anew and so are called on fewer."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     from litellm.utils import trim_messages  # late: it takes seconds
 
@@ -97,8 +99,14 @@ def _trimming(scale: Scale) -> Iterator[Row]:
         "plan": partial(timed, lambda: plan(messages, window=most, reserve=0).messages),
         "trim": partial(timed, lambda: trim_messages(theirs, model=material.MODEL, max_tokens=most)),
     }
+    if find_spec("headroom") is not None:  # `uv run --with headroom-ai` brings it; it is too large for every run
+        compress = import_module("headroom").compress
+        works["compress"] = partial(timed, lambda: compress(theirs, model=material.MODEL, model_limit=most))
     found = rounds(works, scale.slow_repeats)
-    yield faster(f"workbench.plan of {len(messages):,} messages", found, "plan", "trim", "litellm trim_messages")
+    name = f"workbench.plan of {len(messages):,} messages"
+    yield faster(name, found, "plan", "trim", "litellm trim_messages")
+    if "compress" in works:
+        yield faster(name, found, "plan", "compress", "headroom compress")
 
 
 def _importing(scale: Scale, folder: str) -> Iterator[Row]:

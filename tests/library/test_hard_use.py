@@ -112,6 +112,19 @@ def test_an_answer_without_a_word_is_accepted_and_not_sent() -> None:
     assert [each["content"] for each in context.request()["messages"]] == ["hi", "still there?"]
 
 
+def test_a_summary_of_messages_that_were_removed_goes_with_them() -> None:
+    talk: list[dict[str, Any]] = []
+    for at in range(10):
+        talk += [{"role": "user", "content": f"q{at}"}, {"role": "assistant", "content": f"S{at} " + "a " * 300}]
+    context = workbench.Context(window=4000)
+    context.follow([*talk, {"role": "user", "content": "end"}])
+    assert context.compact_now(lambda _: "The password is S7.")
+    assert "S7" in str(context.request())
+    new = [*talk[:2], {"role": "user", "content": "new"}]
+    context.follow(new)
+    assert context.request()["messages"] == new
+
+
 def test_a_store_of_its_own_can_be_opened(tmp_path: Path) -> None:
     path = tmp_path / "runs" / "build.db"
     path.parent.mkdir()
@@ -121,6 +134,21 @@ def test_a_store_of_its_own_can_be_opened(tmp_path: Path) -> None:
             assert [item.text for item in meanwhile.plan().items if item.role == "user"] == ["hi"]
     with workbench.open(str(path)) as session:
         assert session.name
+
+
+def test_a_forked_process_does_not_write_into_the_session_of_its_parent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with workbench.Context(store=tmp_path / "a.db") as context:
+        context.add("hi")
+        monkeypatch.setattr(os, "getpid", lambda: 1)
+        with pytest.raises(workbench.WorkbenchError, match="a forked one needs a context of its own"):
+            context.add("from the child")
+
+
+def test_a_mistyped_knob_gets_a_suggestion() -> None:
+    with pytest.raises(workbench.WorkbenchError, match=r"keep_lst: there is no such knob; did you mean .*keep_last"):
+        workbench.policy("layers", keep_lst=3)
 
 
 @pytest.mark.parametrize(

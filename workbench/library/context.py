@@ -30,7 +30,7 @@ from workbench.library.plans import Plan
 from workbench.library.rendering import GivenMessages
 from workbench.library.setups import ChosenPolicy, setup_for_call
 from workbench.library.setups import policy as chosen_policy
-from workbench.log.events import Body, Compaction, Event, Override, SlotContent
+from workbench.log.events import Body, Compaction, Event, Override, Revert, SlotContent
 from workbench.wire.dialects import usage_in_any
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Context:
         """Make the conversation these messages, for a program that keeps its own list: new messages are added.
 
         System messages at the beginning are the system prompt. If another message changed, it and all after it are
-        left out of the request, and added as they are now.
+        left out of the request, and added as they are now; compactions that summarised any of them are undone.
         """
         with self._lock:
             values = plain_messages(messages)
@@ -142,9 +142,21 @@ class Context:
             same = next((at for at, (old, new) in enumerate(both) if old != new), min(len(known), len(talk)))
             gone = [each for each in self._added[same:] if each.last >= each.first]
             if gone:
+                self._undo_compactions_of(gone[0].first)
                 self._append(Override("exclude", gone[0].first, gone[-1].last, why=REWRITTEN))
             del self._added[same:]
             self._add(talk[same:], [f"messages[{at}]" for at in range(first + same, len(values))])
+
+    def _undo_compactions_of(self, first: int) -> None:
+        """Undo the compactions whose summary has anything of this event or a later one."""
+        from workbench.compaction.record import read_record  # late: like the others of compactions
+
+        while True:
+            made = reversed(read_record(self._planner.events).entries)
+            stale = next((each for each in made if each.status == "standing" and each.range[1] >= first), None)
+            if stale is None:
+                return
+            self._append(Revert(stale.event.seq))
 
     def _add(self, values: Sequence[Any], wheres: Sequence[str]) -> None:
         for value, where in zip(values, wheres, strict=True):

@@ -10,7 +10,7 @@ from typing import Any
 
 from workbench.config.errors import WrongCall
 from workbench.config.settings import Settings
-from workbench.context.knobs import KNOBS, as_toml
+from workbench.context.knobs import KNOBS, as_toml, closest_hint
 from workbench.context.load import load_policy
 from workbench.context.setup import PlanOptions, Setup, set_up
 from workbench.models.catalogue import Catalogue
@@ -72,7 +72,10 @@ def _knob_name(name: str) -> str:
     if len(found) > 1:
         written = ", ".join(each.replace(".", "__") for each in found)
         raise WrongCall(f"{name}: expected one knob, and several have this name: {written}")
-    return found[0] if found else dotted
+    if not found:
+        known = [knob.rpartition(".")[2] for knob in KNOBS]
+        raise WrongCall(f"{name}: there is no such knob{closest_hint(name, known)}")
+    return found[0]
 
 
 @lru_cache(1)

@@ -27,6 +27,7 @@ class StoredLog:
         """`store`: the title or id of a session in the program's own store; or a path, for a file of its own."""
         if not isinstance(store, str | os.PathLike) or not os.fspath(store):
             raise WrongCall(f"store: expected the title of a session or a path, got {store!r}")
+        self._process = os.getpid()
         name = os.fspath(store)
         is_path = not isinstance(store, str) or os.sep in name or name.endswith(".db")
         self._store = Store.open(Path(name)) if is_path else Store.open()
@@ -47,6 +48,8 @@ class StoredLog:
 
     def append(self, *bodies: Body) -> tuple[Event, ...]:
         """Append events; they are on disk when this returns."""
+        if os.getpid() != self._process:
+            raise Refused("this context belongs to the process that made it; a forked one needs a context of its own")
         return self.session.append(*bodies)
 
     def close(self) -> None:
