@@ -157,6 +157,7 @@ ALLOWED = {
     ("config/writing.py", "open"): "writes",
     ("config/writing.py", "os.open"): "writes",
     ("config/variables.py", "Path('/proc/self/stat').read_text"): "the system's own",
+    ("library/stored_logs.py", "sqlite3.connect"): "checked to be a regular file first",
     ("config/processes.py", "Path(f'/proc/{pid}/stat').read_bytes"): "the system's own",
     ("agent/tools/process.py", "open"): "the system's own, in /proc",
     ("agent/tools/process.py", "os.fdopen"): "a pipe that this process made",
