@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from support.talk import words
 from tui.play import program, settle, shown, told, until
@@ -193,13 +194,18 @@ async def test_what_is_defined_twice_is_left_out(services: Services) -> None:
         assert await screen.from_session(size) < before - 80
 
 
+def is_listed(screen: Screen[Any]) -> bool:
+    """Whether the window is open and has its rows. Its list is there once it is mounted."""
+    return isinstance(screen, FreeSpaceScreen) and screen.is_mounted and bool(screen.list.items)
+
+
 async def test_one_window_has_both_orders(services: Services) -> None:
     ref = as_session(services, log())
     async with program(services, (120, 40), ref) as (pilot, screen):
         screen.focus_pane("context")
         await settle(pilot)
         await pilot.press("L")
-        await until(lambda: isinstance(pilot.app.screen, FreeSpaceScreen) and bool(pilot.app.screen.list.items))
+        await until(lambda: is_listed(pilot.app.screen))
         window = pilot.app.screen
         assert isinstance(window, FreeSpaceScreen)
         await seen(pilot, "Free space: the largest items", "o no longer needed")
@@ -232,7 +238,7 @@ async def test_it_is_about_the_request_in_view_and_a_past_one_is_only_looked_at(
         await until(lambda: screen.request_shown == 5)
         await settle(pilot)
         screen.run_command(REGISTRY["free"])
-        await until(lambda: isinstance(pilot.app.screen, FreeSpaceScreen) and bool(pilot.app.screen.list.items))
+        await until(lambda: is_listed(pilot.app.screen))
         window = pilot.app.screen
         assert isinstance(window, FreeSpaceScreen)
         assert [item.event for item in window.list.items] == [5, 6]
