@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +72,6 @@ async def test_a_function_that_waits_does_not_stop_the_callers_loop() -> None:
 
     def summarise(_: list[dict[str, Any]]) -> str:
         threads.append(threading.current_thread())
-        time.sleep(0)
         return "a summary of everything that was read"
 
     assert await asyncio.create_task(context.compact(summarise))
