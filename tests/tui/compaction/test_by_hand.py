@@ -118,6 +118,16 @@ async def test_a_compaction_shows_how_much_it_has_read(services: Services, monke
         await rest(pilot)
 
 
+async def test_the_stage_of_a_preview_can_be_read_before_it_is_on_the_screen(services: Services) -> None:
+    async with on_screen(services) as (pilot, screen):
+        preview = PreviewScreen(screen)
+        assert preview.stage == "working"
+        await pilot.app.push_screen(preview)
+        await until(lambda: preview.stage == "look")
+        assert preview.reader.display
+        assert not preview.editor.display
+
+
 @requirement("confirm", "commands", "after a yes the summary is shown")
 @requirement("confirm", "commands", "the new usage is shown, and it is lower")
 async def test_yes_compacts_and_shows_the_summary_and_the_new_usage(

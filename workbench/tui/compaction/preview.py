@@ -66,7 +66,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
     compaction = observed(lambda session: session.compaction, repaint=False)
     read_only = observed(lambda session: session.read_only, repaint=False)
     status = observed(lambda session: session.status, repaint=False)
-    stage: var[Stage] = var("working")
+    stage: var[Stage] = var("working", init=False)  # read before the widgets of the first stage are there
 
     reader = query_one(TextReader)
     editor = query_one(TextArea)
@@ -99,6 +99,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
         yield ButtonLine()
 
     def on_mount(self) -> None:
+        self.watch_stage(self.stage)
         self.set_interval(1.0, self._show_progress)
         self._work_out()
 
