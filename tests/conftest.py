@@ -14,6 +14,7 @@ import pytest
 from coverage import Coverage
 from hypothesis import HealthCheck, settings
 
+from workbench.config.plugins import PROBLEMS
 from workbench.sources.services import Services
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -62,6 +63,13 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORKBENCH_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.setenv("WORKBENCH_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))  # other agents' sessions are looked for there
+
+
+@pytest.fixture(autouse=True)
+def own_plugin_problems() -> Iterator[None]:
+    """A test hears of no plug-in that was broken in another one."""
+    yield
+    PROBLEMS.forget_all()
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ from proxy.conftest import Recording
 from support.calls import Call
 from support.installed import install, installed
 from support.talk import planned
-from workbench.config.plugins import PROBLEMS
 from workbench.context.policy import Policy, StagesPolicy
 from workbench.context.stages.plugin import STAGES
 from workbench.live.known_agents import start_of
@@ -247,7 +246,6 @@ def test_a_broken_plug_in_is_named_with_what_was_expected(broken: None, call: Ca
 def test_a_command_names_it_in_one_line_and_works(call: Call, tmp_path: Path) -> None:
     file = tmp_path / "talk.json"
     file.write_text(json.dumps([{"role": "user", "content": "hello"}]))
-    PROBLEMS.unseen()
     with installed(tmp_path / "site", BROKEN, "torn"):
         outcome = call("plan", str(file), "--json")
         assert (outcome.code, outcome.json["items"][-1]["text"]) == (0, "hello")
@@ -277,7 +275,6 @@ def test_a_plug_in_that_raises_in_use_is_noted_and_the_rest_goes_on(
         "agents": {"loud": "support.plugin_parts:LOUD_AGENT"},
     }
     with installed(tmp_path / "site", entries, "loud"):
-        PROBLEMS.unseen()
         outcome = call("plan", str(talk_file))
         assert outcome.code == 2
         assert "expected JSON" in outcome.err

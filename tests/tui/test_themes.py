@@ -19,7 +19,6 @@ from support.installed import installed
 from tui.small_app import SmallApp
 from workbench.config.errors import WorkbenchError
 from workbench.config.paths import config_dir
-from workbench.config.plugins import PROBLEMS
 from workbench.tui.themes import COLOURS, VARIABLES, ThemeFolder, load_themes, read_theme, shipped_folder
 
 SOUND = 'name = "mine"\ndark = true\n' + "".join(f'{colour} = "#123456"\n' for colour in COLOURS)
@@ -191,7 +190,6 @@ def test_a_name_that_cannot_be_shown_is_told_in_a_line(tmp_path: Path, name: str
 async def test_a_plug_in_s_theme_is_used_if_it_is_wanted_and_a_broken_plug_in_is_a_notice(tmp_path: Path) -> None:
     entries = {"soft": "support.plugin_parts:SOFT_THEME", "pale": "support.plugin_parts:PALE_THEME"}
     with installed(tmp_path / "site", {"themes": entries}, "soft"):
-        PROBLEMS.unseen()
         app = SmallApp("soft")
         async with app.run_test(notifications=True) as pilot:
             assert app.theme == "soft"

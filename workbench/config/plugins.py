@@ -62,6 +62,12 @@ class PluginProblems:
             self._shown = len(self._found)
         return [str(each) for each in fresh]
 
+    def forget_all(self) -> None:
+        """Start anew, as in another process."""
+        with self._lock:
+            self._found.clear()
+            self._shown = 0
+
 
 PROBLEMS = PluginProblems()
 

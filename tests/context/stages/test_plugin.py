@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,7 +19,7 @@ from workbench.context.budget import Limits
 from workbench.context.planner import Planner, plan
 from workbench.context.policy import MaskingPolicy, Policy, StagesPolicy
 from workbench.context.render import render_messages
-from workbench.context.stages.plugin import STAGES, LeaveOut, broken_rule
+from workbench.context.stages.plugin import LeaveOut, broken_rule
 from workbench.context.steps import PlanSteps
 from workbench.log.events import Body, Event, Override, UserMessage
 
@@ -79,16 +80,17 @@ def test_a_stage_that_fails_or_breaks_a_rule_changes_nothing_and_the_plan_says_w
     assert "\n" not in warning
 
 
-def test_what_is_wrong_with_a_stage_is_noted_once_with_its_package() -> None:
-    for _ in range(3):
-        planned(LOG, using("fail"))
-    STAGES.plugins()
-    said = [str(each) for each in PROBLEMS.listed() if each.entry.distribution == "staged"]
-    assert (
-        said.count("plug-in fail of staged 1.2 (workbench.stages): raised RuntimeError: a mistake of the plug-in") == 1
-    )
-    assert any("plug-in mask of staged" in each and "own stages has this name" in each for each in said)
-    assert any("plug-in three of staged" in each and "expected a function" in each for each in said)
+def test_what_is_wrong_with_a_stage_is_noted_once_with_its_package(tmp_path: Path) -> None:
+    parts = "support.plugin_parts"
+    entries = {"failing": f"{parts}:fail", "mask": f"{parts}:tidy_stage", "number": f"{parts}:WRONG_TYPE"}
+    with installed(tmp_path, {"stages": entries}, "torn"):
+        for _ in range(3):
+            planned(LOG, using("failing"))
+        noted = [str(each) for each in PROBLEMS.listed() if each.entry.distribution == "torn"]
+    raised = "plug-in failing of torn 1.2 (workbench.stages): raised RuntimeError: a mistake of the plug-in"
+    assert noted.count(raised) == 1
+    assert any("plug-in mask of torn" in each and "own stages has this name" in each for each in noted)
+    assert any("plug-in number of torn" in each and "expected a function" in each for each in noted)
 
 
 def test_what_the_user_decided_is_not_for_a_stage() -> None:
