@@ -352,6 +352,59 @@ async def test_a_worker_that_is_cancelled_does_not_cancel_a_screen_that_closes()
     assert await _is_cancelled_with_a_worker(App()), "Textual has mended it"
 
 
+# Sizes
+
+
+class Laid(Screen[None]):
+    """Counts how often it gets a size."""
+
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012 - Textual types it as an instance's own
+    CSS = "Laid.-narrow Static { width: 50% }"
+    ENOUGH = 50
+
+    def __init__(self, settled: asyncio.Event) -> None:
+        super().__init__()
+        self.sizes: list[Size] = []
+        self._settled = settled
+
+    def compose(self) -> ComposeResult:
+        yield Static("text")
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.sizes.append(event.size)
+        self.call_later(self._look)
+        if len(self.sizes) > self.ENOUGH:
+            self._settled.set()
+            raise asyncio.CancelledError
+
+    def _look(self) -> None:
+        if self._message_queue.empty():
+            self._settled.set()
+
+
+@pytest.mark.parametrize("is_plain", [False, True])
+async def test_two_sizes_in_quick_succession_settle(monkeypatch: pytest.MonkeyPatch, is_plain: bool) -> None:
+    patch_textual()
+    if is_plain:
+        monkeypatch.setattr(MessagePump, "_dispatch_message", Plain.dispatch)
+    app: App[None] = App()
+    settled = asyncio.Event()
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = Laid(settled)
+        await app.push_screen(screen)
+        await pilot.pause()
+        screen.sizes.clear()
+        settled.clear()
+        for size in (Size(80, 40), Size(120, 40)):
+            app._size = size
+            screen.post_message(events.Resize(size, size))
+            screen.call_later(lambda: None)  # two sizes that directly follow each other are one
+        await settled.wait()
+        if not is_plain:
+            assert screen.size == (120, 40)
+    assert (len(screen.sizes) > Laid.ENOUGH) == is_plain, "Textual has mended it" if is_plain else "they take turns"
+
+
 # Timers
 
 

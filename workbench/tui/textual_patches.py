@@ -25,6 +25,7 @@ from textual._context import visible_screen_stack
 from textual.await_complete import AwaitComplete
 from textual.box_model import BoxModel
 from textual.content import Content
+from textual.events import Resize
 from textual.geometry import Offset, Region, Size
 from textual.message import Message
 from textual.message_pump import MessagePump
@@ -160,6 +161,20 @@ def _widget_and_offset_at(screen: Screen[Any], x: int, y: int) -> tuple[Widget |
     return (None, None) if is_gone else (widget, offset)
 
 
+# Sizes
+
+
+def use_current_size(message: Resize, size: Size) -> None:
+    """Replace a size that a screen was told by the one that the terminal has now.
+
+    The layout of a screen tells the screen each new size once more. If the terminal gets two sizes in quick succession,
+    these messages take turns: the screen is laid out for one, then for the other, for ever, and nothing else is done.
+    Expected: an outdated size is not used.
+    """
+    if message.size != size:
+        message.size = message.virtual_size = message.container_size = size
+
+
 # Timers
 
 SHORTEST_DELAY = 0.001
@@ -227,6 +242,8 @@ async def _dispatch(pump: MessagePump, message: Message) -> None:
     """The first message whose handler raises ends the loop that reads a widget's messages. Expected: the error is the
     app's to handle, and the next message is read."""
     with ERRORS_TO_APP:
+        if isinstance(message, Resize) and isinstance(pump, Screen):
+            use_current_size(message, pump.app.size)
         await Plain.dispatch(pump, message)
 
 
