@@ -71,14 +71,6 @@ print(Store.open(Path(sys.argv[1])).session("s").writable)
 
 Start = Callable[..., subprocess.Popen[str]]
 
-WITHOUT_FCNTL = """
-import sys
-sys.modules["fcntl"] = None
-import workbench.log.store
-from workbench.log import lock
-print(lock._flock)
-"""
-
 
 def line_of(child: subprocess.Popen[str]) -> str:
     """The next line it prints."""
@@ -184,7 +176,3 @@ def test_processes_may_make_the_file_at_the_same_time(path: Path, python: Start)
 
 def test_a_forked_child_does_not_let_go_for_its_parent(python: Start) -> None:
     assert python(FORK).communicate()[0] == "False\n"
-
-
-def test_a_system_without_fcntl_can_import_the_log(python: Start) -> None:
-    assert python(WITHOUT_FCNTL).communicate()[0] == "None\n"

@@ -44,6 +44,6 @@ def user_agrees(question: str) -> bool:
 
 def _wait() -> None:
     """Wait until something is typed; in short steps, because an interrupt just before a long one would wait with it."""
-    with suppress(OSError, ValueError):  # some kinds of input cannot be waited for
+    with suppress(OSError, ValueError):  # some kinds of input cannot be waited for, and on Windows none
         while not select.select([sys.stdin], [], [], 0.2)[0]:
             pass

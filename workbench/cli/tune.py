@@ -24,13 +24,14 @@ from pathlib import Path
 from workbench.cli.options import options_of
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.output_files import STANDARD, OutputFile
+from workbench.config.system import usable_cores
 from workbench.config.text import counted, line_width, print_json, printable
 from workbench.context.load import DEFAULT, PRESETS, RECORDED, describe_policy, load_policy
 from workbench.lab.running.corpus import find_corpus
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.progress import ProgressLine
 from workbench.lab.running.tasks import LabTask
-from workbench.lab.running.workers import LabWorkers, usable_cores
+from workbench.lab.running.workers import LabWorkers
 from workbench.lab.tuning.knob_ranges import search_ranges
 from workbench.lab.tuning.objective import DEFAULT_OBJECTIVE, Objective, parse_objective
 from workbench.lab.tuning.report import TuningReport

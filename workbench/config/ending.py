@@ -14,7 +14,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NoReturn
 
-ENDING = (signal.SIGTERM, signal.SIGHUP)
+from workbench.config.system import ENDING, QUIT
+
 _last: dict[object, Callable[[], object]] = {}
 """What to do before SIGQUIT ends the program."""
 _whole: list[object] = []
@@ -26,7 +27,7 @@ _asked: list[int] = []
 @contextmanager
 def ending_by_signals() -> Iterator[None]:
     """While a command runs: SIGTERM and SIGHUP raise SystemExit, so that it cleans up; SIGQUIT ends the process."""
-    handlers = dict.fromkeys(ENDING, _raise_exit) | {signal.SIGQUIT: _quit}
+    handlers = dict.fromkeys(ENDING, _raise_exit) | ({QUIT: _quit} if QUIT else {})
     if threading.current_thread() is not threading.main_thread():  # only the main thread gets signals
         handlers = {}
     before = {each: signal.getsignal(each) for each in handlers}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 MOST_PID = 1 << 31
@@ -16,13 +17,14 @@ def process_start(pid: int) -> float:
     """
     if not 0 < pid < MOST_PID:
         raise ProcessLookupError(f"no process has the id {pid}")
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()  # a name may contain brackets
-        return int(fields[19]) / os.sysconf("SC_CLK_TCK")
-    except FileNotFoundError:
-        if Path("/proc/self/stat").exists():
-            raise ProcessLookupError(f"no process has the id {pid}") from None
-    import psutil  # not Linux; it is slow to import
+    if sys.platform == "linux":
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b") ")[2].split()  # a name may contain brackets
+            return int(fields[19]) / os.sysconf("SC_CLK_TCK")
+        except FileNotFoundError:
+            if Path("/proc/self/stat").exists():
+                raise ProcessLookupError(f"no process has the id {pid}") from None
+    import psutil  # slow to import
 
     try:
         return psutil.Process(pid).create_time()

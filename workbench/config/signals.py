@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from workbench.config.ending import ENDING
+from workbench.config.system import ENDING
 
 _T = TypeVar("_T")
 
@@ -60,7 +60,7 @@ async def _watched(work: Coroutine[Any, Any, _T], end: Callable[[], object] | No
     try:
         for each in watched:
             loop.add_signal_handler(each, stop, each)
-    except RuntimeError:  # not the main thread, and only that one gets signals
+    except (RuntimeError, NotImplementedError):  # not the main thread, which alone gets signals; or Windows
         watched = {}
     try:
         return await work

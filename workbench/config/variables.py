@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
@@ -104,6 +105,6 @@ def _overwrite(start: int, end: int) -> None:
         name, _, value = entry.partition(b"=")
         if is_secret(os.fsdecode(name), os.fsdecode(value)):
             ctypes.memset(at + len(name) + 1, 0, len(value))
-            if name in os.environb:  # C libraries read it from here
+            if sys.platform != "win32" and name in os.environb:  # C libraries read it from here
                 os.putenv(name, os.environb[name])
         at += len(entry) + 1

@@ -10,7 +10,6 @@ import errno
 import os
 import secrets
 import shutil
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import IO
 
 from workbench.config.ending import at_quit
 from workbench.config.foreign_files import open_regular_file
+from workbench.config.system import copy_owner
 
 PRIVATE = 0o600
 ORDINARY = 0o666
@@ -67,9 +67,8 @@ def copy_file(source: str | Path, target: str | Path, *, new: bool = False) -> N
     """Write a private copy with the times of the original."""
     with open_regular_file(source) as original, replacing_file(Path(target), new=new) as copy:
         shutil.copyfileobj(original, copy)
-        copy.flush()
         found = os.stat(original.fileno())
-        os.utime(copy.fileno(), ns=(found.st_atime_ns, found.st_mtime_ns))
+    os.utime(target, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
 def make_private_folder(path: Path) -> None:
@@ -114,15 +113,13 @@ def _keep_mode(path: Path, handle: int) -> None:
         before = os.stat(path)
     except FileNotFoundError:
         return
-    with suppress(OSError):  # only root may give files away
-        os.fchown(handle, before.st_uid, before.st_gid)
-    os.fchmod(handle, stat.S_IMODE(before.st_mode))
+    copy_owner(handle, before)
 
 
 def _put_new(passing: Path, path: Path) -> None:
     """Give a file its name, unless another one got that name meanwhile."""
     try:
-        os.link(passing, path, follow_symlinks=False)
+        os.link(passing, path)
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise

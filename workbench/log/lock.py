@@ -6,42 +6,28 @@ import contextlib
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
+from workbench.config.system import lock_file, open_to_lock
 from workbench.config.writing import make_private_folder
 
-_flock: Callable[[int, int], None] | None
-try:
-    import fcntl
-except ImportError:
-    # Not on this system: the file's existence alone is the lock, and a crash leaves it behind.
-    _flock, _EXCLUSIVE, _SHARED = None, 0, 0
-else:
-    _flock, _EXCLUSIVE, _SHARED = fcntl.flock, fcntl.LOCK_EX | fcntl.LOCK_NB, fcntl.LOCK_SH | fcntl.LOCK_NB
 _PAUSE = 0.01
 """Seconds between two attempts to lock a folder."""
 
 
 @contextmanager
 def locked_folder(folder: Path, seconds: float) -> Iterator[None]:
-    """Exclude others who lock the same folder. Leaves no file behind. Raises TimeoutError after `seconds`."""
-    if _flock is None:
-        yield
-        return
+    """Exclude others who lock the same folder. Leaves no file in it. Raises TimeoutError after `seconds`."""
     deadline = time.monotonic() + seconds
-    file = os.open(folder, os.O_RDONLY)
+    file = open_to_lock(folder)
     try:
-        while True:
-            try:
-                _flock(file, _EXCLUSIVE)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise TimeoutError(f"{folder}: still locked after {seconds:g} s") from None
-                time.sleep(_PAUSE)
+        while not lock_file(file):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{folder}: still locked after {seconds:g} s")
+            time.sleep(_PAUSE)
         yield
     finally:
         os.close(file)
@@ -75,19 +61,14 @@ class WriterLock:
 
     def is_locked(self) -> bool:
         """Whether anyone has the lock now, this object or another."""
-        if _flock is None:
-            return self.path.exists()
         try:
             file = os.open(self.path, os.O_RDONLY)
         except (FileNotFoundError, PermissionError):  # another user's private file
             return False
         try:
-            _flock(file, _SHARED)  # released a moment later, when the file is closed
-        except BlockingIOError:
-            return True
+            return not lock_file(file, shared=True)  # released a moment later, when the file is closed
         finally:
             os.close(file)
-        return False
 
     def release(self) -> None:
         """Release the lock, if we have it."""
@@ -105,25 +86,19 @@ class WriterLock:
     def _open(self) -> int | None:
         """The locked file, or None while another has it."""
         make_private_folder(self.path.parent)
-        if _flock is None:
-            try:
-                return os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-            except FileExistsError:
-                return None
         file = os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600)
+        is_ours = False
         try:
-            _flock(file, _EXCLUSIVE)
-        except BlockingIOError:
-            os.close(file)
-            return None
-        except BaseException:
-            os.close(file)
-            raise
-        return file
+            is_ours = lock_file(file)
+        finally:
+            if not is_ours:
+                os.close(file)
+        return file if is_ours else None
 
 
 def _let_go(file: int, path: Path, owner: int) -> None:
-    """Remove the file first, while nobody else can lock it. A forked child leaves that to its parent."""
+    """Remove the file first, while nobody else can lock it. A forked child leaves that to its parent, and Windows keeps
+    it: an open file has its name there."""
     if os.getpid() == owner:
         with contextlib.suppress(OSError):
             path.unlink()

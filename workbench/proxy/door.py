@@ -6,11 +6,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any, Final
 
 from aiohttp import web
 
+from workbench.config.system import file_limit
 from workbench.wire.repeated_headers import RepeatedHeadersServer
 
 MOST_STRANGERS: Final = 256
@@ -44,7 +44,7 @@ class DoorServer(RepeatedHeadersServer):
 
     def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], **more: Any) -> None:
         super().__init__(handler, request_factory=_request, **more)
-        self.most_strangers = min(MOST_STRANGERS, max(8, _open_files() // 4))
+        self.most_strangers = min(MOST_STRANGERS, max(8, file_limit() // 4))
         self._strangers: dict[asyncio.BaseTransport, asyncio.TimerHandle] = {}
         """Connections without the token, and their timers, the oldest first."""
 
@@ -87,14 +87,3 @@ class DoorServer(RepeatedHeadersServer):
 def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
     loop = asyncio.get_running_loop()
     return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=0)
-
-
-def _open_files() -> int:
-    """How many files this process may open."""
-    with suppress(ImportError):  # Windows has no such limit
-        import resource
-
-        soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        if soft != resource.RLIM_INFINITY:
-            return soft
-    return 1 << 16

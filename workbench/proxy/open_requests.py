@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from workbench.config.foreign_files import open_regular_file
+from workbench.config.system import write_start
 
 NAME: Final = "open"
 MOST: Final = 8 << 20
@@ -51,7 +52,7 @@ class OpenRequestsFile:
             if self._file is None:
                 self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
             data = msgspec.json.encode(dict((before, self._last))) + b"\n"
-            os.pwrite(self._file, data, 0)  # the rest of an older, longer state after this line is never read
+            write_start(self._file, data)  # the rest of an older, longer state after this line is never read
         self._is_empty = not numbers and not before[1]
 
     def close(self) -> None:

@@ -16,6 +16,7 @@ import msgspec
 
 from workbench.config.background import background
 from workbench.config.folders import WorkFolder
+from workbench.config.system import never_waiting
 from workbench.log.events import Setting
 from workbench.proxy.journal import Journal
 from workbench.proxy.recorder import Recorder
@@ -57,7 +58,6 @@ class RecorderProcess:
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=group, bufsize=0
         )
         assert self._process.stdin is not None
-        os.set_blocking(self._process.stdin.fileno(), False)
         self._woken = 0.0
         self._wake()  # the journal may already have records
 
@@ -92,7 +92,8 @@ class RecorderProcess:
             return
         self._woken = now
         if process is not None and process.stdin is not None:
-            with suppress(OSError, ValueError):  # the pipe is full, which means that it is awake; or it has ended
+            # The pipe is full, which means that it is awake; or it has ended.
+            with suppress(OSError, ValueError), never_waiting(process.stdin.fileno()):
                 os.write(process.stdin.fileno(), b"\n")
 
     def close(self, seconds: float) -> str:

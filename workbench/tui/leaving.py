@@ -10,6 +10,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from workbench.config.system import never_waiting, restore_keyboard
+
 if TYPE_CHECKING:
     from textual.driver import Driver
 
@@ -31,27 +33,21 @@ def leave_terminal(driver: Driver | None) -> None:
     file, attributes = getattr(driver, "_file", None), getattr(driver, "attrs_before", None)
     if file is None or attributes is None:  # before the first frame, or in a browser
         return
-    import termios  # late: not on every platform
-
     ours, keys = os.dup(file.fileno()), getattr(driver, "fileno", 0)
     with suppress(OSError):  # drop the output that the writer thread still has
         os.dup2(os.open(os.devnull, os.O_WRONLY), file.fileno())
     _write(ours, LEAVE)
-    with suppress(termios.error):
-        termios.tcflush(keys, termios.TCIFLUSH)
-        termios.tcsetattr(keys, termios.TCSANOW, attributes)
+    restore_keyboard(keys, attributes)
 
 
 def _write(terminal: int, data: bytes) -> None:
     """Write as much as the terminal accepts in time."""
-    was = os.get_blocking(terminal)
-    os.set_blocking(terminal, False)
     end = time.monotonic() + PATIENCE
-    while data and time.monotonic() < end:
-        try:
-            data = data[os.write(terminal, data) :]
-        except BlockingIOError:
-            time.sleep(0.005)
-        except OSError:  # it is gone
-            break
-    os.set_blocking(terminal, was)
+    with never_waiting(terminal):
+        while data and time.monotonic() < end:
+            try:
+                data = data[os.write(terminal, data) :]
+            except BlockingIOError:
+                time.sleep(0.005)
+            except OSError:  # it is gone
+                break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import shutil
 import signal
 from collections.abc import Mapping, Sequence
 
@@ -16,6 +17,7 @@ from workbench.agent.tools.process import Ended, run_process
 from workbench.agent.tools.reading_commands import reading_name
 from workbench.config.variables import without_keys
 
+_PLAIN_SHELL = "/bin/sh"
 _SHELLS = frozenset({"bash", "zsh", "sh", "dash", "ksh", "fish"})
 """Shells that accept `-c COMMAND`."""
 
@@ -54,9 +56,11 @@ def _subject(arguments: Arguments) -> str:
 
 
 def user_shell() -> str:
-    """The user's own shell, if it is one of `_SHELLS`; otherwise /bin/sh."""
+    """The user's own shell, if it is one of `_SHELLS`; otherwise sh, which Git brings along on Windows."""
     shell = os.environ.get("SHELL", "")
-    return shell if os.path.basename(shell) in _SHELLS and os.access(shell, os.X_OK) else "/bin/sh"
+    if os.path.basename(shell) in _SHELLS and os.access(shell, os.X_OK):
+        return shell
+    return _PLAIN_SHELL if os.path.exists(_PLAIN_SHELL) else shutil.which("sh") or _PLAIN_SHELL
 
 
 async def _run(

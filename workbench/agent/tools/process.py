@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from workbench.config.background import in_background
+from workbench.config.background import background, in_background
 from workbench.config.ending import at_quit, finished_before_quit
+from workbench.config.system import end_group, group_runs, own_group
 from workbench.config.variables import without_keys
 
 GRACE = 2.0
@@ -25,6 +26,9 @@ GRACE = 2.0
 _DRAIN = 0.5
 """Seconds to wait for the rest of the output, if a process that left the group still holds the pipe."""
 _POLL = 0.02
+_CHUNK = 1 << 16
+LOOPS_READ_PIPES = sys.platform != "win32"
+"""Whether event loops can read the pipes that `os.pipe` makes. Else threads read them."""
 
 
 class Ended(NamedTuple):
@@ -70,9 +74,9 @@ async def run_process(
                 stdin=source if stdin else subprocess.DEVNULL,
                 stdout=pipes[0].writing,
                 stderr=pipes[-1].writing,
-                start_new_session=True,
+                **own_group(),
             )
-            stack.enter_context(at_quit(lambda: _signal(process.pid, signal.SIGKILL)))
+            stack.enter_context(at_quit(lambda: end_group(process.pid, at_once=True)))
         for pipe in pipes:
             pipe.release()
         return await _to_the_end(process, pipes, seconds)
@@ -85,48 +89,24 @@ async def _to_the_end(process: subprocess.Popen[bytes], pipes: Sequence[_Pipe], 
         done, _ = await asyncio.wait((ended,), timeout=seconds)
         timed_out = not done
     finally:
-        left_behind = await _end_group(process)
+        left_behind = await _end_all(process)
     status = await ended
     await asyncio.wait([pipe.closed for pipe in pipes], timeout=_DRAIN)
     return Ended(status, timed_out, left_behind and not timed_out)
 
 
-async def _end_group(process: subprocess.Popen[bytes]) -> bool:
+async def _end_all(process: subprocess.Popen[bytes]) -> bool:
     """End the remaining processes of a group: SIGTERM first, then SIGKILL. Return whether there were any."""
-    if not _signal(process.pid, signal.SIGTERM):
+    if not end_group(process.pid):
         return False
     clock = asyncio.get_running_loop().time
     deadline = clock() + GRACE
     try:
-        while clock() < deadline and _signal(process.pid, 0) and _is_alive(process.pid):
+        while clock() < deadline and group_runs(process.pid):
             await asyncio.sleep(_POLL)
     finally:  # also if cancelled a second time
-        _signal(process.pid, signal.SIGKILL)
+        end_group(process.pid, at_once=True)
     return True
-
-
-def _signal(group: int, number: int) -> bool:
-    """Send a signal to a group. Return whether the group exists."""
-    try:
-        os.killpg(group, number)
-    except (ProcessLookupError, PermissionError):  # macOS raises the latter for a group of dead processes
-        return False
-    return True
-
-
-def _is_alive(group: int) -> bool:
-    """Whether a group has live processes. Dead ones stay where nothing collects orphans (in containers)."""
-    try:
-        found = os.listdir("/proc")
-    except FileNotFoundError:
-        return True  # not Linux: something always collects orphans
-    for name in filter(str.isdigit, found):
-        with suppress(OSError), open(f"/proc/{name}/stat", "rb") as file:
-            # pid (name) state parent group ...; the name may contain brackets and blanks
-            state, _, owner = file.read().rpartition(b") ")[2].split()[:3]
-            if int(owner) == group and state not in (b"Z", b"X"):
-                return True
-    return False
 
 
 class _Pipe(asyncio.Protocol):
@@ -136,7 +116,8 @@ class _Pipe(asyncio.Protocol):
         self._sink = sink
         self.writing = writing
         self._released = False
-        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self.closed: asyncio.Future[None] = self._loop.create_future()
 
     @classmethod
     async def open(cls, sink: Sink, stack: ExitStack) -> _Pipe:
@@ -144,10 +125,25 @@ class _Pipe(asyncio.Protocol):
         reading, writing = os.pipe()
         pipe = cls(sink, writing)
         stack.callback(pipe.release)
-        file = stack.enter_context(os.fdopen(reading, "rb", buffering=0))
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: pipe, file)
-        stack.callback(transport.close)
+        if LOOPS_READ_PIPES:
+            file = stack.enter_context(os.fdopen(reading, "rb", buffering=0))
+            transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: pipe, file)
+            stack.callback(transport.close)
+        else:
+            background(lambda: pipe.read_in_thread(reading))
+            stack.callback(pipe.stop)
         return pipe
+
+    def read_in_thread(self, reading: int) -> None:
+        """Pass on to the loop what arrives, up to the end of the output, and close the pipe."""
+        with os.fdopen(reading, "rb", buffering=0) as file, suppress(RuntimeError):  # the loop was closed
+            while data := file.read(_CHUNK):
+                self._loop.call_soon_threadsafe(self.data_received, data)
+            self._loop.call_soon_threadsafe(self.connection_lost, None)
+
+    def stop(self) -> None:
+        """Pass nothing on any more. The thread ends when the last process closes the pipe."""
+        self._sink = lambda data: None
 
     def release(self) -> None:
         """Close the writing end, once: while we hold it, the output does not end."""

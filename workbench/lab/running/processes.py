@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
@@ -14,7 +15,14 @@ from multiprocessing.process import BaseProcess
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from multiprocessing.context import ForkServerContext, SpawnContext
+    from multiprocessing.context import SpawnContext
+
+    if sys.platform == "win32":
+        ProcessContext = SpawnContext
+    else:
+        from multiprocessing.context import ForkServerContext
+
+        ProcessContext = ForkServerContext | SpawnContext
 
 T = TypeVar("T")
 ATTEMPTS = 2
@@ -27,9 +35,9 @@ class ProcessDied(Exception):
     """The process that ran a function died."""
 
 
-def process_context() -> ForkServerContext | SpawnContext:
+def process_context() -> ProcessContext:
     """How to start processes. This one has threads and must not be forked; a fork server is used where there is one."""
-    if "forkserver" in multiprocessing.get_all_start_methods():
+    if sys.platform != "win32" and "forkserver" in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("forkserver")
     return multiprocessing.get_context("spawn")
 

@@ -19,6 +19,7 @@ from typing import Any, Protocol, Self, TypeVar
 from uuid import uuid4
 
 from workbench.config.errors import WorkbenchError
+from workbench.config.system import usable_cores
 from workbench.lab.optional_packages import has_extra
 from workbench.lab.running.fetching import LOCAL, NONE
 from workbench.lab.running.kept_runs import KeptRuns, KnownTask
@@ -156,13 +157,6 @@ class _ThisProcess:
         with suppress(AttributeError):  # no task was run
             _mine.reader.close()
             del _mine.reader
-
-
-def usable_cores() -> int:
-    """How many cores this process may use."""
-    with suppress(AttributeError):  # not on every platform
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _outcome(known: KnownTask, future: Future[TaskOutcome] | None, kept: KeptRuns | None) -> TaskOutcome:

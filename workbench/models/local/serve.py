@@ -18,6 +18,7 @@ from importlib import import_module
 from io import FileIO
 from typing import Any
 
+from workbench.config.system import usable_cores
 from workbench.models.local.weights import ENGINE
 
 HOST = "127.0.0.1"
@@ -84,8 +85,7 @@ def _options(argv: Sequence[str] | None) -> LocalServerOptions:
 def half_of_the_processors() -> int:
     """Half of the processors. Threads that compete for a processor wait for each other at every layer: if all are in
     use, the model is several times slower as soon as anything else runs, even our own screen."""
-    usable = len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1
-    return max(1, usable // 2)
+    return max(1, usable_cores() // 2)
 
 
 def load_engine(options: LocalServerOptions, key: str) -> Any:
