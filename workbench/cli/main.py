@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from importlib import import_module
 from typing import NoReturn
 
@@ -20,7 +20,7 @@ from workbench.config.ending import ending_by_signals
 from workbench.config.errors import WorkbenchError
 from workbench.config.plugins import PROBLEMS
 from workbench.config.quiet import silence_libraries
-from workbench.config.text import printable
+from workbench.config.text import print_json, printable
 from workbench.config.variables import clear_start_block
 
 
@@ -45,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _called(arguments: Sequence[str] | None) -> int:
+    as_json = "--json" in (sys.argv[1:] if arguments is None else arguments)
     try:
         options = make_parser().parse_args(arguments)
         code = _run(options)
@@ -53,13 +54,13 @@ def _called(arguments: Sequence[str] | None) -> int:
         return code
     except WorkbenchError as error:
         _report_plugins()
-        return _complain(str(error), error.exit_code)
+        return _complain(str(error), error.exit_code, as_json)
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
         return 0  # the reader has closed the pipe, as `head` does
     except OSError as error:
-        return _complain(f"{error.filename or 'output'}: {error.strerror or error}", 1)
+        return _complain(f"{error.filename or 'output'}: {error.strerror or error}", 1, as_json)
 
 
 def _leave_streams() -> None:
@@ -72,9 +73,14 @@ def _leave_streams() -> None:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _complain(message: str, code: int) -> int:
+def _complain(message: str, code: int, as_json: bool) -> int:
+    """Print an error in one line, which for programs is JSON. Standard output may have a part of the result already."""
     line = printable(message)
-    print(line if line.startswith("workbench") else f"workbench: {line}", file=sys.stderr)
+    if as_json:
+        with redirect_stdout(sys.stderr):
+            print_json({"error": line, "exit_code": code}, indent=None)
+    else:
+        print(line if line.startswith("workbench") else f"workbench: {line}", file=sys.stderr)
     return code
 
 

@@ -33,7 +33,7 @@ def show_full_screen(source: str, options: Options, demo: str | None = None, not
     """
     in_browser = os.environ.get("TEXTUAL_DRIVER", "").endswith(":WebDriver")
     if source == "-" or not (in_browser or (sys.stdin.isatty() and sys.stdout.isatty())):
-        wanted = source or "SOURCE"
+        wanted = source if source and demo is None else "SOURCE"
         raise WrongCall(f"the screen needs a terminal on both ends; `workbench plan {wanted}` needs none")
     settings = load_settings()
     if source:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from hashlib import file_digest, sha256
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -221,7 +221,14 @@ class KeptRuns:
         files = sorted(package_folder().rglob("*.py"))
         code = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
         own = (settings.model, repr(settings.models))
-        return sha256(repr((installed_version(), version("litellm"), own, code)).encode()).hexdigest()
+        return sha256(repr((installed_version(), _litellm_version(), own, code)).encode()).hexdigest()
+
+
+def _litellm_version() -> str:
+    """Which table of models there is; empty without litellm, which the lab does not need."""
+    with suppress(PackageNotFoundError):
+        return version("litellm")
+    return ""
 
 
 def _opened(path: Path) -> sqlite3.Connection:
