@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from workbench.wire.dialects import DIALECTS, dialect_of_message
 
 _texts = st.sampled_from(["", "text", "{}"])
-_functions = st.dictionaries(
+_functions: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
     st.sampled_from(["name", "arguments"]), st.one_of(_texts, st.just({}), st.none()), max_size=2
 )
 _calls = st.one_of(

@@ -48,7 +48,7 @@ class CompactionWatch:
         return decide_compaction(plan, events, self.record(events), policy, headless=False, turn_over=turn_over)
 
 
-def run_in_thread(work: Coroutine[Any, Any, T]) -> T:
+def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end in a thread of its own, because the caller's may have a loop. Ctrl+C cancels it."""
     loop, made = asyncio.new_event_loop(), Future[T]()
 

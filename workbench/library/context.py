@@ -168,7 +168,7 @@ class Context:
             own: list[Event] = []
             for given in each:
                 new = list(islice(events, len(given.bodies)))
-                self._given.add(given, new, following)
+                self._given.add_message(given, new, following)
                 own += new
             seqs = [event.seq for event in own]
             self._added.append(_Added(value, min(seqs, default=1), max(seqs, default=0)))
@@ -291,9 +291,9 @@ class Context:
 
     def compact_now(self, summarise: Summarise | None = None) -> CompactionResult:
         """`compact` for programs without asyncio; it waits. After Ctrl+C nothing has changed."""
-        from workbench.library.compacting import run_in_thread  # late: see above
+        from workbench.library.compacting import run_to_end  # late: see above
 
-        return run_in_thread(self.compact(summarise))
+        return run_to_end(self.compact(summarise))
 
     def undo(self) -> str:
         """Undo the last compaction, and say what was undone. Raises WorkbenchError if there is none."""
