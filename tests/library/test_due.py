@@ -15,7 +15,7 @@ from workbench.compaction.triggers import decide_compaction
 from workbench.library.compacting import CompactionWatch
 from workbench.library.plans import numbered
 from workbench.library.setups import setup_for_call
-from workbench.log.events import AssistantMessage, Event, ToolCall, ToolResult, UserMessage
+from workbench.log.events import AssistantMessage, Body, Event, ToolCall, ToolResult, UserMessage
 
 
 class CountedEvents(list[Event]):
@@ -42,8 +42,8 @@ class CountedEvents(list[Event]):
 @pytest.mark.parametrize("one_turn", [True, False], ids=["one turn", "many turns"])
 def test_an_event_is_read_once(policy: str, one_turn: bool) -> None:
     setup = setup_for_call(policy, "gpt-4o", 1_000_000, None)
-    round_ = [ToolCall("c", "run", "{}"), ToolResult("c", "done")]
-    turn = [*round_] if one_turn else [UserMessage("go on"), *round_, AssistantMessage("done")]
+    round_: list[Body] = [ToolCall("c", "run", "{}"), ToolResult("c", "done")]
+    turn: list[Body] = [*round_] if one_turn else [UserMessage("go on"), *round_, AssistantMessage("done")]
     events = CountedEvents(numbered([UserMessage("begin"), *turn * 300]))
     planner, watch = setup.planner(list(events)), CompactionWatch(setup)
     watch.decision(planner.plan(), events)
