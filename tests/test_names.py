@@ -12,6 +12,7 @@ import workbench
 ROOT = Path(workbench.__file__).parent
 OWN_NAMES: tuple[str, ...] = (
     # One folder per line. Folders join when they are clean, and never leave.
+    "adapters",
     "agent",
     "cli",
     "compaction",
@@ -19,6 +20,7 @@ OWN_NAMES: tuple[str, ...] = (
     "context",
     "demo",
     "lab",
+    "library",
     "live",
     "log",
     "models",
@@ -26,6 +28,7 @@ OWN_NAMES: tuple[str, ...] = (
     "rehearsal",
     "session",
     "sources",
+    "testing",
     "traces",
     "tui",
     "views",
@@ -64,9 +67,15 @@ VAGUE_METHODS = (
 )
 """Words that do not say what is added, asked or read: `append_event` does. `open`, `close` and `send` may be alone."""
 SHARED_METHODS: dict[str, tuple[str, ...]] = {
-    "add": ("traces/building.py", "wire/talk.py"),  # of a `Talk`: readers of dialects and of formats add events to it
+    "add": (
+        *("traces/building.py", "wire/talk.py"),  # of a `Talk`: readers of dialects and of formats add events to it
+        "library/context.py",  # of a `Context`, for other programs: what it adds is said by its argument
+    ),
     "read": ("proxy/unpacking.py",),
-    "run": ("cli/web_session.py", "tui/terminal_patches.py"),  # of classes of textual-serve and Textual
+    "run": (
+        *("cli/web_session.py", "tui/terminal_patches.py"),  # of classes of textual-serve and Textual
+        "adapters/openai_agents.py",  # what `Runner.run` of the framework gets
+    ),
 }
 """Methods of a protocol, or of objects that take each other's place, and the modules or folders that have them."""
 

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from workbench.library.context import Context
     from workbench.library.lab_results import LabResult
     from workbench.library.plain_values import BadMessage
-    from workbench.library.plans import DoesNotFit, Plan, plan
+    from workbench.library.plans import DoesNotFit, Plan
+    from workbench.library.plans import plan_messages as plan
     from workbench.library.sessions import LoggedSession as Session
-    from workbench.library.sessions import open_session as open  # noqa: A004 - as `gzip.open`
+    from workbench.library.sessions import open_logged_session as open  # noqa: A004 - as `gzip.open`
     from workbench.library.setups import ChosenPolicy, count, policy
     from workbench.library.summaries import CompactionResult
 
@@ -49,8 +50,8 @@ _PLACES = {
     "Session": ("workbench.library.sessions", "LoggedSession"),
     "WorkbenchError": ("workbench.config.errors", "WorkbenchError"),
     "count": ("workbench.library.setups", "count"),
-    "open": ("workbench.library.sessions", "open_session"),
-    "plan": ("workbench.library.plans", "plan"),
+    "open": ("workbench.library.sessions", "open_logged_session"),
+    "plan": ("workbench.library.plans", "plan_messages"),
     "policy": ("workbench.library.setups", "policy"),
 }
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workbench.adapters.chat_messages import Originals, system_prompt
+from workbench.adapters.chat_messages import Originals, leading_prompt
 from workbench.adapters.conversations import PlannedConversations, unused_store
 from workbench.adapters.same_messages import same_message
 from workbench.library.context import Context
@@ -72,7 +72,7 @@ def test_an_answer_is_recorded_once_however_the_program_repeats_it(tmp_path: Pat
     found = PlannedConversations("openai", {"store": tmp_path / "talk.db"})
     made = found.request_now([user("look")])
     usage = {"prompt_tokens": 9, "completion_tokens": 2, "total_tokens": 11}
-    found.answered(made.context, [{"role": "assistant", "content": None, "tool_calls": [CALL]}], usage)
+    found.record_answer(made.context, [{"role": "assistant", "content": None, "tool_calls": [CALL]}], usage)
     repeated = {"role": "assistant", "content": "", "annotations": [], "tool_calls": [CALL]}
     found.request_now([user("look"), repeated, {"role": "tool", "tool_call_id": "c1", "content": "a.py"}])
     found.close()
@@ -160,10 +160,10 @@ def test_messages_that_say_the_same(one: Any, other: Any, same: bool) -> None:
 
 def test_the_system_prompt_is_what_a_chat_begins_with() -> None:
     messages = [{"role": "developer", "content": [{"type": "text", "text": "Be brief."}]}, user("hi")]
-    prompt = system_prompt(messages, "You are kind.")
+    prompt = leading_prompt(messages, "You are kind.")
     assert prompt == (1, "You are kind.\n\nBe brief.")
     assert prompt.without([{"role": "system"}, user("hi")]) == [user("hi")]
-    assert system_prompt([user("hi")]).without([user("hi")]) == [user("hi")]
+    assert leading_prompt([user("hi")]).without([user("hi")]) == [user("hi")]
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c"]), max_size=12), st.data())
@@ -171,7 +171,7 @@ def test_every_message_that_is_left_finds_an_object_of_its_own(texts: list[str],
     pairs = [(user(text), (at, text)) for at, text in enumerate(texts)]
     left = data.draw(st.lists(st.sampled_from(range(len(texts))), unique=True).map(sorted)) if texts else []
     originals = Originals(pairs)
-    found = [originals.whole(user(texts[at])) for at in left]
+    found = [originals.whole_object(user(texts[at])) for at in left]
     assert [text for _, text in found] == [texts[at] for at in left]
     assert len({at for at, _ in found}) == len(found)
     assert [at for at, _ in found] == sorted(at for at, _ in found)
@@ -180,6 +180,6 @@ def test_every_message_that_is_left_finds_an_object_of_its_own(texts: list[str],
 def test_a_result_with_another_text_is_found_by_its_call() -> None:
     originals = Originals([({"role": "tool", "tool_call_id": "c1", "content": "long"}, "own")])
     cut = {"role": "tool", "tool_call_id": "c1", "content": "cut"}
-    assert originals.whole(cut) is None
+    assert originals.whole_object(cut) is None
     assert originals.result(cut) == "own"
     assert originals.result(user("hi")) is None

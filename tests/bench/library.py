@@ -19,7 +19,7 @@ from bench.harness import Row, Scale, Work, absolute, beside, faster, now, round
 from workbench.context.render import render_messages
 from workbench.context.setup import Setup
 from workbench.library.context import Context
-from workbench.library.plans import plan
+from workbench.library.plans import plan_messages
 from workbench.library.setups import setup_for_call
 
 WINDOW = 128_000
@@ -47,7 +47,7 @@ def _planning(scale: Scale) -> Iterator[Row]:
     messages, theirs = chat(scale.some), peers.as_langchain(material.log(scale.some))
     memo = peers.memoised_by_content()
     works: dict[str, Work] = {
-        "plan": partial(timed, lambda: plan(messages, window=WINDOW).messages),
+        "plan": partial(timed, lambda: plan_messages(messages, window=WINDOW).messages),
         "trim": partial(timed, lambda: peers.trim(theirs, memo)),
     }
     found = rounds(works, scale.slow_repeats)
@@ -96,7 +96,7 @@ def _trimming(scale: Scale) -> Iterator[Row]:
     theirs = [{**message, "content": message["content"] or ""} for message in messages]  # it takes no null
     most = sum(map(len, map(json.dumps, messages))) // 12
     works: dict[str, Work] = {
-        "plan": partial(timed, lambda: plan(messages, window=most, reserve=0).messages),
+        "plan": partial(timed, lambda: plan_messages(messages, window=most, reserve=0).messages),
         "trim": partial(timed, lambda: trim_messages(theirs, model=material.MODEL, max_tokens=most)),
     }
     if find_spec("headroom") is not None:  # `uv run --with headroom-ai` brings it; it is too large for every run

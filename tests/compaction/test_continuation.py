@@ -12,7 +12,8 @@ from support.provider import Provider
 from support.requirements import requirement
 from support.validity import problems
 from workbench.compaction.continuation import PREFACE, first_events, summarise_session, whole_session
-from workbench.compaction.record import count_metrics, read_record
+from workbench.compaction.metrics import count_metrics
+from workbench.compaction.record import read_record
 from workbench.compaction.values import CompactionRefused
 from workbench.config.errors import WrongCall
 from workbench.context.load import PRESETS

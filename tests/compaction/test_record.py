@@ -12,7 +12,8 @@ from support.deciding import failure
 from support.logs import logs, number
 from support.requirements import requirement
 from support.talk import named_turns
-from workbench.compaction.record import Details, count_metrics, read_details, read_record
+from workbench.compaction.metrics import count_metrics
+from workbench.compaction.record import Details, RecordReader, read_details, read_record
 from workbench.context.control import in_effect
 from workbench.log.events import (
     AssistantMessage,
@@ -218,3 +219,15 @@ def test_metrics_count_by_trigger_kind_and_status() -> None:
     assert found.freed == 1_200, "what was taken back frees nothing"
     assert found.cost == pytest.approx(0.02)
     assert found.uncosted == 2
+
+
+# A log that grows
+
+
+@given(logs(), st.data())
+def test_a_log_read_in_pieces_gives_the_same_record_at_every_step(log: list[Event], data: st.DataObject) -> None:
+    reader = RecordReader()
+    while reader.length < len(log):
+        upto = data.draw(st.integers(reader.length + 1, len(log)))
+        reader.read_events(log[reader.length : upto])
+        assert reader.record() == read_record(log[:upto])

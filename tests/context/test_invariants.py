@@ -235,3 +235,10 @@ def test_time_travel_is_planning_a_prefix(log: list[Event], policy: Policy, budg
     for end in range(len(log)):
         rows = plan(log[:end], policy, budget, COUNTER).items
         assert all(row.seq is None or row.seq <= end for row in rows)
+
+
+@given(logs(), policies(), limits)
+def test_the_number_of_dropped_groups_is_what_the_items_say(log: list[Event], policy: Policy, budget: Limits) -> None:
+    made = plan(log, policy, budget, COUNTER)
+    dropped = {row.unit for row in made.items if row.edits and row.edits[-1].stage == "groups"}
+    assert made.items.dropped_groups == len(dropped)

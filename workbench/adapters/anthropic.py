@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
 
 def plan_anthropic(client: AnyAnthropic, **settings: Unpack[AdapterSettings]) -> AnyAnthropic:
-    """A copy of a client whose messages are planned before they are sent."""
+    """A copy of a client whose messages, those of `beta` too, are planned before they are sent."""
     from anthropic import AsyncAnthropic
 
     planned, awaited = client.copy(), isinstance(client, AsyncAnthropic)
     messages = PlannedConversations("anthropic", settings)
-    plan_methods(planned.messages, messages, _messages, create=awaited, parse=awaited, stream=False)
+    for owner in (planned.messages, planned.beta.messages):
+        plan_methods(owner, messages, _messages, create=awaited, parse=awaited, stream=False)
     return planned
 
 

@@ -18,10 +18,10 @@ class SystemPrompt(NamedTuple):
         return list(planned[1:] if self.text else planned)
 
 
-def system_prompt(messages: Sequence[Any], before: str = "") -> SystemPrompt:
+def leading_prompt(messages: Sequence[Any], before: str = "") -> SystemPrompt:
     """The prompt of a chat; `before`: what the framework keeps of it elsewhere."""
     count = next((at for at, each in enumerate(messages) if not _is_system(each)), len(messages))
-    texts = (before, *(text_in(each["content"]) for each in messages[:count]))
+    texts = (before, *(text_of_content(each["content"]) for each in messages[:count]))
     return SystemPrompt(count, "\n\n".join(filter(None, texts)))
 
 
@@ -29,7 +29,7 @@ def _is_system(message: Any) -> bool:
     return isinstance(message, Mapping) and message.get("role") in ("system", "developer")
 
 
-def text_in(content: Any) -> str:
+def text_of_content(content: Any) -> str:
     """The text of a content, of all its parts."""
     if isinstance(content, str) or content is None:
         return content or ""
@@ -50,7 +50,7 @@ class Originals:
                 self._results[str(message["tool_call_id"])] = own
         self._next = 0
 
-    def whole(self, message: Mapping[str, Any]) -> Any:
+    def whole_object(self, message: Mapping[str, Any]) -> Any:
         """The object of a planned message that goes out as it was given; None if it was changed. Ask in their order."""
         places = self._places.get(_written(message), ())
         at = next((place for place in places if place >= self._next), None)

@@ -12,11 +12,13 @@ from typing import Any, Final, NamedTuple, TypedDict
 
 from workbench.adapters.same_messages import same_message
 from workbench.library.context import Context
+from workbench.library.messages import known_dialect
 from workbench.library.plain_values import plain
 from workbench.library.setups import ChosenPolicy
 from workbench.library.summaries import Summarise
 from workbench.log.errors import NotFound
 from workbench.log.store import Store
+from workbench.wire.dialects import DEFAULT
 
 MOST: Final = 100
 """PlannedConversations that are remembered. The one that was not used for longest is forgotten first."""
@@ -78,6 +80,7 @@ class PlannedConversations:
 
     def __init__(self, dialect: str, settings: AdapterSettings) -> None:
         self._dialect = dialect
+        self.dialect = known_dialect(dialect) or DEFAULT
         self._settings = settings
         self._all: OrderedDict[str, FollowedConversation] = OrderedDict()
         self._numbers = count(1)
@@ -101,9 +104,17 @@ class PlannedConversations:
             context.compact_now(self._settings.get("summarise"))
         return PlannedRequest(context.request(self._dialect), context)
 
-    def answered(self, context: Context, answer: Sequence[Any], usage: Any = None) -> None:
-        """Note the messages of the answer to a context's request, and what was reported for it."""
-        found = next((each for each in self._all.values() if each.context is context), None)
+    def length_of(self, context: Context) -> int:
+        """How many messages a context was given."""
+        found = self._conversation_of(context)
+        return 0 if found is None else len(found.known)
+
+    def _conversation_of(self, context: Context) -> FollowedConversation | None:
+        return next((each for each in self._all.values() if each.context is context), None)
+
+    def record_answer(self, context: Context, answer: Sequence[Any], usage: Any = None) -> None:
+        """Record the messages of the answer to a context's request, and what was reported for it."""
+        found = self._conversation_of(context)
         if found is not None and answer:
             found.follow([*found.known, *(plain(each, "answer") for each in answer)])
         if usage is not None:

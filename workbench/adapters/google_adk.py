@@ -43,7 +43,8 @@ class PlannedPlugin(BasePlugin):
         self._open[key] = planned.context
         originals = Originals(given)
         llm_request.contents = [
-            originals.whole(message) or types.Content.model_validate(message) for message in planned.body["contents"]
+            originals.whole_object(message) or types.Content.model_validate(message)
+            for message in planned.body["contents"]
         ]
 
     async def after_model_callback(self, *, callback_context: CallbackContext, llm_response: LlmResponse) -> None:
@@ -51,7 +52,7 @@ class PlannedPlugin(BasePlugin):
         context = self._open.get(_key(callback_context))
         if context is not None and not llm_response.partial:
             answer = [llm_response.content] if llm_response.content and llm_response.content.parts else []
-            self.workbench.answered(context, answer, llm_response.usage_metadata)
+            self.workbench.record_answer(context, answer, llm_response.usage_metadata)
 
 
 def _key(context: CallbackContext) -> str:

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
 from langchain_core.messages.utils import convert_to_openai_messages
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from workbench.adapters.chat_messages import Originals, SystemPrompt, system_prompt
+from workbench.adapters.chat_messages import Originals, SystemPrompt, leading_prompt
 from workbench.adapters.conversations import AdapterSettings, PlannedConversations, PlannedRequest
 
 
@@ -48,12 +48,12 @@ class PlannedMiddleware(AgentMiddleware[Any, Any, Any]):
 
     def _note(self, context: Any, result: Sequence[BaseMessage]) -> None:
         usage = next((each.usage_metadata for each in result if isinstance(each, AIMessage)), None)
-        self.workbench.answered(context, [message for message, _ in _pairs(result)], _usage(usage))
+        self.workbench.record_answer(context, [message for message, _ in _pairs(result)], _usage(usage))
 
     def pre_model_hook(self, state: Any) -> dict[str, Any]:
         """For LangGraph's `create_react_agent(..., pre_model_hook=planned.pre_model_hook)`: the state stays whole."""
         given = _pairs(state["messages"] if isinstance(state, dict) else state.messages)
-        prompt = system_prompt([message for message, _ in given])
+        prompt = leading_prompt([message for message, _ in given])
         talk = given[prompt.length :]
         made = self.workbench.request_now([message for message, _ in talk], system=prompt.text)
         return {"llm_input_messages": [*(own for _, own in given[: prompt.length]), *_own(made, talk, prompt)]}
@@ -83,7 +83,7 @@ def _own(
     originals = Originals(given)
     made: list[BaseMessage] = []
     for message in prompt.without(planned.body["messages"]):
-        whole, result = originals.whole(message), originals.result(message)
+        whole, result = originals.whole_object(message), originals.result(message)
         if whole is not None:
             made.append(whole)
         elif result is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from workbench.adapters.chat_messages import system_prompt
+from workbench.adapters.chat_messages import leading_prompt
 from workbench.adapters.conversations import AdapterSettings, PlannedConversations
 from workbench.adapters.planned_methods import Prepared, plan_methods
 
@@ -23,7 +23,8 @@ def plan_openai(client: AnyOpenAI, **settings: Unpack[AdapterSettings]) -> AnyOp
 
     planned, awaited = client.copy(), isinstance(client, AsyncOpenAI)
     chats, responses = PlannedConversations("openai", settings), PlannedConversations("openai-responses", settings)
-    plan_methods(planned.chat.completions, chats, chat_request, create=awaited, parse=awaited)
+    for owner in (planned.chat.completions, planned.beta.chat.completions):
+        plan_methods(owner, chats, chat_request, create=awaited, parse=awaited)
     plan_methods(planned.responses, responses, _responses, create=awaited, parse=awaited)
     return planned
 
@@ -31,7 +32,7 @@ def plan_openai(client: AnyOpenAI, **settings: Unpack[AdapterSettings]) -> AnyOp
 def chat_request(given: dict[str, Any]) -> Prepared:
     """Split the arguments of a chat call: messages, system prompt, and a function that puts planned messages back."""
     messages = list(given.get("messages") or ())
-    prompt = system_prompt(messages)
+    prompt = leading_prompt(messages)
 
     def put_back(request: dict[str, Any]) -> dict[str, Any]:
         return {"messages": [*messages[: prompt.length], *prompt.without(request["messages"])]}

@@ -54,7 +54,7 @@ class PlannedInput(RunHooks[Any]):
         }
         planned = self._asked.get()
         if planned is not None:
-            self.workbench.answered(planned, response.to_input_items(), report)
+            self.workbench.record_answer(planned, response.to_input_items(), report)
 
 
 def _definition(tool: Any) -> dict[str, Any] | None:

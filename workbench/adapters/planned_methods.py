@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, NamedTuple
 
-from workbench.adapters.conversations import PlannedConversations
+from workbench.adapters.conversations import PlannedConversations, PlannedRequest
+from workbench.adapters.recorded_streams import answer_of_stream, watch_stream
 from workbench.config.errors import WorkbenchError
 from workbench.library.context import Context
 
@@ -34,14 +35,35 @@ class PlannedCall(NamedTuple):
     context: Context | None = None
     prepared: Prepared | None = None
     """None: the call is not planned."""
+    length: int = 0
+    """How many messages the conversation had."""
 
-    def note(self, answer: Any) -> None:
-        """Note an answer that came whole. One that is streamed, or still packed, is noted with the next request."""
-        usage = getattr(answer, "usage", None)
-        if self.context is None or self.prepared is None or usage is None:
+    def record_answer(self, answer: Any) -> Any:
+        """Record an answer, one that is streamed when it has ended, and give it back.
+
+        One that is still packed, or a stream that was left early, is recorded with the next request.
+        """
+        if self.context is None or self.prepared is None:
+            return answer
+        if getattr(answer, "usage", None) is None:
+            return watch_stream(answer, self.record_stream)
+        self._record(self.prepared.messages_in(answer), answer.usage)
+        return answer
+
+    def record_stream(self, events: Sequence[Any]) -> None:
+        """Record the answer that the events of a stream make."""
+        dialect = self.conversations.dialect
+        answer = answer_of_stream(events, dialect)
+        messages = dialect.messages_in_answer(answer)
+        if messages:
+            self._record(messages, answer if answer.get("usage") else None)
+
+    def _record(self, messages: list[Any], usage: Any) -> None:
+        # A stream may end when the next request, which repeats its answer, is planned already.
+        if self.context is None or self.conversations.length_of(self.context) != self.length:
             return
         try:
-            self.conversations.answered(self.context, self.prepared.messages_in(answer), usage)
+            self.conversations.record_answer(self.context, messages, usage)
         except WorkbenchError:
             return  # the answer reaches the program, whatever it is
 
@@ -51,8 +73,9 @@ async def plan_call(conversations: PlannedConversations, prepare: Prepare, given
     prepared = prepare(given)
     if prepared is None:
         return PlannedCall(given, conversations)
-    made = await conversations.request(prepared.messages, **_head(given, prepared))
-    return PlannedCall({**given, **prepared.put_back(made.body)}, conversations, made.context, prepared)
+    return _planned(
+        given, prepared, conversations, await conversations.request(prepared.messages, **_head(given, prepared))
+    )
 
 
 def plan_call_now(conversations: PlannedConversations, prepare: Prepare, given: dict[str, Any]) -> PlannedCall:
@@ -60,8 +83,16 @@ def plan_call_now(conversations: PlannedConversations, prepare: Prepare, given: 
     prepared = prepare(given)
     if prepared is None:
         return PlannedCall(given, conversations)
-    made = conversations.request_now(prepared.messages, **_head(given, prepared))
-    return PlannedCall({**given, **prepared.put_back(made.body)}, conversations, made.context, prepared)
+    return _planned(
+        given, prepared, conversations, conversations.request_now(prepared.messages, **_head(given, prepared))
+    )
+
+
+def _planned(
+    given: dict[str, Any], prepared: Prepared, conversations: PlannedConversations, made: PlannedRequest
+) -> PlannedCall:
+    length = conversations.length_of(made.context)
+    return PlannedCall({**given, **prepared.put_back(made.body)}, conversations, made.context, prepared, length)
 
 
 def _head(given: dict[str, Any], prepared: Prepared) -> dict[str, Any]:
@@ -80,9 +111,7 @@ def plan_later(method: Callable[..., Any], conversations: PlannedConversations, 
     @wraps(method)
     async def planned(**given: Any) -> Any:
         call = await plan_call(conversations, prepare, given)
-        answer = await method(**call.arguments)
-        call.note(answer)
-        return answer
+        return call.record_answer(await method(**call.arguments))
 
     return planned
 
@@ -93,9 +122,7 @@ def plan_now(method: Callable[..., Any], conversations: PlannedConversations, pr
     @wraps(method)
     def planned(**given: Any) -> Any:
         call = plan_call_now(conversations, prepare, given)
-        answer = method(**call.arguments)
-        call.note(answer)
-        return answer
+        return call.record_answer(method(**call.arguments))
 
     return planned
 

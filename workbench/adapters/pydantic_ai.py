@@ -26,7 +26,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.models import ModelRequestContext
 
-from workbench.adapters.chat_messages import Originals, system_prompt, text_in
+from workbench.adapters.chat_messages import Originals, leading_prompt, text_of_content
 from workbench.adapters.conversations import AdapterSettings, PlannedConversations
 
 Pair = tuple[dict[str, Any], Any]
@@ -48,7 +48,7 @@ class PlannedRequests(AbstractCapability[Any]):
     ) -> ModelResponse:
         """Send the planned messages."""
         given, head = _pairs(request_context.messages), _head(request_context)
-        prompt = system_prompt([message for message, _ in given], head["system"])
+        prompt = leading_prompt([message for message, _ in given], head["system"])
         talk = given[prompt.length :]
         made = await self.workbench.request(
             [message for message, _ in talk], ctx.conversation_id or "", **{**head, "system": prompt.text}
@@ -56,7 +56,7 @@ class PlannedRequests(AbstractCapability[Any]):
         parts = [*(own for _, own in given[: prompt.length]), *_own(prompt.without(made.body["messages"]), talk)]
         request_context.messages = _messages(parts, request_context.messages)
         response = await handler(request_context)
-        self.workbench.answered(made.context, [_response(response)], _usage(response))
+        self.workbench.record_answer(made.context, [_response(response)], _usage(response))
         return response
 
 
@@ -152,7 +152,7 @@ def _usage(response: ModelResponse) -> dict[str, Any]:
 def _own(planned: Sequence[dict[str, Any]], given: Sequence[Pair]) -> list[Any]:
     """The parts and responses of planned messages: the framework's own where nothing was changed in them."""
     originals = Originals(given)
-    return [originals.whole(each) or _changed(each, originals.result(each)) for each in planned]
+    return [originals.whole_object(each) or _changed(each, originals.result(each)) for each in planned]
 
 
 def _messages(parts: Sequence[Any], before: Sequence[ModelMessage]) -> list[ModelMessage]:
@@ -171,7 +171,7 @@ def _messages(parts: Sequence[Any], before: Sequence[ModelMessage]) -> list[Mode
 
 def _changed(message: dict[str, Any], result: Any) -> Any:
     """The part or the response for a message that the policy changed or made."""
-    text = text_in(message.get("content"))
+    text = text_of_content(message.get("content"))
     if isinstance(result, ToolReturnPart):
         return replace(result, content=text)
     if message["role"] == "tool":

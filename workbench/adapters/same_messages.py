@@ -18,8 +18,10 @@ def same_message(one: Any, other: Any) -> bool:
 def _meaning(value: Any, key: str = "") -> Any:
     if isinstance(value, Mapping):
         # A call is known by its id; a whole message or an item with a `call_id` has its id for the provider alone.
-        named = "role" in value or "call_id" in value
-        left = {name: each for name, each in value.items() if name not in _BY_THE_WAY and not (named and name == "id")}
+        own = ("id",) if "role" in value or "call_id" in value else ()
+        left = {name: each for name, each in value.items() if name not in _BY_THE_WAY and name not in own}
+        if left.get("type") == "message":  # of an item, which needs no type if it is a message
+            del left["type"]
         found = {name: _meaning(each, name) for name, each in left.items()}
         return {name: each for name, each in found.items() if each not in (None, "", [], {})}
     if isinstance(value, list | tuple):

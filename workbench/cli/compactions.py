@@ -33,7 +33,8 @@ from typing import Any
 from workbench.cli.options import options_of
 from workbench.cli.sources import read_source_with_notes
 from workbench.compaction.forecast import Forecast, forecast_compaction, next_step
-from workbench.compaction.record import STATUS_NAMES, Metrics, Record, Spread, count_metrics, read_record
+from workbench.compaction.metrics import Metrics, Spread, count_metrics
+from workbench.compaction.record import STATUS_NAMES, Record, read_record
 from workbench.compaction.triggers import decide_compaction
 from workbench.compaction.undo import Change, Node, compaction_tree, redo_change, undo_all_compactions, undo_change
 from workbench.compaction.values import CompactionDecision, TriggerCheck

@@ -6,14 +6,24 @@ of the status command and of the screen.
 
 from __future__ import annotations
 
-from collections import Counter
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 from workbench.compaction.values import FailureKind
 from workbench.context.control import compaction_range, in_effect, reverted_events
-from workbench.log.events import AssistantMessage, Body, Compaction, Event, Failure, Revert, ToolCall, UserMessage
+from workbench.log.events import (
+    AssistantMessage,
+    Body,
+    Compaction,
+    Event,
+    Failure,
+    Revert,
+    ToolCall,
+    Usage,
+    UserMessage,
+)
 
 Status = Literal["standing", "replaced", "reverted"]
 """Standing: in the plan. Replaced: inside the range of a later one that is. Reverted: undone."""
@@ -124,6 +134,8 @@ class Record:
     """Turns begun after it, including the current one; a failed turn does not count."""
     failed: bool = False
     """Whether the newest turn failed: it ends with a failure, with no answer before that."""
+    reported: int = 0
+    """The last report of a provider; 0: none."""
     reshaped: int = 0
     """The last compaction, or undo or redo of one; 0: none. Reports from before it are out of date."""
     tried: int = 0
@@ -148,63 +160,97 @@ class Record:
 
 
 _CONVERSATION = frozenset({UserMessage, AssistantMessage, ToolCall})
+_TOLD = frozenset({Compaction, Failure, Revert, Usage})
+"""The other events that count."""
 
 
 def read_record(events: Iterable[Event]) -> Record:
     """Read a log."""
-    controls: list[Event] = []
-    about: set[int] = set()
-    """Compactions, and reverts that refer to one, directly or through other reverts."""
-    failures: list[FailedCompaction] = []
-    opened: list[int] = []
-    failed: set[int] = set()
-    last: Body | None = None
-    failing = False
-    reshaped = tried = attempts = in_a_row = 0
-    for event in events:
-        seq, _, _, body = event
-        kind = type(body)
-        if kind in _CONVERSATION:  # nearly all events: tested first, because logs can be long
-            attempts = 0
-            if kind is UserMessage:
-                if failing:
-                    failed.add(opened[-1])
-                opened.append(seq)
-            failing, last = False, body
-            continue
-        match body:
+    reader = RecordReader()
+    reader.read_events(events)
+    return reader.record()
+
+
+class RecordReader:
+    """Reads a log that grows: each event once, and the record so far at any time."""
+
+    def __init__(self) -> None:
+        self.length = 0
+        """How many events were read."""
+        self._controls: list[Event] = []
+        self._about: set[int] = set()
+        """Compactions, and reverts that refer to one, directly or through other reverts."""
+        self._failures: list[FailedCompaction] = []
+        self._opened: list[int] = []
+        """The user messages."""
+        self._failed: list[int] = []
+        """Those whose turn failed."""
+        self._last: Body | None = None
+        self._failing = False
+        self._reported = self._reshaped = self._tried = self._attempts = self._in_a_row = 0
+
+    def read_events(self, events: Iterable[Event]) -> None:
+        """Read the next events."""
+        for event in events:
+            self.length += 1
+            kind = type(event.body)
+            if kind in _CONVERSATION:  # nearly all events: tested first, because logs can be long
+                self._attempts = 0
+                if kind is UserMessage:
+                    if self._failing:
+                        self._failed.append(self._opened[-1])
+                    self._opened.append(event.seq)
+                self._failing, self._last = False, event.body
+            elif kind in _TOLD:
+                self._read_told(event)
+
+    def _read_told(self, event: Event) -> None:
+        seq = event.seq
+        match event.body:
+            case Usage():
+                self._reported = seq
             case Compaction():
-                controls.append(event)
-                about.add(seq)
-                reshaped, attempts, in_a_row = seq, attempts + 1, 0
+                self._controls.append(event)
+                self._about.add(seq)
+                self._reshaped, self._attempts, self._in_a_row = seq, self._attempts + 1, 0
             case Revert(target):
-                controls.append(event)
-                if target in about:
-                    about.add(seq)
-                    reshaped = seq
+                self._controls.append(event)
+                if target in self._about:
+                    self._about.add(seq)
+                    self._reshaped = seq
             case Failure(category, message) if category == CATEGORY:
                 missed = _failed(seq, message)
-                failures.append(missed)
-                tried, attempts = seq, attempts + 1
-                in_a_row += missed.kind != "nothing"
+                self._failures.append(missed)
+                self._tried, self._attempts = seq, self._attempts + 1
+                self._in_a_row += missed.kind != "nothing"
             case Failure():
-                failing = bool(opened) and not _is_answer(last)
-    tried = max(tried, reshaped)
-    active = in_effect(controls).compactions
-    covered = max((compaction_range(event)[1] for event in active), default=0)
-    return Record(
-        entries=_entries(controls, active),
-        failures=tuple(failures),
-        active=active,
-        covered=covered,
-        turns=sum(seq > covered and seq not in failed for seq in opened) - (failing and opened[-1] > covered),
-        failed=failing,
-        reshaped=reshaped,
-        tried=tried,
-        turns_since_tried=sum(seq > tried for seq in opened),
-        failures_in_a_row=in_a_row,
-        attempts=attempts,
-    )
+                self._failing = bool(self._opened) and not _is_answer(self._last)
+
+    def record(self) -> Record:
+        """What the events so far have about compactions. It takes no longer for a longer conversation."""
+        tried = max(self._tried, self._reshaped)
+        active = in_effect(self._controls).compactions
+        covered = max((compaction_range(event)[1] for event in active), default=0)
+        failing = self._failing and self._opened[-1] > covered
+        return Record(
+            entries=_entries(self._controls, active),
+            failures=tuple(self._failures),
+            active=active,
+            covered=covered,
+            turns=_after(self._opened, covered) - _after(self._failed, covered) - failing,
+            failed=self._failing,
+            reported=self._reported,
+            reshaped=self._reshaped,
+            tried=tried,
+            turns_since_tried=_after(self._opened, tried),
+            failures_in_a_row=self._in_a_row,
+            attempts=self._attempts,
+        )
+
+
+def _after(seqs: Sequence[int], seq: int) -> int:
+    """How many of the events, in order, come after one."""
+    return len(seqs) - bisect_right(seqs, seq)
 
 
 def _is_answer(last: Body | None) -> bool:
@@ -251,64 +297,3 @@ def _replacement(event: Event, alive: Sequence[Event]) -> int:
         for later in alive
         if later.seq > event.seq and compaction_range(later)[0] <= first and last <= compaction_range(later)[1]
     )
-
-
-# The counters
-
-
-class Spread(NamedTuple):
-    """A summary of several figures."""
-
-    of: int
-    """How many figures."""
-    least: float
-    mean: float
-    most: float
-
-
-@dataclass(frozen=True, slots=True)
-class Metrics:
-    """Counters over all compactions of a session, including undone ones: they were made, and paid for."""
-
-    made: int
-    by_trigger: Mapping[str, int]
-    by_status: Mapping[str, int]
-    digests: int
-    """How many were made without a model."""
-    failures: Mapping[str, int]
-    """By kind."""
-    seconds: Spread | None
-    """Of those that recorded it; None if none did. Likewise the next two."""
-    ratios: Spread | None
-    scores: Spread | None
-    freed: int
-    """Tokens, without undone compactions, which free nothing."""
-    cost: float | None
-    """Dollars, as far as known; None if nothing is known."""
-    uncosted: int
-    """Made by a model at an unknown cost."""
-
-
-def count_metrics(found: Record) -> Metrics:
-    """Count."""
-    noted = [entry.details for entry in found.entries]
-    cost = sum(each.cost or 0.0 for each in noted)
-    uncosted = sum(each.cost is None and each.made_by != "digest" for each in noted)
-    return Metrics(
-        made=len(noted),
-        by_trigger=Counter(each.trigger or "unknown" for each in noted),
-        by_status=Counter(entry.status for entry in found.entries),
-        digests=sum(each.made_by == "digest" for each in noted),
-        failures=Counter(failed.kind for failed in found.failures),
-        seconds=_spread(each.seconds for each in noted),
-        ratios=_spread(each.ratio for each in noted),
-        scores=_spread(each.score for each in noted),
-        freed=sum(entry.details.freed or 0 for entry in found.entries if entry.status != "reverted"),
-        cost=cost if cost or not uncosted else None,
-        uncosted=uncosted,
-    )
-
-
-def _spread(values: Iterable[float | None]) -> Spread | None:
-    known = [value for value in values if value is not None]
-    return Spread(len(known), min(known), sum(known) / len(known), max(known)) if known else None

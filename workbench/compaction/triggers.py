@@ -12,17 +12,15 @@ request is never tried more than twice: as usual, then by the digest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
-from itertools import takewhile
 from math import ceil, floor
 from typing import NamedTuple
 
 from workbench.compaction.record import Record
 from workbench.compaction.values import CompactionDecision, TriggerCheck, TriggerChecks
 from workbench.config.text import percent
-from workbench.context.items import Item
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy, Mode
 from workbench.log.events import Event, Request, Usage
@@ -57,14 +55,9 @@ def tokens_behind(plan: ContextPlan, covered: int) -> int:
     return plan.items.tokens_behind(covered) if covered else plan.budget.history + plan.budget.turn
 
 
-def _newest_first(plan: ContextPlan) -> Iterator[Item]:
-    """The items from the end on: an item is made on access, and a long past may not be needed."""
-    return (plan.items[at] for at in range(len(plan.items) - 1, -1, -1))
-
-
 def _reported(total: int, events: Sequence[Event], record: Record) -> Measured:
     """The last report. One from before a compaction, or its undo, does not apply to the request as it is now."""
-    for at in range(len(events) - 1, -1, -1):
+    for at in range(len(events) - 1 if record.reported > record.reshaped else -1, -1, -1):
         event = events[at]
         if event.seq <= record.reshaped:
             break
@@ -199,23 +192,13 @@ def _left_out(plan: ContextPlan) -> TriggerCheck:
     missing iteration groups in the turn.
     """
     total, capacity = plan.size, plan.room + plan.limits.unattributed
-    notice = next((item for item in _opening_items(plan) if item.id == "notice"), None)
-    groups = len({item.unit for item in _turn_items(plan) if item.edits and item.edits[-1].stage == "groups"})
+    notice = next((item for item in plan.items.fixed if item.id == "notice"), None)
+    groups = plan.items.dropped_groups
     gone = [notice.edits[0].why] if notice else []
     gone += [f"{groups:,} iteration groups of the turn are left out"] if groups else []
     size = f"the request has {total:,} of the {capacity:,} that leave the answer its room"
     words = f"{' and '.join(gone) or 'nothing is left out'}; {size}"
     return TriggerCheck("threshold", bool(gone), words, total, capacity, capacity + 1)
-
-
-def _opening_items(plan: ContextPlan) -> Iterator[Item]:
-    """The items before the conversation, which include a notice."""
-    return takewhile(lambda item: item.seq is None or item.slot not in ("history", "turn"), plan.items)
-
-
-def _turn_items(plan: ContextPlan) -> Iterator[Item]:
-    """The items of the turn, which may include a summary."""
-    return takewhile(lambda item: item.slot in ("turn", "summaries"), _newest_first(plan))
 
 
 def _overflow(plan: ContextPlan, reported: bool) -> TriggerCheck:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from workbench.agent.compacting import BY_HAND, PlannedCompaction
 from workbench.compaction.compactor import Compactor
 from workbench.compaction.progress import ReportProgress, ignore_progress
-from workbench.compaction.record import read_record
+from workbench.compaction.record import Record, RecordReader
 from workbench.compaction.summariser import run_with_progress
 from workbench.compaction.triggers import decide_compaction
 from workbench.compaction.values import CompactionDecision, CompactionPreview, Trigger
@@ -28,15 +28,27 @@ Accept = Callable[[PlannedCompaction, Compaction], None]
 """Appends the compaction to the log; raises Refused if the log has changed in a way that matters."""
 
 
-def compaction_decision(plan: ContextPlan, events: Sequence[Event], setup: Setup) -> CompactionDecision:
-    """What triggers, mode and brakes of the policy say now. The caller is the one to be asked."""
-    said = (each.body for each in reversed(events) if isinstance(each.body, _TALK))
-    turn_over = isinstance(next(said, None), AssistantMessage)
-    policy = setup.loaded.policy.compaction
-    return decide_compaction(plan, events, read_record(events), policy, headless=False, turn_over=turn_over)
+class CompactionWatch:
+    """Says whether a compaction of one context is due. It reads each event of the log once."""
+
+    def __init__(self, setup: Setup) -> None:
+        self._setup = setup
+        self._reader = RecordReader()
+
+    def record(self, events: Sequence[Event]) -> Record:
+        """What the log has about compactions. It only ever grows."""
+        self._reader.read_events(events[self._reader.length :])
+        return self._reader.record()
+
+    def decision(self, plan: ContextPlan, events: Sequence[Event]) -> CompactionDecision:
+        """What triggers, mode and brakes of the policy say now. The caller is the one to be asked."""
+        said = (each.body for each in reversed(events) if isinstance(each.body, _TALK))
+        turn_over = isinstance(next(said, None), AssistantMessage)
+        policy = self._setup.loaded.policy.compaction
+        return decide_compaction(plan, events, self.record(events), policy, headless=False, turn_over=turn_over)
 
 
-def run_in_thread(work: Coroutine[Any, Any, T]) -> T:
+def run_to_end(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end in a thread of its own, because the caller's may have a loop. Ctrl+C cancels it."""
     loop, made = asyncio.new_event_loop(), Future[T]()
 

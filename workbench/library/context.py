@@ -36,6 +36,7 @@ from workbench.wire.dialects import usage_in_any
 if TYPE_CHECKING:
     from workbench.agent.compacting import PlannedCompaction
     from workbench.compaction.values import CompactionDecision
+    from workbench.library.compacting import CompactionWatch
     from workbench.library.summaries import CompactionResult, Summarise
 
 REWRITTEN: Final = "the program that keeps the conversation no longer has it"
@@ -82,6 +83,7 @@ class Context:
         self._given = GivenMessages()
         self._added: list[_Added] = []
         self._compacting = False
+        self._watch: CompactionWatch | None = None
         self._requested = (0, 0)
         """The tokens of the last request, and the last event it was made from."""
         self._planned: Plan | None = None
@@ -149,10 +151,8 @@ class Context:
 
     def _undo_compactions_of(self, first: int) -> None:
         """Undo the compactions whose summary has anything of this event or a later one."""
-        from workbench.compaction.record import read_record  # late: like the others of compactions
-
         while True:
-            made = reversed(read_record(self._planner.events).entries)
+            made = reversed(self._compactions().record(self._planner.events).entries)
             stale = next((each for each in made if each.status == "standing" and each.range[1] >= first), None)
             if stale is None:
                 return
@@ -168,7 +168,7 @@ class Context:
             own: list[Event] = []
             for given in each:
                 new = list(islice(events, len(given.bodies)))
-                self._given.add(given, new, following)
+                self._given.add_message(given, new, following)
                 own += new
             seqs = [event.seq for event in own]
             self._added.append(_Added(value, min(seqs, default=1), max(seqs, default=0)))
@@ -243,14 +243,21 @@ class Context:
     @property
     def due(self) -> str | None:
         """Why the policy wants a compaction now, with its figures; None: it does not."""
+        if self._setup.loaded.policy.compaction.mode == "off":
+            return None
         with self._lock:
             decision = self._decision()
         return None if decision.action == "none" else decision.why
 
     def _decision(self) -> CompactionDecision:
-        from workbench.library.compacting import compaction_decision  # late: an import costs as much as many plans
+        return self._compactions().decision(self.plan.context_plan, self._planner.events)
 
-        return compaction_decision(self.plan.context_plan, self._planner.events, self._setup)
+    def _compactions(self) -> CompactionWatch:
+        if self._watch is None:
+            from workbench.library.compacting import CompactionWatch  # late: an import costs as much as many plans
+
+            self._watch = CompactionWatch(self._setup)
+        return self._watch
 
     async def compact(self, summarise: Summarise | None = None) -> CompactionResult:
         """Summarise the past as the policy says. Nothing is removed: `undo` restores every byte.
@@ -284,9 +291,9 @@ class Context:
 
     def compact_now(self, summarise: Summarise | None = None) -> CompactionResult:
         """`compact` for programs without asyncio; it waits. After Ctrl+C nothing has changed."""
-        from workbench.library.compacting import run_in_thread  # late: see above
+        from workbench.library.compacting import run_to_end  # late: see above
 
-        return run_in_thread(self.compact(summarise))
+        return run_to_end(self.compact(summarise))
 
     def undo(self) -> str:
         """Undo the last compaction, and say what was undone. Raises WorkbenchError if there is none."""

@@ -70,10 +70,6 @@ class MessageReader:
         self.dialect = dialect or likely or DEFAULT
         """The dialect of the conversation: the one asked for, else that of the last message that shows one."""
 
-    def read(self, message: Message, where: str) -> list[GivenMessage]:
-        """Read a message; or an answer, which may hold several. Raises BadMessage with the path."""
-        return self.read_plain(plain(message, where), where)
-
     def read_plain(self, value: Any, where: str) -> list[GivenMessage]:
         """Read a message that is a plain value already. It is kept as it is: nobody may change it later."""
         if isinstance(value, str):

@@ -151,7 +151,7 @@ class Plan:
         return f"<Plan {self.policy}: {self.tokens:,} of {self.window:,} tokens in {len(self.items):,} items, {fits}>"
 
 
-def plan(
+def plan_messages(
     messages: Iterable[Message],
     tools: Sequence[Any] | None = None,
     policy: str | ChosenPolicy = "workbench",
@@ -179,7 +179,7 @@ def plan(
     given = GivenMessages()
     for each in read:
         new = numbered(each.bodies, len(events) + 1)
-        given.add(each, new, len(events) + 1)
+        given.add_message(each, new, len(events) + 1)
         events += new
     returned = reader.dialect.returns_thinking if thinking is None else thinking
     made = setup.planner(events, thinking=returned, own_tools=head.dialect is reader.dialect).plan()

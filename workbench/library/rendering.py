@@ -27,7 +27,7 @@ class GivenMessages:
     places: dict[int, int] = field(default_factory=dict)
     """For each event, the index of its message."""
 
-    def add(self, given: GivenMessage, events: Sequence[Event], following: int) -> None:
+    def add_message(self, given: GivenMessage, events: Sequence[Event], following: int) -> None:
         """Add a message and its events; `following`: the number of the next event, if it has none."""
         self.first.append(events[0].seq if events else following)
         for event in events:

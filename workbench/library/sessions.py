@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
-from workbench.compaction.record import read_record
+from workbench.compaction.record import Status, read_record
 from workbench.config.errors import WrongCall
 from workbench.config.text import SCHEMA
 from workbench.context.items import Item
@@ -80,7 +80,7 @@ class PastCompaction:
     first: int
     """The first event that it replaces."""
     last: int
-    status: Literal["standing", "replaced", "undone"] | str
+    status: Status
     summary: str
     made_by: str | None
     tokens_before: int | None
@@ -213,7 +213,7 @@ class LoggedSession:
         return session_page(self.name, self.model, rows, len(self.compactions))
 
 
-def open_session(session: str | os.PathLike[str]) -> LoggedSession:
+def open_logged_session(session: str | os.PathLike[str]) -> LoggedSession:
     """Open a session by id, unique beginning or title; the file of a transcript, in any known format; or the file of a
     context's store, of which the newest session is opened.
 

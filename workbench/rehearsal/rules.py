@@ -9,8 +9,9 @@ from dataclasses import replace
 
 from workbench.rehearsal.forced_calls import forced_answer
 from workbench.rehearsal.plain_requests import PlainRequest, request_rounds
+from workbench.rehearsal.records import done_in_record, is_record
 from workbench.rehearsal.side_requests import conversation_title, filled_schema, is_title_request
-from workbench.rehearsal.summaries import HEAD, is_summary_request, summarise
+from workbench.rehearsal.summaries import is_summary_request, summarise
 from workbench.rehearsal.tool_choice import call_for
 from workbench.rehearsal.turns import asked_in, has_results, turn_of
 from workbench.wire.answers import WrittenAnswer, WrittenCall
@@ -71,7 +72,7 @@ def _in_shape(answer: WrittenAnswer, request: CheckedRequest) -> WrittenAnswer:
 
 def _by_wish(request: CheckedRequest) -> WrittenAnswer:
     begun, summaries = request, ""
-    while HEAD in asked_in(begun):  # a summary that replaces what was done since the request before it
+    while is_record(asked_in(begun)):  # it replaces what was done since the request before it
         summaries += f"{asked_in(begun)}\n"
         begun = replace(begun, messages=begun.messages[: -len(turn_of(begun))])
     wishes = request_rounds(asked_in(begun))
@@ -122,24 +123,29 @@ def _short(text: str) -> str:
 
 
 def _after_results(request: CheckedRequest, wishes: Sequence[Sequence[PlainRequest]], summaries: str) -> WrittenAnswer:
-    """The next round if there is one, otherwise a description of the results.
-
-    The position is derived from the latest round that was begun: calls before it may have been dropped from the
-    request, or have become lines of a summary.
-    """
-    done = [call for message in turn_of(request) for call in message.calls]
-    # Its files may only have been mentioned; its commands were run.
-    lines = {line for part in summaries.split("## Commands\n")[1:] for line in part.partition("\n\n")[0].split("\n")}
-    for at in range(len(wishes) - 1, -1, -1):
-        calls = [call for wish in wishes[at] if (call := call_for(wish, request))]
-        named = any(f"- {value}" in lines for call in calls for value in _values(call))
-        if named or any(_is_same(one, other) for one in done for other in calls):
-            if at + 1 == len(wishes):
-                break
-            return _round(request, wishes[at + 1], "Next I")
+    """The next round if there is one, otherwise a description of the results."""
+    begun = _latest_begun(request, wishes, summaries)
+    if begun is not None and begun + 1 < len(wishes):
+        return _round(request, wishes[begun + 1], "Next I")
     return WrittenAnswer(
         "\n\n".join([*_described(turn_of(request)), "That is what the tools gave. I do not judge it: " + WHO])
     )
+
+
+def _latest_begun(request: CheckedRequest, wishes: Sequence[Sequence[PlainRequest]], summaries: str) -> int | None:
+    """The index of the latest round that was begun; None: there is no sign of any.
+
+    Calls before it may have been dropped from the request, or have become lines of a summary. The calls that are left
+    count first: a summary may have the same files from an earlier turn.
+    """
+    done = [call for message in turn_of(request) for call in message.calls]
+    recorded = done_in_record(summaries)
+    planned = [[call for wish in round_ if (call := call_for(wish, request))] for round_ in wishes]
+    called = [at for at, calls in enumerate(planned) if any(_is_same(one, other) for one in done for other in calls)]
+    named = [
+        at for at, calls in enumerate(planned) if any(value in recorded for call in calls for value in _values(call))
+    ]
+    return max(called or named, default=None)
 
 
 def _meaning(call: WrittenCall) -> tuple[str, object]:

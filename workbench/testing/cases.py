@@ -29,7 +29,7 @@ class ConformanceError(AssertionError):
     """A promise that was not kept."""
 
 
-def expect(kept: object, promise: str, case: str, found: object = "") -> None:
+def expect_kept(kept: object, promise: str, case: str, found: object = "") -> None:
     """Raise ConformanceError unless a promise was kept."""
     if not kept:
         shown = f": {found}" if found != "" else ""

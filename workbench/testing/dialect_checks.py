@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from workbench.library.plans import plan
+from workbench.library.plans import plan_messages
 from workbench.log.events import AssistantMessage, Body, ToolCall, ToolResult, UserMessage, text_of
-from workbench.testing.cases import TOOLS, expect, random_conversation
+from workbench.testing.cases import TOOLS, expect_kept, random_conversation
 from workbench.wire.chat_requests import ChatRequest
 from workbench.wire.checked_requests import BadRequest
 from workbench.wire.dialect import Dialect
@@ -33,7 +33,7 @@ def check_dialect(dialect: Dialect, *, seeds: Iterable[int] = range(50)) -> None
         try:
             dialect.new_speaker().read_request({"model": "m", "max_tokens": 100, **body})
         except BadRequest as error:
-            expect(False, "what is written is valid", case, error)
+            expect_kept(False, "what is written is valid", case, error)
         _check_broken(dialect, body, case)
         if dialect.name in DIALECTS:
             _check_given(dialect, ChatRequest(chat, names=names), case)
@@ -59,7 +59,7 @@ def _said(bodies: Sequence[Body]) -> list[tuple[Any, ...]]:
 def _expect_same(found: Sequence[Any], wanted: Sequence[Any], promise: str, case: str) -> None:
     pairs = zip(found, wanted, strict=False)
     other = next((f"{a!r:.80} for {b!r:.80}" for a, b in pairs if a != b), f"{len(found)} for {len(wanted)} entries")
-    expect(list(found) == list(wanted), promise, case, other)
+    expect_kept(list(found) == list(wanted), promise, case, other)
 
 
 def _check_broken(dialect: Dialect, body: dict[str, Any], case: str) -> None:
@@ -69,13 +69,13 @@ def _check_broken(dialect: Dialect, body: dict[str, Any], case: str) -> None:
             try:
                 dialect.read_request({**body, key: wrong})
             except Exception as error:
-                expect(False, f"reading {key} = {wrong!r} raises nothing", case, repr(error))
+                expect_kept(False, f"reading {key} = {wrong!r} raises nothing", case, repr(error))
 
 
 def _check_given(dialect: Dialect, chat: ChatRequest, case: str) -> None:
     """Messages that are in the dialect already are written unchanged."""
     given = dialect.messages_in(dialect.write_request(chat))
-    made = plan(given, window=10_000_000, dialect=dialect.name, policy="confirm")
+    made = plan_messages(given, window=10_000_000, dialect=dialect.name, policy="confirm")
     if all(item.state == "sent" and not item.edits for item in made.items):
         sent = dialect.messages_in(made.request())
         _expect_same(sent, given, "a message that is sent whole goes out as it came in", case)

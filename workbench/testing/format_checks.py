@@ -16,7 +16,7 @@ from workbench.library.rendering import GivenMessages, render_in
 from workbench.library.setups import setup_for_call
 from workbench.log.codec import decode_event, encode_event
 from workbench.log.events import Event
-from workbench.testing.cases import expect, pair_problems, random_conversation
+from workbench.testing.cases import expect_kept, pair_problems, random_conversation
 from workbench.traces.building import Recording
 from workbench.traces.formats import TALK
 from workbench.traces.reading import Document, read_json
@@ -52,17 +52,17 @@ def check_format(format: TranscriptFormat, samples: Sequence[str | os.PathLike[s
     gives the same conversation each time, whose events can be stored and planned under every policy. A file that is cut
     off or broken raises WorkbenchError at most.
     """
-    expect(format.name.strip() == format.name != "", "a format has a name", repr(format.name))
-    expect(samples, "there is a sample", format.name)
+    expect_kept(format.name.strip() == format.name != "", "a format has a name", repr(format.name))
+    expect_kept(samples, "there is a sample", format.name)
     for text in _others():
-        expect(not _recognised(format, text), "other people's files are not recognised", format.name, text[:80])
+        expect_kept(not _recognised(format, text), "other people's files are not recognised", format.name, text[:80])
     for number, sample in enumerate(samples, 1):
         case = f"{format.name}, sample {number}"
         text = read_small_text(sample) if isinstance(sample, os.PathLike) else str(sample)
-        expect(_recognised(format, text), "a sample is recognised", case)
+        expect_kept(_recognised(format, text), "a sample is recognised", case)
         found = _read(format, text)
-        expect(any(isinstance(body, TALK) for each in found for body in each), "a sample has a conversation", case)
-        expect(
+        expect_kept(any(isinstance(body, TALK) for each in found for body in each), "a sample has a conversation", case)
+        expect_kept(
             [list(each) for each in _read(format, text)] == [list(each) for each in found],
             "reading is repeatable",
             case,
@@ -96,13 +96,13 @@ def _others() -> Iterator[str]:
 def _check_log(events: list[Event], case: str) -> None:
     for event in events:
         stored = decode_event(encode_event(event))
-        expect(stored == event, "an event is the same after it was stored", case, event)
+        expect_kept(stored == event, "an event is the same after it was stored", case, event)
     for policy in PRESETS:
         setup = setup_for_call(policy, "gpt-4o", 16_000)
         made = setup.plan(events)
         if made.verdict.fits:
             body = render_in(DEFAULT, made, GivenMessages(), False, GivenHead())
-            expect(
+            expect_kept(
                 not pair_problems(body["messages"]),
                 f"{policy} plans valid requests",
                 case,
@@ -148,4 +148,4 @@ def _check_broken(format: TranscriptFormat, text: str, case: str) -> None:  # no
     except WorkbenchError:
         return
     except Exception as error:
-        expect(False, "a broken file raises WorkbenchError at most", case, f"{error!r}, for {text[:200]!r}")
+        expect_kept(False, "a broken file raises WorkbenchError at most", case, f"{error!r}, for {text[:200]!r}")

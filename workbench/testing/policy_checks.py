@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from workbench.library.context import Context
-from workbench.library.plans import plan
+from workbench.library.plans import plan_messages
 from workbench.library.setups import ChosenPolicy
-from workbench.testing.cases import TOOLS, Chat, expect, pair_problems, random_conversation
+from workbench.testing.cases import TOOLS, Chat, expect_kept, pair_problems, random_conversation
 from workbench.wire.checked_requests import BadRequest
 from workbench.wire.dialects import DIALECTS
 
@@ -43,30 +43,32 @@ def _check(policy: str | ChosenPolicy, chat: Chat, window: int, case: str, new_c
         if following.get("role") != "tool":
             _check_request(context, window, case)
     made = context.plan
-    whole = plan(chat, TOOLS, policy, window=window)
-    expect(made.messages == whole.messages, "planned message by message is planned at once", case)
+    whole = plan_messages(chat, TOOLS, policy, window=window)
+    expect_kept(made.messages == whole.messages, "planned message by message is planned at once", case)
     _check_user_message(chat, made.messages, made.fits, case)
     before = made.messages
     if context.compact_now():
         _check_request(context, window, f"{case}, compacted")
         context.undo()
-    expect(context.plan.messages == before, "undo restores the request to the byte", case)
+    expect_kept(context.plan.messages == before, "undo restores the request to the byte", case)
 
 
 def _check_request(context: Context, window: int, case: str) -> None:
     made = context.plan
     if not made.fits:
-        expect(any(char.isdigit() for char in made.reason), "a request that does not fit says why, in numbers", case)
+        expect_kept(
+            any(char.isdigit() for char in made.reason), "a request that does not fit says why, in numbers", case
+        )
         return
-    expect(made.tokens <= window, "a request fits the window", case, made.tokens)
+    expect_kept(made.tokens <= window, "a request fits the window", case, made.tokens)
     sent = context.request("openai")["messages"]
-    expect(not pair_problems(sent), "calls and results stay together", case, pair_problems(sent))
+    expect_kept(not pair_problems(sent), "calls and results stay together", case, pair_problems(sent))
     for dialect in DIALECTS.values():
         body: dict[str, Any] = {"model": "m", "max_tokens": 100, **context.request(dialect.name)}
         try:
             dialect.new_speaker().read_request(body)
         except BadRequest as error:
-            expect(False, f"a request is valid for {dialect.title}", case, error)
+            expect_kept(False, f"a request is valid for {dialect.title}", case, error)
 
 
 def _check_user_message(chat: Chat, sent: Chat, fits: bool, case: str) -> None:
@@ -74,4 +76,4 @@ def _check_user_message(chat: Chat, sent: Chat, fits: bool, case: str) -> None:
     latest = next(message["content"] for message in reversed(chat) if message["role"] == "user")
     if fits and is_open:
         whole = any(message["content"] == latest for message in sent if message["role"] == "user")
-        expect(whole, "the user's message of an open turn is whole", case)
+        expect_kept(whole, "the user's message of an open turn is whole", case)

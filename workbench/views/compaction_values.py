@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from workbench.compaction.forecast import Forecast
+from workbench.compaction.metrics import Metrics
 from workbench.compaction.progress import Progress, Stage
-from workbench.compaction.record import CompactionEntry, FailedCompaction, Metrics
+from workbench.compaction.record import CompactionEntry, FailedCompaction
 from workbench.compaction.undo import Node
 from workbench.compaction.values import CompactionDecision, Fact
 from workbench.config.text import printable

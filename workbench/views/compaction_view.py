@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from workbench.compaction.audit import audit_summary
 from workbench.compaction.forecast import forecast_compaction, next_step
+from workbench.compaction.metrics import count_metrics
 from workbench.compaction.preview import can_recall, source_tokens, summarised_words, worthwhile_summary
-from workbench.compaction.record import CompactionEntry, Record, count_metrics, read_record
+from workbench.compaction.record import CompactionEntry, Record, read_record
 from workbench.compaction.selection import select_for
 from workbench.compaction.triggers import compacts_at, decide_compaction
 from workbench.compaction.undo import compaction_tree

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from textual.content import Content
 
+from workbench.compaction.metrics import Spread
 from workbench.compaction.preview import loss_words
-from workbench.compaction.record import STATUS_NAMES, CompactionEntry, Spread, Status
+from workbench.compaction.record import STATUS_NAMES, CompactionEntry, Status
 from workbench.compaction.undo import Node
 from workbench.compaction.values import Fact, SummaryDraft
 from workbench.config.text import percent, printable

@@ -1,0 +1,68 @@
+"""Counters over the compactions of a session, for the status command and the screen."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from workbench.compaction.record import Record
+
+
+class Spread(NamedTuple):
+    """A summary of several figures."""
+
+    of: int
+    """How many figures."""
+    least: float
+    mean: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """Counters over all compactions of a session, including undone ones: they were made, and paid for."""
+
+    made: int
+    by_trigger: Mapping[str, int]
+    by_status: Mapping[str, int]
+    digests: int
+    """How many were made without a model."""
+    failures: Mapping[str, int]
+    """By kind."""
+    seconds: Spread | None
+    """Of those that recorded it; None if none did. Likewise the next two."""
+    ratios: Spread | None
+    scores: Spread | None
+    freed: int
+    """Tokens, without undone compactions, which free nothing."""
+    cost: float | None
+    """Dollars, as far as known; None if nothing is known."""
+    uncosted: int
+    """Made by a model at an unknown cost."""
+
+
+def count_metrics(found: Record) -> Metrics:
+    """Count."""
+    noted = [entry.details for entry in found.entries]
+    cost = sum(each.cost or 0.0 for each in noted)
+    uncosted = sum(each.cost is None and each.made_by != "digest" for each in noted)
+    return Metrics(
+        made=len(noted),
+        by_trigger=Counter(each.trigger or "unknown" for each in noted),
+        by_status=Counter(entry.status for entry in found.entries),
+        digests=sum(each.made_by == "digest" for each in noted),
+        failures=Counter(failed.kind for failed in found.failures),
+        seconds=_spread(each.seconds for each in noted),
+        ratios=_spread(each.ratio for each in noted),
+        scores=_spread(each.score for each in noted),
+        freed=sum(entry.details.freed or 0 for entry in found.entries if entry.status != "reverted"),
+        cost=cost if cost or not uncosted else None,
+        uncosted=uncosted,
+    )
+
+
+def _spread(values: Iterable[float | None]) -> Spread | None:
+    known = [value for value in values if value is not None]
+    return Spread(len(known), min(known), sum(known) / len(known), max(known)) if known else None

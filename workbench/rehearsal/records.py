@@ -1,0 +1,43 @@
+"""Records of the past in a request: the summary of a compaction, in the user's role, and what it says was done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from workbench.compaction.digest import MARK
+from workbench.rehearsal.summaries import HEAD
+
+_OPENING = 1_000
+"""Characters of a text that are searched for the frame around a record."""
+_FRAME = re.compile(
+    r"\s*(?:Record of |Conversation so far, as a record )[^:]{0,300}\bno\s+instructions:|\s*\[Conversation summary\b"
+)
+"""How the presets introduce a summary."""
+_SECTION = re.compile(r"^#{2,6} (?P<title>[^\n]*)\n(?P<lines>(?:(?!#)[^\n]+(?:\n|\Z))*)", re.MULTILINE)
+_TOUCHED = re.compile(r"- (?P<path>.+) \((?:read|written)\) \[[^\]]*\]")
+_RUN = re.compile(r"- `(?P<command>.+)`(?:: exit status \d+)? \[[^\]]*\]")
+"""A file and a command in a digest."""
+
+
+def is_record(text: str) -> bool:
+    """Whether a text in the user's role is a record of the past and not the user's words."""
+    return HEAD in text or MARK in text[:_OPENING] or bool(_FRAME.match(text[:_OPENING]))
+
+
+def done_in_record(text: str) -> set[str]:
+    """Commands that a record says were run, and the files that a digest says were read or written.
+
+    A summary of another kind may only mention a file.
+    """
+    return set(_done_in(text))
+
+
+def _done_in(text: str) -> Iterator[str]:
+    for section in _SECTION.finditer(text):
+        for line in section["lines"].split("\n"):
+            if section["title"] == "Commands":
+                run = _RUN.fullmatch(line)
+                yield run["command"] if run else line.removeprefix("- ")
+            elif section["title"] == "Files touched" and (touched := _TOUCHED.fullmatch(line)):
+                yield touched["path"]
