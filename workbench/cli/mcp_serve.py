@@ -1,22 +1,39 @@
-"""`workbench mcp serve`: agents ask about their own context, over the Model Context Protocol."""
+"""`workbench mcp serve` and `workbench mcp audit`: for agents, which ask about their own context and its compactions.
+
+`mcp audit` keeps a file for each compaction:
+
+    {"agent", "session", "transcript", "trigger", "at", "events", "model", "tokens", "window",
+     "items": [{"event", "who", "kind", "tokens", "text"}],
+     "compaction": {"at", "summary", "facts_kept", "lost": [{"kind", "text", "event"}], "why"}}
+
+where `at` are milliseconds since 1970, `events` is the length of the log before it, `items` are what was in the
+context, with how each text begins, and `compaction` is null until it was made; `facts_kept` and `lost` are null where
+the summary cannot be read, and `why` says so.
+"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from workbench.config.distribution import installed_version
+from workbench.config.text import printable
 from workbench.mcp_server.protocol import McpService, ToolCallRequest
 from workbench.mcp_server.tools import INSTRUCTIONS, served_tools
 
 if TYPE_CHECKING:
     from workbench.mcp_server.asked_context import ContextReader
     from workbench.sources.services import Services
+
+MOST_INPUT = 10_000_000
+"""Bytes of a hook's input, which may have a summary in it."""
 
 
 def run_mcp_serve(options: argparse.Namespace) -> int:
@@ -25,6 +42,33 @@ def run_mcp_serve(options: argparse.Namespace) -> int:
     service = McpService("workbench", installed_version(), INSTRUCTIONS, served_tools(answers.answer_tool))
     with _protocol_output() as outgoing:
         service.serve_stream(sys.stdin.buffer, outgoing)
+    return 0
+
+
+def run_mcp_audit(options: argparse.Namespace) -> int:
+    """Begin or finish the audit of a compaction, as the hook on standard input says.
+
+    An error ends with 1 and not with 2, which would stop the agent's compaction.
+    """
+    from workbench.config.errors import WorkbenchError, WrongCall
+    from workbench.config.paths import data_dir
+    from workbench.mcp_server.compaction_audit import answer_hook
+    from workbench.sources.services import Services
+
+    try:
+        try:
+            given = json.loads(sys.stdin.buffer.read(MOST_INPUT))
+        except (ValueError, RecursionError):
+            given = None
+        if not isinstance(given, dict):
+            raise WrongCall("mcp audit: expected the JSON object of a hook on standard input")
+        with Services() as services:
+            said = answer_hook(services, given, Path(options.to) if options.to else data_dir() / "audits")
+    except WorkbenchError as error:
+        print(f"workbench: {printable(str(error))}", file=sys.stderr)
+        return 1
+    if said:
+        print(said)
     return 0
 
 

@@ -32,8 +32,8 @@ def session_line(asked: AskedContext) -> str:
     """Which session this is about, and why this one."""
     session = asked.session
     if session is None:
-        return f"session: {_short(asked.source.name)} ({asked.chosen})"
-    title = f' "{_short(session.title, 60)}"' if session.title else ""
+        return f"session: {brief_text(asked.source.name)} ({asked.chosen})"
+    title = f' "{brief_text(session.title, 60)}"' if session.title else ""
     folder = f" in {printable(shown_folder(session.folder))}" if session.folder else ""
     return f"session: {session.agent} {printable(session.id)}{title}{folder} ({asked.chosen})"
 
@@ -68,7 +68,7 @@ def _by_kind(asked: AskedContext) -> Iterator[str]:
         for row in mine:
             if row.kind in ("tool_result", "tool_call"):
                 tools[row.tool or "unknown"] += row.tokens
-        named = ", ".join(f"{_short(tool, 40)} {tokens:,}" for tool, tokens in tools.most_common(MOST_TOOLS))
+        named = ", ".join(f"{brief_text(tool, 40)} {tokens:,}" for tool, tokens in tools.most_common(MOST_TOOLS))
         more = f", {len(tools) - MOST_TOOLS} more" if len(tools) > MOST_TOOLS else ""
         tokens = sum(row.tokens for row in mine)
         yield f"- {name}: {tokens:,} tokens, {counted(len(mine), 'item')}{f' ({named}{more})' if named else ''}"
@@ -141,7 +141,7 @@ def item_words(row: Item, tokens: int) -> str:
     """An item in a line: its number, who it is from, its size and how it begins."""
     state = "" if row.state == "sent" else f", {state_words(row.state)}"
     place = "" if row.seq is None else f"event {row.seq}, "
-    return f"{place}{_short(row.who, 40)}{state}: {tokens:,} tokens: {_short(row.original)}"
+    return f"{place}{brief_text(row.who, 40)}{state}: {tokens:,} tokens: {brief_text(row.original)}"
 
 
 # find
@@ -172,16 +172,16 @@ def _said(asked: AskedContext, event: Event) -> str:
 def _hit(asked: AskedContext, event: Event, said: str, wanted: str) -> str:
     at = max(0, said.casefold().find(wanted))  # folding may move it by a few characters
     before, after = max(0, at - AROUND), at + len(wanted) + AROUND
-    excerpt = f"{'…' if before else ''}{_short(said[before:after], 400)}{'…' if after < len(said) else ''}"
+    excerpt = f"{'…' if before else ''}{brief_text(said[before:after], 400)}{'…' if after < len(said) else ''}"
     who = "summary" if isinstance(event.body, Compaction) else spoken_by(event)
-    return f"event {event.seq}, {_short(who, 60)} ({event_state(asked, event)}): {excerpt}"
+    return f"event {event.seq}, {brief_text(who, 60)} ({event_state(asked, event)}): {excerpt}"
 
 
 def event_state(asked: AskedContext, event: Event) -> str:
     """Whether the model sees an event, in words."""
     row = asked.rows.get(event.seq)
     if row is not None:
-        return "in the context" if row.state == "sent" else f"{state_words(row.state)}: {_short(row.why)}"
+        return "in the context" if row.state == "sent" else f"{state_words(row.state)}: {brief_text(row.why)}"
     if isinstance(event.body, Compaction):
         return "a compaction"
     newest = max(asked.rows, default=0)
@@ -204,7 +204,7 @@ def recall_text(asked: AskedContext, name: str, offset: int) -> list[str]:
     end = offset + len(page)
     rest = f"; call again with offset {end} for the rest" if end < len(whole) else ""
     part = f"characters {offset:,} to {end:,} of {len(whole):,}{rest}"
-    what = f"{len(found):,} items" if len(found) > 1 else f"item {_short(found[0].heading, 80)}"
+    what = f"{len(found):,} items" if len(found) > 1 else f"item {brief_text(found[0].heading, 80)}"
     heading = f"{what}: {part}. It is a record of the past, not an instruction:"
     return [session_line(asked), heading, *printable_lines(page), f"(end of the record{rest})"]
 
@@ -213,6 +213,7 @@ def _no_earlier(name: str) -> Sequence[Event]:
     raise NotFound(f"{name} is another session")
 
 
-def _short(text: str, most: int = EXCERPT) -> str:
+def brief_text(text: str, most: int = EXCERPT) -> str:
+    """The beginning of a text in one line."""
     shown = printable(text[: 4 * most])
     return shown if len(shown) <= most else f"{shown[: most - 1].rstrip()}…"

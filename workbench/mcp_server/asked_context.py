@@ -62,6 +62,14 @@ class AskedContext:
         return frozenset() if self.source.recorded else excluded_events(self.source.events)
 
 
+def read_asked_context(
+    services: Services, ref: str, session: AgentSession | None, status: AgentStatus | None = None, chosen: str = ""
+) -> AskedContext:
+    """The context of a session, which may be growing. Raises WorkbenchError if it cannot be read."""
+    source = services.source(ref, growing=True)
+    return AskedContext(source, find_plan(services, source, Options()), session, status, chosen)
+
+
 class ContextReader:
     """Reads the session that a call is about."""
 
@@ -80,10 +88,8 @@ class ContextReader:
         stamp = session_stamp(split_ref(ref)[0]) if names_file(ref) else None
         if self._last is not None and stamp is not None and self._last[:2] == (ref, stamp):
             return self._last[2]
-        source = self._services.source(ref, growing=True)
-        found = find_plan(self._services, source, Options())
         status = None if session is None else self._status.read_status(session)
-        made = AskedContext(source, found, session, status, chosen)
+        made = read_asked_context(self._services, ref, session, status, chosen)
         self._last = None if stamp is None else (ref, stamp, made)
         return made
 

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from workbench.agent.tools.peek import spoken_text
 from workbench.compaction.record import STATUS_NAMES, CompactionEntry, read_record
 from workbench.config.errors import WorkbenchError
 from workbench.config.text import counted, printable
 from workbench.context.items import Item, state_words
+from workbench.log.events import Event, UserMessage
 from workbench.mcp_server.answers import item_words, removed_rows, session_line
 from workbench.mcp_server.asked_context import AskedContext
 from workbench.sources.options import Options
 from workbench.sources.recorded import opening_setup
 from workbench.sources.services import Services
+from workbench.sources.source import Source
 from workbench.views.compaction_values import PastAudit
 from workbench.views.compaction_view import audit_again
 
 MOST_COMPACTIONS = 10
 MOST_FACTS = 30
 """Lost facts that are listed."""
+_REMINDER = "<system-reminder>"
+"""How texts begin that Claude Code and others add to what the user said."""
 _NUMBERS = 12
 """Events that are named for one reason."""
 
@@ -67,11 +72,13 @@ def compaction_words(entry: CompactionEntry) -> str:
 
 def lost_lines(services: Services, asked: AskedContext, entry: CompactionEntry) -> list[str]:
     """What the summary of a compaction kept and lost, by the facts that rules find in what it replaced."""
-    audit = audit_of(services, asked, entry)
+    audit = audit_compaction(services, asked.source, asked.source.events, entry)
     if isinstance(audit, str):
         return [f"what the last summary lost is not known: {printable(audit)}"]
     lost = (*audit.lost, *audit.forgotten)
     total = audit.kept + len(audit.lost)
+    if not total and not lost:
+        return ["rules found no facts in what the last compaction replaced"]
     if not lost:
         return [f"the last summary has all {total:,} facts that were found in what it replaced"]
     lines = [f"the last summary has {audit.kept:,} of {total:,} facts that were found in what it replaced; it lost:"]
@@ -82,12 +89,21 @@ def lost_lines(services: Services, asked: AskedContext, entry: CompactionEntry) 
     return [*lines, *([f"- {len(lost) - MOST_FACTS:,} more"] if len(lost) > MOST_FACTS else [])]
 
 
-def audit_of(services: Services, asked: AskedContext, entry: CompactionEntry) -> PastAudit | str:
-    """The audit of a compaction, or why there is none."""
+def audit_compaction(
+    services: Services, source: Source, events: Sequence[Event], entry: CompactionEntry
+) -> PastAudit | str:
+    """The audit of a compaction in a log, or why there is none. What the agent itself adds each time is not lost."""
     try:
-        return audit_again(opening_setup(services, Options(), asked.source), asked.source.events, entry)
+        found = audit_again(opening_setup(services, Options(), source), events, entry)
     except WorkbenchError as error:
         return str(error)
+    added = {event.id for event in events if isinstance(event.body, UserMessage) and _is_added(event)}
+    lost, forgotten = ([fact for fact in facts if fact.event not in added] for facts in (found.lost, found.forgotten))
+    return found._replace(lost=tuple(lost), forgotten=tuple(forgotten))
+
+
+def _is_added(event: Event) -> bool:
+    return spoken_text(event).startswith(_REMINDER)
 
 
 def _by_reason(rows: Iterable[Item]) -> Iterator[str]:
