@@ -2,13 +2,13 @@
 
 `mcp audit` keeps a file for each compaction:
 
-    {"agent", "session", "transcript", "trigger", "at", "events", "model", "tokens", "window",
+    {"agent", "session", "transcript", "trigger", "at", "earlier", "model", "tokens", "window",
      "items": [{"event", "who", "kind", "tokens", "text"}],
      "compaction": {"at", "summary", "facts_kept", "lost": [{"kind", "text", "event"}], "why"}}
 
-where `at` are milliseconds since 1970, `events` is the length of the log before it, `items` are what was in the
-context, with how each text begins, and `compaction` is null until it was made; `facts_kept` and `lost` are null where
-the summary cannot be read, and `why` says so.
+where `at` are milliseconds since 1970, `earlier` is how many compactions the session had before, `items` are what was
+in the context, with how each text begins, and `compaction` is null until it was made; `facts_kept` and `lost` are null
+where the summary cannot be read, and `why` says so.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -13,7 +14,7 @@ from workbench.config.folders import shown_folder
 from workbench.config.text import counted, percent, printable, printable_lines
 from workbench.context.items import Item, state_words
 from workbench.log.errors import NotFound
-from workbench.log.events import Compaction, Event
+from workbench.log.events import Compaction, Event, ToolCall, ToolResult
 from workbench.mcp_server.asked_context import AskedContext
 from workbench.views.context_view import unattributed_words
 
@@ -26,6 +27,8 @@ MOST_TOOLS = 5
 PAGE = 20_000
 """Characters that `recall` gives at once."""
 GUESSED = ("guess", "fallback")
+_OWN_SEARCH = re.compile(r".*workbench.*find")
+"""Agents' names for the tool `find`. What it was asked, and what it told, is not found again."""
 
 
 def session_line(asked: AskedContext) -> str:
@@ -162,7 +165,8 @@ def find_text(asked: AskedContext, text: str, limit: int) -> list[str]:
 
 
 def _said(asked: AskedContext, event: Event) -> str:
-    if event.seq in asked.hidden:
+    body = event.body
+    if event.seq in asked.hidden or (isinstance(body, ToolCall | ToolResult) and _OWN_SEARCH.fullmatch(body.tool)):
         return ""
     if isinstance(event.body, Compaction):
         return event.body.summary

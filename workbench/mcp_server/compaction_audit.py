@@ -64,7 +64,7 @@ def begin_audit(services: Services, given: Mapping[str, Any], folder: Path) -> P
         "transcript": given["transcript_path"],
         "trigger": given.get("trigger") if isinstance(given.get("trigger"), str) else None,
         "at": now,
-        "events": len(asked.source.events),
+        "earlier": len(read_record(asked.source.events).entries),
         "model": plan.model or None,
         "tokens": plan.size,
         "window": plan.limits.window,
@@ -86,11 +86,9 @@ def finish_audit(services: Services, given: Mapping[str, Any], folder: Path) -> 
         return found
     path, audit = found
     asked = _read(services, given)
-    before = audit.get("events")
-    events = asked.source.events
-    made = [entry for entry in read_record(events).entries if isinstance(before, int) and entry.event.seq > before]
-    summary = given.get("compact_summary")
-    if made:
+    earlier, events = audit.get("earlier"), asked.source.events
+    made, summary = read_record(events).entries, given.get("compact_summary")
+    if isinstance(earlier, int) and len(made) > earlier:
         entry, log = made[-1], list(events)
     elif isinstance(summary, str) and summary.strip():
         body = Compaction(1, len(events), summary)
