@@ -73,7 +73,7 @@ def _audit(home: Path) -> dict[str, Any]:
     return found
 
 
-def _told(server: RehearsalServer, words: str) -> bool:
+def _was_sent(server: RehearsalServer, words: str) -> bool:
     """Whether a request to the model has these words."""
     return any(words in str(request.body) for request in server.requests)
 
@@ -95,7 +95,7 @@ async def test_claude_code_is_told_its_own_figures_and_what_its_compaction_took(
     [told] = _results(lines, "last request: ")
     assert f"session: Claude Code {path.stem} " in told
     assert int(re.findall(r"last request: ([\d,]+) tokens", told)[0].replace(",", "")) in _reported(lines)
-    assert _told(server, COMPACTED)
+    assert _was_sent(server, COMPACTED)
     audit = _audit(home)
     assert (audit["agent"], audit["trigger"], audit["session"]) == ("Claude Code", "manual", path.stem)
     assert "Bash" in [item["who"] for item in audit["items"]]
@@ -141,7 +141,7 @@ async def test_codex_is_told_its_own_figures_and_what_its_compaction_took(tmp_pa
     reported = {int(each) for each in re.findall(r'"input_tokens": ?(\d+)', path.read_text("utf-8"))}
     assert int(re.findall(r"last request: ([\d,]+) tokens", now)[0].replace(",", "")) in reported
     assert "exec_command, summarised" in removed
-    assert _told(server, COMPACTED)
+    assert _was_sent(server, COMPACTED)
     audit = _audit(home)
     assert (audit["agent"], audit["trigger"], audit["session"]) == ("Codex", "auto", session)
     assert "rehearsal model" in audit["compaction"]["summary"]

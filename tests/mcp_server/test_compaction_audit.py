@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from workbench.config.errors import WrongCall
 from workbench.mcp_server.compaction_audit import answer_hook
 from workbench.sources.services import Services
 
+PAGE = Path(__file__).parents[2] / "docs" / "json.md"
 SUMMARY = "The user wanted an invoice booked."
 
 
@@ -92,3 +94,18 @@ def test_the_name_of_a_session_cannot_lead_out_of_the_folder(session: Path, tmp_
     _hook(folder, {**_given(session, "PreCompact"), "session_id": "../../out"})
     assert len(_audits(folder)) == 1
     assert [path.name for path in folder.parent.glob("*out*")] == []
+
+
+def test_the_page_shows_what_the_file_has(session: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "audits"
+    _hook(folder, _given(session, "PreCompact"))
+    _hook(folder, _given(session, "PostCompact", compact_summary=SUMMARY))
+    section = PAGE.read_text("utf-8").split("## Audits of compactions\n")[1]
+    shown = json.loads(re.findall(r"```json\n(.*?)```", section, re.S)[0])
+    [audit] = _audits(folder)
+    assert _keys(audit) == _keys(shown)
+
+
+def _keys(audit: dict[str, Any]) -> list[list[str]]:
+    made = audit["compaction"]
+    return [[*each] for each in (audit, audit["items"][0], made, made["lost"][0])]

@@ -63,12 +63,12 @@ def run_mcp_audit(options: argparse.Namespace) -> int:
         if not isinstance(given, dict):
             raise WrongCall("mcp audit: expected the JSON object of a hook on standard input")
         with Services() as services:
-            said = answer_hook(services, given, Path(options.to) if options.to else data_dir() / "audits")
+            printed = answer_hook(services, given, Path(options.to) if options.to else data_dir() / "audits")
     except WorkbenchError as error:
         print(f"workbench: {printable(str(error))}", file=sys.stderr)
         return 1
-    if said:
-        print(said)
+    if printed:
+        print(printed)
     return 0
 
 

@@ -28,7 +28,7 @@ PAGE = 20_000
 """Characters that `recall` gives at once."""
 GUESSED = ("guess", "fallback")
 _OWN_SEARCH = re.compile(r".*workbench.*find")
-"""Agents' names for the tool `find`. What it was asked, and what it told, is not found again."""
+"""Agents' names for the tool `find`. Its calls and results are not found again."""
 
 
 def session_line(asked: AskedContext) -> str:
@@ -156,15 +156,17 @@ def find_text(asked: AskedContext, text: str, limit: int) -> list[str]:
     if not wanted:
         raise WrongCall("text: expected some words, got none")
     hits = [
-        (event, said) for event in asked.source.events if (said := _said(asked, event)) and wanted in said.casefold()
+        (event, spoken)
+        for event in asked.source.events
+        if (spoken := _searched_text(asked, event)) and wanted in spoken.casefold()
     ]
-    lines = [f"- {_hit(asked, event, said, wanted)}" for event, said in islice(reversed(hits), limit)]
+    lines = [f"- {_hit(asked, event, spoken, wanted)}" for event, spoken in islice(reversed(hits), limit)]
     count = f"{counted(len(hits), 'event')} with this text" if hits else "no event has this text"
     older = f", the {limit} newest listed" if len(hits) > limit else ""
     return [session_line(asked), f"{count}{older}", *lines]
 
 
-def _said(asked: AskedContext, event: Event) -> str:
+def _searched_text(asked: AskedContext, event: Event) -> str:
     body = event.body
     if event.seq in asked.hidden or (isinstance(body, ToolCall | ToolResult) and _OWN_SEARCH.fullmatch(body.tool)):
         return ""
@@ -173,10 +175,10 @@ def _said(asked: AskedContext, event: Event) -> str:
     return spoken_text(event) if isinstance(event.body, SPOKEN) else ""
 
 
-def _hit(asked: AskedContext, event: Event, said: str, wanted: str) -> str:
-    at = max(0, said.casefold().find(wanted))  # folding may move it by a few characters
+def _hit(asked: AskedContext, event: Event, spoken: str, wanted: str) -> str:
+    at = max(0, spoken.casefold().find(wanted))  # folding may move it by a few characters
     before, after = max(0, at - AROUND), at + len(wanted) + AROUND
-    excerpt = f"{'…' if before else ''}{brief_text(said[before:after], 400)}{'…' if after < len(said) else ''}"
+    excerpt = f"{'…' if before else ''}{brief_text(spoken[before:after], 400)}{'…' if after < len(spoken) else ''}"
     who = "summary" if isinstance(event.body, Compaction) else spoken_by(event)
     return f"event {event.seq}, {brief_text(who, 60)} ({event_state(asked, event)}): {excerpt}"
 

@@ -1,4 +1,4 @@
-"""What an agent can be told about its own context: its session, read again when it has changed."""
+"""The context that an agent asks about: its own session, read again when it has changed."""
 
 from __future__ import annotations
 

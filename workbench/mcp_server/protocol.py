@@ -25,7 +25,7 @@ class ToolCallRequest(NamedTuple):
 
     arguments: Mapping[str, Any]
     meta: Mapping[str, Any]
-    """What the client says about the call beside its arguments: some name their session there."""
+    """What the client says about the call in addition to its arguments: some name their session there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,14 +127,14 @@ class McpService:
             raise ProtocolError(BAD_PARAMETERS, "arguments: expected an object")
         request = ToolCallRequest(arguments, meta if isinstance(meta, dict) else {})
         try:
-            return _told(tool.answer(request))
+            return _text_result(tool.answer(request))
         except WorkbenchError as error:
-            return _told(str(error), is_error=True)
+            return _text_result(str(error), is_error=True)
         except Exception as error:  # a file may hold anything, and the agent must not lose its server
-            return _told(f"this could not be answered: {type(error).__name__}", is_error=True)
+            return _text_result(f"this could not be answered: {type(error).__name__}", is_error=True)
 
 
-def _told(text: str, *, is_error: bool = False) -> dict[str, Any]:
+def _text_result(text: str, *, is_error: bool = False) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "isError": is_error}
 
 
