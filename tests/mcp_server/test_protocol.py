@@ -22,6 +22,8 @@ JSON = st.recursive(
 def _echo(request: ToolCallRequest) -> str:
     if "wrong" in request.arguments:
         raise WrongCall("that is wrong")
+    if "gone" in request.arguments:
+        raise FileNotFoundError(2, "No such file or directory", "secret.txt")
     if "broken" in request.arguments:
         raise ZeroDivisionError
     return f"{request.arguments.get('text')} {request.meta.get('who')}"
@@ -64,7 +66,9 @@ def test_tools_are_listed_as_read_only_and_called_with_arguments_and_meta() -> N
 
 def test_a_tool_that_fails_answers_with_an_error_of_its_own() -> None:
     assert called(wrong=1) == {"content": [{"type": "text", "text": "that is wrong"}], "isError": True}
-    assert called(broken=1)["isError"] is True
+    assert called(gone=1)["content"][0]["text"] == "this could not be answered: No such file or directory"
+    assert called(broken=1)["content"][0]["text"] == "this could not be answered: ZeroDivisionError"
+    assert called(gone=1)["isError"] is called(broken=1)["isError"] is True
 
 
 def test_what_cannot_be_answered_gets_an_error_and_the_next_message_is_answered() -> None:

@@ -130,6 +130,8 @@ class McpService:
             return _text_result(tool.answer(request))
         except WorkbenchError as error:
             return _text_result(str(error), is_error=True)
+        except OSError as error:
+            return _text_result(f"this could not be answered: {error.strerror or error}", is_error=True)
         except Exception as error:  # a file may hold anything, and the agent must not lose its server
             return _text_result(f"this could not be answered: {type(error).__name__}", is_error=True)
 
