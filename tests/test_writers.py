@@ -28,6 +28,7 @@ ALLOWED = {
     ("cli/main.py", "open"): "the null device, in place of a closed stream",
     ("cli/main.py", "os.open"): "the null device, in place of a closed stream",
     ("proxy/own_folder.py", "tempfile.TemporaryDirectory"): "makes such a folder",
+    ("cli/mcp_serve.py", "fdopen"): "standard output, for the protocol alone",
     ("cli/recover.py", "TemporaryDirectory"): "the new store is made in it, beside its place",
     ("cli/recover.py", "replace"): "the new store takes its place",
     ("config/foreign_files.py", "fdopen"): "reads",

@@ -163,6 +163,7 @@ ALLOWED = {
     ("agent/tools/process.py", "os.fdopen"): "a pipe that this process made",
     ("models/local/serve.py", "FileIO"): "standard input of a process of ours",
     ("cli/main.py", "open"): "os.devnull",
+    ("cli/mcp_serve.py", "os.fdopen"): "standard output of this process",
     ("agent/slots.py", "(files('workbench') / 'prompts' / 'system.md').read_text"): "shipped with the program",
     ("compaction/prompts.py", "(files('workbench') / 'prompts' / f'{name}.md').read_text"): "shipped with the program",
     ("demo/project.py", "source.read_text"): "shipped with the program",

@@ -163,6 +163,14 @@ def add_mcp(commands: Commands[Parser]) -> None:
     parser = add_command(commands, "mcp", "cli.mcp:run_mcp", text)
     parser.add_argument("--model", "-m", metavar="MODEL", help="count as this model does")
     add_json(parser)
+    more = parser.add_subparsers(metavar="serve | audit", parser_class=Parser)
+    text = "an MCP server on standard input and output: agents ask about their own context"
+    serve = add_command(more, "serve", "cli.mcp_serve:run_mcp_serve", text)
+    chosen = "the session to tell about; by default that of the agent that started the server"
+    serve.add_argument("--session", metavar="SOURCE", help=chosen)
+    text = "for the hooks of an agent: keep an audit of its compaction, by the hook's JSON on standard input"
+    audit = add_command(more, "audit", "cli.mcp_serve:run_mcp_audit", text)
+    audit.add_argument("--to", metavar="DIR", help="where audits are kept; by default `audits` in the data folder")
 
 
 def add_plugins(commands: Commands[Parser]) -> None:

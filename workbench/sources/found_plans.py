@@ -32,6 +32,8 @@ class FoundPlan(NamedTuple):
     """The body as it was sent, if it is in the log."""
     by_hand: bool = False
     """Whether a person answered it instead of the model."""
+    recorded: RecordedSession | None = None
+    """The requests of the source, if another agent recorded it and the plan is the recorded one."""
 
 
 def find_plan(
@@ -64,6 +66,7 @@ def find_plan(
             len(recorded.marks),
             recorded.body(place),
             mark.by_hand,
+            recorded,
         )
     shown = shown if mark is None else _upto(source, mark.upto)
     if not source.recorded and not wishes and shown is not source:

@@ -62,12 +62,16 @@ class Services:
     @cached_property
     def agents(self) -> AgentSessionFinder:
         """The sessions of other agents on this machine."""
-        # late: they load the readers of all formats
-        from workbench.live.finder import AgentSessionFinder
-        from workbench.live.homes import AgentPlaces
+        from workbench.live.finder import AgentSessionFinder  # late: it loads the readers of all formats
 
-        places = read_table(AgentPlaces, self.settings.agents, str(self.settings.file), "agents")
-        return AgentSessionFinder(more=places.paths)
+        return AgentSessionFinder(more=self.agent_places)
+
+    @property
+    def agent_places(self) -> tuple[str, ...]:
+        """The user's own places of sessions of other agents: homes, and patterns of files."""
+        from workbench.live.homes import AgentPlaces  # late, for the same reason
+
+        return read_table(AgentPlaces, self.settings.agents, str(self.settings.file), "agents").paths
 
     @cached_property
     def routes(self) -> ModelRoutes:

@@ -122,21 +122,24 @@ def _room(arguments: Arguments) -> int:
 # What an id means
 
 
-def peeked_events(events: Sequence[Event], ref: str, earlier: Earlier = stored_events) -> list[PeekedEvent]:
+def peeked_events(
+    events: Sequence[Event], ref: str, earlier: Earlier = stored_events, *, excluded: bool = False
+) -> list[PeekedEvent]:
     """The events for an id, a number, a range of numbers, or the id of a compaction or session; raises ToolFailure.
 
     The session's own events come first, then those of the session that it continues, and so on back. `SESSION:3-41`
-    means events of an earlier session by their numbers.
+    means events of an earlier session by their numbers. `excluded`: also those that are excluded, because it was not
+    the user who did it.
     """
     name = ref.strip().removeprefix("[").removesuffix("]").strip().removeprefix("id ").strip()
     log, first, last = _span(events, name, earlier)
-    hidden = excluded_events(log)
+    hidden = frozenset[int]() if excluded else excluded_events(log)
     found = [event for event in log[first - 1 : last] if isinstance(event.body, SPOKEN)]
     shown = [event for event in found if event.seq not in hidden]
     if not shown:
         why = "the user has excluded it" if found else "nothing that was said or done has that id"
         raise ToolFailure(f"id: {name[:80]}: {why}")
-    return [PeekedEvent(f"[{event.id}] {_who(event)}", _text(event)) for event in shown]
+    return [PeekedEvent(f"[{event.id}] {spoken_by(event)}", spoken_text(event)) for event in shown]
 
 
 def _span(log: Sequence[Event], name: str, earlier: Earlier, seen: frozenset[str] = frozenset()) -> Span:
@@ -205,7 +208,8 @@ def excluded_events(events: Sequence[Event]) -> frozenset[int]:
     return frozenset(alone.union(seq for seq, call_id in call_ids.items() if pairs[call_id].excluded))
 
 
-def _who(event: Event) -> str:
+def spoken_by(event: Event) -> str:
+    """Who said or did it, in words; for the events of `SPOKEN`."""
     match event.body:
         case ToolCall(tool=tool):
             return f"call of {tool}"
@@ -216,7 +220,8 @@ def _who(event: Event) -> str:
     return "user" if isinstance(event.body, UserMessage) else "assistant"
 
 
-def _text(event: Event) -> str:
+def spoken_text(event: Event) -> str:
+    """What was said; of a call, its arguments. For the events of `SPOKEN`."""
     body = event.body
     if isinstance(body, ToolCall):
         return body.arguments

@@ -1,0 +1,101 @@
+"""Messages of the protocol: each request gets one answer, whatever else is sent."""
+
+from __future__ import annotations
+
+import json
+from io import BytesIO
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from workbench.config.errors import WrongCall
+from workbench.mcp_server.protocol import MOST_BYTES, VERSIONS, McpService, ServedTool, ToolCallRequest
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def _echo(request: ToolCallRequest) -> str:
+    if "wrong" in request.arguments:
+        raise WrongCall("that is wrong")
+    if "gone" in request.arguments:
+        raise FileNotFoundError(2, "No such file or directory", "secret.txt")
+    if "broken" in request.arguments:
+        raise ZeroDivisionError
+    return f"{request.arguments.get('text')} {request.meta.get('who')}"
+
+
+def service() -> McpService:
+    return McpService("test", "1", "what it is for", [ServedTool("echo", "says it again", {"type": "object"}, _echo)])
+
+
+def told(*messages: Any) -> list[dict[str, Any]]:
+    """The answers to these messages, each an object or the bytes of a line."""
+    lines = [each if isinstance(each, bytes) else json.dumps(each).encode() + b"\n" for each in messages]
+    out = BytesIO()
+    service().serve_stream(BytesIO(b"".join(lines)), out)
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def request(method: str, number: int | str = 1, **parameters: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}
+
+
+def called(**arguments: Any) -> dict[str, Any]:
+    [answer] = told(request("tools/call", name="echo", arguments=arguments, _meta={"who": "me"}))
+    found: dict[str, Any] = answer["result"]
+    return found
+
+
+def test_a_client_gets_its_own_version_if_it_is_known_and_the_newest_otherwise() -> None:
+    asked = [request("initialize", protocolVersion=version) for version in (*VERSIONS, "2099-01-01")]
+    assert [each["result"]["protocolVersion"] for each in told(*asked)] == [*VERSIONS, VERSIONS[0]]
+
+
+def test_tools_are_listed_as_read_only_and_called_with_arguments_and_meta() -> None:
+    [listed] = told(request("tools/list", "a"))
+    [tool] = listed["result"]["tools"]
+    assert listed["id"] == "a"
+    assert (tool["name"], tool["annotations"]["readOnlyHint"]) == ("echo", True)
+    assert called(text="hello") == {"content": [{"type": "text", "text": "hello me"}], "isError": False}
+
+
+def test_a_tool_that_fails_answers_with_an_error_of_its_own() -> None:
+    assert called(wrong=1) == {"content": [{"type": "text", "text": "that is wrong"}], "isError": True}
+    assert called(gone=1)["content"][0]["text"] == "this could not be answered: No such file or directory"
+    assert called(broken=1)["content"][0]["text"] == "this could not be answered: ZeroDivisionError"
+    assert called(gone=1)["isError"] is called(broken=1)["isError"] is True
+
+
+def test_what_cannot_be_answered_gets_an_error_and_the_next_message_is_answered() -> None:
+    long = b'{"id": 5, "method": "ping", "x": "' + b"x" * MOST_BYTES * 2 + b'"}\n'
+    deep = b"[" * 100_000 + b"\n"
+    wrong = [request("nothing"), request("tools/call", name="no"), request("tools/call", name="echo", arguments=[1])]
+    answers = told(b"{\n", b"[]\n", deep, long, *wrong, {"id": 3}, request("ping", 9))
+    codes = [each["error"]["code"] for each in answers[:-1]]
+    assert codes == [-32700, -32600, -32700, -32700, -32601, -32602, -32602, -32600]
+    assert answers[-1] == {"jsonrpc": "2.0", "id": 9, "result": {}}
+
+
+def test_notifications_answers_and_empty_lines_get_no_answer() -> None:
+    silent = [{"jsonrpc": "2.0", "method": "notifications/initialized"}, {"id": 1, "result": {}}, b"\n"]
+    assert told(*silent, b'{"jsonrpc": "2.0", "id": 2, "method": "ping"}') == [
+        {"jsonrpc": "2.0", "id": 2, "result": {}}
+    ]
+
+
+@given(st.lists(JSON.map(lambda value: json.dumps(value).encode() + b"\n") | st.binary(max_size=60), max_size=6))
+def test_nothing_that_is_sent_ends_the_server_and_every_answer_is_a_line(messages: list[bytes]) -> None:
+    lines = [each.replace(b"\n", b" ") + b"\n" for each in messages]
+    answers = told(*lines, request("ping", "last"))
+    assert answers[-1]["id"] == "last"
+    assert len(answers) <= len(lines) + 1
+
+
+@given(st.text())
+def test_any_text_arrives_as_it_was_and_in_one_line(words: str) -> None:
+    assert called(text=words)["content"][0]["text"] == f"{words} me"
