@@ -137,6 +137,14 @@ def test_a_session_without_requests_shows_the_next_one(services: Services) -> No
     assert data_of(make_session_page(services, session()).html)["requests"][0]["number"] is None
 
 
+def test_another_agents_session_opens_at_its_last_request_and_has_its_last_answer(services: Services) -> None:
+    data = data_of(make_session_page(services, session(*talk(2), Setting(RECORDED, "openai"))).html)
+    *numbered, following = data["requests"]
+    assert (data["start"], numbered[-1]["number"], following["number"]) == (3, 4, None)
+    last = [data["texts"][data["rows"][row][9]] for row in rows_of(following)]
+    assert last[-1] == "answer 2"
+
+
 def test_secrets_are_masked_in_every_text_and_name(services: Services) -> None:
     key = "sk-abcdefghijklmnopqrstuvwxyz"
     source = session(Setting("title", f"about {key}"), *talk(2, key), ToolCall("x", key, json.dumps({key: "1"}), "r9"))

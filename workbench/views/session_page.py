@@ -117,6 +117,7 @@ def make_session_page(
         "states": [[state, state_words(state)] for state in STATES],
         "outside": _OUTSIDE,
         "all": of,
+        "start": max(0, of - 1) if source.recorded and not source.decided and number is None else len(requests) - 1,
         "requests": requests,
         "rows": rows.rows,
         "words": rows.words,
@@ -130,7 +131,7 @@ def make_session_page(
 
 
 def _plans(services: Services, source: Source, recorded: RecordedSession, number: int | None) -> Iterator[_PagePlan]:
-    """The requests as they were sent, and the next one, where something would be sent now."""
+    """The requests as they were sent, and the next one, which holds what came after the last of them."""
     own = None if source.recorded else OwnRequests(services, source.events)
     alone = None if number is None else recorded.place(number, "--request")
     compactions = [event.seq for event in source.events if isinstance(event.body, Compaction)]
@@ -140,8 +141,12 @@ def _plans(services: Services, source: Source, recorded: RecordedSession, number
             made = recorded.plan(at) if own is None else own.plan(at, mark)
             yield _PagePlan(made, at + 1, mark, any(before < seq <= mark.upto for seq in compactions))
         before = max(before, mark.upto)
-    if alone is None and (own is not None or source.decided or not recorded.marks):
+    if alone is not None:
+        return
+    if own is not None or source.decided:
         yield _PagePlan(find_plan(services, source, Options()).plan)
+    elif recorded.place_of(len(source.events)) is None:  # the last answer is in no request that was made
+        yield _PagePlan(recorded.plan_upto(len(source.events)))
 
 
 def _request_json(each: _PagePlan, rows: PageRows, clean: Callable[[str], str]) -> dict[str, Any]:

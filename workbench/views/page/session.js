@@ -13,7 +13,7 @@
   const number = (value) => value.toLocaleString("en");
   const counted = (value, word, several = `${word}s`) => `${number(value)} ${value === 1 ? word : several}`;
   const percent = (share) => `${(100 * share).toFixed(share < 0.1 ? 1 : 0)} %`;
-  const view = { at: REQUESTS.length - 1, state: LEFT, query: "", everywhere: false, drawing: 0 };
+  const view = { at: DATA.start, state: LEFT, query: "", everywhere: false, drawing: 0 };
 
   function make(tag, name = "", text = "") {
     const made = document.createElement(tag);
