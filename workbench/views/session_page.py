@@ -123,11 +123,13 @@ def make_session_page(
         "words": rows.words,
         "texts": rows.texts,
     }
-    folder = files("workbench.views") / "page"
-    style = theme_style(_LIGHT, _DARK) + (folder / "session.css").read_text("utf-8")
+    style = theme_style(_LIGHT, _DARK) + _part("session.css")
     body = _BODY.format(title=page_text(title) or "a session", about=page_text(" · ".join(about)))
-    script = (folder / "session.js").read_text("utf-8")
-    return SessionPage(html_page(title, style, body, script, data), redactor.count)
+    return SessionPage(html_page(title, style, body, _part("session.js"), data), redactor.count)
+
+
+def _part(name: str) -> str:
+    return (files("workbench.views") / "page" / name).read_text("utf-8")
 
 
 def _plans(services: Services, source: Source, recorded: RecordedSession, number: int | None) -> Iterator[_PagePlan]:
