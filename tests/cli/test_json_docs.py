@@ -100,6 +100,12 @@ def test_replays(call: Call, tmp_path: Path) -> None:
     printed(call, "replay", tmp_path / "r.jsonl", "--to", "rehearsal")
 
 
+def test_checks(call: Call, session: str, tmp_path: Path) -> None:
+    (tmp_path / "broken.json").write_text("{")
+    outcome = call("check", session, tmp_path / "broken.json", "--max-tokens", "1", "--json")
+    assert keys(SHOWN["check"]) == keys(outcome.json)
+
+
 def test_sessions(call: Call, session: str, tmp_path: Path) -> None:
     printed(call, "sessions")
     printed(call, "sessions search", "VERSION_1")

@@ -170,6 +170,7 @@ ALLOWED = {
     ("tui/demo.py", "source.read_text"): "shipped with the program",
     ("tui/demo.py", "path.read_text"): "the demo wrote it a moment ago",
     ("tui/demo.py", "shutil.copytree"): "copies with copy_file",
+    ("views/session_page.py", "(files('workbench.views') / 'page' / name).read_text"): "shipped with the program",
     ("models/catalogue.py", "path.read_text"): "shipped with litellm",
     ("models/encoders.py", "(folder / CLAUDE_FILE).read_text"): "shipped with litellm",
     ("log/database.py", "sqlite3.connect"): "the program's own database, which check_file looked at before",

@@ -51,6 +51,16 @@ class Checked(HTMLParser):
         self.text.append(data)
 
 
+def test_a_page_may_load_and_run_nothing_and_has_no_style_but_the_one_that_its_policy_names() -> None:
+    made = lab_page([SourceRun("a.json", "gpt-4o", 5, (run("recorded"), run("layers")))])
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', made)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; style-src 'sha256-")
+    assert "script" not in policy[1]
+    assert " style=" not in made
+    assert "prefers-color-scheme: dark" in made
+
+
 def test_a_page_has_a_row_and_a_bar_per_policy_and_a_line_in_every_picture() -> None:
     made = lab_page([SourceRun(name, "gpt-4o", 5, (run("recorded"), run("layers"))) for name in ("a.json", "b.json")])
     tags = Checked(made).tags

@@ -12,6 +12,9 @@ from workbench.cli.arguments import (
     add_json,
     add_plan_options,
     count_argument,
+    dollars_argument,
+    percent_argument,
+    whole_argument,
 )
 
 
@@ -70,6 +73,28 @@ def add_waste(commands: Commands[Parser]) -> None:
     parser = add_command(commands, "waste", "cli.waste:run_waste", text)
     parser.add_argument("source", metavar="SOURCE", help="a session or a file (FILE#2: a conversation of one)")
     parser.add_argument("--model", "-m", metavar="MODEL", help="count and price as for this model")
+    add_json(parser)
+
+
+def add_check(commands: Commands[Parser]) -> None:
+    """`check`."""
+    text = "hold sessions to limits, for CI: exit code 1 if one is over a limit"
+    parser = add_command(commands, "check", "cli.check:run_check", text)
+    _add_corpus(parser)
+    largest = "the largest request has at most N tokens"
+    parser.add_argument("--max-tokens", metavar="N", type=whole_argument, help=largest)
+    share = "the largest request takes at most this share of the window, as in 80%%"
+    parser.add_argument("--max-share", metavar="PERCENT", type=percent_argument, help=share)
+    waste = "at most this share of all input tokens is waste, as `workbench waste` finds it"
+    parser.add_argument("--max-waste", metavar="PERCENT", type=percent_argument, help=waste)
+    cost = "a session costs at most so many dollars"
+    parser.add_argument("--max-cost", metavar="DOLLARS", type=dollars_argument, help=cost)
+    misses = "at most N facts were needed and gone, as `workbench lab` counts them"
+    parser.add_argument("--max-misses", metavar="N", type=whole_argument, help=misses)
+    parser.add_argument("--strict", action="store_true", help="count a figure that is not known as over its limit")
+    policy = "check what this policy would have sent, instead of what was sent"
+    parser.add_argument("--policy", metavar="NAME|FILE", help=policy)
+    add_budget(parser)
     add_json(parser)
 
 

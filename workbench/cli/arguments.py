@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -59,6 +60,31 @@ def count_argument(text: str) -> int:
     if int(digits[:11]) > most:  # int() refuses thousands of digits
         raise argparse.ArgumentTypeError(f"expected at most {most:,}, got {text[:40]!r}")
     return int(digits)
+
+
+def whole_argument(text: str) -> int:
+    """The type of limits that may be 0."""
+    return 0 if text and not text.strip("0") else count_argument(text)
+
+
+def percent_argument(text: str) -> float:
+    """The type of limits that are a share of a whole: `80%` or `80` gives 0.8."""
+    digits, sign, after = text.partition("%")
+    share = _amount(digits, "a share in per cent, as in 80%", text if not after else "")
+    if not sign and 0 < share < 1:
+        raise argparse.ArgumentTypeError(f"expected a share in per cent, as in 80%; say {text[:20]}% if that is meant")
+    return share / 100
+
+
+def dollars_argument(text: str) -> float:
+    """The type of limits in dollars: `2.5` or `$2.5`."""
+    return _amount(text.removeprefix("$"), "an amount of dollars, as in 2.50", text)
+
+
+def _amount(digits: str, expected: str, text: str) -> float:
+    if not text or not re.fullmatch(r"[0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12}", digits):
+        raise argparse.ArgumentTypeError(f"expected {expected}, got {text[:40]!r}")
+    return float(digits)
 
 
 def add_command(commands: Commands[Parser], name: str, run: str, text: str) -> Parser:

@@ -50,7 +50,8 @@ def run_lab(options: argparse.Namespace) -> int:
     if file is not None:
         file.check_writable()
     with Services() as services:
-        outcomes = _replayed(options, services)
+        policies = named_policies(options.policies or all_policies(), options_of(options), services)
+        outcomes = replay_corpus(options, options_of(options), policies, services)
         if options.summarise:
             outcomes = with_model_summaries(outcomes, options, services)
     found = [run for outcome in outcomes for run in outcome.runs]
@@ -69,7 +70,7 @@ def run_lab(options: argparse.Namespace) -> int:
     return 1 if failed and not found else 0
 
 
-def _policies(refs: Sequence[str], asked: Options, services: Services) -> tuple[LabPolicy, ...]:
+def named_policies(refs: Sequence[str], asked: Options, services: Services) -> tuple[LabPolicy, ...]:
     """The policies without duplicates; files with the same name are called by their paths. A mistake in the call is
     raised here once, and not for every source."""
     names: dict[str, str] = {}
@@ -80,10 +81,11 @@ def _policies(refs: Sequence[str], asked: Options, services: Services) -> tuple[
     return tuple(LabPolicy(ref, name=ref if many[name] > 1 else "") for ref, name in names.items())
 
 
-def _replayed(options: argparse.Namespace, services: Services) -> list[TaskOutcome]:
-    """The outcome of every source."""
-    asked = options_of(options)
-    policies = _policies(options.policies or all_policies(), asked, services)
+def replay_corpus(
+    options: argparse.Namespace, asked: Options, policies: tuple[LabPolicy, ...], services: Services
+) -> list[TaskOutcome]:
+    """The outcome of every source that the command names. What cannot be read is named on standard error, or raises
+    WrongCall if it is the only source."""
     with status_line("looking for transcripts…"):
         entries = find_corpus(options.sources, services)
     made = LabTask("", policies, asked, waste=True)

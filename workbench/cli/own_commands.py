@@ -77,10 +77,15 @@ def add_files(commands: Commands[Parser]) -> None:
     parser.add_argument("--title", help="the session's title; the file's name by default")
     parser.add_argument("--model", "-m", help="the model the session is for")
     add_json(parser)
-    parser = add_command(commands, "export", "cli.sessions:run_export", "write a session to a file")
-    parser.add_argument("session", metavar="SESSION")
-    parser.add_argument("--format", choices=("events", "openai"), default="events")
+    parser = add_command(commands, "export", "cli.sessions:run_export", "write a session to a file, or as a page")
+    parser.add_argument("session", metavar="SOURCE", help="a session; with --html also a file, or -")
+    parser.add_argument("--format", choices=("events", "openai"), help="the log itself (the default), or messages")
     parser.add_argument("--output", "-o", metavar="FILE", help="standard output by default")
+    page = "write a page for a browser, which needs nothing else: rows, bar, timeline, search"
+    parser.add_argument("--html", metavar="FILE", help=page)
+    which = "with --html: the N-th request alone, as `workbench requests` lists them"
+    parser.add_argument("--request", type=int, metavar="N", help=which)
+    parser.add_argument("--redact", action="store_true", help="with --html: mask keys and passwords, and say how many")
 
 
 def add_override(commands: Commands[Parser]) -> None:

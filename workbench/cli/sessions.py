@@ -79,12 +79,18 @@ def _described(session: Session) -> dict[str, Any]:
 
 
 def run_export(options: argparse.Namespace) -> int:
-    """Write a session as events or as OpenAI-style messages."""
+    """Write a session as events, as OpenAI-style messages, or as a page for a browser."""
+    if options.html is not None:
+        from workbench.cli.export_page import run_export_page  # late: the other formats need no plans
+
+        return run_export_page(options)
+    if options.request is not None or options.redact:
+        raise WrongCall("--request and --redact are for a page: expected --html FILE")
     output = OutputFile(STANDARD if options.output is None else options.output)
     output.check_writable()
     with Services() as services:
         session_id = services.store.info(options.session).id
-        if options.format == "events":
+        if options.format in (None, "events"):
             _write(services.store.export_events(session_id), output)
         else:
             with services.store.session(session_id, write=False) as session:

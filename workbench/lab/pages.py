@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from workbench.config.html_pages import html_page, page_text, theme_style
 from workbench.config.text import counted
-from workbench.lab.plots import COLOURS, page_text, session_plot
+from workbench.lab.plots import COLOURS, session_plot
 from workbench.lab.reports import figures_by_policy, policy_figures
 from workbench.lab.values import ABOUT_MISSED, MISSED_IN_100, WHAT_COSTS, SourceRun
 
@@ -27,15 +28,6 @@ _DARK: Final = ("#9ca3af", "#56b4e9", "#ff8c42", "#2fcf9a", "#e69ac3", "#f0c94a"
 assert len(_LIGHT) == len(_DARK) == COLOURS
 
 _STYLE: Final = """
-:root { color-scheme: light dark;
-  --ink: #1f2328; --soft: #6b7280; --rule: #d8dce2; --paper: #ffffff; --limit: #c0392b; LIGHT }
-@media screen and (prefers-color-scheme: dark) {
-  :root { --ink: #e4e7eb; --soft: #9aa3ad; --rule: #333a42; --paper: #15181c; --limit: #ff7b6b; DARK }
-}
-body { margin: 2rem auto; max-width: 62rem; padding: 0 1rem; color: var(--ink); background: var(--paper);
-  font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1rem; margin: 2.5rem 0 .3rem; overflow-wrap: anywhere; }
-p { color: var(--soft); margin: .2rem 0 1.2rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .6rem; text-align: right; border-bottom: 1px solid var(--rule); white-space: nowrap; }
 th { color: var(--soft); font-weight: 500; }
@@ -86,9 +78,7 @@ def lab_page(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = (
         body.append(f"<p>The {len(shown)} sessions with the most requests have a picture.</p>")
     if failed:
         body.append("<h2>Left out</h2>" + "".join(f"<p>{page_text(error)}</p>" for _, error in failed))
-    viewport = '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    head = f'<meta charset="utf-8">{viewport}<title>The lab: {size}</title><style>{_style()}</style>'
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{"".join(body)}</body></html>\n'
+    return html_page(f"The lab: {size}", _style(rows), "".join(body))
 
 
 def _about(rows: Sequence[dict[str, Any]]) -> str:
@@ -97,15 +87,25 @@ def _about(rows: Sequence[dict[str, Any]]) -> str:
     return "<br>".join([f"{MISSED_IN_100}: {ABOUT_MISSED}", *costs])
 
 
-def _style() -> str:
-    def named(colours: Sequence[str]) -> str:
-        return " ".join(f"--p{at}: {colour};" for at, colour in enumerate(colours))
-
+def _style(rows: Sequence[dict[str, Any]]) -> str:
+    """The style, with the lengths of the bars: attributes with a style are not allowed on a page."""
+    light, dark = ({f"p{at}": colour for at, colour in enumerate(colours)} for colours in (_LIGHT, _DARK))
     numbers = range(COLOURS)
     classes = [f".line.p{at}, .miss.p{at} {{ stroke: var(--p{at}); }}" for at in numbers]
     classes += [f".compaction.p{at} {{ fill: var(--p{at}); }}" for at in numbers]
     classes += [f"span.p{at} {{ background: var(--p{at}); }}" for at in numbers]
-    return _STYLE.replace("LIGHT", named(_LIGHT)).replace("DARK", named(_DARK)) + "\n".join(classes)
+    classes += [f".{name}{at} {{ width: {share:.2f}%; }}" for at, name, share in _bar_parts(rows)]
+    return theme_style(light, dark) + _STYLE + "\n".join(classes)
+
+
+def _bar_parts(rows: Sequence[dict[str, Any]]) -> list[tuple[int, str, float]]:
+    """Both parts of each policy's bar: the policy's place, the name of the part, and its length in per cent."""
+    most = max((row["tokens"] for row in rows), default=0) or 1
+    found = []
+    for at, row in enumerate(rows):
+        read = min(row["cache_read"], row["tokens"])
+        found += [(at, "written", 100 * (row["tokens"] - read) / most), (at, "read", 100 * read / most)]
+    return found
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> str:
@@ -129,14 +129,9 @@ def _dot(at: int) -> str:
 
 def _bars(rows: Sequence[dict[str, Any]]) -> list[str]:
     """A bar per policy. Tokens that were read from the provider's cache are pale."""
-    most = max((row["tokens"] for row in rows), default=0) or 1
     bars = ["<p>Pale: read from the provider's cache.</p>"]
     for at, row in enumerate(rows):
-        read = min(row["cache_read"], row["tokens"])
-        parts = "".join(
-            f'<span class="p{at % COLOURS} {name}" style="width:{100 * tokens / most:.2f}%"></span>'
-            for name, tokens in (("written", row["tokens"] - read), ("read", read))
-        )
+        parts = "".join(f'<span class="p{at % COLOURS} {name} {name}{at}"></span>' for name in ("written", "read"))
         bars.append(f'<div class="bar"><b>{page_text(row["policy"])}</b><div>{parts}</div></div>')
     return bars
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from itertools import count
 from typing import Final
 
-from workbench.config.text import counted, printable
+from workbench.config.html_pages import page_text
+from workbench.config.text import counted
 from workbench.lab.values import PolicyRun
 
 WIDTH: Final = 900
@@ -24,11 +24,6 @@ _TURN: Final = 10
 """The length of each dash where several lines overlap."""
 COLOURS: Final = 8
 """After this many policies the colours repeat."""
-
-
-def page_text(text: str) -> str:
-    """Text from outside, made safe for the page."""
-    return escape(printable(text))
 
 
 def session_plot(runs: Sequence[PolicyRun]) -> str:

@@ -10,7 +10,6 @@ from typing import IO, NamedTuple
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.foreign_files import open_regular_file
 from workbench.config.output_files import OutputFile
-from workbench.lab.parquet import load_parquet
 
 _BEGINNINGS = {"csv": b"source,", "html": b"<!doctype html>", "parquet": b"PAR1"}
 """How the files of each kind begin."""
@@ -31,6 +30,8 @@ class ResultFile(NamedTuple):
         file = self._file
         file.check_writable()
         if self.kind == "parquet":
+            from workbench.lab.parquet import load_parquet  # late: a page needs none of the lab
+
             load_parquet()
             if file.is_terminal:
                 raise WrongCall(f"{file.option} {self.name}: expected a file or a pipe, this is a terminal")

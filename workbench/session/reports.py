@@ -14,8 +14,11 @@ from workbench.log.events import Event
 from workbench.session import figures
 from workbench.session.figures import Rows
 from workbench.session.open_session import OpenSession
+from workbench.sources.services import Services
+from workbench.sources.source import Source, as_source
 from workbench.traces.openai import to_openai
 from workbench.views.compaction_values import CompactionView
+from workbench.views.session_page import make_session_page
 
 
 def token_figures(opened: OpenSession, view: CompactionView | None) -> Rows:
@@ -40,8 +43,22 @@ def write_export(events: Sequence[Event], path: Path) -> int:
     return write_new(path, text)
 
 
+def current_source(opened: OpenSession) -> Source:
+    """The session or file as it is now, to be planned elsewhere."""
+    return as_source(opened.name, list(opened.events), is_file=opened.session is None)
+
+
+def write_page(services: Services, source: Source, path: Path, redact: bool) -> tuple[int, int]:
+    """Write a session as a page for a browser, to a new file that only this user can read.
+
+    Return its size in bytes, and how many secrets were masked. Raises as `write_new` does.
+    """
+    page = make_session_page(services, source, redact=redact)
+    return write_new(path, page.html), page.redacted
+
+
 def write_new(path: Path, text: str) -> int:
-    """Write JSON to a new file that only this user can read. Return its size in bytes.
+    """Write a text to a new file that only this user can read. Return its size in bytes.
 
     Raises Refused if the file exists, and WrongCall if it cannot be written.
     """

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.config.errors import Refused, WrongCall
-from workbench.config.text import whole_number
+from workbench.config.text import counted, whole_number
 from workbench.models.catalogue import LOCAL, REHEARSAL, Catalogue
 from workbench.sources.options import Detour
 from workbench.tui.widgets.command import Commands, read_only
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
 
 COMMANDS = Commands("session")
+REDACT = "--redact"
 
 
 def came_from(opened: OpenSession) -> str:
@@ -166,19 +167,30 @@ async def rename_session(host: Host, argument: str) -> None:
 @COMMANDS.register(
     "export",
     "export",
-    "write this session to a file: OpenAI-style messages where its name ends in .json, else the log itself",
-    argument="[FILE]",
+    "write this session to a file: a page where its name ends in .html (--redact masks secrets), messages where it "
+    "ends in .json, else the log itself",
+    argument="[FILE] [--redact]",
 )
 async def export_session(host: Host, argument: str) -> None:
     """Export the session; never overwrites a file."""
     from workbench.session import reports  # late: it imports what a turn needs
 
     name = file_name(host.model.state.title)
-    about = "A new file; .json makes OpenAI-style messages of it, all else the log itself."
+    about = "A new file; .html makes a page for a browser, .json OpenAI-style messages, all else the log itself."
     argument = argument or await ask_for_text(host, "export", name, about, new_file)
     if not argument:
         return
-    path = Path(os.path.expanduser(argument))
+    asked = argument.removesuffix(REDACT).rstrip()
+    path = Path(os.path.expanduser(asked))
+    if path.suffix == ".html":
+        source = await host.from_session(reports.current_source)
+        write = partial(reports.write_page, host.services, source, path, redact=asked != argument)
+        size, masked = await host.in_background(write)
+        also = f"; {counted(masked, 'secret')} masked" if asked != argument else ""
+        host.show_notice(f"{size:,} bytes written to {path}{also}")
+        return
+    if asked != argument:
+        raise Refused(f"{REDACT} is for a page: expected a file that ends in .html")
     events = await host.from_session(reports.logged_events)
     written = await host.in_background(partial(reports.write_export, events, path))
     host.show_notice(f"{written:,} bytes written to {path}")
