@@ -21,9 +21,10 @@ from workbench.proxy.places import NO_FOLDER, StoredConversation, starter_of, st
 from workbench.proxy.policy_notes import without_policy
 from workbench.proxy.resuming import recorded_sessions, resumed_conversation
 from workbench.proxy.routes import Route
-from workbench.proxy.senders import Sender, folder_of, sender_of, stored_headers, users_words
+from workbench.proxy.senders import Sender, folder_of, sender_of, stored_headers, traced_sender, users_words
 from workbench.proxy.storing import sender_in, store_together, taken_up
 from workbench.traces.building import Builder, content_hash
+from workbench.traces.llm_calls import LlmCall, exchange_of_call
 from workbench.traces.request_thread import Exchange
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.earlier_responses import EARLIER, EarlierResponses, UnknownResponse
@@ -208,6 +209,19 @@ class ProxySessions:
         if asked.sender.purpose == "compaction" and not is_error:
             live.summarised(asked.body, body, came.took or 0)
         self._store_up(asked.place)
+
+    def add_traced_call(self, client: str, call: LlmCall) -> None:
+        """Add a call of a model that its agent traced: a request and its answer, as far as the trace has them."""
+        exchange = exchange_of_call(call)
+        if exchange is None:
+            return
+        sender = traced_sender(client, call)
+        place = stored_conversation_for(self._places, exchange, sender) or self._begin(exchange, sender)
+        self._places.remove(place)
+        self._places.append(place)
+        place.live.add_request(exchange)
+        place.live.answer(RequestAnswer(0, 200), exchange.answer, exchange.body)
+        self._store_up(place)
 
     def note_unread(self, route: Route, headers: Mapping[str, str], reason: str) -> None:
         """Note a request that was not read, in the session that its headers name or that its client used last."""
