@@ -78,9 +78,11 @@ def add_files(commands: Commands[Parser]) -> None:
     parser.add_argument("--model", "-m", help="the model the session is for")
     add_json(parser)
     parser = add_command(commands, "export", "cli.sessions:run_export", "write a session to a file")
-    parser.add_argument("session", metavar="SESSION")
+    parser.add_argument("session", metavar="SESSION", help="a session; with --otlp also a file, or -")
     parser.add_argument("--format", choices=("events", "openai"), default="events")
     parser.add_argument("--output", "-o", metavar="FILE", help="standard output by default")
+    spans = "write its requests as spans of OpenTelemetry (OTLP as JSON lines), or send them to a collector"
+    parser.add_argument("--otlp", metavar="URL|FILE", help=spans)
 
 
 def add_override(commands: Commands[Parser]) -> None:

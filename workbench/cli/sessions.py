@@ -79,7 +79,11 @@ def _described(session: Session) -> dict[str, Any]:
 
 
 def run_export(options: argparse.Namespace) -> int:
-    """Write a session as events or as OpenAI-style messages."""
+    """Write a session as events or as OpenAI-style messages, or its requests as spans."""
+    if options.otlp is not None:
+        from workbench.cli.export_otlp import run_export_otlp  # late: the other formats need no plans
+
+        return run_export_otlp(options)
     output = OutputFile(STANDARD if options.output is None else options.output)
     output.check_writable()
     with Services() as services:

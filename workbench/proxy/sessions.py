@@ -76,6 +76,11 @@ class OpenRequest(NamedTuple):
     """The sender's fields in the request's event."""
     body: dict[str, Any]
     """The body, including what the provider remembers of earlier requests."""
+    model: str = ""
+    at: int = 0
+    """Milliseconds since 1970."""
+    sent: dict[str, Any] | None = None
+    """The body that was sent in place of it; None: it was sent as it is."""
 
 
 class HoldMark(NamedTuple):
@@ -100,8 +105,12 @@ class ProxySessions:
         redact: Callable[[Any], Any] | None = None,
         first: Sequence[Body] = (),
         folder: WorkFolder = NO_FOLDER,
+        export: Callable[[OpenRequest, ReceivedAnswer], None] | None = None,
     ) -> None:
-        """`client`, `folder`: the agent and its folder, unless a request names them; `first`: how a session begins."""
+        """`client`, `folder`: the agent and its folder, unless a request names them; `first`: how a session begins.
+
+        `export`: gets each request with its answer.
+        """
         self._store = store
         self._client = client
         self._redact = redact
@@ -110,6 +119,7 @@ class ProxySessions:
         self._earlier = EarlierResponses()
         self._first = first
         self._folder = folder
+        self._export = export
         self._messages = ByIdentity(KnownMessage.from_message)
         self._hashes = ByIdentity(content_hash)
         self._changed: dict[StoredConversation, None] = {}
@@ -144,7 +154,7 @@ class ProxySessions:
         }
         event = place.live.send(exchange, aside=True, **who) if aside else place.live.add_request(exchange, **who)
         self._store_up(place)
-        return OpenRequest(place, event, sender, aside, who, exchange.body)
+        return OpenRequest(place, event, sender, aside, who, exchange.body, exchange.model, request.at)
 
     def hold_request(self, asked: OpenRequest, mark: HoldMark, sent: SentRequest | None) -> OpenRequest:
         """Record that a request waited. `sent`: what was sent instead. Return the request that will be answered."""
@@ -162,9 +172,10 @@ class ProxySessions:
         live = asked.place.live
         live.builder.when(sent.at)
         # The agent only knows its own request: its next request continues that one.
-        event = live.send(self._exchange(sent), aside=True, instead_of=asked.event, **asked.who)
+        exchange = self._exchange(sent)
+        event = live.send(exchange, aside=True, instead_of=asked.event, **asked.who)
         self._store_up(asked.place)
-        return asked._replace(event=event)
+        return asked._replace(event=event, sent=exchange.body, model=exchange.model, at=sent.at)
 
     def add_session_event(self, session: str, body: Body) -> None:
         """Add an event to a session."""
@@ -209,6 +220,8 @@ class ProxySessions:
         if asked.sender.purpose == "compaction" and not is_error:
             live.summarised(asked.body, body, came.took or 0)
         self._store_up(asked.place)
+        if self._export is not None:
+            self._export(asked, came._replace(body=body))
 
     def add_traced_call(self, client: str, call: LlmCall) -> None:
         """Add a call of a model that its agent traced: a request and its answer, as far as the trace has them."""
@@ -358,7 +371,8 @@ class ProxySessions:
             return None
         aside = asked.purpose in ("side", "compaction")
         body = RequestBodies(events).body(event)
-        return OpenRequest(place, event, sender_in(asked, place.client), aside, {}, body)
+        sender, at = sender_in(asked, place.client), events[event - 1].at
+        return OpenRequest(place, event, sender, aside, {}, body, asked.model, at)
 
 
 def problem_of(came: ReceivedAnswer) -> str:

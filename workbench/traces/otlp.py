@@ -23,26 +23,25 @@ class NotOtlp(ValueError):
 
 def trace_service() -> Any:
     """The module of opentelemetry-proto that has the messages of a request. Raises WrongCall without the extra."""
-    what = "OTLP as protobuf"
-    return import_optional("opentelemetry.proto.collector.trace.v1.trace_service_pb2", what, EXTRA)
+    return _imported("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
+
+
+def _imported(module: str) -> Any:
+    return import_optional(module, "OTLP as protobuf", EXTRA)
 
 
 def decoded_request(data: bytes) -> dict[str, Any]:
     """A request in protobuf, as JSON. Raises NotOtlp, and WrongCall without the extra."""
-    service = trace_service()
-    from google.protobuf.message import DecodeError
-
+    service, problems = trace_service(), _imported("google.protobuf.message")
     try:
         return request_json(service.ExportTraceServiceRequest.FromString(data))
-    except (DecodeError, ValueError, RecursionError) as error:
+    except (problems.DecodeError, ValueError, RecursionError) as error:
         raise NotOtlp("the body is no ExportTraceServiceRequest in protobuf") from error
 
 
 def request_json(message: Any) -> dict[str, Any]:
     """A request, as a message of protobuf, in the JSON of OTLP."""
-    from google.protobuf.json_format import MessageToDict
-
-    found: dict[str, Any] = MessageToDict(message, use_integers_for_enums=True)
+    found: dict[str, Any] = _imported("google.protobuf.json_format").MessageToDict(message, use_integers_for_enums=True)
     for resource in list_in(found, "resourceSpans"):
         for scope in list_in(resource, "scopeSpans"):
             for span in list_in(scope, "spans"):
