@@ -19,6 +19,7 @@ from workbench.log.events import Failure, Request, Setting, ToolCall, UserMessag
 from workbench.log.store import Store
 from workbench.proxy.sessions import ProxySessions
 from workbench.proxy.spans_door import JSON, PROTOBUF
+from workbench.sources.source import as_source
 from workbench.traces.llm_calls import LlmCall
 from workbench.traces.otlp import fields_in, trace_service
 
@@ -55,6 +56,8 @@ async def test_json_needs_no_package_and_may_be_packed(tmp_path: Path) -> None:
         assert await post(running, gzip.compress(exported(LOOP[1])), **{"Content-Encoding": "gzip"}) == (200, b"{}")
         assert await post(running, exported(LOOP[0], LOOP[2])) == (200, b"{}")
         bodies = await running.bodies()
+        [info] = running.store.list()
+        assert as_source("", running.store.session(info.id).events()).recorded  # the agent's, not continued here
     assert talk(bodies) == READ
     assert Setting("title", "look") in bodies
 
@@ -67,6 +70,19 @@ async def test_two_conversations_are_two_sessions(tmp_path: Path) -> None:
         bodies = await running.bodies()
     assert [body for body in bodies if isinstance(body, UserMessage)] == [UserMessage("look")] * 2
     assert sum(isinstance(body, ToolCall) for body in bodies) == 1
+
+
+async def test_a_sub_agent_is_a_session_that_knows_who_started_it(tmp_path: Path) -> None:
+    task = "find every caller of the function"
+    start = {"type": "tool_call", "id": "c", "name": "delegate", "arguments": {"task": task}}
+    sub = {**called([parts("user", text(task))], SAID), "gen_ai.conversation.id": "d"}
+    async with proxy(tmp_path, NOBODY) as running:
+        await post(running, exported(span(1, called(FIRST, parts("assistant", start)))))
+        await post(running, exported(span(2, sub)))
+        bodies = await running.bodies()
+    [noted] = [body for body in bodies if isinstance(body, Request)]  # in the session that started it
+    assert noted.purpose == "sub-agent"
+    assert Setting("title", f"sub-agent: {task}") in bodies
 
 
 async def test_without_the_extra_protobuf_is_refused_with_the_command_that_installs_it(

@@ -89,7 +89,7 @@ async def scripted_model() -> AsyncIterator[str]:
 
 
 async def run_instrumented(framework: str, url: str, exporter: Any) -> None:
-    """Run the agent; its spans go to `exporter`, from a thread, and all are there at the end."""
+    """Run the agent; its spans go to `exporter`, from a thread, and all are sent at the end."""
     from openinference.instrumentation import TracerProvider  # keeps all attributes, where the SDK's keeps 128
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 

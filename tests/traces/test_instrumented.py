@@ -19,13 +19,13 @@ async def test_a_file_of_spans_has_the_rows_of_the_proxy(framework: str, tmp_pat
     from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
     from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-    from workbench.traces.otlp import request_json
+    from workbench.traces.otlp import otlp_json
 
     exporter = InMemorySpanExporter()
     async with scripted_model() as url, proxy(tmp_path, url) as running:
         await run_instrumented(framework, running.address, exporter)
         passed = await running.bodies()
-    written = json.dumps(request_json(encode_spans(exporter.get_finished_spans())))
+    written = json.dumps(otlp_json(encode_spans(exporter.get_finished_spans())))
     [found] = read_conversations("spans.json", written)
     assert comparable_rows(found) == comparable_rows(passed)
     assert [row[0] for row in comparable_rows(found)].count("usage") == 5

@@ -234,6 +234,8 @@ class ProxySessions:
         self._places.append(place)
         place.live.add_request(exchange)
         place.live.answer(RequestAnswer(0, 200), exchange.answer, exchange.body)
+        # Without events of its requests, this alone says that all of it is another agent's.
+        place.live.builder.add(Setting(RECORDED, client))
         self._store_up(place)
 
     def note_unread(self, route: Route, headers: Mapping[str, str], reason: str) -> None:

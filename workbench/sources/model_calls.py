@@ -59,11 +59,11 @@ class _Log:
     def exact_call(self, mark: RequestMark, until: int) -> ModelCall:
         """A request that was recorded in full. `until`: the event before which its answer ends."""
         request = self.bodies.request(mark.request)
-        said = self._answer_events(mark, until)
+        replied = self._answer_events(mark, until)
         start = self._events[mark.request - 1].at
-        end = said[-1].at if said else start
-        answered, used = [event.body for event in said], self._usage(mark)
-        problem = "" if said or used else "no answer was recorded"
+        end = replied[-1].at if replied else start
+        answered, used = [event.body for event in replied], self._usage(mark)
+        problem = "" if replied or used else "no answer was recorded"
         if mark.request in self._answers:
             event, came = self._answers[mark.request]
             found = self.bodies.messages([came.body]) if came.body else []
@@ -84,14 +84,14 @@ class _Log:
 
     def planned_call(self, mark: RequestMark, body: dict[str, Any], until: int) -> ModelCall:
         """A request without contents of its own. `until`: the event before which its answer ends."""
-        said = self._answer_events(mark, until)
+        replied = self._answer_events(mark, until)
         usage = self._usage(mark)
-        end = said[-1].at if said else self._events[mark.seq - 1].at
-        start = said[0].at if said else end
+        end = replied[-1].at if replied else self._events[mark.seq - 1].at
+        start = replied[0].at if replied else end
         if usage is not None and usage.seconds is not None:
             start = end - round(usage.seconds * 1000)
         return ModelCall(
-            *(self._name, mark.seq, DEFAULT.name, body, [event.body for event in said], usage),
+            *(self._name, mark.seq, DEFAULT.name, body, [event.body for event in replied], usage),
             mark.model,
             start=max(start, 0),
             end=end,

@@ -181,10 +181,10 @@ def _answer(dialect: Dialect, answered: Any, tokens: Reported) -> dict[str, Any]
 def _one_message(models: list[dict[str, Any]]) -> dict[str, Any]:
     """The messages of an answer as one: some tracers write its text and its calls as two."""
     calls = [call for each in models for call in list_in(each, "tool_calls")]
-    told = [each["content"] for each in models if each.get("content")]
-    content: Any = told[-1] if told else None
-    if len(told) > 1 and all(isinstance(each, str) for each in told):
-        content = [{"type": "text", "text": each} for each in told]
+    texts = [each["content"] for each in models if each.get("content")]
+    content: Any = texts[-1] if texts else None
+    if len(texts) > 1 and all(isinstance(each, str) for each in texts):
+        content = [{"type": "text", "text": each} for each in texts]
     return {**models[-1], "content": content, **({"tool_calls": calls} if calls else {})}
 
 

@@ -34,12 +34,12 @@ def decoded_request(data: bytes) -> dict[str, Any]:
     """A request in protobuf, as JSON. Raises NotOtlp, and WrongCall without the extra."""
     service, problems = trace_service(), _imported("google.protobuf.message")
     try:
-        return request_json(service.ExportTraceServiceRequest.FromString(data))
+        return otlp_json(service.ExportTraceServiceRequest.FromString(data))
     except (problems.DecodeError, ValueError, RecursionError) as error:
         raise NotOtlp("the body is no ExportTraceServiceRequest in protobuf") from error
 
 
-def request_json(message: Any) -> dict[str, Any]:
+def otlp_json(message: Any) -> dict[str, Any]:
     """A request, as a message of protobuf, in the JSON of OTLP."""
     found: dict[str, Any] = _imported("google.protobuf.json_format").MessageToDict(message, use_integers_for_enums=True)
     for resource in list_in(found, "resourceSpans"):

@@ -15,7 +15,7 @@ from workbench.config.distribution import installed_version
 from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.optional_packages import import_optional
 from workbench.traces.genai_spans import GenAiSpan
-from workbench.traces.otlp import EXTRA, request_json
+from workbench.traces.otlp import EXTRA, otlp_json
 from workbench.wire.speaking import to_json
 
 PATH: Final = "/v1/traces"
@@ -72,7 +72,7 @@ def otlp_lines(spans: Iterable[GenAiSpan]) -> Iterator[str]:
     """Lines of JSON, each a request of OTLP, as the file exporter of the collector writes them."""
     encoder = _imported("opentelemetry.exporter.otlp.proto.common.trace_encoder")
     for batch in _batches(spans):
-        yield to_json(request_json(encoder.encode_spans([readable_span(span) for span in batch])))
+        yield to_json(otlp_json(encoder.encode_spans([readable_span(span) for span in batch])))
 
 
 def send_spans(address: str, spans: Iterable[GenAiSpan]) -> int:

@@ -75,7 +75,7 @@ def read(document: Document, text: str) -> list[Recording]:
 
 
 class SpanCalls(NamedTuple):
-    """What spans tell of a model."""
+    """The calls of models and tools among spans."""
 
     calls: list[LlmCall]
     runs: list[ToolRun]
