@@ -45,12 +45,12 @@ class Running:
         self.address = server.address
         self.client = client
         self.recorder = recorder
-        self._store = store
+        self.store = store
 
     async def bodies(self) -> list[Any]:
         """The events of all sessions, when all is recorded."""
         await asyncio.to_thread(self.recorder.close, 120)
-        return [event.body for info in self._store.list() for event in self._store.session(info.id).events()]
+        return [event.body for info in self.store.list() for event in self.store.session(info.id).events()]
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from workbench.config.errors import WrongCall
 from workbench.log.events import (
     AssistantMessage,
     Body,
+    Failure,
     Reasoning,
     Setting,
     SlotContent,
@@ -244,3 +245,76 @@ def test_vercel_s_ai_sdk_has_messages_of_its_own() -> None:
 def test_spans_without_any_messages_are_refused_in_words() -> None:
     with pytest.raises(WrongCall, match=r"^file: OpenTelemetry spans, but none of 1 entries holds messages or calls"):
         read(span(1, {"gen_ai.operation.name": "chat"}))
+
+
+def trace_of(name: str, told: dict[str, Any], **more: Any) -> dict[str, Any]:
+    attributes = {key: value for key, value in told["attributes"].items() if key != "gen_ai.conversation.id"}
+    return {**told, "attributes": attributes, "context": {**told["context"], "trace_id": name}, **more}
+
+
+def test_a_trace_that_continues_another_is_the_same_conversation() -> None:
+    again = [*SECOND, SAID, parts("user", text("more"))]
+    first, second = trace_of("a", LOOP[1]), trace_of("a", LOOP[0])
+    other = [*SECOND, parts("assistant", text("Otherwise.")), parts("user", text("more"))]
+    third = trace_of("b", span(5, called(again, parts("assistant", text("So.")))))
+    found = read_conversations("file", json.dumps([third, first, second]))
+    assert [len(talk(each)) for each in found] == [len(READ) + 2]
+    apart = trace_of("c", span(6, called(other, parts("assistant", text("No.")))))
+    assert [len(talk(each)) for each in read_conversations("file", json.dumps([first, second, apart]))] == [6, 6]
+
+
+def test_the_same_question_in_two_traces_is_two_conversations() -> None:
+    spans = [trace_of(name, span(at, called(FIRST, SAID))) for at, name in enumerate("ab")]
+    assert len(read_conversations("file", json.dumps(spans))) == 2
+
+
+def test_a_call_inside_the_run_of_a_tool_is_a_sub_agents() -> None:
+    tool = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "ls", "gen_ai.tool.call.id": "c"}
+    agent = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "finder"}
+    spans = [
+        span(1, called(FIRST, parts("assistant", CALL))),
+        span(2, {**tool, "gen_ai.conversation.id": "c"}),
+        span(3, agent, parent_id="2"),
+        span(4, called([parts("user", text("find it"))], SAID), parent_id="3"),
+        span(5, called(SECOND, SAID)),
+    ]
+    main, sub = read_conversations("file", json.dumps(spans))
+    assert (main.sub_agent, sub.sub_agent, main.sub_agents) == ("", "finder", {"2": "finder"})
+    assert talk(sub)[0] == UserMessage("find it")
+    assert [body for body in talk(main) if not isinstance(body, Usage)] == READ[:-1]
+
+
+def test_spans_above_each_other_in_a_circle_end() -> None:
+    agent = {"gen_ai.operation.name": "invoke_agent"}
+    spans = [span(1, agent, parent_id="2"), span(2, agent, parent_id="1"), span(3, called(FIRST, SAID), parent_id="1")]
+    assert talk(read(*spans))[0] == UserMessage("look")
+
+
+def test_an_answer_in_two_messages_is_one_answer() -> None:
+    flat = {
+        "llm.model_name": "gpt",
+        "llm.input_messages.0.message.role": "user",
+        "llm.input_messages.0.message.content": "look",
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": "I look.",
+        "llm.output_messages.1.message.role": "assistant",
+        "llm.output_messages.1.message.tool_calls.0.tool_call.id": "c",
+        "llm.output_messages.1.message.tool_calls.0.tool_call.function.name": "ls",
+    }
+    wrapped = json.dumps({"type": "tool", "data": {"content": "x", "tool_call_id": "c"}})
+    tool = span(2, {"tool.name": "ls", "output.value": wrapped}, span_kind="TOOL")
+    assert talk(read(span(1, flat, span_kind="LLM"), tool)) == [
+        UserMessage("look"),
+        AssistantMessage("I look.", "r1", model="gpt"),
+        ToolCall("c", "ls", "{}", "r1"),
+        ToolResult("c", "x", "ls"),
+    ]
+
+
+def test_calls_that_lost_attributes_are_reported() -> None:
+    made = as_otlp(span(1, called(FIRST, SAID)))
+    made["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["droppedAttributesCount"] = 7
+    [bodies] = read_conversations("file", json.dumps(made))
+    [failure] = [body for body in bodies if isinstance(body, Failure)]
+    assert failure.message.startswith("1 of 1 calls lost some of their messages")
+    assert "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT" in failure.message

@@ -157,6 +157,8 @@ def add_proxy(commands: Commands[Parser]) -> None:
     parser.add_argument("--policy", metavar="NAME|FILE", help=policy)
     parser.add_argument("--set", metavar="KNOB=VALUE", action="append", help="set one knob of that policy")
     parser.add_argument("--no-record", action="store_true", help="pass requests on and store nothing")
+    spans = "send each request with its answer to a collector, as a span of OpenTelemetry"
+    parser.add_argument("--otlp", default="", metavar="URL", help=spans)
     rule = "hold what this names: every, tokens>N, share>N, tool:NAME, text:WORDS, agent:NAME, error; repeatable"
     parser.add_argument("--break", action="append", default=[], dest="rules", metavar="RULE", help=rule)
     parser.add_argument("--json", action="store_true", help="print the address and the dialects as a line of JSON")

@@ -78,7 +78,7 @@ def add_files(commands: Commands[Parser]) -> None:
     parser.add_argument("--model", "-m", help="the model the session is for")
     add_json(parser)
     parser = add_command(commands, "export", "cli.sessions:run_export", "write a session to a file, or as a page")
-    parser.add_argument("session", metavar="SOURCE", help="a session; with --html also a file, or -")
+    parser.add_argument("session", metavar="SOURCE", help="a session; with --html or --otlp also a file, or -")
     parser.add_argument("--format", choices=("events", "openai"), help="the log itself (the default), or messages")
     parser.add_argument("--output", "-o", metavar="FILE", help="standard output by default")
     page = "write a page for a browser, which needs nothing else: rows, bar, timeline, search"
@@ -86,6 +86,8 @@ def add_files(commands: Commands[Parser]) -> None:
     which = "with --html: the N-th request alone, as `workbench requests` lists them"
     parser.add_argument("--request", type=int, metavar="N", help=which)
     parser.add_argument("--redact", action="store_true", help="with --html: mask keys and passwords, and say how many")
+    spans = "write its requests as spans of OpenTelemetry (OTLP as JSON lines), or send them to a collector"
+    parser.add_argument("--otlp", metavar="URL|FILE", help=spans)
 
 
 def add_override(commands: Commands[Parser]) -> None:

@@ -48,6 +48,8 @@ def run_proxy(options: argparse.Namespace) -> int:
         raise WrongCall(f"--port: expected a number from 0 to 65535, got {options.port}")
     for rule in options.rules:
         parse_rule(rule)
+    if options.otlp:
+        options.otlp = _checked_otlp(options)
     settings = load_settings()
     own = read_table(ProxySettings, settings.proxy, str(settings.file), "proxy")
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
@@ -57,6 +59,17 @@ def run_proxy(options: argparse.Namespace) -> int:
             return asyncio.run(_serve(options, own, command, catalogue, _way(options, own, settings, catalogue)))
     except KeyboardInterrupt:
         return 0
+
+
+def _checked_otlp(options: argparse.Namespace) -> str:
+    """The address to which spans are sent; raises WrongCall if they cannot be."""
+    from workbench.traces.otlp_export import check_installed, traces_address  # late: few proxies need it
+
+    if options.no_record:
+        raise WrongCall("--otlp: expected a proxy that records: spans are made of what it records")
+    address = traces_address("--otlp", options.otlp)
+    check_installed()
+    return address
 
 
 class _Way(NamedTuple):
@@ -125,7 +138,7 @@ async def _recording(
         yield None
         return
     first = [policy_note("set", str(policy))] if policy is not None else []
-    recorder = in_process(_warn, agent, work_folder(), first, redacted if own.redact else None)
+    recorder = in_process(_warn, agent, work_folder(), first, redacted if own.redact else None, otlp=options.otlp)
     try:
         yield recorder
     finally:

@@ -79,13 +79,19 @@ def _described(session: Session) -> dict[str, Any]:
 
 
 def run_export(options: argparse.Namespace) -> int:
-    """Write a session as events, as OpenAI-style messages, or as a page for a browser."""
+    """Write a session as events or as OpenAI-style messages, as a page for a browser, or its requests as spans."""
+    if options.html is not None and options.otlp is not None:
+        raise WrongCall("--html and --otlp: expected one of them")
     if options.html is not None:
         from workbench.cli.export_page import run_export_page  # late: the other formats need no plans
 
         return run_export_page(options)
     if options.request is not None or options.redact:
         raise WrongCall("--request and --redact are for a page: expected --html FILE")
+    if options.otlp is not None:
+        from workbench.cli.export_otlp import run_export_otlp
+
+        return run_export_otlp(options)
     output = OutputFile(STANDARD if options.output is None else options.output)
     output.check_writable()
     with Services() as services:

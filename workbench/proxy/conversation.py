@@ -145,9 +145,13 @@ class LiveConversation(RequestThread):
         aside: bool = False,
         finish: str = "",
     ) -> None:
-        """Add the answer to a request. `aside`: it was a side request; `finish`: why the answer was cut off."""
+        """Add the answer to a request. `aside`: it was a side request; `finish`: why the answer was cut off.
+
+        An answer to a request that is not exact (0) is no event of its own either.
+        """
         builder = self.builder
-        builder.add(came if not body else replace(came, body=builder.part(body)))
+        if came.request:
+            builder.add(came if not body else replace(came, body=builder.part(body)))
         if not aside:
             builder.cleared(applied_edits(body, asked))
         answer, used = read_answer(self.dialect, body) if body else ([], None)

@@ -11,6 +11,8 @@ from threading import Lock
 from time import monotonic
 from typing import Any, Final, Protocol
 
+import msgspec
+
 from workbench.config.text import counted
 from workbench.log.events import Setting
 from workbench.proxy.conversation_marks import MarkedConversations
@@ -23,12 +25,16 @@ from workbench.proxy.records import (
     Payload,
     Record,
     ReplacedRecord,
+    TracedRecord,
     UnreadRecord,
+    encode_call,
 )
 from workbench.proxy.routes import Route
 from workbench.proxy.senders import recorded_headers
 from workbench.proxy.sessions import HoldMark
 from workbench.proxy.unpacking import LARGEST
+from workbench.traces.llm_calls import LlmCall
+from workbench.wire.values import cleaned
 
 _log = logging.getLogger(__name__)
 
@@ -121,6 +127,11 @@ class Recorder(MarkedConversations):
     def record_unread(self, route: Route, headers: Mapping[str, str], why: str) -> None:
         """Record that a request was passed on without being read."""
         self._put((UnreadRecord(route, recorded_headers(headers), why), ()))
+
+    def record_call(self, client: str, call: LlmCall) -> None:
+        """Record a call of a model that an agent, `client`, traced."""
+        data = encode_call(cleaned(msgspec.to_builtins(call)))
+        self._put((TracedRecord(client), [data]))
 
     def note_setting(self, session: str, setting: Setting) -> None:
         """Write a setting to the log of a session."""

@@ -116,17 +116,19 @@ def in_process(
     redact: Callable[[Any], Any] | None = None,
     journals: Path | None = None,
     store: Path | None = None,
+    otlp: str = "",
 ) -> Recorder:
     """A recorder in its own process.
 
     `client`, `folder`: the agent and its folder, if a request does not name them; `first`: the settings that each
-    session begins with; `journals`, `store`: other places than the usual ones.
+    session begins with; `journals`, `store`: other places than the usual ones; `otlp`: where spans are sent.
     """
     journal = Journal(journals)
     settings = tuple((each.key, each.value) for each in first)
     options = RecorderOptions(
         *(str(journal.all), journal.folder.name, client, folder.path, folder.branch, settings),
         store=str(store) if store is not None else "",
+        otlp=otlp,
     )
     link = RecorderProcess(journal, options)
     return Recorder(RedactingLink(link, redact) if redact is not None else link, report, redact)

@@ -28,6 +28,7 @@ from workbench.proxy.open_requests import OpenRequestsFile
 from workbench.proxy.recording import BatchRecording
 from workbench.proxy.records import AnsweredRecord, Feedback, encode_feedback
 from workbench.proxy.sessions import ProxySessions
+from workbench.proxy.span_sender import SpanSender
 
 BATCH: Final = 64
 """Records that are stored together."""
@@ -50,6 +51,8 @@ class RecorderOptions(msgspec.Struct, frozen=True):
     """Settings that each session begins with."""
     store: str = ""
     """The path of the database; empty: the usual one."""
+    otlp: str = ""
+    """Where spans of the requests are sent; empty: nowhere."""
 
 
 class RecorderLoop:
@@ -61,7 +64,9 @@ class RecorderLoop:
         self._opened: Store | None = None
         folder = WorkFolder(options.folder, options.branch)
         first = [Setting(key, value) for key, value in options.first]
-        self._recording = BatchRecording(ProxySessions(self._store, options.client, None, first, folder))
+        self._spans = SpanSender(options.otlp) if options.otlp else None
+        export = self._spans.send_exchange if self._spans is not None else None
+        self._recording = BatchRecording(ProxySessions(self._store, options.client, None, first, folder, export))
 
     def _store(self) -> Store:
         if self._opened is None:
@@ -80,6 +85,8 @@ class RecorderLoop:
             while wait():
                 pass
         self._recording.close()
+        if self._spans is not None:
+            self._spans.close()
         if self._opened is not None:
             self._opened.close()
 

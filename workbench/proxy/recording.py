@@ -21,7 +21,9 @@ from workbench.proxy.records import (
     NotedRecord,
     Record,
     ReplacedRecord,
+    TracedRecord,
     UnreadRecord,
+    decode_call,
 )
 from workbench.proxy.repeated_bodies import RepeatedBodies
 from workbench.proxy.routes import Route
@@ -76,6 +78,8 @@ class BatchRecording:
                 case UnreadRecord():
                     reason = self._passed_unread("a request", record.why)
                     self._sessions.note_unread(record.route, record.headers, reason)
+                case TracedRecord():
+                    self._sessions.add_traced_call(record.client, decode_call(data))
                 case NotedRecord():
                     self._sessions.add_session_event(record.session, Setting(record.key, record.value))
         except Exception as error:  # whatever the error, the next record is processed
@@ -83,7 +87,7 @@ class BatchRecording:
             self.count_lost(f"{type(error).__name__}: {error}")
         finally:
             self._done += size
-            self._taken += isinstance(record, AskedRecord | AnsweredRecord)
+            self._taken += isinstance(record, AskedRecord | AnsweredRecord | TracedRecord)
 
     def finish_batch(self, journal: str = "", position: int = 0) -> Feedback:
         """Store the batch and return feedback for the proxy. `journal`, `position`: how far a journal is recorded."""

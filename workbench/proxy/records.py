@@ -9,6 +9,7 @@ import msgspec
 from workbench.log.events import HoldEnd
 from workbench.proxy.conversation_marks import ConversationMark
 from workbench.proxy.routes import Route
+from workbench.traces.llm_calls import LlmCall
 
 Payload = Literal["body", "frame", "frames"]
 """How to read the bytes: as an HTTP body, as one frame of a websocket, or as a JSON list of frames."""
@@ -87,7 +88,15 @@ class NotedRecord(msgspec.Struct, frozen=True, tag="noted"):
     value: Any
 
 
-Record: TypeAlias = AskedRecord | HeldRecord | ReplacedRecord | AnsweredRecord | UnreadRecord | NotedRecord
+class TracedRecord(msgspec.Struct, frozen=True, tag="traced"):
+    """A call of a model that its agent traced; the call follows as JSON."""
+
+    client: str
+
+
+Record: TypeAlias = (
+    AskedRecord | HeldRecord | ReplacedRecord | AnsweredRecord | UnreadRecord | NotedRecord | TracedRecord
+)
 
 
 class Feedback(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -107,6 +116,8 @@ class Feedback(msgspec.Struct, frozen=True, omit_defaults=True):
     """Answers from the journal of an earlier proxy that were recorded now."""
 
 
+encode_call: Final = msgspec.json.Encoder().encode
+decode_call: Final = msgspec.json.Decoder(LlmCall).decode
 encode: Final = msgspec.json.Encoder().encode
 decode: Final = msgspec.json.Decoder(Record).decode
 encode_feedback: Final = msgspec.json.Encoder().encode

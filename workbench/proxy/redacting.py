@@ -16,7 +16,15 @@ from workbench.config.background import background
 from workbench.log.events import DialectName
 from workbench.proxy.frame_texts import read_frame
 from workbench.proxy.recorder import RecorderLink
-from workbench.proxy.records import AnsweredRecord, AskedRecord, Feedback, Record, ReplacedRecord, UnreadRecord
+from workbench.proxy.records import (
+    AnsweredRecord,
+    AskedRecord,
+    Feedback,
+    Record,
+    ReplacedRecord,
+    TracedRecord,
+    UnreadRecord,
+)
 from workbench.proxy.unpacking import LARGEST, BodyTooLarge, read_body, unpack_answer
 from workbench.wire.dialects import DEFAULT
 from workbench.wire.speaking import to_json
@@ -93,7 +101,7 @@ class RedactingLink:
                 except BodyTooLarge as error:
                     return UnreadRecord(record.route, record.headers, str(error)), b""
                 return msgspec.structs.replace(record, headers=_plain(record.headers)), self._written(body)
-            case ReplacedRecord():
+            case ReplacedRecord() | TracedRecord():
                 return record, self._written(msgspec.json.decode(data))
             case AnsweredRecord(payload="frames") if data:
                 frames = map(read_frame, msgspec.json.decode(data, type=list[str]))

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from workbench.log.events import Purpose
 from workbench.proxy.routes import Route
 from workbench.traces import claude_code, codex, copilot, gemini_cli, kimi, opencode, pi, qwen
+from workbench.traces.llm_calls import LlmCall
 from workbench.traces.request_thread import Exchange
 from workbench.wire.own_words import own_texts
 from workbench.wire.values import dict_in, is_models, list_in, text_in
@@ -110,6 +111,14 @@ def sender_of(exchange: Exchange, route: Route, headers: Mapping[str, str]) -> S
     if purpose is None and (agent or parent):
         purpose = "sub-agent"
     return Sender(_client(lower), session, agent, parent, purpose, name)
+
+
+def traced_sender(client: str, call: LlmCall) -> Sender:
+    """Who made a call that was traced."""
+    if call.sub_agent:
+        session, _, agent = call.group.rpartition("/")
+        return Sender(client, session, agent, session, "sub-agent", call.sub_agent)
+    return Sender(client, "" if call.may_join else call.group)
 
 
 def stored_headers(headers: Mapping[str, str]) -> dict[str, str]:

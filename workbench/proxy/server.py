@@ -26,6 +26,7 @@ from workbench.proxy.orders import take_order
 from workbench.proxy.policies import PassingPolicies
 from workbench.proxy.recorder import Recorder
 from workbench.proxy.routes import Route, Upstreams, route_of
+from workbench.proxy.spans_door import PATH, take_spans
 from workbench.proxy.unpacking import LARGEST
 from workbench.proxy.websockets import pump_websocket, websocket_client
 
@@ -149,6 +150,8 @@ class ProxyServer:
             return _needs_token()
         self._door.let_in(incoming.transport)
         path = path[len(head) :] or "/"
+        if path.partition("?")[0] == PATH:
+            return await take_spans(incoming, self._recorder, self._largest)
         task = asyncio.current_task()
         assert task is not None
         self._busy.add(task)

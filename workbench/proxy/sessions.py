@@ -21,9 +21,10 @@ from workbench.proxy.places import NO_FOLDER, StoredConversation, starter_of, st
 from workbench.proxy.policy_notes import without_policy
 from workbench.proxy.resuming import recorded_sessions, resumed_conversation
 from workbench.proxy.routes import Route
-from workbench.proxy.senders import Sender, folder_of, sender_of, stored_headers, users_words
+from workbench.proxy.senders import Sender, folder_of, sender_of, stored_headers, traced_sender, users_words
 from workbench.proxy.storing import sender_in, store_together, taken_up
 from workbench.traces.building import Builder, content_hash
+from workbench.traces.llm_calls import LlmCall, exchange_of_call
 from workbench.traces.request_thread import Exchange
 from workbench.wire.dialects import DIALECTS
 from workbench.wire.earlier_responses import EARLIER, EarlierResponses, UnknownResponse
@@ -75,6 +76,11 @@ class OpenRequest(NamedTuple):
     """The sender's fields in the request's event."""
     body: dict[str, Any]
     """The body, including what the provider remembers of earlier requests."""
+    model: str = ""
+    at: int = 0
+    """Milliseconds since 1970."""
+    sent: dict[str, Any] | None = None
+    """The body that was sent in place of it; None: it was sent as it is."""
 
 
 class HoldMark(NamedTuple):
@@ -99,8 +105,12 @@ class ProxySessions:
         redact: Callable[[Any], Any] | None = None,
         first: Sequence[Body] = (),
         folder: WorkFolder = NO_FOLDER,
+        export: Callable[[OpenRequest, ReceivedAnswer], None] | None = None,
     ) -> None:
-        """`client`, `folder`: the agent and its folder, unless a request names them; `first`: how a session begins."""
+        """`client`, `folder`: the agent and its folder, unless a request names them; `first`: how a session begins.
+
+        `export`: gets each request with its answer.
+        """
         self._store = store
         self._client = client
         self._redact = redact
@@ -109,6 +119,7 @@ class ProxySessions:
         self._earlier = EarlierResponses()
         self._first = first
         self._folder = folder
+        self._export = export
         self._messages = ByIdentity(KnownMessage.from_message)
         self._hashes = ByIdentity(content_hash)
         self._changed: dict[StoredConversation, None] = {}
@@ -143,7 +154,7 @@ class ProxySessions:
         }
         event = place.live.send(exchange, aside=True, **who) if aside else place.live.add_request(exchange, **who)
         self._store_up(place)
-        return OpenRequest(place, event, sender, aside, who, exchange.body)
+        return OpenRequest(place, event, sender, aside, who, exchange.body, exchange.model, request.at)
 
     def hold_request(self, asked: OpenRequest, mark: HoldMark, sent: SentRequest | None) -> OpenRequest:
         """Record that a request waited. `sent`: what was sent instead. Return the request that will be answered."""
@@ -161,9 +172,10 @@ class ProxySessions:
         live = asked.place.live
         live.builder.when(sent.at)
         # The agent only knows its own request: its next request continues that one.
-        event = live.send(self._exchange(sent), aside=True, instead_of=asked.event, **asked.who)
+        exchange = self._exchange(sent)
+        event = live.send(exchange, aside=True, instead_of=asked.event, **asked.who)
         self._store_up(asked.place)
-        return asked._replace(event=event)
+        return asked._replace(event=event, sent=exchange.body, model=exchange.model, at=sent.at)
 
     def add_session_event(self, session: str, body: Body) -> None:
         """Add an event to a session."""
@@ -208,6 +220,23 @@ class ProxySessions:
         if asked.sender.purpose == "compaction" and not is_error:
             live.summarised(asked.body, body, came.took or 0)
         self._store_up(asked.place)
+        if self._export is not None:
+            self._export(asked, came._replace(body=body))
+
+    def add_traced_call(self, client: str, call: LlmCall) -> None:
+        """Add a call of a model that its agent traced: a request and its answer, as far as the trace has them."""
+        exchange = exchange_of_call(call)
+        if exchange is None:
+            return
+        sender = traced_sender(client, call)
+        place = stored_conversation_for(self._places, exchange, sender) or self._begin(exchange, sender)
+        self._places.remove(place)
+        self._places.append(place)
+        place.live.add_request(exchange)
+        place.live.answer(RequestAnswer(0, 200), exchange.answer, exchange.body)
+        # Without events of its requests, this alone says that all of it is another agent's.
+        place.live.builder.add(Setting(RECORDED, client))
+        self._store_up(place)
 
     def note_unread(self, route: Route, headers: Mapping[str, str], reason: str) -> None:
         """Note a request that was not read, in the session that its headers name or that its client used last."""
@@ -344,7 +373,8 @@ class ProxySessions:
             return None
         aside = asked.purpose in ("side", "compaction")
         body = RequestBodies(events).body(event)
-        return OpenRequest(place, event, sender_in(asked, place.client), aside, {}, body)
+        sender, at = sender_in(asked, place.client), events[event - 1].at
+        return OpenRequest(place, event, sender, aside, {}, body, asked.model, at)
 
 
 def problem_of(came: ReceivedAnswer) -> str:

@@ -14,7 +14,7 @@ from workbench.config.errors import WrongCall
 from workbench.log.events import ToolCall, ToolResult
 from workbench.models.reply_parts import Reported
 from workbench.traces.building import Builder
-from workbench.traces.exchanges import conversations_of
+from workbench.traces.exchanges import exchange_threads, joined_threads, thread_conversation
 from workbench.traces.request_thread import Exchange
 from workbench.wire.dialect import Dialect
 from workbench.wire.dialects import DEFAULT, DIALECTS
@@ -41,7 +41,11 @@ class LlmCall:
     system: str = ""
     tools: tuple[Any, ...] = ()
     group: str = ""
-    """The group of the call: calls of two groups are never one conversation."""
+    """The group of the call: calls of two groups are one conversation only if both may be joined."""
+    may_join: bool = False
+    """Whether its group is only a trace, whose conversation another trace may continue."""
+    sub_agent: str = ""
+    """The name of the sub-agent that called; empty for the agent itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +63,36 @@ class ToolRun:
 
 def conversations_of_calls(calls: Iterable[LlmCall], runs: Iterable[ToolRun], name: str) -> list[Builder]:
     """The conversations of the calls, with results of tools that no later call has."""
-    ordered = sorted(calls, key=lambda call: call.at)
-    tools = sorted(runs, key=lambda run: run.at)
-    found: list[Builder] = []
-    for group in dict.fromkeys([*(call.group for call in ordered), *(run.group for run in tools)]):
-        exchanges = [exchange for call in ordered if call.group == group and (exchange := _exchange(call)) is not None]
-        made = conversations_of(exchanges, name)
-        here = [run for run in tools if run.group == group]
-        if not made and here:
-            made = [Builder(name)]
-            _add_runs(made[0], here)
-        for builder in made:
-            _add_missing(builder, here)
-        found += made
+    made = {exchange: call for call in sorted(calls, key=_began) if (exchange := exchange_of_call(call)) is not None}
+    groups: dict[str, list[Exchange]] = {}
+    for exchange, call in made.items():
+        groups.setdefault(call.group, []).append(exchange)
+    threads = [thread for exchanges in groups.values() for thread in exchange_threads(exchanges)]
+    open_ = [thread for thread in threads if made[thread[0]].may_join]
+    threads = [*(thread for thread in threads if not made[thread[0]].may_join), *joined_threads(open_)]
+    tools: dict[str, list[ToolRun]] = {}
+    for run in sorted(runs, key=_began):
+        tools.setdefault(run.group, []).append(run)
+    found = []
+    for thread in sorted(threads, key=_began_thread):
+        builder = thread_conversation(thread, name)
+        builder.bodies.sub_agent = made[thread[0]].sub_agent
+        here = dict.fromkeys(made[exchange].group for exchange in thread)
+        _add_missing(builder, [run for group in here for run in tools.get(group, [])])
+        found.append(builder)
+    for group, alone in tools.items():
+        if group not in groups:
+            found.append(Builder(name))
+            _add_runs(found[-1], alone)
     return found
+
+
+def _began(each: LlmCall | ToolRun) -> int:
+    return each.at
+
+
+def _began_thread(thread: list[Exchange]) -> int:
+    return thread[0].at
 
 
 def no_messages(source: str, name: str, entries: int) -> WrongCall:
@@ -107,7 +127,8 @@ def _text(value: Any) -> str:
     return json_text(value if value is not None else "")
 
 
-def _exchange(call: LlmCall) -> Exchange | None:
+def exchange_of_call(call: LlmCall) -> Exchange | None:
+    """A call as a request and its answer, in the dialect of its messages; None if it has no messages."""
     body = _body(call)
     if body is None:
         return None
@@ -157,6 +178,16 @@ def _answer(dialect: Dialect, answered: Any, tokens: Reported) -> dict[str, Any]
     return {**answer, **dialect.usage_json(tokens)} if tokens.prompt or tokens.completion else answer
 
 
+def _one_message(models: list[dict[str, Any]]) -> dict[str, Any]:
+    """The messages of an answer as one: some tracers write its text and its calls as two."""
+    calls = [call for each in models for call in list_in(each, "tool_calls")]
+    texts = [each["content"] for each in models if each.get("content")]
+    content: Any = texts[-1] if texts else None
+    if len(texts) > 1 and all(isinstance(each, str) for each in texts):
+        content = [{"type": "text", "text": each} for each in texts]
+    return {**models[-1], "content": content, **({"tool_calls": calls} if calls else {})}
+
+
 def _model_message(value: Any) -> dict[str, Any]:
     """The model's message in the answer."""
     if isinstance(value, str):
@@ -165,7 +196,7 @@ def _model_message(value: Any) -> dict[str, Any]:
         found = [each for each in value if isinstance(each, dict)]
         models = [each for each in found if text_in(each, "role") == "assistant"]
         if models:
-            return models[-1]
+            return _one_message(models)
         return {"role": "assistant", "content": found} if found else {}
     if isinstance(value, dict) and ("content" in value or "tool_calls" in value):
         return {**value, "role": "assistant"}

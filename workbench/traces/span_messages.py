@@ -106,6 +106,9 @@ def _of_parts(role: str, parts: list[Any]) -> dict[str, Any]:
 def _content(part: Any) -> Any:
     if text_in(part, "type") == "text":
         return {"type": "text", "text": text_in(part, "content") or text_in(part, "text")}
+    if text_in(part, "modality") == "image" and text_in(part, "type") in ("uri", "blob"):
+        inline = f"data:{text_in(part, 'mime_type') or 'image/png'};base64,{text_in(part, 'content')}"
+        return {"type": "image_url", "image_url": {"url": text_in(part, "uri") or inline}}
     return part if isinstance(part, dict) and text_in(part, "type") else {"type": "text", "text": json_text(part)}
 
 
@@ -247,5 +250,10 @@ def tokens_in(attributes: dict[str, Any]) -> Reported:
             "llm.token_count.prompt_details.cache_write",
             "gen_ai.usage.cache_creation_input_tokens",
         ),
-        count("llm.token_count.completion_details.reasoning", "gen_ai.usage.reasoning_tokens"),
+        count(
+            "gen_ai.usage.reasoning.output_tokens",
+            "llm.token_count.completion_details.reasoning",
+            "gen_ai.usage.reasoning_tokens",
+            "gen_ai.usage.details.reasoning_tokens",
+        ),
     )

@@ -9,20 +9,23 @@
 - OpenInference: `llm.input_messages.0.message.role` and the like, `llm.output_messages`, `llm.tools`,
   `llm.token_count.*`; a tool has `tool.name`, `input.value` and `output.value`.
 - Vercel's AI SDK has `ai.prompt.messages`, `ai.response.text` and `ai.response.toolCalls`.
-- Calls of a trace or conversation whose messages continue another's are one conversation. A call whose messages the
-  tracer left out is counted; if only tools were traced, they are the conversation.
+- Calls of a trace or conversation whose messages continue another's are one conversation, and so are traces without
+  a name of their session, if one continues the other with its answer. Calls inside the run of a tool are a sub-agent's.
+- A call whose messages the tracer left out is counted; if only tools were traced, they are the conversation.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from workbench.traces.building import Recording, epoch_milliseconds, first_objects, log_entries
 from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls, no_messages
 from workbench.traces.reading import Document
 from workbench.traces.span_attributes import attributes_of, spans_of
+from workbench.traces.span_callers import SpanCaller, SpanCallers, id_in
 from workbench.traces.span_messages import instructions_in, messages_in, tokens_in, tools_in
-from workbench.wire.values import dict_in, parsed, text_in
+from workbench.wire.values import dict_in, number_in, parsed, text_in
 
 NAME = "OpenTelemetry spans"
 _CALLS = ("chat", "text_completion", "generate_content", "LLM")
@@ -32,6 +35,10 @@ _ASKED = ("gen_ai.tool.call.arguments", "input.value", "traceloop.entity.input",
 _GIVEN = ("gen_ai.tool.call.result", "output.value", "traceloop.entity.output", "ai.toolCall.result")
 _MODELS = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
 _GROUPS = ("gen_ai.conversation.id", "session.id", "traceloop.association.properties.session_id")
+CUT = (
+    "{:,} of {:,} calls lost some of their messages before they were exported: the tracer keeps 128 attributes of a "
+    "span. OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT=100000 in the agent's environment keeps them all"
+)
 
 
 def recognises(document: Document) -> bool:
@@ -55,27 +62,47 @@ def _kind(span: dict[str, Any], attributes: dict[str, Any]) -> str:
 def read(document: Document, text: str) -> list[Recording]:
     """The conversations of the calls."""
     spans = [span for _, value in log_entries(document, text) for span in spans_of(value)]
-    calls: list[LlmCall] = []
-    runs: list[ToolRun] = []
-    other: list[str] = []
-    for span in spans:
-        attributes = attributes_of(span)
-        kind = _kind(span, attributes)
-        if kind == "call":
-            call = _call(span, attributes)
-            calls.append(call)
-            other += [] if call.asked else ["calls without messages"]
-        elif kind == "tool":
-            runs.append(_run(span, attributes))
-        else:
-            other.append(kind or "other spans")
-    made = conversations_of_calls(calls, runs, NAME)
+    found = calls_in_spans(spans)
+    made = conversations_of_calls(found.calls, found.runs, NAME)
     if not made:
         raise no_messages(document.name, NAME, len(spans))
     made[0].skipped(document.broken)
-    for each in other:
+    for each in found.other:
         made[0].leave_out(each)
+    if found.cut:
+        made[0].failure(CUT.format(found.cut, len(found.calls)))
     return [builder.finish() for builder in made]
+
+
+class SpanCalls(NamedTuple):
+    """The calls of models and tools among spans."""
+
+    calls: list[LlmCall]
+    runs: list[ToolRun]
+    other: list[str]
+    """The kinds of the spans that are no part of a conversation."""
+    cut: int
+    """How many calls lack attributes that the tracer dropped."""
+
+
+def calls_in_spans(spans: Sequence[dict[str, Any]]) -> SpanCalls:
+    """The calls and the tools among spans, which may come in any order."""
+    found = SpanCalls([], [], [], 0)
+    kinds = [(span, attributes, _kind(span, attributes)) for span in spans for attributes in [attributes_of(span)]]
+    callers = SpanCallers(kinds)
+    cut = 0
+    for span, attributes, kind in kinds:
+        caller = callers.caller_of(span)
+        if kind == "call":
+            call = _call(span, attributes, caller)
+            found.calls.append(call)
+            found.other.extend([] if call.asked else ["calls without messages"])
+            cut += bool(number_in(span, "droppedAttributesCount") or number_in(span, "dropped_attributes_count"))
+        elif kind == "tool":
+            found.runs.append(_run(span, attributes, caller))
+        else:
+            found.other.append(kind or "other spans")
+    return found._replace(cut=cut)
 
 
 def _time(span: dict[str, Any]) -> int:
@@ -88,13 +115,17 @@ def _time(span: dict[str, Any]) -> int:
     return epoch_milliseconds(int(found) if isinstance(found, str) and found.isdecimal() and len(found) < 25 else found)
 
 
-def _group(span: dict[str, Any], attributes: dict[str, Any]) -> str:
-    named = next((name for key in _GROUPS if (name := text_in(attributes, key))), "")
-    trace = text_in(span, "traceId") or text_in(span, "trace_id") or text_in(dict_in(span, "context"), "trace_id")
-    return named or trace
+def session_name(attributes: dict[str, Any]) -> str:
+    """The name of the conversation or session that a span is part of; empty if it has none."""
+    return next((name for key in _GROUPS if (name := text_in(attributes, key))), "")
 
 
-def _call(span: dict[str, Any], attributes: dict[str, Any]) -> LlmCall:
+def _group(span: dict[str, Any], attributes: dict[str, Any], caller: SpanCaller) -> str:
+    named = session_name(attributes) or id_in(span, "traceId", "trace_id")
+    return f"{named}/{caller.tool}" if caller.tool else named
+
+
+def _call(span: dict[str, Any], attributes: dict[str, Any], caller: SpanCaller) -> LlmCall:
     asked, answered = messages_in(span, attributes)
     return LlmCall(
         asked,
@@ -104,11 +135,13 @@ def _call(span: dict[str, Any], attributes: dict[str, Any]) -> LlmCall:
         tokens_in(attributes),
         instructions_in(attributes),
         tools_in(attributes),
-        _group(span, attributes),
+        _group(span, attributes, caller),
+        may_join=not session_name(attributes) and not caller.tool,
+        sub_agent=caller.name if caller.tool else "",
     )
 
 
-def _run(span: dict[str, Any], attributes: dict[str, Any]) -> ToolRun:
+def _run(span: dict[str, Any], attributes: dict[str, Any], caller: SpanCaller) -> ToolRun:
     name = text_in(attributes, "gen_ai.tool.name") or text_in(attributes, "tool.name")
     name = name or text_in(attributes, "traceloop.entity.name") or text_in(attributes, "ai.toolCall.name")
     name = name or text_in(span, "name")
@@ -116,8 +149,14 @@ def _run(span: dict[str, Any], attributes: dict[str, Any]) -> ToolRun:
     asked, given = _first(attributes, *_ASKED), _first(attributes, *_GIVEN)
     status = text_in(span, "status_code") or str(dict_in(span, "status").get("code", ""))
     failed = status in ("ERROR", "2", "STATUS_CODE_ERROR")
+    message = dict_in({"": parsed(given)}, "")
+    if text_in(message, "type") == "tool":  # LangChain's message around the result
+        call, given = (
+            call or dict_in(message, "data").get("tool_call_id"),
+            dict_in(message, "data").get("content", given),
+        )
     name_of_call = call if isinstance(call, str) else ""
-    return ToolRun(name_of_call, name, parsed(asked), given, _time(span), failed, _group(span, attributes))
+    return ToolRun(name_of_call, name, parsed(asked), given, _time(span), failed, _group(span, attributes, caller))
 
 
 def _first(attributes: dict[str, Any], *keys: str) -> Any:

@@ -1,0 +1,20 @@
+"""Packages of the program's extras, imported when something needs them; the error says how to install them."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from workbench.config.distribution import extra_command
+from workbench.config.errors import WrongCall
+
+
+def import_optional(module: str, what: str, extra: str) -> Any:
+    """Import a module now. Raises WrongCall if it is missing: `what` needs it, and this extra brings it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        if error.name and error.name.partition(".")[0] != package:
+            package = error.name
+        raise WrongCall(f"{what}: expected the package {package}; {extra_command(extra)} brings it") from None
