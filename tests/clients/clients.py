@@ -21,8 +21,8 @@ from string import Template
 
 PROMPT = "read a.txt then run ls"
 """What each is asked: two rounds of tools, and an answer."""
-WITHIN = 120
-"""Seconds."""
+WITHIN = 600
+"""Seconds, on a busy machine."""
 
 
 @dataclass(frozen=True)

@@ -54,9 +54,8 @@ def test_an_agent_that_the_proxy_started_is_listed_once(name: str, tmp_path: Pat
     [listed] = json.loads(_workbench(tmp_path, "agents", "--json").stdout)["sessions"]
     assert (listed["recorded_by"], listed["folder"]) == ("proxy", str(tmp_path / "folder"))
     assert PROMPT in listed["title"]
-    turns = [each["exact"] for each in _requests(tmp_path, listed["source"]) if each["purpose"] == "turn"]
-    assert turns == [True] * len(turns)
-    assert len(turns) >= (1 if name in WITHOUT_TOOLS else 3)
+    recorded = [each["purpose"] for each in _requests(tmp_path, listed["source"]) if each["exact"]]
+    assert recorded.count("turn") >= (1 if name in WITHOUT_TOOLS else 3)
 
 
 def _requests(tmp_path: Path, session: str) -> list[dict[str, Any]]:
