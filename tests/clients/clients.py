@@ -21,8 +21,8 @@ from string import Template
 
 PROMPT = "read a.txt then run ls"
 """What each is asked: two rounds of tools, and an answer."""
-WITHIN = 120
-"""Seconds."""
+WITHIN = 600
+"""Seconds, on a busy machine."""
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,10 @@ max_context_size = 200000
         "pypi:aider-chat",
         "aider",
         "chat",
-        ("--model", "openai/rehearsal", "--no-git", "--yes-always", "--no-check-update", "--message", "$PROMPT"),
+        (
+            *("--model", "openai/rehearsal", "--no-git", "--yes-always"),
+            *("--no-check-update", "--analytics-disable", "--message", "$PROMPT"),
+        ),
         {"OPENAI_API_BASE": "$URL/v1", "OPENAI_API_KEY": "any"},
         has_tools=False,
     ),

@@ -58,3 +58,15 @@ def test_conversations_of_older_versions_are_found_where_the_variable_says(tmp_p
     environ = {"HOME": str(tmp_path), "LLM_USER_PATH": str(tmp_path / "elsewhere")}
     [found] = AgentSessionFinder(environ).find_sessions()
     assert (found.title, found.modified, found.report) == ("A talk", AT, LastReport(70, 0, 9, model="m"))
+
+
+@pytest.mark.parametrize(("took", "after"), [(4_700, 4_700), (None, 0), (-5, 0), (2**62, 86_400_000)])
+def test_a_conversation_changed_when_its_last_answer_had_come(tmp_path: Path, took: int | None, after: int) -> None:
+    made = log_in(tmp_path / "llm", THREADS)
+    made.execute("ALTER TABLE turns ADD COLUMN duration_ms INTEGER")
+    made.execute("INSERT INTO threads VALUES ('01b', 'A talk', 'm2', NULL)")
+    turn = ("t1", "01b", "m1", "m-1", None, 60, 8, None, FIRST, took)
+    made.execute("INSERT INTO turns VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", turn)
+    environ = {"HOME": str(tmp_path), "LLM_USER_PATH": str(tmp_path / "llm")}
+    [found] = AgentSessionFinder(environ).find_sessions()
+    assert found.modified == AT + after

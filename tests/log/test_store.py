@@ -46,6 +46,14 @@ def test_without_a_title_no_event_is_made_for_it(store: Store) -> None:
     assert len(store.create()) == 0
 
 
+def test_events_keep_the_times_that_they_are_given_and_the_others_are_made_now(store: Store) -> None:
+    then = 1_790_000_000_000
+    with store.create([UserMessage("a"), UserMessage("b")], title="t", times=[then, 0]) as session:
+        session.append(UserMessage("c"), UserMessage("d"), times=[then + 1])
+        times = [event.at for event in session.events()]
+    assert [at if at <= then + 1 else "now" for at in times] == ["now", then, "now", then + 1, "now"]
+
+
 def test_a_session_can_have_a_chosen_id_but_only_one(store: Store) -> None:
     assert store.create(id="mine").id == "mine"
     with pytest.raises(WrongCall, match="there is a session mine already"):

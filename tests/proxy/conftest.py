@@ -29,8 +29,10 @@ class Recording(MarkedConversations):
     def note_setting(self, session: str, setting: Setting) -> None:
         self.sessions.add_session_event(session, setting)
 
-    def send(self, path: str, body: dict[str, Any], headers: Mapping[str, str] | None = None) -> OpenRequest:
-        asked = self.sessions.open_request(SentRequest(route_of(path, headers or {}), headers or {}, body, 1))
+    def send(
+        self, path: str, body: dict[str, Any], headers: Mapping[str, str] | None = None, at: int = 1
+    ) -> OpenRequest:
+        asked = self.sessions.open_request(SentRequest(route_of(path, headers or {}), headers or {}, body, at))
         assert asked is not None
         self.learn([asked.place.mark()])
         return asked

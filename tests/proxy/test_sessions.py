@@ -18,7 +18,9 @@ from workbench.log.events import (
     AssistantMessage,
     Compaction,
     Failure,
+    Hold,
     Override,
+    Request,
     RequestAnswer,
     RequestPart,
     Setting,
@@ -30,6 +32,7 @@ from workbench.log.events import (
 from workbench.log.store import Store
 from workbench.proxy.conversation import GROWN, LEFT_OUT, MASKED
 from workbench.proxy.redaction import redacted
+from workbench.proxy.sessions import HoldMark
 from workbench.proxy.unpacking import read_body
 from workbench.sources.source import as_source, number_events
 from workbench.tui.compaction.descriptions import entry_figures
@@ -51,6 +54,20 @@ def test_a_conversation_is_one_session_with_each_message_once(recording: Recordi
     assert [(each.prompt, each.cached, each.seconds) for each in used] == [(70, 30, 0.02), (90, 30, 0.02)]
     came = [body for body in recording.bodies() if isinstance(body, RequestAnswer)]
     assert [(each.status, each.first, each.took) for each in came] == [(200, 10, 20)] * 2
+
+
+def test_events_say_when_they_happened_however_late_they_are_stored(recording: Recording) -> None:
+    sent = 1_790_000_000_000
+    asked = recording.send(MESSAGES, claude(user("look")), at=sent)
+    held = recording.sessions.hold_request(asked, HoldMark("every", "each is held", 5_000, "as_it_was"), None)
+    recording.answer(held, answered(said("done")))
+    recording.sessions.add_session_event(asked.place.id, Setting("policy", "layers"))
+    events = recording.store.session(recording.store.list()[0].id, write=False).events()
+    times = {type(event.body): event.at for event in events[:-1]}
+    assert {times[each] for each in (Setting, UserMessage, Request)} == {sent}
+    assert times[Hold] == sent + 5_000
+    assert times[RequestAnswer] == times[AssistantMessage] == times[Usage] == sent + 5_020
+    assert events[-1].at > sent + 6_000, "what the user sets is set now"
 
 
 def test_a_session_counts_as_recorded_until_something_is_said_here(recording: Recording) -> None:

@@ -84,6 +84,17 @@ def test_one_that_sends_no_id_is_known_by_folder_and_first_words(
     assert listed(all_agents(services, str(project))) == [("pi", "list src", False), ("pi", "list src", True)]
 
 
+def test_what_was_recorded_late_is_known_by_when_it_was_sent(tmp_path: Path, services: Services, project: Path) -> None:
+    recording = Recording(services.store, client="pi", folder=work_folder())
+    sent = time.time_ns() // 1_000_000 - 20_000
+    recording.answer(recording.send("/v1/messages", claude(user("list src")), at=sent), answered(said("done")))
+    recording.sessions.close()
+    write(tmp_path, project, "pi", "list src", -10)
+    assert listed(all_agents(services, str(project))) == [("pi", "list src", True)]
+    write(tmp_path, project, "pi", "list src", -30)  # an earlier run with the same words
+    assert listed(all_agents(services, str(project))) == [("pi", "list src", False), ("pi", "list src", True)]
+
+
 def test_a_sub_agent_belongs_to_another(services: Services, project: Path) -> None:
     record(services, "look around", headers=FROM_CLAUDE)
     record(services, "do a part of it", headers={**FROM_CLAUDE, "X-Claude-Code-Agent-Id": "a1"})

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
 
 from workbench.config.folders import WorkFolder
 from workbench.config.garbage import collector_paused
 from workbench.log import large_texts, search
-from workbench.log.codec import decode_event
+from workbench.log.codec import decode_event, settle_event
 from workbench.log.errors import BadEvent, StoreError, damaged, expect
-from workbench.log.events import Event, Setting
+from workbench.log.events import Body, Event, Setting
+from workbench.log.ids import new_id
 
 Settled = tuple[Event, str]
 """An event and its canonical line."""
@@ -20,6 +22,13 @@ Settled = tuple[Event, str]
 def now_in_ms() -> int:
     """Milliseconds since 1970."""
     return time.time_ns() // 1_000_000
+
+
+def settled_events(bodies: Iterable[Body], first: int, times: Iterable[int] = ()) -> list[Settled]:
+    """New events, numbered from `first`. `times`: when each happened; 0, or no time for it: now."""
+    now = now_in_ms()
+    dated = zip(bodies, chain(times, repeat(0)), strict=False)
+    return [settle_event(Event(seq, new_id(), at or now, body)) for seq, (body, at) in enumerate(dated, first)]
 
 
 def insert_session(

@@ -10,12 +10,10 @@ from typing import NamedTuple, Self
 from workbench.config.folders import WorkFolder, shown_folder
 from workbench.config.text import printable
 from workbench.log import drafts, large_texts, rows
-from workbench.log.codec import settle_event
 from workbench.log.database import Database
 from workbench.log.drafts import Draft
 from workbench.log.errors import NotFound, ReadOnly, StoreError, expect
 from workbench.log.events import Body, Event
-from workbench.log.ids import new_id
 from workbench.log.lock import WriterLock
 
 
@@ -78,8 +76,8 @@ class Session:
         with self._database.errors_in_words():
             return self._lock.is_locked()
 
-    def append(self, *bodies: Body) -> tuple[Event, ...]:
-        """Append events to the log, all or none; they are on disk when this returns."""
+    def append(self, *bodies: Body, times: Sequence[int] = ()) -> tuple[Event, ...]:
+        """Append events to the log, all or none; they are on disk when this returns. `times`: as in `Store.create`."""
         if not self.writable:
             raise ReadOnly(self.why_read_only)
         if not bodies:
@@ -87,7 +85,7 @@ class Session:
         over = bool(self._drafted) and any(getattr(body, "reply", "") == self._drafted for body in bodies)
         with self._database.lock:
             with self._database.write_transaction() as db:
-                count, events = self._insert(db, bodies)
+                count, events = self._insert(db, bodies, times)
                 if over:
                     drafts.drop_drafts(db, self._key)
             if over:
@@ -204,11 +202,12 @@ class Session:
                     self._insert(db, left)
                     drafts.drop_drafts(db, self._key)
 
-    def _insert(self, db: sqlite3.Connection, bodies: Sequence[Body]) -> tuple[int, tuple[Event, ...]]:
+    def _insert(
+        self, db: sqlite3.Connection, bodies: Sequence[Body], times: Sequence[int] = ()
+    ) -> tuple[int, tuple[Event, ...]]:
         """Write bodies as events; returns how many events came before, and the new ones."""
         count, _, _ = self._row(db)
-        at = rows.now_in_ms()
-        settled = [settle_event(Event(seq, new_id(), at, body)) for seq, body in enumerate(bodies, start=count + 1)]
+        settled = rows.settled_events(bodies, count + 1, times)
         rows.insert_events(db, self._key, settled)
         return count, tuple(event for event, _ in settled)
 

@@ -107,14 +107,15 @@ class Store:
         id: str | None = None,  # noqa: A002 - the word people know it by, as in `Session.id`
         folder: WorkFolder = WorkFolder(),  # noqa: B008 - a frozen value
         unused: bool = False,
+        times: Sequence[int] = (),
     ) -> Session:
         """A new session, ours to write; a title becomes its first event.
 
-        `unused`: not listed, and deleted at the next start, unless the user writes in it.
+        `unused`: not listed, and deleted at the next start, unless the user writes in it. `times`: when each of the
+        bodies happened, in milliseconds since 1970; 0, or no time for it: now.
         """
-        given = [Setting("title", title), *bodies] if title else bodies
-        at = rows.now_in_ms()
-        settled = [settle_event(Event(seq, new_id(), at, body)) for seq, body in enumerate(given, start=1)]
+        settled = rows.settled_events([Setting("title", title)] if title else [], 1)
+        settled += rows.settled_events(bodies, len(settled) + 1, times)
         return self._add(settled, new_id() if id is None else id, folder=folder, unused=unused)
 
     def create_from(self, events: Sequence[Event], *more: Body) -> Session:

@@ -13,6 +13,7 @@ from workbench.config.text import printable
 from workbench.context.load import RECORDED
 from workbench.log.events import Body, Failure, Hold, HoldEnd, Override, Request, RequestAnswer, Setting
 from workbench.log.ids import new_id
+from workbench.log.rows import now_in_ms
 from workbench.log.store import Store
 from workbench.proxy.conversation import LiveConversation
 from workbench.proxy.conversation_marks import ConversationMark
@@ -78,7 +79,7 @@ class OpenRequest(NamedTuple):
     """The body, including what the provider remembers of earlier requests."""
     model: str = ""
     at: int = 0
-    """Milliseconds since 1970."""
+    """When it was sent, in milliseconds since 1970; 0: not known."""
     sent: dict[str, Any] | None = None
     """The body that was sent in place of it; None: it was sent as it is."""
 
@@ -159,6 +160,8 @@ class ProxySessions:
     def hold_request(self, asked: OpenRequest, mark: HoldMark, sent: SentRequest | None) -> OpenRequest:
         """Record that a request waited. `sent`: what was sent instead. Return the request that will be answered."""
         live = asked.place.live
+        asked = asked._replace(at=asked.at + mark.took if asked.at else 0)
+        live.builder.when(asked.at)
         live.builder.add(Hold(asked.event, mark.rule, mark.why, mark.took, mark.end))
         for seq in filter(None, map(live.result_of, mark.pinned)):
             live.builder.add(Override("pin", seq, seq, PINNED))
@@ -181,6 +184,7 @@ class ProxySessions:
         """Add an event to a session."""
         place = next((each for each in self._places if each.id == session), None)
         if place is not None:
+            place.live.builder.when(now_in_ms())
             place.live.builder.add(body)
             self._store_up(place)
 
@@ -208,6 +212,7 @@ class ProxySessions:
     def add_answer(self, asked: OpenRequest, came: ReceivedAnswer) -> None:
         """Add the answer to a request."""
         live = asked.place.live
+        live.builder.when(asked.at + came.took if asked.at and came.took is not None else now_in_ms())
         body = self._redact(came.body) if self._redact else came.body
         headers = stored_headers(came.headers)
         answer = RequestAnswer(asked.event, came.status, "", came.first, came.took, came.problem, headers)
@@ -248,6 +253,7 @@ class ProxySessions:
         if sender.session:
             mine = [each for each in mine if (each.key, each.agent) == (sender.session, sender.agent)]
         if mine:
+            mine[-1].live.builder.when(now_in_ms())
             mine[-1].live.builder.add(Failure("proxy", reason))
             self._store_up(mine[-1])
 
@@ -282,6 +288,7 @@ class ProxySessions:
 
     def _begin(self, exchange: Exchange, sender: Sender) -> StoredConversation:
         builder = Builder(sender.client or "proxy")
+        builder.when(exchange.at)
         live = LiveConversation(builder, exchange)
         place = StoredConversation(live, sender.client, sender.session, sender.agent, new_id())
         builder.add(Setting(RECORDED, sender.client or "proxy"))
@@ -308,6 +315,7 @@ class ProxySessions:
         if starter is not None:
             agent = sender.agent or place.id
             who = Request(exchange.dialect, exchange.model, "sub-agent", agent, place.id, starter.key or starter.id)
+            starter.live.builder.when(exchange.at)
             starter.live.builder.request(who)
             self._store_up(starter)
 

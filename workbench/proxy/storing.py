@@ -22,12 +22,12 @@ def store_together(store: Store, places: Sequence[StoredConversation], journal: 
     try:
         with store.in_one_transaction():
             for place in places:
+                bodies = place.live.builder.bodies
                 if place.session is None:
-                    bodies = place.live.builder.bodies
-                    place.session = store.create(bodies, folder=place.folder, id=place.id)
+                    place.session = store.create(bodies, folder=place.folder, id=place.id, times=bodies.times)
                     begun.append(place)
                 else:
-                    place.session.append(*place.live.builder.bodies)
+                    place.session.append(*bodies, times=bodies.times)
             if journal:
                 store.set_recorded(journal, position)
     except BaseException:

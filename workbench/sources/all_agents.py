@@ -53,6 +53,8 @@ class PassedSession(NamedTuple):
     agent: str
     key: str
     """The client's own id of the session; empty if it sends none."""
+    began: int
+    """When its first request was sent, in milliseconds since 1970. The recorder may store it seconds later."""
 
     @property
     def listed(self) -> AgentSession:
@@ -89,9 +91,10 @@ def passed_sessions(services: Services) -> list[PassedSession]:
     asked = store.first_events([name for name, agent in agents.items() if agent], '"kind":"request"', BEGINNING)
     found = []
     for name, info in infos.items():
-        request = asked[name].body if name in asked else None
-        if isinstance(request, Request) and request.purpose != "sub-agent":
-            found.append(PassedSession(info, agents[name], request.session))
+        first = asked.get(name)
+        request = None if first is None else first.body
+        if first is not None and isinstance(request, Request) and request.purpose != "sub-agent":
+            found.append(PassedSession(info, agents[name], request.session, first.at))
     return found
 
 
@@ -171,9 +174,9 @@ def _same(passed: PassedSession, files: Sequence[AgentSession]) -> list[AgentSes
     if by_id:
         return by_id
     near = [each for each in mine if not each.folder or each.is_in(passed.info.folder)]
-    return [each for each in near if _begin_alike(passed.info, each)][:1]
+    return [each for each in near if _begin_alike(passed, each)][:1]
 
 
-def _begin_alike(info: SessionInfo, file: AgentSession) -> bool:
-    ours, its = (" ".join(title.split()) for title in (info.title, file.title))
-    return bool(ours and its) and (its.startswith(ours) or ours.startswith(its)) and file.modified >= info.created
+def _begin_alike(passed: PassedSession, file: AgentSession) -> bool:
+    ours, its = (" ".join(title.split()) for title in (passed.info.title, file.title))
+    return bool(ours and its) and (its.startswith(ours) or ours.startswith(its)) and file.modified >= passed.began

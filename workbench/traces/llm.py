@@ -40,6 +40,8 @@ from workbench.wire.values import (
 )
 
 NAME = "llm"
+_LONGEST = 86_400_000
+"""Milliseconds that an answer may take; a longer time in a log is no time."""
 
 
 def recognises_tables(tables: Tables) -> bool:
@@ -81,7 +83,7 @@ class LastRequest(NamedTuple):
     title: str
     model: str
     at: int
-    """Milliseconds since 1970."""
+    """When it was answered, in milliseconds since 1970. llm notes when it began, which is before it sends anything."""
     prompt: int
     cached: int
     completion: int
@@ -100,7 +102,8 @@ def last_requests(tables: Tables) -> list[LastRequest]:
             for row in tables.rows(query):
                 session, model = str(row["session"]), text_in(row, "resolved_model") or text_in(row, "model")
                 tokens = {key: count for key, count in _reported(row).items() if key in LastRequest._fields}
-                made = LastRequest(session, text_in(row, "title"), model, epoch_milliseconds(row["last"]), **tokens)
+                at = epoch_milliseconds(row["last"]) + min(number_in(row, "duration_ms"), _LONGEST)
+                made = LastRequest(session, text_in(row, "title"), model, at, **tokens)
                 found.setdefault(session, made)
     return sorted(found.values(), key=lambda each: each.id)
 
