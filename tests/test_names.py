@@ -28,6 +28,7 @@ OWN_NAMES: tuple[str, ...] = (
     "sources",
     "traces",
     "tui",
+    "usage",
     "views",
     "wire",
 )

@@ -93,6 +93,7 @@ PLAIN_TEXT: tuple[str, ...] = (
     "docs/replay.md",
     "docs/transcripts.md",
     "docs/tuning.md",
+    "docs/usage.md",
     "docs/watching.md",
     "workbench",
 )
@@ -115,6 +116,7 @@ PLAIN_NAMES: tuple[str, ...] = (
     "workbench/sources",
     "workbench/traces",
     "workbench/tui",
+    "workbench/usage",
     "workbench/views",
     "workbench/wire",
 )
@@ -129,6 +131,7 @@ PLAIN_MESSAGES: tuple[str, ...] = (
     "workbench/session",
     "workbench/sources",
     "workbench/tui",
+    "workbench/usage",
     "workbench/views",
     "workbench/wire",
 )

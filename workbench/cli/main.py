@@ -115,6 +115,7 @@ def make_parser() -> Parser:
     agents.add_lab(commands)
     agents.add_tune(commands)
     agents.add_waste(commands)
+    agents.add_usage(commands)
     own.add_ask(commands)
     agents.add_rehearse(commands)
     agents.add_proxy(commands)

@@ -64,10 +64,15 @@ class Services:
         """The sessions of other agents on this machine."""
         # late: they load the readers of all formats
         from workbench.live.finder import AgentSessionFinder
+
+        return AgentSessionFinder(more=self.more_agent_places)
+
+    @property
+    def more_agent_places(self) -> tuple[str, ...]:
+        """The user's own places for sessions of other agents."""
         from workbench.live.homes import AgentPlaces
 
-        places = read_table(AgentPlaces, self.settings.agents, str(self.settings.file), "agents")
-        return AgentSessionFinder(more=places.paths)
+        return read_table(AgentPlaces, self.settings.agents, str(self.settings.file), "agents").paths
 
     @cached_property
     def routes(self) -> ModelRoutes:
