@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from usage.homes import claude_reply, codex_count, codex_header, codex_model, write_claude, write_codex
-from workbench.log.events import AssistantMessage, Request, Setting, Usage, UserMessage
+from workbench.log.events import AssistantMessage, Body, Request, Setting, Usage, UserMessage
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
 from workbench.sources.services import Services
@@ -83,9 +83,9 @@ AT = 1_794_736_800_000
 
 
 def passed(store: Store, *reports: tuple[int, Usage]) -> SessionUse:
-    bodies = [Setting("recorded", "Claude Code"), UserMessage("hello"), AssistantMessage("well")]
+    bodies: list[Body] = [Setting("recorded", "Claude Code"), UserMessage("hello"), AssistantMessage("well")]
     for _, report in reports:
-        bodies += [Request("anthropic", report.model), report]  # type: ignore[list-item]
+        bodies += [Request("anthropic", report.model), report]
     session = store.create(bodies)
     found = read_stored_session(store, store.info(session.id))
     times = [at for at, _ in reports]

@@ -19,6 +19,8 @@ _SIGNS = (
     *(b'"token_count"', b'"token_usage_record"', b'"turn_context"', b'"session_meta"', b'"compacted"'),
     b'_call"',
 )
+_MOST_USED = 1e6
+"""The largest believable share of a limit, in per cent."""
 _MOST_TOOLS = 50
 """Calls of an answer that are remembered."""
 
@@ -105,6 +107,6 @@ def _limits(found: dict[str, Any], at: int) -> list[RateLimit]:
     limits = []
     for each in (dict_in(found, "primary"), dict_in(found, "secondary")):
         used, minutes = each.get("used_percent"), number_in(each, "window_minutes")
-        if minutes and type(used) in (int, float) and 0 <= used < 1e6:
+        if minutes and isinstance(used, int | float) and 0 <= used < _MOST_USED:
             limits.append(RateLimit(minutes, float(used), epoch_milliseconds(each.get("resets_at")), at))
     return limits

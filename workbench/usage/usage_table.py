@@ -192,7 +192,7 @@ def grouped(buckets: Iterable[UsageBucket], by: Dimension) -> list[UsageRow]:
     about: dict[str, UsageBucket] = {}
     last: dict[str, str] = {}
     for each in buckets:
-        name = _name(each, by)
+        name = bucket_name(each, by)
         if name not in sums:
             sums[name], helpers[name], about[name], last[name] = UsageSums(), set(), each, each.day
         sums[name].add_sums(each.sums)
@@ -227,7 +227,8 @@ def total_row(buckets: Iterable[UsageBucket]) -> UsageRow:
     return UsageRow("", "", "", sums, len(helpers), last)
 
 
-def _name(each: UsageBucket, by: Dimension) -> str:
+def bucket_name(each: UsageBucket, by: Dimension) -> str:
+    """What a bucket is called in a way to group."""
     if by == "week":
         return week_of(each.day)
     return str(getattr(each, by))
