@@ -9,14 +9,13 @@ file is gone, they are known from there.
 from __future__ import annotations
 
 import os
-from typing import Any
+
+import msgspec
 
 from workbench.traces.building import epoch_milliseconds, known_cost
-from workbench.traces.claude_sub_agents import is_of_sub_agent
+from workbench.usage.claude_report_lines import ClaudeLine, claude_line
 from workbench.usage.records import CompactionUse, RequestUse, SessionUse
-from workbench.usage.usage_lines import lines_with
-from workbench.wire.anthropic import kept_an_hour
-from workbench.wire.values import dict_in, list_in, number_in, text_in
+from workbench.usage.usage_lines import raw_lines_with
 
 _SIGNS = (b'"usage"', b'"compact_boundary"')
 _SUB_AGENTS, _BEFORE, _COMPACTS = "subagents", "agent-", "acompact-"
@@ -39,35 +38,35 @@ def new_claude_session(agent: str, path: str) -> SessionUse:
 def add_claude_lines(used: SessionUse, data: bytes) -> None:
     """Add what some lines report."""
     places = {each.key: at for at, each in enumerate(used.requests)}
-    for value in lines_with(data, _SIGNS):
-        kind = text_in(value, "type")
-        if kind == "assistant":
-            _add_reply(used, value, places)
-        elif kind == "progress":
-            _add_reply(used, _sub_agents_line(value), places)
-        elif kind == "system" and text_in(value, "subtype") == "compact_boundary":
+    for raw in raw_lines_with(data, _SIGNS):
+        line = claude_line(raw)
+        if line is None:
+            continue
+        if line.type == "assistant":
+            _add_reply(used, line, places)
+        elif line.type == "progress":
+            _add_reply(used, _sub_agents_line(line), places)
+        elif line.type == "system" and line.subtype == "compact_boundary":
             model = used.requests[-1].model if used.requests else ""
-            used.compactions.append(CompactionUse(epoch_milliseconds(value.get("timestamp")), model))
+            used.compactions.append(CompactionUse(epoch_milliseconds(line.timestamp), model))
 
 
-def _sub_agents_line(value: dict[str, Any]) -> dict[str, Any]:
+def _sub_agents_line(line: ClaudeLine) -> ClaudeLine:
     """The line of a sub-agent that a session repeats; an empty one if it repeats none."""
-    data = dict_in(value, "data")
-    line = dict_in(data, "message")
-    if text_in(line, "type") != "assistant":
-        return {}
-    named = {"agentId": text_in(data, "agentId"), "cwd": text_in(value, "cwd"), "isSidechain": True}
-    return {**line, **named, "sessionId": text_in(value, "sessionId")}
+    inner = line.data.message if line.data is not None else None
+    if line.data is None or inner is None or inner.type != "assistant":
+        return ClaudeLine()
+    named = {"agent_id": line.data.agent_id, "cwd": line.cwd, "session_id": line.session_id}
+    return msgspec.structs.replace(inner, is_sidechain=True, **named)
 
 
-def _add_reply(used: SessionUse, value: dict[str, Any], places: dict[str, int]) -> None:
-    message = dict_in(value, "message")
-    made = _reply(used, value, message, dict_in(message, "usage"))
+def _add_reply(used: SessionUse, line: ClaudeLine, places: dict[str, int]) -> None:
+    made = _reply(used, line)
     if made is None:
         return
-    used.folder = used.folder or text_in(value, "cwd")
+    used.folder = used.folder or line.cwd or ""
     if "helper" in used.state and "owner" not in used.state:
-        used.session = used.state["owner"] = text_in(value, "sessionId") or used.session
+        used.session = used.state["owner"] = line.session_id or used.session
     before = places.get(made.key) if made.key else None
     if before is None:
         places[made.key] = len(used.requests)
@@ -76,26 +75,30 @@ def _add_reply(used: SessionUse, value: dict[str, Any], places: dict[str, int]) 
         used.requests[before] = made._replace(tools=used.requests[before].tools + made.tools)
 
 
-def _reply(
-    used: SessionUse, value: dict[str, Any], message: dict[str, Any], report: dict[str, Any]
-) -> RequestUse | None:
-    cached, written = number_in(report, "cache_read_input_tokens"), number_in(report, "cache_creation_input_tokens")
-    prompt, out = number_in(report, "input_tokens") + cached + written, number_in(report, "output_tokens")
-    model = text_in(message, "model")
-    if not (prompt or out) or model == "<synthetic>" or value.get("isApiErrorMessage"):
+def _reply(used: SessionUse, line: ClaudeLine) -> RequestUse | None:
+    message = line.message
+    report = message.usage if message is not None else None
+    if message is None or report is None or message.model == "<synthetic>" or line.is_error:
         return None
-    name, request = text_in(message, "id"), text_in(value, "requestId")
-    helper = used.state.get("helper", "") or (text_in(value, "agentId") or "?" if is_of_sub_agent(value) else "")
+    cached, written = max(0, report.cached), max(0, report.written)
+    prompt, out = max(0, report.fresh) + cached + written, max(0, report.out)
+    if not (prompt or out):
+        return None
+    helper = used.state.get("helper", "")
+    if not helper and (line.is_sidechain or line.parent):
+        helper = line.agent_id or "?"
     return RequestUse(
-        epoch_milliseconds(value.get("timestamp")),
-        model,
+        epoch_milliseconds(line.timestamp),
+        message.model or "",
         prompt,
         cached,
         written,
-        kept_an_hour(report),
+        max(0, report.kept.hour) if report.kept is not None else 0,
         out,
-        known_cost(value.get("costUSD")),
-        f"{name} {request}" if name else "",
+        known_cost(line.cost),
+        f"{message.id} {line.request_id or ''}" if message.id else "",
         "" if helper.startswith(_COMPACTS) else helper,
-        tuple(text_in(each, "name") for each in list_in(message, "content") if text_in(each, "type") == "tool_use"),
+        tuple(each.name for each in message.content if each.type == "tool_use" and each.name)
+        if isinstance(message.content, list)
+        else (),
     )

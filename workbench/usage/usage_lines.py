@@ -43,8 +43,8 @@ def whole_lines_of(file: BinaryIO, start: int) -> Iterator[WholeLines]:
         yield WholeLines(rest, start + len(rest))
 
 
-def lines_with(data: bytes, signs: Sequence[bytes]) -> Iterator[Any]:
-    """The JSON objects in the lines that have one of the signs, in order."""
+def raw_lines_with(data: bytes, signs: Sequence[bytes]) -> Iterator[bytes]:
+    """The lines that have one of the signs, in order."""
     places: dict[int, int] = {}
     for sign in signs:
         at = data.find(sign)
@@ -53,10 +53,12 @@ def lines_with(data: bytes, signs: Sequence[bytes]) -> Iterator[Any]:
             end = len(data) if end < 0 else end
             places[data.rfind(b"\n", 0, at) + 1] = end
             at = data.find(sign, end)
-    for start in sorted(places):
-        value = parsed_line(data[start : places[start]])
-        if value is not None:
-            yield value
+    return (data[start : places[start]] for start in sorted(places))
+
+
+def lines_with(data: bytes, signs: Sequence[bytes]) -> Iterator[dict[str, Any]]:
+    """The JSON objects in the lines that have one of the signs, in order."""
+    return (value for line in raw_lines_with(data, signs) if (value := parsed_line(line)) is not None)
 
 
 def parsed_line(line: bytes) -> dict[str, Any] | None:
