@@ -31,6 +31,7 @@ OWN_NAMES: tuple[str, ...] = (
     "testing",
     "traces",
     "tui",
+    "usage",
     "views",
     "wire",
 )

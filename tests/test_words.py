@@ -94,6 +94,7 @@ PLAIN_TEXT: tuple[str, ...] = (
     "docs/replay.md",
     "docs/transcripts.md",
     "docs/tuning.md",
+    "docs/usage.md",
     "docs/watching.md",
     "workbench",
 )
@@ -117,6 +118,7 @@ PLAIN_NAMES: tuple[str, ...] = (
     "workbench/sources",
     "workbench/traces",
     "workbench/tui",
+    "workbench/usage",
     "workbench/views",
     "workbench/wire",
 )
@@ -132,6 +134,7 @@ PLAIN_MESSAGES: tuple[str, ...] = (
     "workbench/session",
     "workbench/sources",
     "workbench/tui",
+    "workbench/usage",
     "workbench/views",
     "workbench/wire",
 )

@@ -177,7 +177,7 @@ ALLOWED = {
     ("log/lock.py", "os.open"): "the program's own locks",
     ("log/lock.py", "self.path.read_text"): "the program's own locks",
     ("log/recovery.py", "mmap.mmap"): "of a file that open_regular_file opened",
-    ("lab/running/kept_runs.py", "sqlite3.connect"): "the program's own cache",
+    ("config/cache_files.py", "sqlite3.connect"): "the program's own cache",
     ("proxy/journal.py", "os.open"): "writes",
     ("proxy/recorder_link.py", "open"): "a pipe to a process of ours",
     ("lab/running/fetching.py", "system.open"): "a file of another machine, read up to the limit",

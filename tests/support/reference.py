@@ -58,6 +58,7 @@ PLACES = {
     "sure": "A question with yes and no",
     "finder": "Every list that can be searched",
     "sessions": "The list of sessions",
+    "usage": "What all agents used",
     "continue": "Continuing from a session",
     "models": "The list of models",
     "policies": "The list of policies",

@@ -12,10 +12,13 @@ from workbench.cli.arguments import (
     add_json,
     add_plan_options,
     count_argument,
+    day_argument,
     dollars_argument,
     percent_argument,
     whole_argument,
 )
+
+USAGE_DIMENSIONS = ("day", "week", "model", "folder", "agent", "session", "tool")
 
 
 def add_watch(commands: Commands[Parser]) -> None:
@@ -26,6 +29,20 @@ def add_watch(commands: Commands[Parser]) -> None:
     parser.add_argument("wanted", metavar="AGENT|FILE|ID", nargs="?", default="", help=wanted)
     add_plan_options(parser)
     parser.add_argument("--json", action="store_true", help="no screen: print a line of JSON for every change")
+
+
+def add_usage(commands: Commands[Parser]) -> None:
+    """`usage`."""
+    text = "what the agents on this machine used and cost: by day, week, model, folder, agent, session or tool"
+    parser = add_command(commands, "usage", "cli.usage:run_usage", text)
+    wanted = "an agent, the id of a session, or a file; all agents and sessions by default"
+    parser.add_argument("source", metavar="AGENT|FILE|ID", nargs="?", default="", help=wanted)
+    parser.add_argument("--by", choices=USAGE_DIMENSIONS, default="day", help="a line for each of these (day)")
+    since = "from this day on: a date such as 2026-11-01, or a number of days or weeks, as 7d or 2w"
+    parser.add_argument("--since", metavar="DATE|7d", type=day_argument, help=since)
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--json", action="store_true", help="print JSON, for programs")
+    how.add_argument("--csv", action="store_true", help="print CSV, for a spreadsheet")
 
 
 def add_replay(commands: Commands[Parser]) -> None:

@@ -7,6 +7,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
 from typing import Any, NoReturn
 
 from workbench.config.errors import WrongCall
@@ -85,6 +86,19 @@ def _amount(digits: str, expected: str, text: str) -> float:
     if not text or not re.fullmatch(r"[0-9]{1,12}(\.[0-9]{0,12})?|\.[0-9]{1,12}", digits):
         raise argparse.ArgumentTypeError(f"expected {expected}, got {text[:40]!r}")
     return float(digits)
+
+
+def day_argument(text: str) -> str:
+    """The type of arguments that name a day, by its date or by how many days or weeks ago it was: 2026-11-17."""
+    number, unit = text[:-1], text[-1:]
+    try:
+        if unit in ("d", "w") and number.isdecimal():
+            days = int(number[:9]) * (7 if unit == "w" else 1)
+            return (date.today() - timedelta(days=max(0, days - 1))).isoformat()
+        return date.fromisoformat(text).isoformat()
+    except (ValueError, OverflowError):
+        message = f"expected a date such as 2026-11-01, or a number of days such as 7d, got {text[:40]!r}"
+        raise argparse.ArgumentTypeError(message) from None
 
 
 def add_command(commands: Commands[Parser], name: str, run: str, text: str) -> Parser:

@@ -12,7 +12,7 @@ from workbench.config.errors import WrongCall
 
 GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "look": ("open", "demo", "plan", "requests", "sessions", "agents", "compactions", "waste", "tokens"),
+        "look": ("open", "demo", "plan", "requests", "sessions", "agents", "usage", "compactions", "waste", "tokens"),
         "live": ("watch", "status", "serve", "proxy", "policy", "break", "held", "release"),
         "work": ("ask", "compact", "undo", "override", "continue", "import", "export", "snapshots", "restore"),
         "improve": ("lab", "tune", "check", "replay", "rehearse"),

@@ -122,6 +122,7 @@ def make_parser() -> Parser:
     agents.add_tune(commands)
     agents.add_waste(commands)
     agents.add_check(commands)
+    agents.add_usage(commands)
     own.add_ask(commands)
     agents.add_rehearse(commands)
     agents.add_proxy(commands)

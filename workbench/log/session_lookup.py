@@ -19,6 +19,10 @@ _GUESSED: Final = 500
 """How many of the newest sessions are searched for close matches."""
 
 
+_ENVELOPE_SIZE: Final = 200
+"""Characters at the beginning of a line that have the event's kind."""
+
+
 class StoredSession(NamedTuple):
     """A session's row."""
 
@@ -88,6 +92,17 @@ def first_lines(db: sqlite3.Connection, ids: Sequence[str], text: str, within: i
         f"SELECT id, ({line}) FROM sessions WHERE id IN ({marks})", [within, without_surrogates(text), *ids]
     )
     return {name: large_texts.restore_line(db, data) for name, data in found if data is not None}
+
+
+def lines_of_kinds(db: sqlite3.Connection, name: str, kinds: Sequence[str]) -> list[str]:
+    """The lines of the events of these kinds, in the session with this id."""
+    wanted = " OR ".join(["instr(substr(data, 1, ?), ?) > 0"] * len(kinds))
+    values = [each for kind in kinds for each in (_ENVELOPE_SIZE, f'"kind":"{kind}"')]
+    found = db.execute(
+        f"SELECT data FROM events WHERE session = (SELECT key FROM sessions WHERE id = ?) AND ({wanted}) ORDER BY seq",
+        [without_surrogates(name), *values],
+    )
+    return [large_texts.restore_line(db, data) for (data,) in found]
 
 
 def unused_sessions(db: sqlite3.Connection) -> list[str]:

@@ -32,6 +32,7 @@ _PAGE: Final = 1000
 # `list` is a method of the store, so its annotations cannot say `list`.
 Infos = list[SessionInfo]
 Hits = list[Hit]
+Events = list[Event]
 UserMessages = list[UserMessage]
 
 
@@ -161,6 +162,12 @@ class Store:
         with self._database.read_transaction() as db:
             found = session_lookup.first_lines(db, ids, text, within)
         return dict(zip(found, rows.events_of(found.values()), strict=True))
+
+    def events_of_kinds(self, id: str, kinds: Sequence[str]) -> Events:  # noqa: A002 - see `create`
+        """The events of these kinds of a session; none if there is no such session. Other events are not read."""
+        with self._database.read_transaction() as db:
+            lines = session_lookup.lines_of_kinds(db, id, kinds)
+        return rows.events_of(lines)
 
     def drop_unused(self) -> None:
         """Delete the sessions that a killed program left behind without a message."""

@@ -222,7 +222,7 @@ class Ledger:
     def _add_usage(self, seq: int, at: int, usage: Usage) -> LedgerRow:
         estimate = usage.estimate or self._estimates.get(seq, 0)
         prompt = estimate if usage.prompt is None else usage.prompt
-        cost, source = _cost(usage, prompt, self._catalogue)
+        cost, source = request_cost(usage, prompt, self._catalogue)
         row = LedgerRow(
             seq=seq,
             turn=self._turn,
@@ -256,7 +256,7 @@ def _reported(count: int) -> str:
     return "1 request has reported its tokens" if count == 1 else f"{count:,} requests have reported their tokens"
 
 
-def _cost(usage: Usage, prompt: int, catalogue: Catalogue) -> tuple[float | None, CostSource]:
+def request_cost(usage: Usage, prompt: int, catalogue: Catalogue) -> tuple[float | None, CostSource]:
     """The cost of a request: as reported, otherwise by the list prices, otherwise unknown.
 
     Agents write 0 if they know no price, so a reported 0 counts only for models that are free.

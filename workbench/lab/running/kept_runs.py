@@ -16,17 +16,16 @@ from dataclasses import replace
 from functools import cached_property
 from hashlib import file_digest, sha256
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import NamedTuple, Self
 
 import msgspec
 
+from workbench.config.cache_files import open_cache
 from workbench.config.distribution import installed_version, package_folder
 from workbench.config.errors import WorkbenchError
 from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import TooLargeFile, is_regular_file, open_regular_file, size_of
 from workbench.config.paths import cache_dir
-from workbench.config.writing import make_private_file
 from workbench.context.load import RECORDED, load_policy
 from workbench.lab.running.fetching import is_url
 from workbench.lab.running.source_reader import source_stamp
@@ -40,7 +39,7 @@ MOST = 256 * 1024 * 1024
 """How many bytes are kept."""
 _CHECK = 16
 """Bytes of the checksum in front of each replay."""
-_SCHEMA = "CREATE TABLE IF NOT EXISTS runs (key BLOB PRIMARY KEY, used INTEGER, data BLOB) WITHOUT ROWID"
+_SCHEMA = "CREATE TABLE runs (key BLOB PRIMARY KEY, used INTEGER, data BLOB) WITHOUT ROWID"
 
 Found = tuple[SourceRun, ...]
 """The conversations of a source under one policy."""
@@ -93,17 +92,7 @@ class KeptRuns:
         self._contents: dict[tuple[str, Hashable], str] = {}
         """By file: a hash of its contents."""
         self._decoder = msgspec.msgpack.Decoder(Found)
-        self._db: sqlite3.Connection | None = None
-        path = cache_dir() / FILE
-        with suppress(OSError, sqlite3.Error):
-            try:
-                self._db = _opened(path)
-            except (_Foreign, sqlite3.DatabaseError) as error:
-                code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
-                if code not in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-                    raise
-                path.unlink()  # a broken file would prevent keeping for ever
-                self._db = _opened(path)
+        self._db = open_cache(cache_dir() / FILE, (_SCHEMA,))
 
     def __enter__(self) -> Self:
         return self
@@ -229,28 +218,6 @@ def _litellm_version() -> str:
     with suppress(PackageNotFoundError):
         return version("litellm")
     return ""
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    """Open the database. Raises sqlite3.Error where it is none or broken, and _Foreign where we did not make it."""
-    make_private_file(path)
-    db = sqlite3.connect(path, timeout=5, isolation_level=None)
-    try:
-        db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = OFF")
-        db.execute(_SCHEMA)
-        made = db.execute("SELECT sql FROM sqlite_master").fetchall()
-        if made != [(_SCHEMA.replace(" IF NOT EXISTS", ""),)]:  # a foreign view or trigger could do anything
-            raise _Foreign
-        db.execute("SELECT MAX(used) FROM runs").fetchone()
-    except (_Foreign, sqlite3.Error):
-        db.close()
-        raise
-    return db
-
-
-class _Foreign(Exception):
-    """The database does not have our tables."""
 
 
 def _check(data: bytes) -> bytes:

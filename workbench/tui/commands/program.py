@@ -25,6 +25,21 @@ async def choose_setting(host: Host, argument: str) -> None:
         host.run_by_name(command)
 
 
+@COMMANDS.register(
+    "usage",
+    "usage",
+    "what the agents on this machine used and cost: by day, week, model, folder, agent, session or tool",
+    keys=("alt+u",),
+)
+async def show_usage(host: Host, argument: str) -> None:
+    """Show what all agents used, and open the session that the user chooses there."""
+    from workbench.tui.screens.usage import UsageScreen
+
+    chosen = await host.show_and_wait(UsageScreen(host))
+    if chosen:
+        await host.model.open_session(chosen)
+
+
 def rule_forms() -> Iterable[str]:
     """The forms of a breakpoint rule."""
     from workbench.proxy.breakpoints import FORMS

@@ -1,0 +1,169 @@
+"""`workbench usage`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from cli.test_json_docs import printed
+from support.calls import Call
+from usage.homes import (
+    claude_call,
+    claude_reply,
+    codex_count,
+    codex_header,
+    codex_model,
+    write_claude,
+    write_codex,
+    write_lines,
+)
+from workbench.cli.agent_commands import USAGE_DIMENSIONS
+from workbench.cli.arguments import day_argument
+from workbench.config.paths import cache_dir
+from workbench.usage.kept_usage import FILE
+from workbench.usage.usage_table import DIMENSIONS
+
+LIMITS = {"primary": {"used_percent": 24.0, "window_minutes": 300, "resets_at": 32_503_680_000}}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two agents, and a third that reports nothing."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    lines = [
+        claude_reply("m1", 1, 1_000, 10, content=claude_call("Read")),
+        claude_reply("m2", 2, 10, 20, cached=1_000, written=500),
+    ]
+    write_claude(tmp_path, "c1a1b2c3-0000", lines)
+    count = codex_count(1, 110, 100, 10, cached=60, rate_limits=LIMITS)
+    write_codex(tmp_path, "t1", [codex_header("t1"), codex_model("of nobody"), count])
+    said = [
+        {"role": role, "message": {"content": [{"type": "text", "text": "<user_query>\nhello\n</user_query>"}]}}
+        for role in ("user", "assistant")
+    ]
+    write_lines(tmp_path / ".cursor/projects/p/agent-transcripts/x/x.jsonl", said)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("home")
+def test_all_agents_are_summed_up_and_what_is_unknown_is_null(call: Call) -> None:
+    found = call("usage", "--by", "agent", "--json").json
+    rows = {each["agent"]: each for each in found["rows"]}
+    assert {*rows} == {"Claude Code", "Codex", "Cursor"}
+    claude = rows["Claude Code"]
+    assert [claude[key] for key in ("requests", "fresh", "cached", "written", "out")] == [2, 1_010, 1_000, 500, 30]
+    assert claude["cost"] == pytest.approx((1_010 * 3 + 1_000 * 0.3 + 500 * 3.75 + 30 * 15) / 1e6)
+    assert (rows["Codex"]["cost"], rows["Codex"]["uncosted"], rows["Codex"]["fresh"]) == (None, 1, 40)
+    assert (rows["Cursor"]["requests"], rows["Cursor"]["cost"], rows["Cursor"]["silent"]) == (None, None, 1)
+    assert found["total"]["requests"] == 3
+    assert [each["used_percent"] for each in found["limits"]] == [24.0]
+    assert [each["requests"] for each in found["windows"]] == [2]
+
+
+@pytest.mark.usefixtures("home")
+def test_the_table_names_what_is_missing_from_it(call: Call) -> None:
+    out = call("usage", "--by", "agent").out
+    lines = out.splitlines()
+    assert lines[0].split() == [
+        *("agent", "requests", "fresh", "cached", "written", "out", "cost", "sub-agents", "compactions")
+    ]
+    assert next(line for line in lines if line.startswith("Cursor")).split()[1:7] == ["–"] * 6
+    assert "without 1 request of models whose price is not known" in out
+    assert "without 1 session that reports no tokens" in out
+    assert "Codex, 5 hours: 24 % used" in out
+    assert "list prices of litellm" in out
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("by", DIMENSIONS)
+def test_every_way_to_group_is_printed_as_a_table_as_json_and_as_csv(by: str, call: Call) -> None:
+    rows = call("usage", "--by", by, "--json").json["rows"]
+    assert sum(each["requests"] or 0 for each in rows) == 3
+    table = call("usage", "--by", by).out.split("\n\n")[0].splitlines()
+    assert len(table) == len(rows) + 2
+    read = [*csv.DictReader(io.StringIO(call("usage", "--by", by, "--csv").out))]
+    assert [each[by] for each in read] == [each[by] or "" for each in rows]
+    assert [each["requests"] for each in read] == [
+        "" if row["requests"] is None else str(row["requests"]) for row in rows
+    ]
+
+
+def test_the_options_are_those_of_the_table() -> None:
+    assert USAGE_DIMENSIONS == DIMENSIONS
+
+
+@pytest.mark.usefixtures("home")
+def test_an_agent_a_session_or_a_file_can_be_chosen(call: Call, home: Path) -> None:
+    assert call("usage", "codex", "--json").json["total"]["requests"] == 1
+    assert call("usage", "c1a1b2c3", "--json").json["total"]["requests"] == 2
+    [path] = home.glob(".codex/sessions/*/*/*/*.jsonl")
+    assert call("usage", path, "--json").json["total"]["requests"] == 1
+    refused = call("usage", "nobody")
+    assert (refused.code, "no such file, agent or session" in refused.err) == (2, True)
+    assert "no requests fit" in call("usage", "--since", "2999-01-01").out
+
+
+def test_since_is_a_date_or_a_number_of_days(call: Call) -> None:
+    today = date.today()
+    assert day_argument("1d") == today.isoformat()
+    assert (today - date.fromisoformat(day_argument("1w"))).days == 6
+    assert day_argument("2026-11-01") == "2026-11-01"
+    for wrong in ("", "d", "-3d", "soon", "9999999999999999d", "2026-13-01"):
+        refused = call("usage", f"--since={wrong}")
+        assert (refused.code, "expected a date such as" in refused.err) == (2, True)
+
+
+def test_an_empty_home_says_so(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    assert "no requests of agents on this machine" in call("usage").out
+    assert call("usage", "--json").json["total"]["cost"] == 0
+
+
+@pytest.mark.usefixtures("home")
+def test_a_broken_cache_is_made_again_and_changes_no_figure(call: Call) -> None:
+    whole = call("usage", "--json").out
+    assert call("usage", "--json").out == whole
+    path = cache_dir() / FILE
+    good = path.read_bytes()
+    for broken in (b"", b"not a database", good[: len(good) // 2], good[:5_000] + b"\0" * 500 + good[5_500:]):
+        path.write_bytes(broken)
+        for more in ("-wal", "-shm"):
+            path.with_name(FILE + more).unlink(missing_ok=True)
+        assert call("usage", "--json").out == whole
+    shutil.rmtree(cache_dir())
+    cache_dir().write_text("a file in the place of the folder")
+    assert call("usage", "--json").out == whole
+
+
+@pytest.mark.usefixtures("home")
+def test_a_file_that_grows_or_goes_changes_the_figures(call: Call, home: Path) -> None:
+    call("usage")
+    [path] = home.glob(".claude/projects/*/*.jsonl")
+    more = write_lines(home / "more", [claude_reply("m3", 9, 5, 5)]).read_text()
+    with path.open("a") as file:
+        file.write(more)
+    assert call("usage", "--json").json["total"]["requests"] == 4
+    path.unlink()
+    assert call("usage", "--json").json["total"]["requests"] == 1
+
+
+@pytest.mark.usefixtures("home")
+def test_hostile_names_reach_no_terminal(call: Call, home: Path) -> None:
+    line = claude_reply(
+        "m1", 1, 5, 5, model="\x1b[31mred\n\u202e", cwd="/x/\x1b]0;title\x07", content=claude_call("\x1b[2J")
+    )
+    write_claude(home, "d4", [line])
+    for by in DIMENSIONS:
+        for how in ((), ("--csv",), ("--json",)):
+            out = call("usage", "--by", by, *how).out
+            assert not {"\x1b", "\x07", "\u202e"} & {*out}
+
+
+@pytest.mark.usefixtures("home")
+def test_the_page_shows_what_is_printed(call: Call) -> None:
+    printed(call, "usage", "--by", "session")

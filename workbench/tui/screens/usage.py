@@ -1,0 +1,263 @@
+"""What all agents on this machine used and cost: bars, a calendar, and the most expensive sessions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import partial
+from typing import ClassVar, NamedTuple
+
+from textual import work
+from textual.binding import Binding, BindingType
+from textual.content import Content
+
+from workbench.config.errors import WorkbenchError
+from workbench.config.folders import shown_folder, work_folder
+from workbench.config.text import fit_columns, printable
+from workbench.sources.services import Services
+from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph
+from workbench.tui.screens.usage_charts import bar_lines, bar_of, calendar_of
+from workbench.tui.widgets.cells import one_line
+from workbench.tui.widgets.columns import Column, Row
+from workbench.tui.widgets.finder import MOST, Finder, FinderResult
+from workbench.tui.widgets.host import Host
+from workbench.usage.gathering import all_usage
+from workbench.usage.usage_figures import FIGURES, UNKNOWN, dollars, limit_lines, price_note, shown_figures
+from workbench.usage.usage_table import (
+    DIMENSIONS,
+    Dimension,
+    UsageBucket,
+    UsageRow,
+    UsageTable,
+    bucket_name,
+    grouped,
+    total_row,
+)
+
+BAR = 16
+"""Cells of a bar in the list."""
+DEAREST = 5
+"""Sessions that a key opens."""
+MODELS = 6
+"""Models with a bar of their own."""
+ALL = "\0"
+"""The first row, which has all requests; no name contains this."""
+READING = "reading what all agents used…"
+NOTHING = (
+    "No agent on this machine has recorded a request yet, in the folders that `workbench agents` searches. "
+    "Requests that pass `workbench proxy` count as well, and [agents] in config.toml adds other places."
+)
+
+
+class _Scope(NamedTuple):
+    """The requests of one row, whose sessions are listed."""
+
+    by: Dimension
+    name: str
+
+
+class UsageScreen(Finder[str]):
+    """A row for each day, model or other. It is closed with the reference of a session to open."""
+
+    NAME = "usage"
+    PLACEHOLDER = "a part of a name"
+    EMPTY = "Nothing has this in its name."
+    COLUMNS = (
+        Column(""),
+        Column("", BAR, least=56),
+        Column("tokens", 8, right=True, least=34),
+        Column("cost", 10, right=True),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "take", "its sessions, or open", id="usage.open", priority=True),
+        Binding("tab", "next(1)", "by day, week, …", id="usage.next", priority=True),
+        Binding("shift+tab", "next(-1)", "back", id="usage.before", priority=True, show=False),
+        *(
+            Binding(
+                f"alt+{at}", f"dearest({at})", f"open session {at}", id=f"usage.open-{at}", priority=True, show=False
+            )
+            for at in range(1, DEAREST + 1)
+        ),
+    ]
+
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self._table: UsageTable | None = None
+        """None: still being read."""
+        self._by: Dimension = "day"
+        self._scope: _Scope | None = None
+        self._dearest: Sequence[UsageRow] = ()
+        """Those of the marked row."""
+        self._titles: dict[str, str] = {}
+
+    def on_mount(self) -> None:
+        """Read in the background."""
+        self._read()
+
+    @work
+    async def _read(self) -> None:
+        here = work_folder().path
+        self._table = await self.host.in_background(partial(all_usage, self.host.services, here))
+        self.refill()
+
+    async def search_rows(self, text: str) -> FinderResult:
+        """The rows whose names have the words."""
+        if self._table is None:
+            return FinderResult((), READING)
+        whose = f" of {_shown(*self._scope)}" if self._scope else ""
+        self.box.border_subtitle = one_line(f"by {self._by}{whose}")
+        buckets = self._buckets()
+        words = text.lower().split()
+        rows = grouped(buckets, self._by)
+        rows = rows[::-1] if self._by in ("day", "week") else rows
+        rows = [row for row in rows if all(word in f"{row.name} {row.agent} {row.folder}".lower() for word in words)]
+        most = max((_size(row) for row in rows), default=0)
+        found = [self._row(row, most) for row in rows[:MOST]]
+        if found and not words and self._by != "session":
+            found.insert(0, self._row(total_row(buckets)._replace(name=ALL), 0))
+        note = f"the first {MOST} of {len(rows):,}; type to find the others" if len(rows) > MOST else ""
+        return FinderResult(found, note)
+
+    def empty(self) -> Content:
+        """What to do if there is nothing."""
+        if self._table is None:
+            return Content.styled(READING, "$quiet")
+        return super().empty() if self._table.buckets else paragraph(NOTHING)
+
+    def _buckets(self) -> list[UsageBucket]:
+        found = self._table.buckets if self._table is not None else []
+        scope = self._scope
+        return found if scope is None else [each for each in found if bucket_name(each, scope.by) == scope.name]
+
+    def _row(self, row: UsageRow, most: float) -> Row:
+        name = _shown(self._by, row.name)
+        if self._by == "session":
+            name = f"{row.last_day}  {row.agent}  {printable(shown_folder(row.folder))}"
+        tokens = _short(row.sums.tokens) if row.sums.is_known else UNKNOWN
+        bar = Content.styled(bar_of(_size(row), most, BAR) if row.name != ALL else "", "$accent")
+        return Row(row.name, (name, bar, tokens, dollars(row.sums.known_cost, _is_part(row))))
+
+    async def row_details(self, value: str) -> Content:
+        """The figures of a row, its models, its most expensive sessions, and the limits that are open now."""
+        buckets = [each for each in self._buckets() if value == ALL or bucket_name(each, self._by) == value]
+        is_session = self._by == "session"
+        self._dearest = grouped(buckets, "session")[:DEAREST]
+        await self._find_titles()
+        row = total_row(buckets)
+        figures = zip((each.head for each in FIGURES), shown_figures(row), strict=True)
+        title = self._titles.get(value, "") if is_session else ""
+        blocks = [
+            Content.styled(printable(title) or _shown(self._by, value), "bold"),
+            name_value_rows([*([("id", value)] if is_session else []), *figures], self.wide),
+        ]
+        if self._by in ("day", "week"):
+            blocks.append(self._calendar())
+        if self._by != "model" or value == ALL:
+            blocks.append(self._bars(grouped(buckets, "model")[:MODELS]))
+        if not is_session:
+            blocks.append(self._sessions())
+        return join_blocks(*blocks, self._notes(row))
+
+    def _calendar(self) -> Content:
+        return calendar_of({row.name: _size(row) for row in grouped(self._buckets(), "day")}, self.wide)
+
+    def _bars(self, rows: Sequence[UsageRow]) -> Content:
+        words = ((_shown("model", row.name), _size(row), dollars(row.sums.known_cost)) for row in rows)
+        return bar_lines([*words], self.wide)
+
+    def _sessions(self) -> Content:
+        lines = [Content.styled("the most expensive sessions", "$quiet")]
+        for at, row in enumerate(self._dearest, 1):
+            name = printable(self._titles.get(row.name, "")) or row.name
+            cost = dollars(row.sums.known_cost, _is_part(row))
+            room = max(8, self.wide - len(cost) - 9)
+            lines.append(Content.assemble((f"Alt+{at}", "bold"), f"  {cost}  ", fit_columns(name, room)))
+        return Content("\n").join(lines)
+
+    def _notes(self, row: UsageRow) -> Content:
+        assert self._table is not None
+        lines = (*limit_lines(self._table, time.time_ns() // 1_000_000), *price_note(row.sums))
+        return Content("\n").join(paragraph(line, "$quiet") for line in lines)
+
+    async def _find_titles(self) -> None:
+        missing = {row.name: self._ref(row.name) for row in self._dearest if row.name not in self._titles}
+        if missing:
+            self._titles |= await self.host.in_background(partial(_titles, self.host.services, missing))
+
+    def _ref(self, session: str) -> str:
+        return self._table.refs.get(session, "") if self._table is not None else ""
+
+    # Keys
+
+    def action_next(self, by: int) -> None:
+        """Group by something else."""
+        self._by = DIMENSIONS[(DIMENSIONS.index(self._by) + by) % len(DIMENSIONS)]
+        self.field.value = ""
+        self.refill()
+
+    def choose_row(self, value: str) -> None:
+        """Open a session; of any other row, list the sessions."""
+        if self._by == "session":
+            self._open(value)
+            return
+        if value != ALL:
+            self._scope = _Scope(self._by, value)
+        self._by = "session"
+        self.field.value = ""
+        self.refill()
+
+    def action_dearest(self, at: int) -> None:
+        """Open one of the most expensive sessions of the marked row."""
+        if at <= len(self._dearest):
+            self._open(self._dearest[at - 1].name)
+
+    def _open(self, session: str) -> None:
+        ref = self._ref(session)
+        if ref:
+            self.dismiss(ref)
+        else:
+            self.warning = "The file of this session is gone."
+
+    def action_leave(self) -> None:
+        """Back from the sessions of a row to the rows; from there, close."""
+        if self._scope is None:
+            super().action_leave()
+            return
+        self._by, self._scope = self._scope.by, None
+        self.refill()
+
+
+def _shown(by: Dimension, name: str) -> str:
+    if name == ALL:
+        return "all"
+    if not name:
+        return "no tool" if by == "tool" else "unknown"
+    return printable(shown_folder(name) if by == "folder" else name)
+
+
+def _size(row: UsageRow) -> float:
+    """What bars show: the cost. A row without a known price has no bar."""
+    return row.sums.cost
+
+
+def _is_part(row: UsageRow) -> bool:
+    return bool(row.sums.uncosted or row.sums.silent)
+
+
+def _short(tokens: int) -> str:
+    for size, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+        if tokens >= size:
+            return f"{tokens / size:.1f} {unit}"
+    return str(tokens)
+
+
+def _titles(services: Services, refs: dict[str, str]) -> dict[str, str]:
+    """The titles of sessions; empty where there is none."""
+    found = {}
+    for session, ref in refs.items():
+        try:
+            known = services.agents.session_at(ref) if ref != session else None
+            found[session] = services.store.info(ref).title if ref == session else known.title if known else ""
+        except WorkbenchError:
+            found[session] = ""
+    return found

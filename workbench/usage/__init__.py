@@ -1,0 +1,1 @@
+"""What the agents on this machine used and cost, and when."""

@@ -1,0 +1,110 @@
+"""The part of Claude Code's lines that has to do with reports. The rest of a line is skipped, not decoded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import field
+
+from workbench.traces.claude_sub_agents import is_of_sub_agent
+from workbench.usage.usage_lines import parsed_line
+from workbench.wire.anthropic import kept_an_hour
+from workbench.wire.values import dict_in, list_in, number_in, text_in
+
+
+class KeptTokens(msgspec.Struct):
+    """Tokens that were written to the cache, by how long they are kept."""
+
+    hour: int = field(default=0, name="ephemeral_1h_input_tokens")
+
+
+class ClaudeReport(msgspec.Struct):
+    """What was reported for a reply."""
+
+    fresh: int = field(default=0, name="input_tokens")
+    out: int = field(default=0, name="output_tokens")
+    cached: int = field(default=0, name="cache_read_input_tokens")
+    written: int = field(default=0, name="cache_creation_input_tokens")
+    kept: KeptTokens | None = field(default=None, name="cache_creation")
+
+
+class ClaudeBlock(msgspec.Struct):
+    """A block of a reply."""
+
+    type: str = ""
+    name: str = ""
+
+
+class ClaudeMessage(msgspec.Struct):
+    """A reply, or a part of it."""
+
+    id: str = ""
+    model: str = ""
+    usage: ClaudeReport | None = None
+    content: list[ClaudeBlock] | str | None = None
+
+
+class ClaudeLine(msgspec.Struct):
+    """A line of a session."""
+
+    type: str = ""
+    subtype: str | None = None
+    timestamp: str | None = None
+    request_id: str | None = field(default=None, name="requestId")
+    session_id: str | None = field(default=None, name="sessionId")
+    cwd: str | None = None
+    agent_id: str | None = field(default=None, name="agentId")
+    is_sidechain: bool | None = field(default=None, name="isSidechain")
+    parent: str | None = field(default=None, name="parent_tool_use_id")
+    is_error: bool | None = field(default=None, name="isApiErrorMessage")
+    cost: float | int | None = field(default=None, name="costUSD")
+    message: ClaudeMessage | None = None
+    data: ClaudeProgress | None = None
+
+
+class ClaudeProgress(msgspec.Struct):
+    """What a session notes about a tool that runs; of a sub-agent, its lines."""
+
+    agent_id: str | None = field(default=None, name="agentId")
+    message: ClaudeLine | None = None
+
+
+_DECODER = msgspec.json.Decoder(ClaudeLine)
+
+
+def claude_line(raw: bytes) -> ClaudeLine | None:
+    """A line; None if it is none. One with a value of an unexpected type is read without that value."""
+    try:
+        return _DECODER.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        value = parsed_line(raw)
+        return None if value is None else _as_far_as_known(value)
+
+
+def _as_far_as_known(value: dict[str, Any]) -> ClaudeLine:
+    data = dict_in(value, "data")
+    timestamp, cost = value.get("timestamp"), value.get("costUSD")
+    return ClaudeLine(
+        text_in(value, "type"),
+        text_in(value, "subtype"),
+        timestamp if isinstance(timestamp, str) else None,
+        text_in(value, "requestId"),
+        text_in(value, "sessionId"),
+        text_in(value, "cwd"),
+        text_in(value, "agentId"),
+        is_of_sub_agent(value),
+        None,
+        bool(value.get("isApiErrorMessage")),
+        cost if isinstance(cost, int | float) else None,
+        _message(dict_in(value, "message")),
+        ClaudeProgress(text_in(data, "agentId"), _as_far_as_known(dict_in(data, "message"))) if data else None,
+    )
+
+
+def _message(value: dict[str, Any]) -> ClaudeMessage:
+    used = dict_in(value, "usage")
+    keys = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    blocks = [ClaudeBlock(text_in(each, "type"), text_in(each, "name")) for each in list_in(value, "content")]
+    report = ClaudeReport(*(number_in(used, key) for key in keys), KeptTokens(kept_an_hour(used)))
+    return ClaudeMessage(text_in(value, "id"), text_in(value, "model"), report, blocks)

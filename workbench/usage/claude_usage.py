@@ -1,0 +1,104 @@
+"""Claude Code: the use of the requests in a session's file. `traces/claude_code` describes the format.
+
+A reply is several lines with the same id, each with the report so far; the last one counts. A session that was resumed
+or forked by an older version begins with a copy of the lines before; ids of reply and request are the same there.
+The replies of a sub-agent are in its own file, and some versions repeat them in the session (`progress`); where the
+file is gone, they are known from there.
+"""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+
+from workbench.traces.building import epoch_milliseconds, known_cost
+from workbench.usage.claude_report_lines import ClaudeLine, claude_line
+from workbench.usage.records import CompactionUse, RequestUse, SessionUse
+from workbench.usage.usage_lines import raw_lines_with
+
+_SIGNS = (b'"usage"', b'"compact_boundary"')
+_SUB_AGENTS, _BEFORE, _COMPACTS = "subagents", "agent-", "acompact-"
+
+
+def new_claude_session(agent: str, path: str) -> SessionUse:
+    """A session that nothing was read of yet. Files of sub-agents belong to their session."""
+    folder, name = os.path.split(path)
+    session = name.removesuffix(".jsonl")
+    if not session.startswith(_BEFORE):
+        return SessionUse(agent, session, f"{path}#1")
+    above, inner = os.path.split(folder)
+    helper = session.removeprefix(_BEFORE)
+    if inner != _SUB_AGENTS:  # the first line with a report says whose it is
+        return SessionUse(agent, session, path, state={"helper": helper})
+    owner = os.path.basename(above)
+    return SessionUse(agent, owner, f"{above}.jsonl#1", state={"helper": helper, "owner": owner})
+
+
+def add_claude_lines(used: SessionUse, data: bytes) -> None:
+    """Add what some lines report."""
+    places = {each.key: at for at, each in enumerate(used.requests)}
+    for raw in raw_lines_with(data, _SIGNS):
+        line = claude_line(raw)
+        if line is None:
+            continue
+        if line.type == "assistant":
+            _add_reply(used, line, places)
+        elif line.type == "progress":
+            _add_reply(used, _sub_agents_line(line), places)
+        elif line.type == "system" and line.subtype == "compact_boundary":
+            model = used.requests[-1].model if used.requests else ""
+            used.compactions.append(CompactionUse(epoch_milliseconds(line.timestamp), model))
+
+
+def _sub_agents_line(line: ClaudeLine) -> ClaudeLine:
+    """The line of a sub-agent that a session repeats; an empty one if it repeats none."""
+    inner = line.data.message if line.data is not None else None
+    if line.data is None or inner is None or inner.type != "assistant":
+        return ClaudeLine()
+    named = {"agent_id": line.data.agent_id, "cwd": line.cwd, "session_id": line.session_id}
+    return msgspec.structs.replace(inner, is_sidechain=True, **named)
+
+
+def _add_reply(used: SessionUse, line: ClaudeLine, places: dict[str, int]) -> None:
+    made = _reply(used, line)
+    if made is None:
+        return
+    used.folder = used.folder or line.cwd or ""
+    if "helper" in used.state and "owner" not in used.state:
+        used.session = used.state["owner"] = line.session_id or used.session
+    before = places.get(made.key) if made.key else None
+    if before is None:
+        places[made.key] = len(used.requests)
+        used.requests.append(made)
+    else:
+        used.requests[before] = made._replace(tools=used.requests[before].tools + made.tools)
+
+
+def _reply(used: SessionUse, line: ClaudeLine) -> RequestUse | None:
+    message = line.message
+    report = message.usage if message is not None else None
+    if message is None or report is None or message.model == "<synthetic>" or line.is_error:
+        return None
+    cached, written = max(0, report.cached), max(0, report.written)
+    prompt, out = max(0, report.fresh) + cached + written, max(0, report.out)
+    if not (prompt or out):
+        return None
+    helper = used.state.get("helper", "")
+    if not helper and (line.is_sidechain or line.parent):
+        helper = line.agent_id or "?"
+    return RequestUse(
+        epoch_milliseconds(line.timestamp),
+        message.model or "",
+        prompt,
+        cached,
+        written,
+        max(0, report.kept.hour) if report.kept is not None else 0,
+        out,
+        known_cost(line.cost),
+        f"{message.id} {line.request_id or ''}" if message.id else "",
+        "" if helper.startswith(_COMPACTS) else helper,
+        tuple(each.name for each in message.content if each.type == "tool_use" and each.name)
+        if isinstance(message.content, list)
+        else (),
+    )

@@ -1,0 +1,103 @@
+"""Keeps the reports of each file, and the last tables, in the cache folder. A broken entry is read again."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Container
+from contextlib import suppress
+from hashlib import sha256
+from typing import Self
+
+import msgspec
+
+from workbench.config.cache_files import open_cache
+from workbench.config.paths import cache_dir
+from workbench.usage.session_files import UsageEntry
+from workbench.usage.usage_table import UsageTable
+
+FILE = "usage.db"
+_VERSION = b"1"
+"""Raise it when a reader finds something else in the same file."""
+_FILES = "CREATE TABLE files (path TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID"
+_TABLES = "CREATE TABLE tables (key BLOB PRIMARY KEY, made INTEGER, data BLOB) WITHOUT ROWID"
+_CHECK = 16
+"""Bytes of the checksum in front of each value."""
+_MOST_TABLES = 4
+
+
+class KeptUsage:
+    """The cache. Where nothing can be written, nothing is kept, and that is no error."""
+
+    def __init__(self) -> None:
+        self._db = open_cache(cache_dir() / FILE, (_FILES, _TABLES))
+        self._entries = msgspec.msgpack.Decoder(UsageEntry)
+        self._tables = msgspec.msgpack.Decoder(UsageTable)
+        self._new: list[tuple[str, bytes]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._db is not None:
+            with suppress(sqlite3.Error):
+                self._db.execute("BEGIN")
+                self._db.executemany("INSERT OR REPLACE INTO files VALUES (?, ?)", self._new)
+                self._db.execute("COMMIT")
+            self._db.close()
+
+    def load_file(self, path: str) -> UsageEntry | None:
+        """What was read of a file; None if nothing was."""
+        with suppress(msgspec.MsgspecError, RecursionError):
+            data = self._load("SELECT data FROM files WHERE path = ?", path.encode("utf-8", "replace").decode())
+            return None if data is None else self._entries.decode(data)
+        return None
+
+    def keep_file(self, path: str, entry: UsageEntry) -> None:
+        """Keep what was read of a file."""
+        with suppress(UnicodeEncodeError):  # half a surrogate pair cannot be kept
+            self._new.append((path.encode().decode(), _checked_data(msgspec.msgpack.encode(entry))))
+
+    def load_table(self, key: bytes) -> UsageTable | None:
+        """A table that was made of the same files; None if there is none."""
+        with suppress(msgspec.MsgspecError, RecursionError):
+            data = self._load("SELECT data FROM tables WHERE key = ?", key)
+            return None if data is None else self._tables.decode(data)
+        return None
+
+    def keep_table(self, key: bytes, table: UsageTable) -> None:
+        """Keep a table, and forget older ones."""
+        if self._db is None:
+            return
+        with suppress(sqlite3.Error, UnicodeEncodeError):
+            data = _checked_data(msgspec.msgpack.encode(table))
+            self._db.execute("INSERT OR REPLACE INTO tables VALUES (?, ?, ?)", (key, time.time_ns(), data))
+            old = "SELECT key FROM tables ORDER BY made DESC LIMIT -1 OFFSET ?"
+            self._db.execute(f"DELETE FROM tables WHERE key IN ({old})", (_MOST_TABLES,))
+
+    def forget_files(self, still: Container[str]) -> None:
+        """Forget the files that do not exist any more."""
+        if self._db is None:
+            return
+        with suppress(sqlite3.Error):
+            kept = [path for (path,) in self._db.execute("SELECT path FROM files")]
+            gone = [(path,) for path in kept if path not in still and not path.startswith("session ")]
+            self._db.executemany("DELETE FROM files WHERE path = ?", gone)
+
+    def _load(self, query: str, key: str | bytes) -> bytes | None:
+        if self._db is None:
+            return None
+        with suppress(sqlite3.Error):
+            row = self._db.execute(query, (key,)).fetchone()
+            data = row[0] if row is not None else None
+            if isinstance(data, bytes) and _check(data[_CHECK:]) == data[:_CHECK]:
+                return data[_CHECK:]
+        return None
+
+
+def _checked_data(data: bytes) -> bytes:
+    return _check(data) + data
+
+
+def _check(data: bytes) -> bytes:
+    return sha256(_VERSION + data).digest()[:_CHECK]

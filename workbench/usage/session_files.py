@@ -1,0 +1,85 @@
+"""Reads the use of the requests in a file; of a file that has grown, only what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import BinaryIO, NamedTuple
+
+import msgspec
+
+from workbench.config.foreign_files import open_regular_file
+from workbench.live.finder import AgentSession
+from workbench.live.reports import format_of
+from workbench.live.stamps import FileStamp
+from workbench.traces import claude_code, codex
+from workbench.usage.claude_usage import add_claude_lines, new_claude_session
+from workbench.usage.codex_usage import add_codex_lines, new_codex_session
+from workbench.usage.other_usage import read_other_file
+from workbench.usage.records import SessionUse
+from workbench.usage.usage_lines import whole_lines_of
+
+HEAD = 262_144
+"""Bytes in which a file shows whose it is."""
+_TAIL = 256
+"""Bytes before the end of what was read; if they have changed, the file was written again."""
+
+
+class _QuickReader(NamedTuple):
+    start: Callable[[str, str], SessionUse]
+    add_lines: Callable[[SessionUse, bytes], None]
+
+
+_QUICK = {
+    claude_code.NAME: _QuickReader(new_claude_session, add_claude_lines),
+    codex.NAME: _QuickReader(new_codex_session, add_codex_lines),
+}
+"""Formats with a quick reader; the others are read as for opening them."""
+
+
+class UsageEntry(msgspec.Struct, array_like=True):
+    """What a file reports, and how far it was read."""
+
+    stamp: FileStamp
+    sessions: list[SessionUse]
+    position: int = 0
+    tail: bytes = b""
+    """A hash of the bytes before that position."""
+
+
+def read_usage(
+    path: str,
+    agent: str,
+    stamp: FileStamp,
+    known: UsageEntry | None,
+    session_at: Callable[[str], AgentSession | None],
+) -> UsageEntry | None:
+    """What a file reports; None if it cannot be read. `known`: what was read before, if anything."""
+    try:
+        with open_regular_file(path) as file:
+            agent = agent or format_of(file.read(HEAD))
+            quick = _QUICK.get(agent)
+            if quick is not None:
+                return _read_lines(file, quick, agent, path, stamp, known)
+    except OSError:
+        return None
+    return UsageEntry(stamp, read_other_file(agent, path, session_at))
+
+
+def _read_lines(
+    file: BinaryIO, quick: _QuickReader, agent: str, path: str, stamp: FileStamp, known: UsageEntry | None
+) -> UsageEntry:
+    goes_on = known is not None and known.stamp.inode == stamp.inode and known.tail == _tail(file, known.position)
+    if known is None or not goes_on or len(known.sessions) != 1:
+        known = UsageEntry(stamp, [quick.start(agent, path)])
+    position = known.position
+    for part in whole_lines_of(file, position):
+        quick.add_lines(known.sessions[0], part.data)
+        position = part.end
+    return UsageEntry(stamp, known.sessions, position, _tail(file, position))
+
+
+def _tail(file: BinaryIO, position: int) -> bytes:
+    start = max(0, position - _TAIL)
+    file.seek(start)
+    return sha256(file.read(position - start)).digest()

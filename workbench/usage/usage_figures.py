@@ -1,0 +1,130 @@
+"""The figures of a row: as words for people, and as JSON. An unknown figure is a dash, or null."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, NamedTuple
+
+from workbench.config.text import counted, percent, when
+from workbench.usage.usage_table import UsageRow, UsageSums, UsageTable
+
+UNKNOWN = "–"
+
+
+class Figure(NamedTuple):
+    """A column of figures."""
+
+    head: str
+    value: Callable[[UsageRow], str]
+
+
+def dollars(cost: float | None, is_part: bool = False) -> str:
+    """An amount of money; a plus where some of it is not known."""
+    if cost is None:
+        return UNKNOWN
+    digits = 2 if cost >= 1 or cost == 0 else 4
+    return f"${cost:,.{digits}f}{'+' if is_part else ''}"
+
+
+def _count(name: str) -> Callable[[UsageRow], str]:
+    return lambda row: f"{getattr(row.sums, name):,}" if row.sums.is_known else UNKNOWN
+
+
+FIGURES = (
+    Figure("requests", _count("requests")),
+    Figure("fresh", _count("fresh")),
+    Figure("cached", _count("cached")),
+    Figure("written", _count("written")),
+    Figure("out", _count("out")),
+    Figure("cost", lambda row: dollars(row.sums.known_cost, bool(row.sums.uncosted or row.sums.silent))),
+    Figure("sub-agents", lambda row: f"{row.sub_agents:,}"),
+    Figure("compactions", lambda row: f"{row.sums.compactions:,}"),
+)
+
+
+def shown_figures(row: UsageRow) -> tuple[str, ...]:
+    """The figures of a row, in the order of `FIGURES`."""
+    return tuple(figure.value(row) for figure in FIGURES)
+
+
+def figures_json(row: UsageRow) -> dict[str, Any]:
+    """The figures of a row for programs."""
+    sums = row.sums
+    known = {name: getattr(sums, name) if sums.is_known else None for name in _COUNTED}
+    cost = sums.known_cost
+    return known | {
+        "cost": None if cost is None else round(cost, 6),
+        "uncosted": sums.uncosted,
+        "sub_agents": row.sub_agents,
+        "compactions": sums.compactions,
+        "calls": sums.calls if sums.is_known else None,
+        "silent": sums.silent,
+    }
+
+
+_COUNTED = ("requests", "fresh", "cached", "written", "out")
+
+
+def price_note(sums: UsageSums) -> list[str]:
+    """Where the prices are from, and what they leave out."""
+    try:
+        source = f"litellm {version('litellm')}"
+    except PackageNotFoundError:
+        source = "your [models] entries"
+    notes = [
+        f"costs as the agents recorded them, else by the list prices of {source}, as of {date.today().isoformat()}; "
+        "a plan with a fixed price costs less"
+    ]
+    if sums.uncosted:
+        notes.append(f"+ without {counted(sums.uncosted, 'request')} of models whose price is not known")
+    if sums.silent:
+        notes.append(f"+ without {counted(sums.silent, 'session that reports', 'sessions that report')} no tokens")
+    return notes
+
+
+def limit_lines(found: UsageTable, now: int) -> Iterator[str]:
+    """The windows and limits that are open now."""
+    last = found.windows[-1] if found.windows else None
+    if last is not None and last.end > now:
+        left = f"{(last.end - now) // 60_000:,} min left"
+        figures = f"{counted(last.requests, 'request')}, {last.tokens:,} tokens, {dollars(last.known_cost)}"
+        yield f"Claude Code, 5 hours from {when(last.start)}: {figures}; {left}"
+    for agent, limit in found.limits:
+        if limit.resets_at > now:
+            used = f"{percent(limit.used / 100)} used"
+            yield f"{agent}, {_length(limit.minutes)}: {used} at {when(limit.at)}; resets at {when(limit.resets_at)}"
+
+
+def _length(minutes: int) -> str:
+    if minutes % 1440 == 0:
+        return counted(minutes // 1440, "day")
+    return counted(minutes // 60, "hour") if minutes % 60 == 0 else counted(minutes, "minute")
+
+
+def limits_json(found: UsageTable) -> dict[str, Any]:
+    """All windows of Claude Code, and the last limits that agents recorded."""
+    return {
+        "windows": [
+            {
+                "agent": "Claude Code",
+                "start": each.start,
+                "end": each.end,
+                "requests": each.requests,
+                "tokens": each.tokens,
+                "cost": None if each.known_cost is None else round(each.known_cost, 6),
+            }
+            for each in found.windows
+        ],
+        "limits": [
+            {
+                "agent": agent,
+                "minutes": limit.minutes,
+                "used_percent": limit.used,
+                "resets_at": limit.resets_at or None,
+                "at": limit.at or None,
+            }
+            for agent, limit in found.limits
+        ],
+    }
