@@ -84,7 +84,9 @@ def claude_windows() -> UsageTable:
 @pytest.mark.parametrize(("command", "agent"), [("claude", "Claude Code"), ("pi", "pi")])
 def test_days_and_models_are_those_of_ccusage(home: Path, command: str, agent: str) -> None:
     found = asked(home, CCUSAGE, command, "daily", "--offline", "--json")["daily"]
-    days = {day["date"]: (tuple(day[each] for each in PEERS_FIGURES), pytest.approx(day["totalCost"])) for day in found}
+    days: dict[str, Any] = {
+        day["date"]: (tuple(day[each] for each in PEERS_FIGURES), pytest.approx(day["totalCost"])) for day in found
+    }
     assert ours("day", agent) == days
     models: dict[str, list[float]] = {}
     for each in (each for day in found for each in day["modelBreakdowns"]):
@@ -92,7 +94,8 @@ def test_days_and_models_are_those_of_ccusage(home: Path, command: str, agent: s
         models[each["modelName"].removeprefix("[pi] ")] = [
             before + each[key] for before, key in zip(sums, (*PEERS_FIGURES, "cost"), strict=True)
         ]
-    assert ours("model", agent) == {name: (tuple(sums[:4]), pytest.approx(sums[4])) for name, sums in models.items()}
+    summed: dict[str, Any] = {name: (tuple(sums[:4]), pytest.approx(sums[4])) for name, sums in models.items()}
+    assert ours("model", agent) == summed
 
 
 def test_days_of_codex_are_those_of_ccusage(home: Path) -> None:
@@ -122,7 +125,9 @@ def test_models_are_those_of_codeburn(home: Path) -> None:
     """Without two models: in one, codeburn leaves out sub-agents; of Codex it counts thinking twice."""
     found = asked(home, CODEBURN, "models", "--from", "2025-01-01", "--to", "2026-12-31", "--format", "json")
     keys = ("inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens")
-    theirs = {each["model"]: (tuple(each[key] for key in keys), pytest.approx(each["costUSD"])) for each in found}
+    theirs: dict[str, Any] = {
+        each["model"]: (tuple(each[key] for key in keys), pytest.approx(each["costUSD"])) for each in found
+    }
     mine = {**ours("model", "Claude Code"), **ours("model", "pi")}
     for model in ("claude-opus-4-6", "claude-sonnet-4-5"):
         assert mine[model] == theirs[model]

@@ -104,7 +104,12 @@ def _as_far_as_known(value: dict[str, Any]) -> ClaudeLine:
 
 def _message(value: dict[str, Any]) -> ClaudeMessage:
     used = dict_in(value, "usage")
-    keys = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     blocks = [ClaudeBlock(text_in(each, "type"), text_in(each, "name")) for each in list_in(value, "content")]
-    report = ClaudeReport(*(number_in(used, key) for key in keys), KeptTokens(kept_an_hour(used)))
+    report = ClaudeReport(
+        number_in(used, "input_tokens"),
+        number_in(used, "output_tokens"),
+        number_in(used, "cache_read_input_tokens"),
+        number_in(used, "cache_creation_input_tokens"),
+        KeptTokens(kept_an_hour(used)),
+    )
     return ClaudeMessage(text_in(value, "id"), text_in(value, "model"), report, blocks)
