@@ -14,6 +14,7 @@ from support.logs import number
 from support.requirements import requirement
 from support.talk import planned, preset, summary_of, turns
 from workbench.config.errors import WorkbenchError
+from workbench.config.system import lock_file
 from workbench.log import lock, migrations, session_lookup
 from workbench.log.codec import encode_event
 from workbench.log.errors import StoreError
@@ -301,27 +302,16 @@ class TestLock:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path = tmp_path / "x.lock"
-        real, calls = lock._flock, list[int]()
-        assert real
+        calls = list[int]()
 
-        def flock(file: int, how: int) -> None:
+        def removed_once(file: int, *, shared: bool = False) -> bool:
             if not calls:
                 path.unlink()
             calls.append(file)
-            real(file, how)
+            return lock_file(file, shared=shared)
 
-        monkeypatch.setattr(lock, "_flock", flock)
+        monkeypatch.setattr(lock, "lock_file", removed_once)
         mine = lock.WriterLock(path)
         assert mine.acquire()
         assert len(calls) == 2
         assert not lock.WriterLock(path).acquire()
-
-    def test_a_system_without_flock_uses_the_file_itself(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(lock, "_flock", None)
-        one, two = lock.WriterLock(tmp_path / "x.lock"), lock.WriterLock(tmp_path / "x.lock")
-        assert one.acquire()
-        assert not two.acquire()
-        assert two.is_locked()
-        one.release()
-        assert not two.is_locked()
-        assert two.acquire()

@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pkgutil import walk_packages
 from types import ModuleType
@@ -65,7 +66,7 @@ def import_all(package: ModuleType) -> int:
     return len(found)
 
 
-def _flock():  # type: ignore[no-untyped-def]  # what the module has here, it has not elsewhere
+def _flock() -> tuple[Callable[[int, int], None], int]:
     import fcntl
 
     return fcntl.flock, fcntl.LOCK_EX | fcntl.LOCK_NB

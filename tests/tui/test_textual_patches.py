@@ -378,7 +378,7 @@ class Laid(Screen[None]):
             raise asyncio.CancelledError
 
     def _look(self) -> None:
-        if self._message_queue.empty():
+        if not self.message_queue_size:
             self._settled.set()
 
 

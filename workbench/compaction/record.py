@@ -160,7 +160,7 @@ class Record:
 
 
 _CONVERSATION = frozenset({UserMessage, AssistantMessage, ToolCall})
-_TOLD = frozenset({Compaction, Failure, Revert, Usage})
+_COUNTED = frozenset({Compaction, Failure, Revert, Usage})
 """The other events that count."""
 
 
@@ -201,10 +201,10 @@ class RecordReader:
                         self._failed.append(self._opened[-1])
                     self._opened.append(event.seq)
                 self._failing, self._last = False, event.body
-            elif kind in _TOLD:
-                self._read_told(event)
+            elif kind in _COUNTED:
+                self._count_event(event)
 
-    def _read_told(self, event: Event) -> None:
+    def _count_event(self, event: Event) -> None:
         seq = event.seq
         match event.body:
             case Usage():

@@ -63,7 +63,7 @@ class PluginProblems:
         return [str(each) for each in fresh]
 
     def forget_all(self) -> None:
-        """Start anew, as in another process."""
+        """Forget what was found, as if this were another process."""
         with self._lock:
             self._found.clear()
             self._shown = 0

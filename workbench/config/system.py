@@ -45,7 +45,7 @@ def own_group() -> Mapping[str, Any]:
 
 
 def end_group(pid: int, *, at_once: bool = False) -> bool:
-    """Ask a program and what it started to end, or end it at once. Return whether anything of it still ran.
+    """Ask a program and all that it started to end, or end them at once. Return whether any of them still ran.
 
     Windows has no way to ask: there it ends at once, and what a program left behind when it ended is not found.
     """
@@ -104,9 +104,10 @@ if sys.platform != "win32":
 
 def usable_cores() -> int:
     """How many processor cores this process may use."""
+    cores = os.cpu_count() or 1
     if sys.platform == "linux":
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0))
+    return cores
 
 
 def file_limit() -> int:

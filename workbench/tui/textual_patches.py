@@ -165,11 +165,11 @@ def _widget_and_offset_at(screen: Screen[Any], x: int, y: int) -> tuple[Widget |
 
 
 def use_current_size(message: Resize, size: Size) -> None:
-    """Replace a size that a screen was told by the one that the terminal has now.
+    """Replace the size in a message to a screen by the one that the terminal has now.
 
-    The layout of a screen tells the screen each new size once more. If the terminal gets two sizes in quick succession,
-    these messages take turns: the screen is laid out for one, then for the other, for ever, and nothing else is done.
-    Expected: an outdated size is not used.
+    The layout of a screen sends each new size to the screen once more. If the terminal gets two sizes in quick
+    succession, these messages take turns: the screen is laid out for one, then for the other, for ever, and nothing
+    else is done. Expected: an outdated size is not used.
     """
     if message.size != size:
         message.size = message.virtual_size = message.container_size = size

@@ -66,7 +66,7 @@ class PreviewScreen(Observing, ModalScreen[CompactionOutcome | AgreedCompaction]
     compaction = observed(lambda session: session.compaction, repaint=False)
     read_only = observed(lambda session: session.read_only, repaint=False)
     status = observed(lambda session: session.status, repaint=False)
-    stage: var[Stage] = var("working", init=False)  # read before the widgets of the first stage are there
+    stage: var[Stage] = var("working", init=False)  # it may be read before the widgets are composed
 
     reader = query_one(TextReader)
     editor = query_one(TextArea)
