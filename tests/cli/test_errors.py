@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
-from importlib.metadata import PackageNotFoundError
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import pytest
 
 from support.calls import Call
-from workbench.lab.running import kept_runs
 
 
 @pytest.mark.parametrize(
@@ -40,9 +40,11 @@ def test_the_demo_without_a_terminal_names_no_session_of_its_own(call: Call) -> 
 
 
 def test_the_lab_does_not_need_litellm(call: Call, talk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_version(name: str) -> str:
-        raise PackageNotFoundError(name)
+    def no_litellm(name: str) -> str:
+        if name == "litellm":
+            raise PackageNotFoundError(name)
+        return version(name)
 
-    monkeypatch.setattr(kept_runs, "version", no_version)
+    monkeypatch.setattr(importlib.metadata, "version", no_litellm)
     outcome = call("lab", talk, "--policy", "window", "--json")
     assert (outcome.code, outcome.err) == (0, "")

@@ -20,6 +20,16 @@ def installed_version() -> str:
     return version(DISTRIBUTION)
 
 
+def litellm_version() -> str:
+    """The version of litellm, and so of its table of models; empty where it is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("litellm")
+    except PackageNotFoundError:
+        return ""
+
+
 def extra_command(extra: str) -> str:
     """The command that installs what an optional part of the program needs."""
     return f"pip install '{DISTRIBUTION}[{extra}]'"

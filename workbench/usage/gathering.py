@@ -7,10 +7,9 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from hashlib import sha256
-from importlib.metadata import version
 from typing import NamedTuple
 
-from workbench.config.distribution import installed_version
+from workbench.config.distribution import installed_version, litellm_version
 from workbench.config.paths import data_dir
 from workbench.live.homes import SUB_AGENT, session_files
 from workbench.live.stamps import FileStamp, stamp_of
@@ -116,5 +115,5 @@ def _stored(services: Services, kept: KeptUsage) -> list[SessionUse]:
 def _answer_key(services: Services, files: list[UsageFile], stored: FileStamp | None) -> bytes:
     """Everything that the table depends on: the files, the prices, the time zone and this program."""
     models = repr(services.settings.models)
-    with_prices = (installed_version(), version("litellm"), models, time.tzname, os.environ.get("TZ"))
+    with_prices = (installed_version(), litellm_version(), models, time.tzname, os.environ.get("TZ"))
     return sha256(repr((with_prices, sorted(files), stored)).encode("utf-8", "replace")).digest()

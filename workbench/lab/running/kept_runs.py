@@ -15,13 +15,12 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from hashlib import file_digest, sha256
-from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple, Self
 
 import msgspec
 
 from workbench.config.cache_files import open_cache
-from workbench.config.distribution import installed_version, package_folder
+from workbench.config.distribution import installed_version, litellm_version, package_folder
 from workbench.config.errors import WorkbenchError
 from workbench.config.file_limits import largest_file
 from workbench.config.foreign_files import TooLargeFile, is_regular_file, open_regular_file, size_of
@@ -210,14 +209,7 @@ class KeptRuns:
         files = sorted(package_folder().rglob("*.py"))
         code = [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
         own = (settings.model, repr(settings.models))
-        return sha256(repr((installed_version(), _litellm_version(), own, code)).encode()).hexdigest()
-
-
-def _litellm_version() -> str:
-    """Which table of models there is; empty without litellm, which the lab does not need."""
-    with suppress(PackageNotFoundError):
-        return version("litellm")
-    return ""
+        return sha256(repr((installed_version(), litellm_version(), own, code)).encode()).hexdigest()
 
 
 def _check(data: bytes) -> bytes:
