@@ -14,6 +14,7 @@ from yarl import URL
 
 from workbench.config.errors import WrongCall
 from workbench.config.tables import Table
+from workbench.config.text import printable
 from workbench.log.events import DialectName
 from workbench.wire.dialect import ProviderHome
 from workbench.wire.dialects import DEFAULT, DIALECT_REGISTRY, DIALECTS
@@ -166,6 +167,6 @@ def _checked(place: str, address: str) -> str:
         found = URL()
     if found.scheme not in ("http", "https") or not found.host or any(map(str.isspace, address)):
         rehearsal = ", or rehearsal" if place == "--to" else ""
-        shown = _USER.sub("", address)
+        shown = printable(_USER.sub("", address))
         raise WrongCall(f"{place}: {shown}: expected an address such as http://127.0.0.1:8000/v1{rehearsal}")
     return address.rstrip("/")
