@@ -34,7 +34,7 @@ async def test_a_block_of_the_page_runs(name: str, block: str, monkeypatch: pyte
 
 def test_the_page_has_a_block_for_every_adapter() -> None:
     folder = Path(__file__).parents[2] / "workbench" / "adapters"
-    shared = {"__init__", "chat_messages", "conversations", "planned_methods", "same_messages"}
+    shared = {"__init__", "chat_messages", "conversations", "planned_methods", "recorded_streams", "same_messages"}
     wanted = {path.stem for path in folder.glob("*.py")} - shared
     assert {found for block in BLOCKS for found in re.findall(r"workbench\.adapters\.(\w+)", block)} == wanted
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from adapters.test_examples import needs
-from support.waiting import patiently
 from workbench.adapters.anthropic import plan_anthropic
 from workbench.adapters.litellm import plan_litellm
 from workbench.adapters.openai import plan_openai
@@ -193,28 +197,21 @@ async def test_the_next_request_finds_the_conversation_again(way: str) -> None:
     assert all(item.state == "sent" for item in first.plan.items)
 
 
-@pytest.mark.xdist_group("litellm")
-async def test_litellms_streams_are_recorded_when_they_end() -> None:
-    litellm = import_litellm()
-    planned = plan_litellm(window=16_000)
-    litellm.callbacks = [planned]
-    given = {"model": "openai/gpt-4o", "api_key": "any", "messages": SAID, "stream": True, **COUNTED}
-    try:
-        async with RehearsalServer(Script([{"reply": REPLY}] * 2)) as server:
-            stream = await litellm.acompletion(base_url=f"{server.url}/v1", **given)
-            async for _ in stream:
-                pass
-            later = planned.workbench.context
-            async with patiently():
-                while not reported(later):  # litellm calls its callbacks in a task of its own
-                    await asyncio.sleep(0)
-            assert recorded(later) == [("message", REPLY)]
-            assert len(reported(later)) == 1
+def test_an_awaited_stream_of_litellm_is_recorded_when_it_ends() -> None:
+    tests = Path(__file__).parents[1]
+    program = [sys.executable, str(tests / "adapters" / "litellm_stream.py")]
+    done = subprocess.run(program, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tests)})
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == [[["message", REPLY]], 1]
 
-            now = plan_litellm(window=16_000)
-            made = await asyncio.to_thread(lambda: list(now.completion(base_url=f"{server.url}/v1", **given)))
-            assert made
-            assert recorded(now.workbench.context) == [("message", REPLY)]
-            assert len(reported(now.workbench.context)) == 1
-    finally:
-        litellm.callbacks = []
+
+@pytest.mark.xdist_group("litellm")
+async def test_a_stream_of_litellm_that_is_waited_for_is_recorded_at_once() -> None:
+    import_litellm()
+    planned = plan_litellm(window=16_000)
+    given = {"model": "openai/gpt-4o", "api_key": "any", "messages": SAID, "stream": True, **COUNTED}
+    async with RehearsalServer(Script([{"reply": REPLY}])) as server:
+        made = await asyncio.to_thread(lambda: list(planned.completion(base_url=f"{server.url}/v1", **given)))
+    assert made
+    assert recorded(planned.workbench.context) == [("message", REPLY)]
+    assert len(reported(planned.workbench.context)) == 1

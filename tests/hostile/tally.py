@@ -115,6 +115,6 @@ def complaint(outcome: Outcome) -> str:
         return f"exit code {outcome.code}"
     if outcome.code == 3 and outcome.out and not lines:
         return ""  # a plan that does not fit is printed all the same
-    if outcome.code and (len(lines) != 1 or not lines[0].startswith("workbench")):
+    if outcome.code and (len(lines) != 1 or not lines[0].startswith(("workbench", '{"schema": 1, "error": "'))):
         return f"exit code {outcome.code} and {len(lines)} lines: {outcome.err[:200]!r}"
     return f"a traceback: {outcome.err[-300:]!r}" if "Traceback" in outcome.err else ""
