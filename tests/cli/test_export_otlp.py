@@ -52,6 +52,13 @@ def collector(status: int = 200) -> Iterator[tuple[str, list[tuple[str, bytes]]]
             thread.join()
 
 
+def test_a_file_with_something_else_in_it_stays_as_it_is(call: Call, transcript: Path) -> None:
+    before = transcript.read_bytes()
+    outcome = call("export", transcript, "--otlp", transcript)
+    assert (outcome.code, transcript.read_bytes()) == (3, before)
+    assert outcome.err.endswith("something else is in this file; it stays as it is\n")
+
+
 def test_a_file_of_spans_has_each_request_with_its_answer(call: Call, transcript: Path, tmp_path: Path) -> None:
     made = tmp_path / "spans.jsonl"
     assert call("export", transcript, "--otlp", made).code == 0

@@ -167,3 +167,11 @@ def test_hostile_names_reach_no_terminal(call: Call, home: Path) -> None:
 @pytest.mark.usefixtures("home")
 def test_the_page_shows_what_is_printed(call: Call) -> None:
     printed(call, "usage", "--by", "session")
+
+
+def test_a_number_that_is_too_large_to_keep_is_counted_all_the_same(call: Call, home: Path) -> None:
+    write_claude(home, "c1a1b2c3-0001", [claude_reply("m3", 3, 10**30, 10)])
+    for _ in range(2):  # the second time from what is kept
+        outcome = call("usage", "--json")
+        assert (outcome.code, outcome.err) == (0, "")
+        assert sum(row["fresh"] or 0 for row in outcome.json["rows"]) >= 10**30

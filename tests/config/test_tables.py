@@ -49,6 +49,13 @@ def test_what_is_wrong_is_named_with_its_place(table: Any, said: str) -> None:
         assert str(caught.value).startswith(f"c.toml: {said}")
 
 
+def test_of_a_long_key_only_the_beginning_is_shown() -> None:
+    with pytest.raises(WrongCall) as raised:
+        read_table(Oven, {"h" * 100_000: 1}, "c.toml", "oven")
+    assert str(raised.value).startswith(f"c.toml: oven.{'h' * 80}")
+    assert len(str(raised.value)) < 250
+
+
 def test_a_whole_file_has_no_name() -> None:
     with pytest.raises(WrongCall, match=r"^c.toml: hours: expected hours above 0, got 'x'$"):
         read_table(Oven, {"hours": "x"}, "c.toml")

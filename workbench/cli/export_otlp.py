@@ -10,6 +10,7 @@ from workbench.cli.sources import read_source_with_notes
 from workbench.config.errors import WrongCall
 from workbench.config.output_files import STANDARD, OutputFile
 from workbench.config.text import counted, printable
+from workbench.lab.result_files import ResultFile
 from workbench.sources.model_calls import model_calls
 from workbench.sources.options import Options
 from workbench.sources.services import Services
@@ -22,7 +23,7 @@ def run_export_otlp(options: argparse.Namespace) -> int:
     address = traces_address("--otlp", options.otlp) if is_address(options.otlp) else ""
     output = OutputFile(options.otlp, "--otlp")
     if not address:
-        output.check_writable()
+        ResultFile("otlp", options.otlp).check_writable()
     check_installed()
     with Services() as services:
         source = read_source_with_notes(services, options.session)

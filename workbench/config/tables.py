@@ -56,6 +56,10 @@ def _toml_problem(path: Path, text: str, error: ValueError) -> str:
     return f"{path}, line {line}: expected TOML: {message[: place.start()]}"
 
 
+_LONGEST_NAME = 80
+"""Characters of an unknown key that an error shows."""
+
+
 def read_table(kind: type[T], value: Any, file: str, name: str = "") -> T:
     """A value of a file as a table; `name`: its name, empty for the whole file. Raises WrongCall."""
     try:
@@ -76,7 +80,8 @@ def _problem(kind: type[msgspec.Struct], value: Any, name: str, message: str) ->
     before = f"{name}." if name else ""
     unknown = next((key for key in value if key not in fields), None)
     if unknown is not None and kind.__struct_config__.forbid_unknown_fields:
-        return f"{before}{escaped_name(unknown)}: {no_such_key(unknown, fields)}"
+        shown = unknown if len(unknown) <= _LONGEST_NAME else unknown[:_LONGEST_NAME] + "…"
+        return f"{before}{escaped_name(shown)}: {no_such_key(unknown, fields)}"
     # A missing key has no place in the message. Of a list only the name is used: `$.fallback[1]` is `fallback`.
     missing = [each.encode_name for each in described if each.required and each.encode_name not in value]
     key = re.findall(r" - at .*`\$\.([\w-]+)|$", message)[0] or missing[0]

@@ -11,7 +11,7 @@ from workbench.config.errors import Refused, WrongCall
 from workbench.config.foreign_files import open_regular_file
 from workbench.config.output_files import OutputFile
 
-_BEGINNINGS = {"csv": b"source,", "html": b"<!doctype html>", "parquet": b"PAR1"}
+_BEGINNINGS = {"csv": b"source,", "html": b"<!doctype html>", "otlp": b'{"resourceSpans"', "parquet": b"PAR1"}
 """How the files of each kind begin."""
 
 

@@ -55,7 +55,7 @@ class KeptUsage:
 
     def keep_file(self, path: str, entry: UsageEntry) -> None:
         """Keep what was read of a file."""
-        with suppress(UnicodeEncodeError):  # half a surrogate pair cannot be kept
+        with suppress(UnicodeEncodeError, OverflowError):  # half a surrogate pair, or a number of 65 bits
             self._new.append((path.encode().decode(), _checked_data(msgspec.msgpack.encode(entry))))
 
     def load_table(self, key: bytes) -> UsageTable | None:
@@ -69,7 +69,7 @@ class KeptUsage:
         """Keep a table, and forget older ones."""
         if self._db is None:
             return
-        with suppress(sqlite3.Error, UnicodeEncodeError):
+        with suppress(sqlite3.Error, UnicodeEncodeError, OverflowError):
             data = _checked_data(msgspec.msgpack.encode(table))
             self._db.execute("INSERT OR REPLACE INTO tables VALUES (?, ?, ?)", (key, time.time_ns(), data))
             old = "SELECT key FROM tables ORDER BY made DESC LIMIT -1 OFFSET ?"

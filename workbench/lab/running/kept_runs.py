@@ -143,7 +143,8 @@ class KeptRuns:
             found = tuple(each._replace(source="", runs=(each.runs[at],)) for each in runs)
             if any(made.problem for each in found for made in each.runs[0].compactions):
                 continue  # the model may succeed next time
-            with suppress(sqlite3.Error, UnicodeEncodeError):  # half a surrogate pair cannot be encoded
+            # Half a surrogate pair and a number of 65 bits cannot be encoded.
+            with suppress(sqlite3.Error, UnicodeEncodeError, OverflowError):
                 assert self._db is not None
                 data = msgspec.msgpack.encode(found)
                 data = _check(data) + data
