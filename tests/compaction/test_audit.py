@@ -177,7 +177,7 @@ def test_what_was_lost_and_added_is_kept(messages: list[str], summary: str) -> N
 @given(logs.logs(most=10), logs.texts())
 def test_every_fact_is_kept_or_lost_and_the_score_is_their_share(events: list[Event], summary: str) -> None:
     try:
-        selected = range_of_log(events, preset("confirm"), overflow=True)
+        selected = range_of_log(events, preset("confirm"), trigger="overflow")
     except CompactionRefused:
         return
     found = audit_summary(selected, summary)

@@ -27,7 +27,7 @@ from workbench.compaction.progress import Progress, ReportProgress, Stage
 from workbench.compaction.prompts import load_prompt
 from workbench.compaction.record import read_record
 from workbench.compaction.summariser import run_with_progress
-from workbench.compaction.values import CompactionRefused
+from workbench.compaction.values import CompactionRefused, Trigger
 from workbench.context.conversation import Conversation
 from workbench.context.load import PRESETS
 from workbench.log.codec import decode_event, encode_event
@@ -338,12 +338,13 @@ def test_metadata_of_an_empty_cut_is_still_whole() -> None:
     assert isinstance(compactor().body(draft), Compaction)
 
 
-def test_by_hand_a_transcript_that_is_one_long_turn_can_be_compacted_too() -> None:
+@pytest.mark.parametrize("trigger", ["manual", "threshold", "tokens"])
+def test_a_conversation_that_is_one_long_turn_can_be_compacted_too(trigger: Trigger) -> None:
     events = number([UserMessage("Fix it. Never touch setup.py."), *iterations([words(400)] * 12)])
     made = compactor(made=setup("codex"))
     with pytest.raises(CompactionRefused, match="nothing to compact"):
-        made.preview(events, "threshold")
-    selected = made.preview(events, "manual").selected
+        made.preview(events, "turns")
+    selected = made.preview(events, trigger).selected
     assert {item.kind for item in selected.items} == {"tool_call", "tool_result"}
     assert selected.last < events[-1].seq, "the last iteration stays"
 

@@ -190,7 +190,7 @@ def test_patches_name_their_files_and_odd_arguments_name_nothing() -> None:
 @given(logs.logs(most=12), st.one_of(st.integers(0, 60), st.integers(60, 3_000)), st.one_of(st.just(""), logs.texts()))
 def test_it_is_never_over_its_cap_nor_larger_than_its_source(events: list[Event], cap: int, previous: str) -> None:
     try:
-        selected = range_of_log(events, CONFIRM, overflow=True)
+        selected = range_of_log(events, CONFIRM, trigger="overflow")
     except CompactionRefused:
         return
     text = make_digest(selected, cap, COUNTER, previous)

@@ -76,7 +76,7 @@ async def test_the_summary_request_itself_must_fit() -> None:
 async def test_compaction_that_frees_less_than_10_percent_is_refused_and_said_so() -> None:
     events = number([*work(1, lines=1), *work(2, lines=300, first=2)])
     with pytest.raises(CompactionRefused, match=r"would free -?[\d,]+ of [\d,]+ tokens = .* % < 10 %"):
-        await drafted(compactor(), events, "threshold", digest=True)
+        await drafted(compactor(), events, "turns", digest=True)
 
 
 def test_no_compaction_loop_a_cool_down_and_a_circuit_breaker() -> None:

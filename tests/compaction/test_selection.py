@@ -34,9 +34,9 @@ def texts(selected: SelectedRange) -> list[str]:
     return [item.original for item in selected.items]
 
 
-def after(bodies: Sequence[Body], policy: Policy, *, overflow: bool = False) -> list[str]:
+def after(bodies: Sequence[Body], policy: Policy) -> list[str]:
     """The texts of the request once the compaction stands."""
-    event = event_of(range_of(bodies, policy, overflow=overflow), policy)
+    event = event_of(range_of(bodies, policy), policy)
     said = spoken(planned([*bodies, event], policy))
     return [(content or "(calls)").removeprefix(event.preface) for _, content in said]
 
@@ -297,12 +297,12 @@ def test_an_open_turn_is_never_inside(name: str) -> None:
 @pytest.mark.parametrize("name", PRESETS)
 def test_its_finished_groups_are_when_it_outgrows_the_window(name: str) -> None:
     log = [*open_turn(3), ToolCall("pending", "read_file", "{}", "pending")]
-    selected = range_of(log, preset(name), overflow=True, live=True)
+    selected = range_of(log, preset(name), trigger="overflow", live=True)
     read = texts(selected)
     assert {"r1", "r2", "r3"} <= set(read), "the last group, which waits, stays"
     assert "do it" not in read
     assert "finished iteration groups of the open turn are summarised too" in selected.why
-    finished = texts(range_of(open_turn(3), preset(name), overflow=True))
+    finished = texts(range_of(open_turn(3), preset(name), trigger="overflow"))
     assert {"r1", "r2"} <= set(finished)
     assert "r3" not in finished, "the model has not answered to the last group yet"
 
@@ -315,11 +315,11 @@ def test_a_turn_whose_groups_are_dropped_has_outgrown_the_window() -> None:
 
 def test_overflow_spares_the_open_turn_when_the_history_is_enough() -> None:
     log = [*asked(5_000, 5_000), *open_turn(2)]
-    assert "r1" not in texts(range_of(log, preset("confirm"), overflow=True))
+    assert "r1" not in texts(range_of(log, preset("confirm"), trigger="overflow"))
 
 
 def test_overflow_of_recent_turns_spares_the_latest_user_message_alone() -> None:
-    selected = range_of(named_turns([1, 2]), preset("workbench"), overflow=True)
+    selected = range_of(named_turns([1, 2]), preset("workbench"), trigger="overflow")
     assert texts(selected) == ["a1", "a2"]
     assert {item.original for item in selected.staying} == {"q1", "q2"}
 
@@ -358,22 +358,22 @@ def test_a_compaction_of_nothing_is_refused_with_the_reason(log: list[Body], why
 )
 def test_what_the_policy_keeps_is_kept_by_hand_too(name: str, knob: str, log: list[Body]) -> None:
     with pytest.raises(CompactionRefused, match=rf"\(compaction.{knob}\), and so far that is nothing"):
-        range_of(log, preset(name), by_hand=True)
+        range_of(log, preset(name), trigger="manual")
     keeps = knob.partition("=")[0]
-    assert texts(range_of(log, preset(name, f"compaction.{keeps}=0"), by_hand=True))
+    assert texts(range_of(log, preset(name, f"compaction.{keeps}=0"), trigger="manual"))
 
 
 def test_by_hand_the_finished_groups_of_one_long_turn_go_but_not_the_last_messages() -> None:
     log = open_turn(9)[2:]
-    assert texts(range_of(log, preset("confirm"), by_hand=True))[1::2] == [f"r{at}" for at in range(1, 9)]
-    assert texts(range_of(log, preset("window"), by_hand=True))[1::2] == [f"r{at}" for at in range(1, 5)]
+    assert texts(range_of(log, preset("confirm"), trigger="manual"))[1::2] == [f"r{at}" for at in range(1, 9)]
+    assert texts(range_of(log, preset("window"), trigger="manual"))[1::2] == [f"r{at}" for at in range(1, 5)]
 
 
 @pytest.mark.parametrize("answered", [False, True])
 def test_by_hand_the_finished_groups_go_though_the_policy_keeps_the_last_turns(answered: bool) -> None:
     """One message, many calls: there is nothing before the last two turns, and the groups are what fills the window."""
     log = [*open_turn(9)[2:], *([AssistantMessage("done", "last")] if answered else [])]
-    selected = range_of(log, preset("workbench"), by_hand=True)
+    selected = range_of(log, preset("workbench"), trigger="manual")
     assert texts(selected)[1::2] == [f"r{at}" for at in range(1, 10 if answered else 9)]
     assert "the finished iteration groups of the last turn" in selected.why
     with pytest.raises(CompactionRefused):
@@ -384,7 +384,7 @@ def test_by_hand_the_finished_groups_go_where_only_kept_messages_stand_before_th
     """As after a compaction of Codex: its summary and some user messages, and then turns that fill the window."""
     kept = [UserMessage(f"wish {at}") for at in range(4)]
     log = [*kept, *open_turn(9)[2:]]
-    selected = range_of(log, preset("workbench"), by_hand=True)
+    selected = range_of(log, preset("workbench"), trigger="manual")
     assert texts(selected)[1::2] == [f"r{at}" for at in range(1, 9)]
     with pytest.raises(CompactionRefused):
         range_of(log, preset("workbench"))

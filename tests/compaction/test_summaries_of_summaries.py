@@ -58,13 +58,13 @@ def test_where_there_is_room_they_stand() -> None:
 def test_where_nothing_else_can_give_way_the_summaries_alone_are_summarised(name: str) -> None:
     policy = preset(name)
     log = [*summarised(3, 600), UserMessage(words(2_500))]
-    selected = range_of(log, policy, SMALL, overflow=True)
+    selected = range_of(log, policy, SMALL, trigger="overflow")
     assert (selected.items, len(selected.previous), selected.merges) == ((), 3, True)
     cap = summary_cap(policy.compaction, SMALL, 1_800)
     made = planned([*log, event_of(selected, policy, words(min(cap, 500)))], policy, SMALL)
     assert made.verdict.fits
     with pytest.raises(CompactionRefused):
-        range_of(log, policy, LARGE, overflow=True)
+        range_of(log, policy, LARGE, trigger="overflow")
 
 
 def test_a_summary_leaves_room_beside_large_fixed_slots() -> None:

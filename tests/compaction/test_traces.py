@@ -61,7 +61,7 @@ def test_digest_and_audit_of_every_transcript(capsys: pytest.CaptureFixture[str]
     for name, events in transcripts():
         made = plan(events, policy, ROOMY, COUNTER)
         try:
-            selected = select_range(made, events, policy.compaction, ROOMY, COUNTER, overflow=True)
+            selected = select_range(made, events, policy.compaction, ROOMY, COUNTER, trigger="overflow")
         except CompactionRefused:
             refused += 1
             continue

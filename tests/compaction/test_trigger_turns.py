@@ -177,10 +177,15 @@ def test_in_one_long_turn_nothing_is_dropped_however_often_it_outgrows_the_windo
 
 def test_in_one_long_turn_a_failed_attempt_is_not_repeated_with_every_iteration() -> None:
     policy = preset("workbench", "masking.keep_last=0", "masking.keep_first=0")
-    log: list[Body] = [UserMessage("go"), *iterations([words(300)] * 12), failure("nothing"), *iteration("x", "y")]
-    found = decision(planned(log, policy, Limits(4_000, "option", 1_000, 0)), log, policy.compaction, turn_over=False)
+    limits = Limits(4_000, "option", 1_000, 0)
+    begun: list[Body] = [UserMessage("go"), *iterations([words(300)] * 12)]
+    failed = [*begun, failure("freed"), *iteration("x", "y")]
+    found = decision(planned(failed, policy, limits), failed, policy.compaction, turn_over=False)
     assert found.action == "none"
     assert "cool-down" in found.why
+    idle = [*begun, failure("nothing"), *iteration("x", "y")]
+    found = decision(planned(idle, policy, limits), idle, policy.compaction, turn_over=False)
+    assert found.action != "none", "then no attempt was made, and there is an iteration more to summarise"
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

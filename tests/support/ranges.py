@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict, Unpack
 
 from support.logs import number
 from support.talk import COUNTER, ROOMY
 from workbench.compaction.selection import select_range
-from workbench.compaction.values import SelectedRange
+from workbench.compaction.values import SelectedRange, Trigger
 from workbench.context.budget import Limits
 from workbench.context.planner import plan
 from workbench.context.policy import Policy
 from workbench.log.events import Body, Compaction, Event
-
-
-class _How(TypedDict, total=False):
-    """As `select` has them."""
-
-    overflow: bool
-    by_hand: bool
 
 
 def range_of(
@@ -28,10 +20,10 @@ def range_of(
     limits: Limits = ROOMY,
     *,
     live: bool = False,
-    **how: Unpack[_How],
+    trigger: Trigger = "turns",
 ) -> SelectedRange:
     """What would be compacted at the end of this conversation."""
-    return range_of_log(number(bodies), policy, limits, live=live, **how)
+    return range_of_log(number(bodies), policy, limits, live=live, trigger=trigger)
 
 
 def range_of_log(
@@ -40,11 +32,11 @@ def range_of_log(
     limits: Limits = ROOMY,
     *,
     live: bool = False,
-    **how: Unpack[_How],
+    trigger: Trigger = "turns",
 ) -> SelectedRange:
     """The same for a log."""
     made = plan(events, policy, limits, COUNTER, live=live)
-    return select_range(made, events, policy.compaction, limits, COUNTER, **how)
+    return select_range(made, events, policy.compaction, limits, COUNTER, trigger=trigger)
 
 
 def event_of(selected: SelectedRange, policy: Policy, summary: str = "the summary") -> Compaction:

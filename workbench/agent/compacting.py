@@ -72,7 +72,7 @@ class Compacting:
         self._declined = False
         """Whether the user said no. Until the turn is over, the question is asked again only if it is urgent."""
         self._idle = False
-        """Whether there was nothing to compact. Until the turn is over, only an overflow leads to another attempt."""
+        """Whether there was nothing to compact. Until the turn is over, only an overflow is asked about again."""
 
     def note_answer(self) -> None:
         """Call this when the model has answered the user: a compaction may then be tried, or asked about, again."""
@@ -97,11 +97,11 @@ class Compacting:
 
     async def is_agreed(self, decision: CompactionDecision) -> bool:
         """Whether to make the compaction that was decided on. Asks the user if the decision says so."""
-        if self._idle and decision.trigger != "overflow":
-            return False
         if decision.action == "compact":
             return True
-        if decision.action == "none" or self._ask is None or (self._declined and not decision.urgent):
+        if decision.action == "none" or self._ask is None:
+            return False
+        if (self._declined and not decision.urgent) or (self._idle and decision.trigger != "overflow"):
             return False
         self._declined = not await self._ask(decision)
         return not self._declined

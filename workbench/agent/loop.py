@@ -350,6 +350,8 @@ class Agent:
                 async with aclosing(self._compact_for(decision)) as making:
                     async for step in making:
                         yield step
+                if len(self._own.planner.events) == len(events):
+                    return  # there was nothing to compact
                 overflow = False
 
     async def compact(self, planned: PlannedCompaction | None = None, *, digest: bool = False) -> Steps:

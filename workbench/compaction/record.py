@@ -140,12 +140,12 @@ class Record:
     """The last compaction, or undo or redo of one; 0: none. Reports from before it are out of date."""
     tried: int = 0
     """That, or a later failed attempt. The cool-down counts from here: after an undo the user does not want the
-    compaction back at once, and what has just failed would fail again."""
+    compaction back at once, and what has just failed would fail again. `nothing` does not count, here and below: no
+    attempt was made, and the next iteration may bring something to summarise."""
     turns_since_tried: int = 0
     """Turns begun after that, including the current one."""
     failures_in_a_row: int = 0
-    """Since the last compaction that was made, by any trigger. `nothing` does not count: no attempt was made, and a
-    session with nothing to summarise yet must not open its breaker."""
+    """Since the last compaction that was made, by any trigger."""
     attempts: int = 0
     """Compactions and failures since the last message of anyone: attempts for one and the same request."""
 
@@ -221,8 +221,10 @@ class RecordReader:
             case Failure(category, message) if category == CATEGORY:
                 missed = _failed(seq, message)
                 self._failures.append(missed)
-                self._tried, self._attempts = seq, self._attempts + 1
-                self._in_a_row += missed.kind != "nothing"
+                self._attempts += 1
+                if missed.kind != "nothing":
+                    self._tried = seq
+                    self._in_a_row += 1
             case Failure():
                 self._failing = bool(self._opened) and not _is_answer(self._last)
 

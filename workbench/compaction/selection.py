@@ -25,6 +25,10 @@ from workbench.models.tokens import TokenCounter
 
 ENOUGH = 0.5
 """If a conversation no longer fits, a choice that frees less than this share of the request is not enough."""
+WORTHWHILE = 0.25
+"""The same share for a request that still fits but has reached the policy's size: it would soon reach it again."""
+
+_BY_SIZE = frozenset[Trigger]({"threshold", "tokens"})
 
 
 def select_range(
@@ -33,26 +37,28 @@ def select_range(
     policy: CompactionPolicy,
     limits: Limits,
     counter: TokenCounter,
-    *,
-    overflow: bool = False,
-    by_hand: bool = False,
+    trigger: Trigger = "turns",
     report: ReportProgress = ignore_progress,
 ) -> SelectedRange:
     """What a compaction would replace now. Raises `CompactionRefused` if that is nothing new.
 
     Whole units only. Pinned items, excluded ones and the open turn stay. If the conversation has outgrown the window
-    (`overflow`, or the plan says so) and the policy's own choice does not help enough, the finished iteration groups of
-    the open turn go too, and recent turns are no longer spared; if even that is nothing, earlier summaries that take
-    too much room are summarised. `by_hand`: the finished iteration groups go if nothing else can, because many agents'
-    transcripts are one long turn; user messages, answers and what `compaction.keep_messages` spares stay.
+    (the trigger is `overflow`, or the plan says so) and the policy's own choice does not help enough, the finished
+    iteration groups of the open turn go too, and recent turns are no longer spared; if even that is nothing, earlier
+    summaries that take too much room are summarised.
+
+    Agents often work in one or two long turns, which a policy would spare. So if its own choice is nothing
+    (`manual`), or frees too little of a request that has reached the policy's size (`threshold`, `tokens`), the
+    finished iteration groups of the spared turns go too; user messages, answers and what `compaction.keep_messages`
+    spares stay.
     """
     candidates = candidates_in(plan, events, report)
     inputs = StrategyInputs(policy, limits, counter, fixed_tokens(plan))
     choice = choose_units(candidates, inputs)
-    is_too_long = overflow or _outgrown(plan, candidates)
+    is_too_long = trigger == "overflow" or _outgrown(plan, candidates)
     if is_too_long and not _is_enough(choice, plan, limits):
         choice = choose_units(candidates, replace(inputs, groups=True, tight=True))
-    elif by_hand and _is_nothing(choice):
+    elif _is_nothing(choice) if trigger == "manual" else trigger in _BY_SIZE and not _is_worthwhile(choice, plan):
         choice = choose_units(candidates, replace(inputs, groups=True))
     summaries_alone = is_too_long and _is_nothing(choice) and summaries_can_shrink(plan, limits)
     if _is_nothing(choice) and not summaries_alone:
@@ -67,10 +73,8 @@ def select_for(
     setup: Setup, plan: ContextPlan, events: Sequence[Event], trigger: Trigger, report: ReportProgress = ignore_progress
 ) -> SelectedRange:
     """The selection for a trigger. Previews and compactions both use it, so that they agree."""
-    policy, overflow, by_hand = setup.loaded.policy.compaction, trigger == "overflow", trigger == "manual"
-    return select_range(
-        plan, events, policy, setup.limits, setup.counter, overflow=overflow, by_hand=by_hand, report=report
-    )
+    policy = setup.loaded.policy.compaction
+    return select_range(plan, events, policy, setup.limits, setup.counter, trigger=trigger, report=report)
 
 
 def _is_nothing(choice: StrategyChoice) -> bool:
@@ -83,6 +87,10 @@ def _outgrown(plan: ContextPlan, candidates: Candidates) -> bool:
         return True
     turn = candidates.units[candidates.open_from :]
     return any(unit.items[0].state == "dropped" for unit in turn)
+
+
+def _is_worthwhile(choice: StrategyChoice, plan: ContextPlan) -> bool:
+    return sum(unit.tokens for unit in choice.wanted) >= WORTHWHILE * (plan.totals.tokens + plan.cut_to_fit)
 
 
 def _is_enough(choice: StrategyChoice, plan: ContextPlan, limits: Limits) -> bool:

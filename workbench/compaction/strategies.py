@@ -96,20 +96,26 @@ def _turns(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:
     before = [unit for unit in _fresh(candidates, inputs) if unit.turn <= candidates.turn - keep]
     retained, why = _retain(before, inputs, 0)
     wanted = _without(before, retained)
-    if not wanted and inputs.groups:
-        return _finished_groups(candidates, inputs, keep)
-    last = {0: _all(candidates), 1: "everything before the last turn"}.get(keep)
-    last = last or f"everything before the last {keep:,} turns"
     spares = f"compaction.keep_turns={keep}" if keep else ""
-    return StrategyChoice(wanted, retained, f"{last}{why}", spares)
+    last = {0: _all(candidates), 1: "everything before the last turn"}.get(keep)
+    last = f"{last or f'everything before the last {keep:,} turns'}{why}"
+    if keep and inputs.groups:
+        return _with_groups_of_last_turns(candidates, inputs, StrategyChoice(wanted, retained, last, spares))
+    return StrategyChoice(wanted, retained, last, spares)
 
 
-def _finished_groups(candidates: Candidates, inputs: StrategyInputs, keep: int) -> StrategyChoice:
-    """The iteration groups of the last turns; user messages and answers stay."""
-    groups = [unit for unit in _fresh(candidates, inputs) if unit.has_calls]
+def _with_groups_of_last_turns(
+    candidates: Candidates, inputs: StrategyInputs, earlier: StrategyChoice
+) -> StrategyChoice:
+    """The iteration groups of the last turns, too; their user messages and answers stay."""
+    keep = inputs.policy.keep_turns
+    recent = [unit for unit in _fresh(candidates, inputs) if unit.turn > candidates.turn - keep and unit.has_calls]
+    if not recent:
+        return earlier
     turns = min(keep, max(candidates.turn, 1))
-    why = f"the finished iteration groups of the last {'turn' if turns == 1 else counted(turns, 'turn')}"
-    return StrategyChoice(groups, (), why, f"compaction.keep_turns={keep}" if keep else "")
+    groups = f"the finished iteration groups of the last {'turn' if turns == 1 else counted(turns, 'turn')}"
+    why = f"{earlier.why}, and {groups}" if earlier.wanted else groups
+    return earlier._replace(wanted=[*earlier.wanted, *recent], why=why)
 
 
 def _last_messages(candidates: Candidates, inputs: StrategyInputs) -> StrategyChoice:

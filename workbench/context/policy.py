@@ -176,7 +176,7 @@ class CompactionPolicy:
     keep_user_tokens: int = knob(0, "User messages kept whole, newest first, up to this many tokens.")
     keep_user_ratio: float = knob(0.0, "The same, at most this share of the window; 0: no such bound.", 0, 1)
     keep_messages: int = knob(0, "The last messages are kept whole (last_messages).")
-    keep_turns: int = knob(0, "The last turns are kept whole.")
+    keep_turns: int = knob(0, "The last turns are kept whole, as far as enough is left to summarise.")
     summary_tokens: int = knob(0, "Cap of the summary; 0: none.")
     summary_ratio: float = knob(0.0, "The same, at most this share of the window; 0: no such bound.", 0, 1)
     place: Literal["start", "end"] = knob(

@@ -83,6 +83,8 @@ class Context:
         self._given = GivenMessages()
         self._added: list[_Added] = []
         self._compacting = False
+        self._nothing_at = -1
+        """How many events there were when a compaction found nothing to summarise."""
         self._watch: CompactionWatch | None = None
         self._requested = (0, 0)
         """The tokens of the last request, and the last event it was made from."""
@@ -242,10 +244,15 @@ class Context:
 
     @property
     def due(self) -> str | None:
-        """Why the policy wants a compaction now, with its figures; None: it does not."""
+        """Why the policy wants a compaction now, with its figures; None: it does not.
+
+        It is also None while nothing was added since `compact` found nothing to summarise.
+        """
         if self._setup.loaded.policy.compaction.mode == "off":
             return None
         with self._lock:
+            if self._nothing_at == len(self._planner.events):
+                return None
             decision = self._decision()
         return None if decision.action == "none" else decision.why
 
@@ -279,8 +286,11 @@ class Context:
             return await compact_log(self._setup, events, planner, decision, summarise, self._accept)
         except CompactionRefused as error:
             with self._lock:
-                self._append(failure_of(error))
-            return CompactionResult(False, f"{error.kind}: {error}")
+                if error.kind != "nothing" or decision.urgent:
+                    self._append(failure_of(error))
+                if error.kind == "nothing":
+                    self._nothing_at = len(self._planner.events)
+            return CompactionResult(False, str(error))
         finally:
             self._compacting = False
 

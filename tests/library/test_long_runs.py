@@ -1,0 +1,73 @@
+"""An agent that works through several long turns in a small window: what no longer fits is summarised, not dropped."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import workbench
+from library.conversations import POLICIES, TOOLS
+
+STEPS = 25
+RESULT = "value = compute(other)\n" * 240
+
+
+def iteration(number: int) -> list[dict[str, Any]]:
+    """One call and its result."""
+    function = {"name": "read", "arguments": json.dumps({"path": f"src/part{number}.py"})}
+    call = {"id": f"call_{number}", "type": "function", "function": function}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call["id"], "content": f"part {number}\n{RESULT}"},
+    ]
+
+
+def compact_if_due(context: workbench.Context) -> list[workbench.CompactionResult]:
+    """What an agent's loop does before each request."""
+    return [context.compact_now()] if context.due else []
+
+
+@pytest.mark.parametrize("policy", [name for name in POLICIES if name != "layers"])
+def test_long_turns_are_summarised_and_never_dropped(policy: str) -> None:
+    context = workbench.Context(policy, window=12_000, tools=TOOLS, system="You are an agent.")
+    dropped, refused, made = [], [], 0
+    for turn in range(3):
+        context.add(f"task {turn}")
+        for step in range(STEPS):
+            for result in compact_if_due(context):
+                made += result.made
+                refused += [] if result.made else [result.why]
+            assert context.plan.fits
+            dropped += [item.id for item in context.plan.items if item.state == "dropped"]
+            context.extend(iteration(turn * STEPS + step))
+        context.add({"role": "assistant", "content": "done"})
+    assert (dropped, refused) == ([], [])
+    assert made >= 3, "at least once per turn"
+
+
+def test_two_turns_leave_something_to_summarise_though_the_policy_keeps_two() -> None:
+    context = workbench.Context("workbench", window=12_000, compaction__keep_turns=2)
+    for turn in range(2):
+        context.add(f"task {turn}")
+        for step in range(12):
+            context.extend(iteration(turn * 12 + step))
+    assert context.due
+    assert context.compact_now().made
+    users = [item for item in context.plan.items if item.role == "user" and item.kind != "summary"]
+    assert {item.state for item in users} == {"sent"}, "the user's messages stay"
+
+
+def test_nothing_to_compact_is_said_once_and_holds_nothing_back() -> None:
+    """A first message that fills most of the window cannot be summarised; what follows it can."""
+    context = workbench.Context("codex", window=16_000)
+    context.add("read this\n" + "word " * 13_500)
+    refused = [*compact_if_due(context), *compact_if_due(context)]
+    assert [result.why.partition(":")[0] for result in refused] == ["nothing to compact"]
+    made = []
+    for number in range(20):
+        context.extend(iteration(number))
+        made += [result.made for result in compact_if_due(context)]
+        assert not [item for item in context.plan.items if item.state == "dropped"]
+    assert any(made)
