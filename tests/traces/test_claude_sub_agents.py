@@ -43,6 +43,13 @@ def test_a_sub_agents_file_is_a_conversation_behind_the_session(tmp_path: Path) 
     assert len(read_conversations(*read_file(str(path)))) == 1, "where the file alone is asked for"
 
 
+def test_an_answer_without_a_message_is_survived(tmp_path: Path) -> None:
+    lines = agent_lines("a1", 4)
+    last = {key: value for key, value in lines[-1].items() if key != "message"}
+    session, *_ = read(write_session(tmp_path, {"a1": [*lines, {**last, "type": "assistant", "uuid": "broken"}]}))
+    assert [body for body in of_sub_agents(session) if isinstance(body, Request)]
+
+
 def test_the_session_has_the_requests_of_its_sub_agents_where_they_happened(tmp_path: Path) -> None:
     session, *_ = read(write_session(tmp_path, {"a1": agent_lines("a1", 4, 6)}, {"a1": "Explore"}))
     request = Request("anthropic", SMALL, "sub-agent", "a1", "s", "s", name="Explore")

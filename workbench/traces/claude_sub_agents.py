@@ -139,6 +139,6 @@ def _request(value: dict[str, Any], usage: dict[str, Any], kinds: dict[str, str]
     agent = text_in(value, "agentId") or text_in(value, "parent_tool_use_id")
     session = text_in(value, "sessionId") or text_in(value, "session_id")
     purpose: Purpose = "compaction" if agent.startswith(_COMPACTS) else "sub-agent"
-    model, kind = text_in(value["message"], "model"), kinds.get(agent, "")
+    model, kind = text_in(dict_in(value, "message"), "model"), kinds.get(agent, "")
     asked = Request("anthropic", model, purpose, agent, session, session if agent else "", name=kind)
     return SubAgentRequest(asked, usage, value.get("timestamp"))
