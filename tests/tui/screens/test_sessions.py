@@ -31,6 +31,7 @@ def talks(services: Services) -> dict[str, str]:
             UserMessage(text),
             ToolCall("c1", "run_command", "{}", reply="r"),
             ToolResult("c1", "done", "run_command"),
+            ToolCall("c2", "a\u2028b\x85c", "{}", reply="r"),
             AssistantMessage(f"about {title}", reply="r"),
         ]
         with services.store.create(bodies, title=title) as session:
@@ -48,6 +49,7 @@ async def test_the_last_changed_comes_first_and_the_marked_one_is_told_of(
         await pilot.press("down")
         await seen(pilot, "[b]more", "about soup")
         assert "\x1b" not in shown(pilot.app)
+        await seen(pilot, "a b c()")
 
 
 async def test_a_row_that_is_about_to_go_is_not_told_of(

@@ -330,7 +330,7 @@ def _messages(events: Sequence[Event], found: int | None) -> Iterator[Content]:
         most = LONG if who in ("you", "ai") else SHORT
         cut = text[:most] + ("…" if len(text) > most else "")
         mark = ("▸ ", "$accent") if event.seq == found else ("", "")
-        yield Content.assemble(mark, (f"{who}  ", "bold"), printable(cut))
+        yield Content.assemble(mark, (f"{printable(who)}  ", "bold"), printable(cut))
 
 
 def _who(event: Event) -> tuple[str, str]:
