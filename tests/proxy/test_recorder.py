@@ -128,6 +128,19 @@ async def test_requests_wait_a_little_for_a_recorder_that_is_far_behind_and_noth
     assert requests(slow()) == passed + 20
 
 
+def test_answers_that_are_still_arriving_have_a_limit_of_their_own(
+    slow: SlowStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "MOST_ARRIVING", 1000)
+    made = in_thread(ProxySessions(slow))
+    assert made.reserve_bytes(600)
+    assert not made.reserve_bytes(600)
+    made.free_bytes(600)
+    assert made.reserve_bytes(600)
+    slow.ready.set()
+    made.close(120)
+
+
 async def test_a_recorder_that_never_catches_up_holds_up_nobody(
     slow: SlowStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,6 +40,7 @@ SEARCH_VERSION: Final = 2
 """Raise it when a line gives other search words than before, because `search_text` changes or because a kind, a
 field or a word has become known: stores then rebuild their search index."""
 
+_LONG_LINE: Final = 1 << 20
 _ENVELOPE = ("v", "seq", "id", "at", "kind")
 
 
@@ -119,6 +120,8 @@ def _checked(event: Event) -> tuple[Event, str]:
     except (TypeError, ValueError, RecursionError) as error:
         raise BadEvent(f"a {kind} event: expected values that JSON can hold ({error})") from None
     settled = decode_event(line)
+    if len(line) > _LONG_LINE and settled == event:
+        settled = event  # without a second copy of its text
     if isinstance(settled.body, Unknown) and not isinstance(body, Unknown):
         raise BadEvent(f"a {kind} event: expected values that this version can read")
     return settled, line

@@ -27,7 +27,8 @@ _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')  # possessive: a long strin
 def split_large_texts(line: str) -> tuple[str, dict[bytes, bytes]]:
     """The line with references in place of its large strings, and those strings (as JSON, quoted) by hash."""
     found: dict[bytes, bytes] = {}
-    if len(line) * 4 <= LARGE or len(line.encode()) <= LARGE:  # a character has at most 4 bytes
+    # A character has one to four bytes.
+    if len(line) * 4 <= LARGE or (len(line) <= LARGE and len(line.encode()) <= LARGE):
         return line, found
 
     def refer(match: re.Match[str]) -> str:

@@ -40,6 +40,8 @@ _log = logging.getLogger(__name__)
 
 MOST_WAITING: Final = 256 * 1024 * 1024
 """Bytes that may wait to be recorded; anything beyond that is not recorded."""
+MOST_ARRIVING: Final = 96 * 1024 * 1024
+"""Bytes of answers that are still arriving. They are kept in memory; what waits to be recorded is in the journal."""
 BEHIND: Final = 0.1
 """The longest wait of a request in seconds, once half of `MOST_WAITING` is used. Only hundreds of large requests
 per second use that much.
@@ -159,7 +161,7 @@ class Recorder(MarkedConversations):
 
     def reserve_bytes(self, size: int) -> bool:
         """Reserve bytes for answers that are still arriving. Return whether they fit; `free_bytes` frees them again."""
-        if self._kept + self.waiting + size > MOST_WAITING:
+        if self._kept + size > MOST_ARRIVING or self._kept + self.waiting + size > MOST_WAITING:
             return False
         self._kept += size
         return True

@@ -13,8 +13,9 @@ from workbench.wire.streams import parsed_json
 T = TypeVar("T", str, bytes)
 
 MIB: Final = 1 << 20
-LARGEST: Final = 64 * MIB
-"""The default limit in bytes of a body that is read, after decompression."""
+LARGEST: Final = 20 * MIB
+"""The default limit in bytes of a body that is read, after decompression. Reading and storing takes up to fifteen times
+as much memory."""
 MOST_VALUES: Final = 500_000
 """The limit of JSON values in one body. Each takes up to a few hundred bytes of memory, and perhaps two on the wire."""
 MOST_LAYERS: Final = 4
