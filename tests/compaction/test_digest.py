@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import logs
-from support.ranges import range_of, range_of_log
+from support.ranges import event_of, range_of, range_of_log
 from support.talk import COUNTER, named_turns, preset, words
 from workbench.compaction.actions import actions_in, error_line, exit_status
 from workbench.compaction.digest import MARK, make_digest
@@ -120,6 +120,28 @@ def test_the_content_of_the_previous_summary_goes_on() -> None:
     assert "## Earlier summary\n## Goals\nFix the lexer.\n" in text
     assert text.count(MARK) == 1
     assert "Build a house." in make_digest(selected, 2_000, COUNTER, previous="Build a house.")
+
+
+def test_a_digest_continues_the_sections_of_the_one_before() -> None:
+    log: list[Body] = []
+    for at in range(4):
+        log += [UserMessage(f"Do part {at}."), *call(at, "write_file", words(300), path=f"src/part{at}.py")]
+        log += [
+            *call(100 + at, "run_command", "exit status 0", command="make"),
+            AssistantMessage(f"Part {at} is done."),
+        ]
+        selected = range_of([*log, UserMessage("go on")], CONFIRM)
+        text = make_digest(selected, 2_000, COUNTER)
+        log.append(event_of(selected, CONFIRM, text))
+    headings = [line for line in text.splitlines() if line.startswith("#")]
+    assert len(headings) == len({*headings})
+    assert not [line for line in headings if line.startswith("###")]
+    assert text.count("`make`") == 1
+    assert text.splitlines()[0].startswith("Digest of ")
+    assert [f"src/part{at}.py" in text for at in range(4)] == [True] * 4
+    assert [f"Do part {at}." in text for at in range(4)] == [True] * 4
+    count = text.splitlines()[0].split()[2]
+    assert int(count) == sum(not isinstance(body, Compaction) for body in log)
 
 
 def test_commands_of_an_agent_without_tools_are_found_by_their_answer() -> None:

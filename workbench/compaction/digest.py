@@ -5,8 +5,9 @@ It takes over if a model fails, so that a full window never means a dead session
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 from workbench.compaction import fact_phrases
@@ -27,6 +28,16 @@ OPENING = 1_000
 """Characters of a reply that are searched for its first sentence."""
 TELLING = 20
 """Characters of a sentence that says something."""
+_REQUESTS = ("First request", "Requests after that", "Last request")
+TITLES = frozenset(
+    {
+        *_REQUESTS, "Earlier summary", "What users insisted on", "Decisions", "Open to-dos", "Files touched",
+        "Commands", "Errors", "Also mentioned", "What the assistant said",
+    }
+)  # fmt: skip
+"""The headings of a digest."""
+_HEAD = re.compile(r"Digest of ([\d,]+) items \((\S+) to \S+\)")
+_LEFT_OUT = re.compile(r"\(([\d,]+) more left out\)")
 _MENTIONED = frozenset({"path", "error", "commit", "url", "identifier", "number"})
 
 
@@ -40,6 +51,8 @@ class _Section:
     """Its share of the cap, before leftovers are distributed."""
     oldest_first: bool = False
     """Whether its first lines are the ones to keep."""
+    missing: int = 0
+    """Lines that an earlier digest left out already."""
     taken: int = 0
 
     def next(self) -> str:
@@ -52,10 +65,52 @@ class _Section:
         """Its lines in the digest, with a note on what is missing."""
         left = len(self.lines) - self.taken
         lines = list(self.lines[: self.taken] if self.oldest_first else self.lines[left:])
-        note = [f"({left:,} more left out)"] if left else []
+        note = [f"({left + self.missing:,} more left out)"] if left + self.missing else []
         if not lines:
             return []
         return [f"## {self.title}", *(lines + note if self.oldest_first else note + lines), ""]
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierDigest:
+    """What an earlier digest had, so that the next one continues its sections instead of nesting them."""
+
+    items: int = 0
+    first: str = ""
+    """The id of its first item."""
+    lines: dict[str, list[str]] = field(default_factory=dict)
+    """By section."""
+    missing: dict[str, int] = field(default_factory=dict)
+    """How many lines each section left out."""
+    other: tuple[str, ...] = ()
+    """The lines of summaries that are no digest, their headings one level deeper."""
+
+
+def read_earlier_digest(text: str) -> EarlierDigest:
+    """Read the summaries that a digest updates."""
+    items, first, title, is_digest = 0, "", "", False
+    lines: dict[str, list[str]] = {}
+    missing: dict[str, int] = {}
+    other: list[str] = []
+    for line in map(str.rstrip, text.split("\n")):
+        if MARK in line and "Digest" in line:
+            is_digest, title = True, ""
+            if head := _HEAD.match(line):
+                items, first = items + int(head[1].replace(",", "")), first or head[2]
+        elif line.startswith("## ") and is_digest and line[3:] in TITLES:
+            title = line[3:]
+        elif line.startswith("## "):
+            is_digest, title = False, ""
+            other.append(f"#{line}")
+        elif title and (left_out := _LEFT_OUT.fullmatch(line)):
+            missing[title] = missing.get(title, 0) + int(left_out[1].replace(",", ""))
+        elif title == "Earlier summary":
+            other += [line] if line else []
+        elif title:
+            lines.setdefault(title, []).extend([line] if line else [])
+        elif line:
+            other.append(f"#{line}" if line.startswith("#") else line)
+    return EarlierDigest(items, first, lines, missing, tuple(other))
 
 
 def make_digest(
@@ -75,8 +130,9 @@ def make_digest(
     source = sum(item.tokens or item.original_tokens for item in items) + counter.count(earlier).tokens
     cap = min(max_tokens, source)
     found = (facts or collect_facts(items)).listed()
-    sections = _sections(items, selected.staying, found, earlier, cap)
-    head = _head(items)
+    before = read_earlier_digest(earlier)
+    sections = _sections(items, selected.staying, found, before, cap)
+    head = _head(items, before)
     _fill(sections, cap - counter.count(head).tokens, counter)
     while True:
         text = _assembled(head, sections)
@@ -88,10 +144,11 @@ def make_digest(
         fullest.taken -= 1
 
 
-def _head(items: Sequence[Item]) -> str:
+def _head(items: Sequence[Item], before: EarlierDigest) -> str:
     if not items:
         return f"Digest, {MARK}."
-    return f"Digest of {len(items):,} items ({items[0].id} to {items[-1].id}), {MARK}: lines taken from the record."
+    count, first = len(items) + before.items, before.first or items[0].id
+    return f"Digest of {count:,} items ({first} to {items[-1].id}), {MARK}: lines taken from the record."
 
 
 def _assembled(head: str, sections: Iterable[_Section]) -> str:
@@ -132,17 +189,19 @@ def _take_lines(section: _Section, room: int, counter: TokenCounter) -> int:
 
 
 def _sections(
-    items: Sequence[Item], staying: Sequence[Item], found: Sequence[Fact], earlier: str, cap: int
+    items: Sequence[Item], staying: Sequence[Item], found: Sequence[Fact], before: EarlierDigest, cap: int
 ) -> list[_Section]:
     done = actions_in(items, staying)
     users = [item for item in items if item.role == "user" and item.kind == "message"]
     speech = [item for item in items if item.kind == "message"]
     decisions = _decisions(speech)
     most = max(LEAST_REQUEST, int(cap * REQUEST_SHARE))
-    return [
-        _Section("Earlier summary", _earlier(earlier), 0.3, oldest_first=True),
-        _Section("First request", _requests(users[:1], most), 0.2),
-        _Section("Last request", _requests(users[1:][-1:], most), 0.2),
+    first, between, last = _first_between_last(_requests(users, most), before)
+    sections = [
+        _Section("Earlier summary", before.other, 0.3, oldest_first=True),
+        _Section("First request", first, 0.2),
+        _Section("Requests after that", between, 0.1),
+        _Section("Last request", last, 0.2),
         _Section("What users insisted on", _of_kind(found, "constraint"), 0.1),
         _Section("Decisions", decisions, 0.1),
         _Section("Open to-dos", _of_kind(found, "todo"), 0.1),
@@ -152,12 +211,31 @@ def _sections(
         _Section("Also mentioned", _mentions(found, done), 0.1, oldest_first=True),
         _Section("What the assistant said", [line for line in _openings(speech) if line not in decisions], 0.1),
     ]
+    for section in sections:
+        if section.title not in _REQUESTS:
+            section.lines = _without_repeats([*before.lines.get(section.title, ()), *section.lines])
+        section.missing = before.missing.get(section.title, 0)
+    return sections
 
 
-def _earlier(text: str) -> list[str]:
-    """The lines of the previous summary, one level deeper; of an earlier digest without its first line."""
-    lines = [line.rstrip() for line in text.split("\n") if line.strip() and not (MARK in line and "Digest" in line)]
-    return [f"#{line}" if line.startswith("#") else line for line in lines]
+def _without_repeats(lines: Sequence[str]) -> list[str]:
+    """The lines, of those that differ only in their event the last."""
+    found: dict[str, str] = {}
+    for line in lines:
+        text = line.rpartition(" [")[0] or line
+        found.pop(text, None)
+        found[text] = line
+    return list(found.values())
+
+
+def _first_between_last(now: list[str], before: EarlierDigest) -> tuple[list[str], list[str], list[str]]:
+    """The requests of users in three sections. Only a digest that updates another one has those in the middle."""
+    first, between, last = (before.lines.get(title, []) for title in _REQUESTS)
+    if not first:
+        return now[:1], [], now[1:][-1:]
+    if not now:
+        return first, between, last
+    return first, [*between, *last, *now[:-1]], now[-1:]
 
 
 def _requests(items: Iterable[Item], most: int) -> list[str]:
