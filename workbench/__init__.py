@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
     from workbench.config.errors import WorkbenchError
     from workbench.context.items import Item
     from workbench.library.context import Context
@@ -58,6 +59,10 @@ _PLACES = {
 
 def __getattr__(name: str) -> Any:
     """Load a public name when it is first used: the program and its tests import parts of the package alone."""
+    if name == "__version__":
+        from workbench.config.distribution import installed_version
+
+        return installed_version()
     place = _PLACES.get(name)
     if place is None:
         raise AttributeError(f"module 'workbench' has no attribute {name!r}")

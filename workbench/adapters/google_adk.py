@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Unpack
 
-from google.adk.agents.callback_context import CallbackContext
-from google.adk.models.llm_request import LlmRequest
-from google.adk.models.llm_response import LlmResponse
-from google.adk.plugins.base_plugin import BasePlugin
-from google.genai import types
-
 from workbench.adapters.chat_messages import Originals
 from workbench.adapters.conversations import AdapterSettings, PlannedConversations
+from workbench.config.optional_packages import packages_of_extra
 from workbench.library.context import Context
 from workbench.library.plain_values import plain
+
+with packages_of_extra("adk", __name__):
+    from google.adk.agents.callback_context import CallbackContext
+    from google.adk.models.llm_request import LlmRequest
+    from google.adk.models.llm_response import LlmResponse
+    from google.adk.plugins.base_plugin import BasePlugin
+    from google.genai import types
 
 
 class PlannedPlugin(BasePlugin):

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Unpack
 
-from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
-from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
-from langchain_core.messages.utils import convert_to_openai_messages
-from langchain_core.utils.function_calling import convert_to_openai_tool
-
 from workbench.adapters.chat_messages import Originals, SystemPrompt, leading_prompt
 from workbench.adapters.conversations import AdapterSettings, PlannedConversations, PlannedRequest
+from workbench.config.optional_packages import packages_of_extra
+
+with packages_of_extra("langchain", __name__):
+    from langchain.agents.middleware import AgentMiddleware, ModelRequest, ModelResponse
+    from langchain_core.messages import AIMessage, BaseMessage, convert_to_messages
+    from langchain_core.messages.utils import convert_to_openai_messages
+    from langchain_core.utils.function_calling import convert_to_openai_tool
 
 
 class PlannedMiddleware(AgentMiddleware[Any, Any, Any]):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any, Unpack
 
-from agents import Agent, ModelResponse, RunConfig, RunContextWrapper, RunHooks
-from agents.run_config import CallModelData, ModelInputData
-
 from workbench.adapters.conversations import AdapterSettings, PlannedConversations
+from workbench.config.optional_packages import packages_of_extra
 from workbench.library.context import Context
+
+with packages_of_extra("agents", __name__):
+    from agents import Agent, ModelResponse, RunConfig, RunContextWrapper, RunHooks
+    from agents.run_config import CallModelData, ModelInputData
 
 
 class PlannedInput(RunHooks[Any]):

@@ -6,28 +6,30 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Unpack
 
-from pydantic_ai import RunContext
-from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler
-from pydantic_ai.messages import (
-    BinaryContent,
-    ImageUrl,
-    InstructionPart,
-    ModelMessage,
-    ModelRequest,
-    ModelResponse,
-    RetryPromptPart,
-    SystemPromptPart,
-    TextContent,
-    TextPart,
-    ThinkingPart,
-    ToolCallPart,
-    ToolReturnPart,
-    UserPromptPart,
-)
-from pydantic_ai.models import ModelRequestContext
-
 from workbench.adapters.chat_messages import Originals, leading_prompt, text_of_content
 from workbench.adapters.conversations import AdapterSettings, PlannedConversations
+from workbench.config.optional_packages import packages_of_extra
+
+with packages_of_extra("pydantic-ai", __name__):
+    from pydantic_ai import RunContext
+    from pydantic_ai.capabilities import AbstractCapability, WrapModelRequestHandler
+    from pydantic_ai.messages import (
+        BinaryContent,
+        ImageUrl,
+        InstructionPart,
+        ModelMessage,
+        ModelRequest,
+        ModelResponse,
+        RetryPromptPart,
+        SystemPromptPart,
+        TextContent,
+        TextPart,
+        ThinkingPart,
+        ToolCallPart,
+        ToolReturnPart,
+        UserPromptPart,
+    )
+    from pydantic_ai.models import ModelRequestContext
 
 Pair = tuple[dict[str, Any], Any]
 """A message in OpenAI's form, and the part of a request or the response that it was made from."""

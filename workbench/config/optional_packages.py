@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -18,3 +20,15 @@ def import_optional(module: str, what: str, extra: str) -> Any:
         if error.name and error.name.partition(".")[0] != package:
             package = error.name
         raise WrongCall(f"{what}: expected the package {package}; {extra_command(extra)} brings it") from None
+
+
+@contextmanager
+def packages_of_extra(extra: str, what: str) -> Iterator[None]:
+    """For the imports of a module that is of no use without them: a missing package is an ImportError that names the
+    extra."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{what}: expected the package {error.name}; {extra_command(extra)} brings it", name=error.name
+        ) from None
