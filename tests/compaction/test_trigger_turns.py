@@ -154,7 +154,7 @@ def test_workbench_acts_before_iterations_of_the_turn_are_dropped() -> None:
     assert gone > 0
     found = decision(made, log, policy.compaction, turn_over=False)
     assert found.action == "compact"
-    assert found.why.startswith(f"{gone} iteration groups of the turn are left out; the request has ")
+    assert found.why.startswith(f"{gone} iteration groups of the turn left out; the request has ")
 
 
 def test_in_one_long_turn_nothing_is_dropped_however_often_it_outgrows_the_window() -> None:

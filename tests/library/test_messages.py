@@ -87,6 +87,10 @@ def test_messages_are_a_list(messages: Any) -> None:
         ("x", "tools: expected a list"),
         ([3], r"tools\[0\]: expected a tool's definition"),
         ([{}], r"tools\[0\]: expected a definition with a name"),
+        ([{"type": "function", "function": {"parameters": {}}}], "a definition with a name"),
+        ([{"type": "function", "parameters": {}}], "a definition with a name"),
+        ([{"name": "", "input_schema": {}}], "a definition with a name"),
+        ([{"function_declarations": [{"description": "x"}]}], "a definition with a name"),
     ],
 )
 def test_a_bad_tool_is_refused_too(tools: Any, said: str) -> None:
@@ -213,8 +217,16 @@ def test_unknown_dialects_and_policies_are_named() -> None:
         workbench.policy(max_tokens=3)
     with pytest.raises(workbench.WorkbenchError, match=r"masking\.keep_lost"):
         workbench.policy("layers", masking__keep_lost=3)
+    with pytest.raises(workbench.WorkbenchError, match=r"^masking\.keep_last: expected a whole number"):
+        workbench.policy("layers", keep_last=-3)
     with pytest.raises(workbench.WorkbenchError, match="window: expected a whole number"):
         workbench.plan([], window=0)
+    with pytest.raises(workbench.WorkbenchError, match="reserve: expected less than the window"):
+        workbench.plan([], window=1_000, reserve=1_000)
+
+
+def test_a_providers_own_tools_need_no_name() -> None:
+    assert workbench.Context(tools=[{"type": "web_search"}]).plan.items[0].kind == "tool_definition"
 
 
 def test_tools_and_prompt_go_out_as_they_came_in_where_the_dialect_is_theirs() -> None:

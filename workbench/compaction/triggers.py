@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from workbench.compaction.record import Record
 from workbench.compaction.values import CompactionDecision, TriggerCheck, TriggerChecks
-from workbench.config.text import percent
+from workbench.config.text import counted, percent
 from workbench.context.plan import ContextPlan
 from workbench.context.policy import CompactionPolicy, Mode
 from workbench.log.events import Event, Request, Usage
@@ -195,7 +195,7 @@ def _left_out(plan: ContextPlan) -> TriggerCheck:
     notice = next((item for item in plan.items.fixed if item.id == "notice"), None)
     groups = plan.items.dropped_groups
     gone = [notice.edits[0].why] if notice else []
-    gone += [f"{groups:,} iteration groups of the turn are left out"] if groups else []
+    gone += [f"{counted(groups, 'iteration group')} of the turn left out"] if groups else []
     size = f"the request has {total:,} of the {capacity:,} that leave the answer its room"
     words = f"{' and '.join(gone) or 'nothing is left out'}; {size}"
     return TriggerCheck("threshold", bool(gone), words, total, capacity, capacity + 1)

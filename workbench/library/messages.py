@@ -195,10 +195,22 @@ def read_tools(tools: Sequence[Any] | None) -> list[SlotContent]:
         talk = Talk("")
         _dialect_of_tool(value).new_reader(talk).head({"tools": [value]})
         slots = [body for body in talk.bodies if isinstance(body, SlotContent)]
-        if not slots or len(slots) < len(talk.bodies):
+        if not slots or len(slots) < len(talk.bodies) or _is_nameless(value):
             raise refused(f"tools[{at}]", "a definition with a name", value)
         found += slots
     return found
+
+
+def _is_nameless(tool: dict[str, Any]) -> bool:
+    """Whether a function is defined without a name. A provider's own tool, such as a search, needs none."""
+    functions = tool.get("function_declarations", tool.get("functionDeclarations"))
+    if isinstance(functions, list):
+        return any(isinstance(each, dict) and not each.get("name") for each in functions)
+    if tool.get("type", "function") != "function" and "input_schema" not in tool:
+        return False
+    own = tool.get("function", tool)
+    is_function = "type" in tool or "input_schema" in tool or "parameters" in tool
+    return is_function and isinstance(own, dict) and not own.get("name")
 
 
 def _dialect_of_tool(tool: dict[str, Any]) -> Dialect:

@@ -52,7 +52,10 @@ def policy(name: str | os.PathLike[str] | ChosenPolicy = "workbench", **knobs: A
         raise WrongCall(f"policy: expected a name or a file, got {name!r}")
     base = name if isinstance(name, ChosenPolicy) else ChosenPolicy(os.fspath(name))
     made = ChosenPolicy(base.name, (*base.sets, *_sets(knobs)))
-    load_policy(made.name, sets=made.sets)
+    try:
+        load_policy(made.name, sets=made.sets)
+    except WrongCall as error:
+        raise WrongCall(str(error).removeprefix("--set: ")) from None
     return made
 
 
@@ -93,6 +96,8 @@ def setup_for_call(
     for name, value in (("window", window), ("reserve", reserve)):
         if value is not None and (type(value) is not int or value < (name == "window")):
             raise WrongCall(f"{name}: expected a whole number of tokens, got {value!r}")
+    if window is not None and reserve is not None and reserve >= window:
+        raise WrongCall(f"reserve: expected less than the window, which has {window:,} tokens, got {reserve:,}")
     return set_up(PlanOptions(made.name, made.sets, model, window, reserve), Settings(), _catalogue())
 
 
