@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import ssl
 from base64 import b64decode
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -151,11 +150,9 @@ class ForwardDoor:
                 server_side=True,
                 ssl_handshake_timeout=HANDSHAKE_SECONDS,
             )
-        except ssl.SSLError as error:
-            why = (
-                f"{asked.host}: the client did not accept our certificate, or speaks no TLS: {connection_words(error)}"
-            )
-            _log.warning("%s", why)
+        except OSError as error:  # some clients say why they end it, others only go away
+            why = connection_words(error)
+            _log.warning(f"{asked.host}: no connection, because the client may not trust our certificate: {why}")
             return
         if transport is None or transport.is_closing():
             return
