@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import ssl
 from base64 import b64encode
@@ -22,7 +23,7 @@ from support.provider import Answer, Pause, Provider
 from support.recorder_thread import in_thread
 from support.tls_provider import TlsProvider
 from support.waiting import GIVE_UP
-from workbench.log.events import AssistantMessage, Request
+from workbench.log.events import AssistantMessage, Request, Usage, UserMessage
 from workbench.log.store import Store
 from workbench.proxy import door, forward_door, tunnels
 from workbench.proxy.certificates import HostCertificates, new_authority
@@ -143,10 +144,53 @@ async def test_a_websocket_passes(tmp_path: Path) -> None:
         url = f"wss://{HOST}/v1/responses"
         async with running.client.ws_connect(url, proxy=running.door.address, ssl=running.trust) as socket:
             await socket.send_json(ask)
-            events = []
+            events: list[Any] = []
             while not events or events[-1]["type"] != "response.completed":
                 events.append(await socket.receive_json(timeout=GIVE_UP))
         assert any(isinstance(each, AssistantMessage) for each in await running.bodies())
+
+
+INNER = {
+    "contents": [{"role": "user", "parts": [{"text": "hello there"}]}],
+    "systemInstruction": {"role": "user", "parts": [{"text": "You are an agent."}]},
+}
+SAID = {
+    "candidates": [{"content": {"role": "model", "parts": [{"text": "done"}]}, "finishReason": "STOP"}],
+    "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": 1},
+    "modelVersion": "gemini-2.5-pro",
+}
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_requests_with_a_google_login_are_recorded_like_those_with_a_key(streams: bool, tmp_path: Path) -> None:
+    host, method = "cloudcode-pa.googleapis.com", "streamGenerateContent?alt=sse" if streams else "generateContent"
+    outer = {"model": "gemini-2.5-pro", "project": "p", "user_prompt_id": "u", "request": INNER | {"session_id": "s"}}
+    found: list[Any] = []
+    for path, asked, answer in (
+        (f"/v1internal:{method}", outer, {"response": SAID, "traceId": "t"}),
+        (f"/v1beta/models/gemini-2.5-pro:{method}", INNER, SAID),
+    ):
+        came_with = Answer(body=json.dumps(answer).encode(), content_type="application/json")
+        provider = Provider(Answer(steps=[answer], done=False) if streams else came_with)
+        folder = tmp_path / str(len(found))
+        folder.mkdir()
+        gate = Gate(["every"]) if asked is outer else None  # such a request is not held
+        async with provider, forward(folder, provider.url.removesuffix("/v1"), HostPort(host), gate=gate) as running:
+            async with running.post(f"https://{host}{path}", json=asked) as came:
+                assert came.status == 200
+                await came.read()
+            assert provider.requests[0].body == asked
+            events = await running.bodies()
+            found.append([_shown(each) for each in events if isinstance(each, Usage | AssistantMessage | UserMessage)])
+            assert [each.model for each in events if isinstance(each, Request)] == ["gemini-2.5-pro"]
+    assert found[0] == found[1]
+    assert len(found[0]) == 3
+
+
+def _shown(event: Any) -> Any:
+    if isinstance(event, Usage):
+        return event.model, event.prompt, event.completion
+    return type(event), event.content
 
 
 async def test_a_breakpoint_holds_what_passes(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ _ESTABLISHED: Final = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _log = logging.getLogger(__name__)
 
 
-class Refusal(NamedTuple):
+class ConnectRefusal(NamedTuple):
     """An answer to a client that is not connected."""
 
     status: HTTPStatus
@@ -114,7 +114,7 @@ class ForwardDoor:
     async def _serve(self, client: Streams) -> None:
         reader, writer = client
         asked = self._read_head(await reader.readuntil(b"\r\n\r\n"))
-        if isinstance(asked, Refusal):
+        if isinstance(asked, ConnectRefusal):
             await _refuse(writer, asked)
             return
         self._server.strangers.let_in(writer.transport)
@@ -123,17 +123,19 @@ class ForwardDoor:
         else:
             await self._tunnel(client, asked)
 
-    def _read_head(self, head: bytes) -> HostPort | Refusal:
+    def _read_head(self, head: bytes) -> HostPort | ConnectRefusal:
         """The host that a client wants to be connected to, if it has the token."""
         first, *lines = head.decode("latin-1").split("\r\n")
         headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
         if not compare_digest(_password(headers.get("proxy-authorization", "")), self._server.token.encode()):
-            return Refusal(HTTPStatus.PROXY_AUTHENTICATION_REQUIRED, "the address needs the token it was started with")
+            return ConnectRefusal(
+                HTTPStatus.PROXY_AUTHENTICATION_REQUIRED, "the address needs the token it was started with"
+            )
         method, _, target = first.rpartition(" ")[0].partition(" ")
         if method != "CONNECT":
-            return Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "only https passes here: expected CONNECT HOST:PORT")
+            return ConnectRefusal(HTTPStatus.METHOD_NOT_ALLOWED, "only https passes here: expected CONNECT HOST:PORT")
         found = _parsed_target(target)
-        return found or Refusal(HTTPStatus.BAD_REQUEST, f"{target}: expected HOST:PORT")
+        return found or ConnectRefusal(HTTPStatus.BAD_REQUEST, f"{target}: expected HOST:PORT")
 
     async def _open(self, writer: asyncio.StreamWriter, asked: HostPort) -> None:
         """Speak TLS with the client as the host would, and pass its requests on."""
@@ -166,11 +168,11 @@ class ForwardDoor:
         try:
             provider = await connect_tunnel(asked)
         except TunnelRefused as error:
-            await _refuse(client[1], Refusal(HTTPStatus.FORBIDDEN, str(error)))
+            await _refuse(client[1], ConnectRefusal(HTTPStatus.FORBIDDEN, str(error)))
             return
         except (OSError, ValueError) as error:
             message = f"{asked.host} cannot be reached: {connection_words(error)}"
-            await _refuse(client[1], Refusal(HTTPStatus.BAD_GATEWAY, message))
+            await _refuse(client[1], ConnectRefusal(HTTPStatus.BAD_GATEWAY, message))
             return
         if len(self.untouched) < MOST_NAMES:
             self.untouched[asked.host] = None
@@ -220,7 +222,7 @@ class _Passing(asyncio.Protocol):
             self.ended.set_result(None)
 
 
-async def _refuse(writer: asyncio.StreamWriter, refusal: Refusal) -> None:
+async def _refuse(writer: asyncio.StreamWriter, refusal: ConnectRefusal) -> None:
     writer.write(bytes(refusal))
     await writer.drain()
     writer.close()

@@ -82,6 +82,8 @@ class Route(NamedTuple):
     """The purpose, if the path shows it: counting or compaction."""
     model: str = ""
     """The model, if the path names it."""
+    is_wrapped: bool = False
+    """Whether the body has the request inside. Then it is recorded, but not held and not changed."""
 
 
 def route_of(path: str, headers: Mapping[str, str]) -> Route:
@@ -103,7 +105,7 @@ def _model_route(path: str) -> Route | None:
         found = dialect.recognises_path(path)
         if found is not None:
             provider = GOOGLE if _GOOGLES_OPENAI.match(path) else dialect.provider.name
-            return Route(provider, dialect.name, found.purpose, found.model)
+            return Route(provider, dialect.name, found.purpose, found.model, found.is_wrapped)
     return None
 
 

@@ -209,6 +209,7 @@ class ProxyServer:
             )
         gate = self._gate if self._gate is not None and self._gate.watches_route(route) else None
         policies = self._policies if self._policies is not None and self._policies.is_on else None
+        policies = None if route.is_wrapped else policies
         return await Forwarding(
             incoming, self._client, route, headers, self._recorder, gate, policies, self._largest
         ).forward_request(url)

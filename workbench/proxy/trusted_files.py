@@ -54,4 +54,4 @@ def _system_certificates() -> bytes:
         return "".join(map(ssl.DER_cert_to_PEM_cert, found)).encode()
     import certifi  # where the system has no such file; httpx brings it
 
-    return Path(certifi.where()).read_bytes()
+    return read_regular_file(certifi.where())
