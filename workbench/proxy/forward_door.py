@@ -86,8 +86,7 @@ class ForwardDoor:
     async def __aexit__(self, *_: object) -> None:
         assert self._listening is not None
         self._listening.close()
-        for server in self._opened.values():
-            await server.shutdown(1)
+        await asyncio.gather(*(server.shutdown(1) for server in self._opened.values()))
         for task in self._busy:
             task.cancel()
         await asyncio.gather(*self._busy, return_exceptions=True)
