@@ -79,9 +79,11 @@ class RunningForwardProxy:
         if command:
             names = ", ".join(sorted(self.environment))
             return [f"{about} Set for the agent alone: {names}."]
-        lines = [f"  export {name}={shlex.quote(value)}" for name, value in sorted(self.environment.items())]
+        lines = [
+            f"  {printable(f'export {name}={shlex.quote(value)}')}" for name, value in sorted(self.environment.items())
+        ]
         how = "or start it here: workbench proxy --tls -- COMMAND. Ctrl+C ends it."
-        return ["", f"{about} For an agent of yours:", *map(printable, lines), how]
+        return ["", f"{about} For an agent of yours:", *lines, how]
 
     def silence_message(self, agent: str) -> str:
         """The message for an agent that ended without a request to a host that is opened."""
