@@ -41,6 +41,17 @@ SETTINGS = {"MSWEA_CONFIGURED": "true", "MSWEA_COST_TRACKING": "ignore_errors", 
 @pytest.mark.long
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_agent_that_the_proxy_started_is_listed_once(name: str, tmp_path: Path) -> None:
+    _start_and_list(name, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["claude", "codex", "gemini", "opencode"])
+def test_an_agent_behind_the_forward_proxy_is_listed_once(name: str, tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    _start_and_list(name, tmp_path, "--tls")
+
+
+def _start_and_list(name: str, tmp_path: Path, *more: str) -> None:
     command = COMMANDS[name]
     found = BY_NAME.get(name, BY_NAME["pi"])
     if found.found() is None:
@@ -48,7 +59,7 @@ def test_an_agent_that_the_proxy_started_is_listed_once(name: str, tmp_path: Pat
     for each in ("home", "folder"):
         (tmp_path / each).mkdir()
     (tmp_path / "folder" / "a.txt").write_text(f"{LINE}\n", encoding="utf-8")
-    started = _workbench(tmp_path, "proxy", "--to", "rehearsal", "--", *command)
+    started = _workbench(tmp_path, "proxy", *more, "--to", "rehearsal", "--", *command)
     until_recorded(tmp_path / "data")
     assert started.returncode == 0, started.stderr
     [listed] = json.loads(_workbench(tmp_path, "agents", "--json").stdout)["sessions"]

@@ -366,6 +366,25 @@ def test_a_title_that_responses_ask_for_in_a_developer_item_is_beside_the_conver
     assert not [body for body in recording.bodies() if isinstance(body, Override)]
 
 
+def test_marks_that_copilot_moves_from_message_to_message_change_nothing(recording: Recording) -> None:
+    mark = {"copilot_cache_control": {"type": "ephemeral"}}
+    call = {"id": "c1", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
+    reply = {"role": "assistant", "content": "I look.", "tool_calls": [call]}
+    begin = [{"role": "system", "content": "You are an agent."}, {"role": "user", "content": "look"}]
+    first = {"model": "m", "messages": [begin[0], {**begin[1], **mark}]}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "a.py"}
+    then = {"model": "m", "messages": [{**begin[0], **mark}, begin[1], reply, {**result, **mark}]}
+    done = {"role": "assistant", "content": "Done."}
+    more = {"role": "user", "content": "more", "copilot_cache_control": {"type": "other"}}
+    last = {"model": "m", "messages": [*begin, reply, result, done, more]}
+    headers = {"x-client-session-id": "s1", "User-Agent": "copilot/1.0.102"}
+    for body, answer in ((first, reply), (then, done), (last, done)):
+        recording.pass_through("/chat/completions", body, {"choices": [{"message": answer}]}, headers)
+    assert not [body for body in recording.bodies() if isinstance(body, Override)]
+    assert recording.sent() == [first, then, last]
+    assert len(recording.store.list()) == 1
+
+
 def _smol(*texts: str, system: str = "You solve tasks.") -> dict[str, Any]:
     """A request as smolagents sends it: calls and results in words, and what is new joined to the last message."""
     roles = ("user", "assistant") * 2

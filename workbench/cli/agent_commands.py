@@ -178,6 +178,12 @@ def add_proxy(commands: Commands[Parser]) -> None:
     parser.add_argument("--otlp", default="", metavar="URL", help=spans)
     rule = "hold what this names: every, tokens>N, share>N, tool:NAME, text:WORDS, agent:NAME, error; repeatable"
     parser.add_argument("--break", action="append", default=[], dest="rules", metavar="RULE", help=rule)
+    tls = "a forward proxy, for agents that take no other address: opens connections to the hosts of providers"
+    parser.add_argument("--tls", action="store_true", help=tls)
+    host = "open connections to this host, too; repeatable"
+    parser.add_argument("--tls-host", action="append", default=[], metavar="HOST[:PORT]", help=host)
+    remove = "delete the certificate authority that --tls made, and end"
+    parser.add_argument("--tls-remove", action="store_true", help=remove)
     parser.add_argument("--json", action="store_true", help="print the address and the dialects as a line of JSON")
     run = "an agent to start with the right settings, as in -- claude; the proxy ends with it"
     parser.add_argument("command", nargs=argparse.REMAINDER, metavar="-- COMMAND", help=run)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import NamedTuple, get_args
 
+from workbench.cli.proxy_tls import RunningForwardProxy, check_tls, forward_proxy, remove_tls
 from workbench.config.ending import at_quit
 from workbench.config.errors import WrongCall
 from workbench.config.folders import work_folder
@@ -25,7 +26,7 @@ from workbench.proxy.breakpoints import parse_rule
 from workbench.proxy.control import WayPolicy, registered_proxy
 from workbench.proxy.door import OncePerMinute
 from workbench.proxy.gate import Gate
-from workbench.proxy.launch import Launch, launch_for, proxy_environment, silence_message
+from workbench.proxy.launch import Launch, forward_launch, launch_for, proxy_environment, silence_message
 from workbench.proxy.own_folder import own_folder
 from workbench.proxy.policies import PassingPolicies, SetupFor, setup_maker
 from workbench.proxy.policy_notes import policy_note
@@ -44,10 +45,13 @@ KEPT = 10
 
 def run_proxy(options: argparse.Namespace) -> int:
     """Serve until Ctrl+C, or until the given command ends."""
+    if options.tls_remove:
+        return remove_tls(options)
     if not 0 <= options.port <= 65535:
         raise WrongCall(f"--port: expected a number from 0 to 65535, got {options.port}")
     for rule in options.rules:
         parse_rule(rule)
+    check_tls(options)
     if options.otlp:
         options.otlp = _checked_otlp(options)
     settings = load_settings()
@@ -111,19 +115,24 @@ async def _serve(
         recorder = await stack.enter_async_context(_recording(options, own, agent, way.policy))
         policies = PassingPolicies(way.setup_for, own.batch_tokens, way.policy, recorder)
         gate = Gate(options.rules, own.hold_seconds, agent, catalogue)
+        port = 0 if options.tls else options.port
         server = await stack.enter_async_context(
-            ProxyServer(upstreams, recorder, options.port, gate=gate, policies=policies, largest=own.largest)
+            ProxyServer(upstreams, recorder, port, gate=gate, policies=policies, largest=own.largest)
         )
+        tls = await stack.enter_async_context(forward_proxy(options, server, folder, _warn)) if options.tls else None
         if not command and not options.json and sys.stdout.isatty():
             server.passed = lambda request: print(printable(str(request)), flush=True)
         stack.enter_context(registered_proxy(server.control, agent))
         stack.callback(_print_figures, policies, way)
-        _print_address(options, server.address, upstreams, way.about)
+        _print_address(options, server.address, upstreams, way.about, tls)
         if command:
-            started = launch_for(command, server.address, folder, rehearsal=is_rehearsal)
+            if tls is not None:
+                started = forward_launch(command, tls.environment, rehearsal=is_rehearsal)
+            else:
+                started = launch_for(command, server.address, folder, rehearsal=is_rehearsal)
             code = await _with(started, stopped)
             if not server.requests and not stopped.is_set():
-                _warn(silence_message(started.agent))
+                _warn(silence_message(started.agent) if tls is None else tls.silence_message(started.agent))
             return code
         await stopped.wait()
         return 0
@@ -172,16 +181,20 @@ def _print_figures(policies: PassingPolicies, way: _Way) -> None:
         _warn(f"the policy {policies.figures}")
 
 
-def _print_address(options: argparse.Namespace, address: str, upstreams: Upstreams, about: str) -> None:
+def _print_address(
+    options: argparse.Namespace, address: str, upstreams: Upstreams, about: str, tls: RunningForwardProxy | None
+) -> None:
     if options.json:
         names = [*get_args(OwnDialect), *DIALECT_REGISTRY.plugins()]
         found = {"address": address, "dialects": names, "to": upstreams.listed(), "policy": about or None}
-        print_json(found, None)
+        print_json({**found, "tls": tls.as_json() if tls is not None else None}, None)
         return
-    print(address, flush=True)
+    print(address if tls is None else tls.address, flush=True)
     if about:
         print(printable(about), flush=True)
-    if not options.command:
+    if tls is not None:
+        print("\n".join(tls.lines_for_people(options.command)), flush=True)
+    elif not options.command:
         wanted = ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL")
         lines = [f"  export {name}={value}" for name, value in proxy_environment(address).items() if name in wanted]
         print("\n".join(["", "Requests to this address are passed on and recorded. For an agent of yours:", *lines]))

@@ -124,7 +124,7 @@ _OWN = (
         ),
         ("gemini", "gemini-cli"),
         gemini_start,
-        "with a Google login it talks to another service; with a key its requests pass here",
+        "with a Google login it talks to another service, which passes with --tls; with a key its requests pass here",
     ),
     KnownAgent(
         opencode.NAME,
@@ -166,7 +166,7 @@ _OWN = (
             ),
         ),
         ("kimi", "kimi-code"),
-        silence="a login of Kimi Code keeps its own address; with a key its requests pass here",
+        silence="a login of Kimi Code keeps its address, which passes with --tls; with a key its requests pass here",
     ),
     KnownAgent(
         continue_dev.NAME,

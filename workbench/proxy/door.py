@@ -20,6 +20,8 @@ STRANGER_SECONDS: Final = 10
 QUIET_SECONDS: Final = 60
 """Seconds for which the same error is not reported again."""
 
+RequestHandler = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
+
 _log = logging.getLogger(__name__)
 
 
@@ -39,51 +41,63 @@ class OncePerMinute(logging.Filter):
         return True
 
 
-class DoorServer(RepeatedHeadersServer):
-    """aiohttp's server with a limit in number and time for connections without the token."""
+class Strangers:
+    """The connections that have not sent the token: they get little time, and only so many may be open."""
 
-    def __init__(self, handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]], **more: Any) -> None:
-        super().__init__(handler, request_factory=_request, **more)
-        self.most_strangers = min(MOST_STRANGERS, max(8, file_limit() // 4))
-        self._strangers: dict[asyncio.BaseTransport, asyncio.TimerHandle] = {}
-        """Connections without the token, and their timers, the oldest first."""
+    def __init__(self) -> None:
+        self.most = min(MOST_STRANGERS, max(8, file_limit() // 4))
+        self._timers: dict[asyncio.BaseTransport, asyncio.TimerHandle] = {}
+        """The oldest connection first."""
 
-    def connection_made(self, handler: Any, transport: asyncio.Transport) -> None:
-        super().connection_made(handler, transport)
-        while len(self._strangers) >= self.most_strangers:
-            self._turn_away(next(iter(self._strangers)))
+    def add_connection(self, transport: asyncio.BaseTransport) -> None:
+        """Start the time of a new connection. If there are too many, the oldest is closed."""
+        while len(self._timers) >= self.most:
+            self._turn_away(next(iter(self._timers)))
         timer = asyncio.get_running_loop().call_later(STRANGER_SECONDS, self._turn_away, transport)
-        self._strangers[transport] = timer
-
-    def connection_lost(self, handler: Any, exc: BaseException | None = None) -> None:
-        if handler.transport is not None:
-            self.let_in(handler.transport)
-        super().connection_lost(handler, exc)
+        self._timers[transport] = timer
 
     def let_in(self, transport: asyncio.BaseTransport | None) -> None:
         """Keep a connection that has sent the token."""
-        timer = self._strangers.pop(transport, None) if transport is not None else None
+        timer = self._timers.pop(transport, None) if transport is not None else None
         if timer is not None:
             timer.cancel()
 
     def turn_all_away(self) -> None:
         """Close all connections without the token."""
-        for transport in list(self._strangers):
+        for transport in list(self._timers):
             self._turn_away(transport)
 
     def _turn_away(self, transport: Any) -> None:
         self.let_in(transport)
         transport.abort()
 
+
+class DoorServer(RepeatedHeadersServer):
+    """aiohttp's server with a limit in number and time for connections without the token."""
+
+    def __init__(self, handler: RequestHandler, **more: Any) -> None:
+        super().__init__(handler, request_factory=whole_request, **more)
+        self.strangers = Strangers()
+
+    def connection_made(self, handler: Any, transport: asyncio.Transport) -> None:
+        super().connection_made(handler, transport)
+        self.strangers.add_connection(transport)
+
+    def connection_lost(self, handler: Any, exc: BaseException | None = None) -> None:
+        if handler.transport is not None:
+            self.strangers.let_in(handler.transport)
+        super().connection_lost(handler, exc)
+
     def on_loop_error(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Log an error of the event loop in one line. If no files are left, close connections without the token."""
         error = context.get("exception")
         if isinstance(error, OSError) and "accept" in str(context.get("message")):
-            self.turn_all_away()
+            self.strangers.turn_all_away()
         message = f"{type(error).__name__}: {error}" if error is not None else ""
         _log.error("%s", ": ".join(filter(None, (str(context.get("message") or ""), message))))
 
 
-def _request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+def whole_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+    """Make a request without a limit for its body: how much is kept of it is decided later."""
     loop = asyncio.get_running_loop()
     return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=0)

@@ -112,7 +112,8 @@ class Gate:
 
     def watches_route(self, route: Route) -> bool:
         """Whether a request may have to wait: it asks a model, and breakpoints are set."""
-        return bool(self.rules) and route.dialect is not None and route.name != "counting"
+        asks = route.dialect is not None and route.name != "counting" and not route.is_wrapped
+        return bool(self.rules) and asks
 
     async def decide_hold(
         self, route: Route, headers: Mapping[str, str], body: Callable[[], dict[str, Any]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Final
 from urllib.request import getproxies, proxy_bypass
 
@@ -19,7 +19,7 @@ HOP_BY_HOP: Final = (
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
-@cache
+@lru_cache(1_000)
 def way_out(scheme: str, host: str) -> str | None:
     """The HTTP proxy that this machine uses for a host. aiohttp would read the environment for each request."""
     return None if proxy_bypass(host) else getproxies().get(scheme)

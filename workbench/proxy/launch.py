@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -38,19 +38,34 @@ class Launch(NamedTuple):
 
 def launch_for(command: Sequence[str], address: str, folder: Path, *, rehearsal: bool = False) -> Launch:
     """How to start a command. `folder`: for files that an agent needs."""
-    agent = agent_programs().get(Path(command[0]).name, "")
+    agent = _agent_of(command)
     settings = proxy_environment(address)
     if rehearsal:
-        missing = {name: REHEARSAL for name in KEYS if not os.environ.get(name)}
-        if os.environ.get(_GOOGLE):
-            missing.pop("GEMINI_API_KEY", None)
-        elif not agent and "GEMINI_API_KEY" in missing:
-            missing[_GOOGLE] = REHEARSAL
-        settings |= missing
-        settings |= {name: model for name, model in MODELS.items() if not os.environ.get(name)}
+        settings |= _rehearsal_settings(agent)
         settings["KIMI_MODEL_BASE_URL"] = f"{address}/v1"
     more, given = start_of(agent, address, folder)
     return Launch(agent or program_of(command), (command[0], *more, *command[1:]), settings | dict(given))
+
+
+def forward_launch(command: Sequence[str], environment: Mapping[str, str], *, rehearsal: bool = False) -> Launch:
+    """How to start a command behind the forward proxy: with its own addresses, and these variables."""
+    agent = _agent_of(command)
+    settings = {**(_rehearsal_settings(agent) if rehearsal else {}), **environment}
+    return Launch(agent or program_of(command), tuple(command), settings)
+
+
+def _agent_of(command: Sequence[str]) -> str:
+    return agent_programs().get(Path(command[0]).name, "")
+
+
+def _rehearsal_settings(agent: str) -> dict[str, str]:
+    """Keys and models for an agent that does not start without them."""
+    missing = {name: REHEARSAL for name in KEYS if not os.environ.get(name)}
+    if os.environ.get(_GOOGLE):
+        missing.pop("GEMINI_API_KEY", None)
+    elif not agent and "GEMINI_API_KEY" in missing:
+        missing[_GOOGLE] = REHEARSAL
+    return missing | {name: model for name, model in MODELS.items() if not os.environ.get(name)}
 
 
 def silence_message(agent: str) -> str:
@@ -59,7 +74,22 @@ def silence_message(agent: str) -> str:
     why = (known.silence if known is not None else "") or (
         "it may have asked no model, have an address in its own settings, or not read the variables that we set"
     )
-    return f"no request of {printable(agent)} passed here, and nothing was recorded: {why}"
+    return f"{_nothing_passed(agent)}: {why}"
+
+
+def forward_silence_message(agent: str, untouched: Iterable[str]) -> str:
+    """The same for an agent behind the forward proxy. `untouched`: the hosts that it was connected to."""
+    hosts = ", ".join(map(printable, untouched))
+    why = (
+        f"its connections went to other hosts ({hosts}); --tls-host HOST opens one"
+        if hosts
+        else "it may have asked no model, or not read HTTPS_PROXY"
+    )
+    return f"{_nothing_passed(agent)}: {why}"
+
+
+def _nothing_passed(agent: str) -> str:
+    return f"no request of {printable(agent)} passed here, and nothing was recorded"
 
 
 def proxy_environment(address: str) -> dict[str, str]:
@@ -76,8 +106,13 @@ def proxy_environment(address: str) -> dict[str, str]:
         **_kimi_address(address),
         # With another address Claude Code would send all tools in full instead of searching for them.
         "ENABLE_TOOL_SEARCH": os.environ.get("ENABLE_TOOL_SEARCH", "true"),
-        **{name: ",".join(filter(None, (os.environ.get(name, ""), _LOCAL))) for name in ("NO_PROXY", "no_proxy")},
+        **local_exceptions(),
     }
+
+
+def local_exceptions() -> dict[str, str]:
+    """The variables that keep connections to this machine away from any proxy."""
+    return {name: ",".join(filter(None, (os.environ.get(name, ""), _LOCAL))) for name in ("NO_PROXY", "no_proxy")}
 
 
 def _kimi_address(address: str) -> dict[str, str]:

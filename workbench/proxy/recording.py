@@ -45,6 +45,7 @@ class _Open:
     def __init__(self, asked: OpenRequest, route: Route, largest: int) -> None:
         self.asked = asked
         self.dialect: DialectName = route.dialect or DEFAULT.name
+        self.is_wrapped = route.is_wrapped
         self.headers: Mapping[str, str] = {}
         self.largest = largest
 
@@ -144,7 +145,11 @@ class BatchRecording:
             reason = self._passed_unread("a request", str(error))
             self._sessions.note_unread(record.route, headers, reason)
             return
-        asked = self._sessions.open_request(SentRequest(record.route, headers, body, record.at)) if body else None
+        route = record.route
+        if route.is_wrapped:
+            model, body = DIALECTS[route.dialect or DEFAULT.name].unwrapped_request(body)
+            route = route._replace(model=model)
+        asked = self._sessions.open_request(SentRequest(route, headers, body, record.at)) if body else None
         if asked is None:
             return
         made = self._open[record.number] = _Open(asked, record.route, largest)
@@ -186,6 +191,7 @@ class BatchRecording:
                 body, status = response_in(frames)
             else:
                 body = unpack_answer(found.dialect, data, headers, found.largest)
+                body = DIALECTS[found.dialect].unwrapped_answer(body) if found.is_wrapped else body
         except BodyTooLarge as error:
             reason = self._passed_unread("an answer", str(error))
         came = ReceivedAnswer(status, headers, body, record.first, record.took, record.problem or reason, record.finish)

@@ -82,6 +82,8 @@ class Route(NamedTuple):
     """The purpose, if the path shows it: counting or compaction."""
     model: str = ""
     """The model, if the path names it."""
+    is_wrapped: bool = False
+    """Whether the body has the request inside. Then it is recorded, but not held and not changed."""
 
 
 def route_of(path: str, headers: Mapping[str, str]) -> Route:
@@ -103,8 +105,16 @@ def _model_route(path: str) -> Route | None:
         found = dialect.recognises_path(path)
         if found is not None:
             provider = GOOGLE if _GOOGLES_OPENAI.match(path) else dialect.provider.name
-            return Route(provider, dialect.name, found.purpose, found.model)
+            return Route(provider, dialect.name, found.purpose, found.model, found.is_wrapped)
     return None
+
+
+class Way(NamedTuple):
+    """Where a request is sent."""
+
+    url: URL
+    authorization: str = ""
+    """The header for a user and password in the address. It replaces the client's own, unless it is empty."""
 
 
 class Upstreams:
@@ -112,12 +122,13 @@ class Upstreams:
 
     def __init__(self, to: str = "", settings: ProxySettings = ProxySettings()) -> None:  # noqa: B008 - frozen
         """`to`: one address for all providers."""
+        self._is_one = bool(to)
         found = {
             provider: _checked(*(("--to", to) if to else _configured(home, settings)))
             for provider, home in known_providers().items()
         }
         self._to = {provider: _USER.sub("", address) for provider, address in found.items()}
-        self._authorization = {provider: _basic(URL(address)) for provider, address in found.items()}
+        self._authorization = {provider: basic_authorization(URL(address)) for provider, address in found.items()}
         self.address = lru_cache(PATHS)(self._address)
         """Returns the address for a request, given its provider and its path with the query."""
 
@@ -142,6 +153,12 @@ class Upstreams:
         """The header for a user and password in an address. It replaces the client's own."""
         return self._authorization[provider]
 
+    def way_to(self, origin: str, provider: str, path_and_query: str) -> Way:
+        """Where a request goes whose client sent it to `origin`: to the one address for all, or else to the origin."""
+        if self._is_one:
+            return Way(self.address(provider, path_and_query), self.authorization(provider))
+        return Way(URL(origin + path_and_query, encoded=True))
+
     def listed(self) -> dict[str, str]:
         """The address of each provider."""
         return dict(self._to)
@@ -154,7 +171,8 @@ def _configured(provider: ProviderHome, settings: ProxySettings) -> tuple[str, s
     return next((each for each in addresses if each[1]), ("", provider.address))
 
 
-def _basic(address: URL) -> str:
+def basic_authorization(address: URL) -> str:
+    """The header for the user and password in an address; empty if it has none."""
     if address.user is None and address.password is None:
         return ""
     return "Basic " + b64encode(f"{address.user or ''}:{address.password or ''}".encode()).decode()

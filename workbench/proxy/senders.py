@@ -29,7 +29,10 @@ _AGENTS: Final = (
     ("pi/", pi.NAME),
 )
 """Agents by a text with which their user agent begins, or which it contains."""
-_SESSIONS: Final = ("x-claude-code-session-id", "session-id", "session_id", "x-session-id", "x-session-affinity")
+_SESSIONS: Final = (
+    *("x-claude-code-session-id", "session-id", "session_id", "x-session-id", "x-session-affinity"),
+    "x-client-session-id",  # Copilot CLI with a login
+)
 _AGENT_IDS: Final = ("x-claude-code-agent-id", "x-openai-subagent")
 _PARENTS: Final = ("x-codex-parent-thread-id", "x-parent-session-id")
 _CODEX_TURN: Final = "x-codex-turn-metadata"

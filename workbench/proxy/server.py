@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import aiohttp
@@ -18,17 +19,18 @@ from multidict import CIMultiDict
 from yarl import URL
 
 from workbench.config.errors import WorkbenchError
-from workbench.proxy.door import DoorServer
+from workbench.proxy.door import DoorServer, Strangers, whole_request
 from workbench.proxy.forwarding import Forwarding
 from workbench.proxy.gate import Gate
 from workbench.proxy.headers import forwarded_headers
 from workbench.proxy.orders import take_order
 from workbench.proxy.policies import PassingPolicies
 from workbench.proxy.recorder import Recorder
-from workbench.proxy.routes import Route, Upstreams, route_of
+from workbench.proxy.routes import Route, Upstreams, Way, route_of
 from workbench.proxy.spans_door import PATH, take_spans
 from workbench.proxy.unpacking import LARGEST
 from workbench.proxy.websockets import pump_websocket, websocket_client
+from workbench.wire.repeated_headers import RepeatedHeadersServer
 
 MAX_FIELD: Final = 64 * 1024
 CONNECT_SECONDS: Final = 30
@@ -36,6 +38,16 @@ CONNECT_SECONDS: Final = 30
 _log = logging.getLogger(__name__)
 # Input that is not HTTP is the client's mistake: only the client gets an error, and nothing is logged.
 _log.addFilter(lambda record: not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError)))
+
+
+_SERVING: Final[dict[str, Any]] = {
+    "access_log": None,
+    "logger": _log,
+    "handler_cancellation": True,  # stops the work for a client that disconnects
+    "auto_decompress": False,
+    "max_line_size": MAX_FIELD,
+    "max_field_size": MAX_FIELD,
+}
 
 
 class PassedRequest(NamedTuple):
@@ -104,15 +116,7 @@ class ProxyServer:
         }
         self._client = aiohttp.ClientSession(connector=connector, **settings)
         self._socket_client = websocket_client(connector, **settings)
-        self._door = DoorServer(
-            self._handle,
-            access_log=None,
-            logger=_log,
-            handler_cancellation=True,  # stops the work for a client that disconnects
-            auto_decompress=False,
-            max_line_size=MAX_FIELD,
-            max_field_size=MAX_FIELD,
-        )
+        self._door = DoorServer(self._handle, **_SERVING)
         asyncio.get_running_loop().set_exception_handler(self._door.on_loop_error)
         self._runner = web.ServerRunner(self._door, shutdown_timeout=1)
         await self._runner.setup()
@@ -140,36 +144,59 @@ class ProxyServer:
             if client is not None:
                 await client.close()
 
-    async def _handle(self, incoming: web.BaseRequest) -> web.StreamResponse:
+    @property
+    def strangers(self) -> Strangers:
+        """The connections that have not sent the token."""
         assert self._door is not None
+        return self._door.strangers
+
+    def server_for(self, origin: str) -> RepeatedHeadersServer:
+        """A server for clients that sent the token, and whose requests are for `origin`, as in https://example.org."""
+        return RepeatedHeadersServer(partial(self._handle_opened, origin), request_factory=whole_request, **_SERVING)
+
+    async def _handle(self, incoming: web.BaseRequest) -> web.StreamResponse:
         head, path = f"/{self.token}", incoming.raw_path
         if not (path == head or path.startswith((head + "/", head + "?"))):
             if self._gate is not None and path.startswith(f"/{self._orders}/"):
-                self._door.let_in(incoming.transport)
+                self.strangers.let_in(incoming.transport)
                 return await take_order(incoming, path[len(self._orders) + 1 :], self._gate, self._policies)
             return _needs_token()
-        self._door.let_in(incoming.transport)
+        self.strangers.let_in(incoming.transport)
         path = path[len(head) :] or "/"
         if path.partition("?")[0] == PATH:
             return await take_spans(incoming, self._recorder, self._largest)
+        route = route_of(path.partition("?")[0], incoming.headers)
+        way = Way(self._upstreams.address(route.provider, path), self._upstreams.authorization(route.provider))
+        return await self._forward(incoming, path, route, route.provider, way)
+
+    async def _handle_opened(self, origin: str, incoming: web.BaseRequest) -> web.StreamResponse:
+        path = incoming.raw_path
+        if not path.startswith("/"):  # behind the host's name, it could become a part of the name
+            return web.Response(status=400, text="workbench proxy: expected a path that begins with /\n")
+        route = route_of(path.partition("?")[0], incoming.headers)
+        way = self._upstreams.way_to(origin, route.provider, path)
+        return await self._forward(incoming, path, route, origin.partition("//")[2], way)
+
+    async def _forward(
+        self, incoming: web.BaseRequest, path: str, route: Route, provider: str, way: Way
+    ) -> web.StreamResponse:
+        """Pass a request on. `provider`: the name to show for it."""
         task = asyncio.current_task()
         assert task is not None
         self._busy.add(task)
         task.add_done_callback(self._busy.discard)
         headers = forwarded_headers(incoming.headers, self.token, self._orders)
-        route = route_of(path.partition("?")[0], incoming.headers)
-        url = self._upstreams.address(route.provider, path)
-        if authorization := self._upstreams.authorization(route.provider):
-            headers["Authorization"] = authorization
+        if way.authorization:
+            headers["Authorization"] = way.authorization
         self.requests += 1
         began, response = time.monotonic(), None
         try:
-            response = await self._pass_on(incoming, url, route, headers)
+            response = await self._pass_on(incoming, way.url, route, headers)
             return response
         finally:
             status = 0 if response is None else response.status
             where = path.partition("?")[0]
-            self.passed(PassedRequest(incoming.method, where, route.provider, status, time.monotonic() - began))
+            self.passed(PassedRequest(incoming.method, where, provider, status, time.monotonic() - began))
 
     async def _pass_on(
         self, incoming: web.BaseRequest, url: URL, route: Route, headers: CIMultiDict[str]
@@ -182,6 +209,7 @@ class ProxyServer:
             )
         gate = self._gate if self._gate is not None and self._gate.watches_route(route) else None
         policies = self._policies if self._policies is not None and self._policies.is_on else None
+        policies = None if route.is_wrapped else policies
         return await Forwarding(
             incoming, self._client, route, headers, self._recorder, gate, policies, self._largest
         ).forward_request(url)

@@ -55,6 +55,8 @@ class AskedPath(NamedTuple):
     """The purpose, if it is not an ordinary request: counting or compaction."""
     model: str = ""
     """The model, if the path names it."""
+    is_wrapped: bool = False
+    """Whether the body has the request under one of its keys, and the answer is wrapped as well."""
 
 
 def asks_with_messages(body: dict[str, Any], answered: bool) -> bool:
@@ -180,6 +182,14 @@ class Dialect(ABC):
     def recognises_client(self, path: str, headers: Mapping[str, str]) -> bool:
         """Whether a request that asks no model is for the provider of this dialect."""
         return False
+
+    def unwrapped_request(self, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The model and the request inside a body, for a path that says that it is wrapped."""
+        return text_in(body, "model"), body
+
+    def unwrapped_answer(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The answer inside the answer to such a request."""
+        return body
 
     # Items: the parts of a request that can be left out or changed
 

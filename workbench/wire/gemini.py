@@ -6,6 +6,8 @@
   `response`), `inlineData`, `fileData`. Keys come in camel case or with underscores.
 - A call and its response are paired by `id`, or by name in order. A response with the key `error` is an error.
 - One content of the model is one reply. Signatures of thoughts are kept with the thought, and dropped on calls.
+- With a login, Gemini CLI asks another service: the body has the request under `request`, next to the model, and the
+  answer is under `response`.
 - An answer has `candidates`, of which only the first is used, and `usageMetadata`. Cached tokens are part of the
   prompt's; tokens of thoughts are reported separately from the candidates'.
 """
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
 ROLES = ("user", "model", "function", "system")
 _FINISH = {"MAX_TOKENS": "length", "SAFETY": "refused", "PROHIBITED_CONTENT": "refused", "RECITATION": "refused"}
 _PATH = re.compile(r"/models/(?P<model>[^/]+):(?P<asked>generateContent|streamGenerateContent|countTokens)$")
+_WRAPPED_PATH = re.compile(r"/v\d+internal:(?P<asked>generateContent|streamGenerateContent|countTokens)$")
+"""The path of the service that Gemini CLI asks with a login."""
 _KNOWN = ("model", "generationConfig", "systemInstruction", "system_instruction", "tools", "safetySettings", "config")
 _SCHEMAS_OF_ITS_OWN = frozenset(("parametersJsonSchema", "parameters_json_schema"))
 _SCHEMAS = ("parameters", "parametersJsonSchema", "parameters_json_schema")
@@ -120,9 +124,20 @@ class GeminiDialect(Dialect):
         return answered or (not is_models(body["contents"][-1]) and not body.keys().isdisjoint(_KNOWN))
 
     def recognises_path(self, path: str) -> AskedPath | None:
-        """The path of a request has the model."""
+        """The path of a request has the model, except for requests with a login: their body has it."""
+        if wrapped := _WRAPPED_PATH.search(path):
+            return AskedPath("counting" if wrapped["asked"] == "countTokens" else "", is_wrapped=True)
         found = _PATH.search(path)
         return AskedPath("counting" if found["asked"] == "countTokens" else "", found["model"]) if found else None
+
+    def unwrapped_request(self, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The model and the request under `request`."""
+        inner = dict_in(body, "request")
+        return (text_in(body, "model") or text_in(inner, "model")).removeprefix("models/"), inner
+
+    def unwrapped_answer(self, body: dict[str, Any]) -> dict[str, Any]:
+        """The answer under `response`."""
+        return _unwrapped(body)
 
     def recognises_client(self, path: str, headers: Mapping[str, str]) -> bool:
         """Whether a request is for Gemini: by the header with the key, or by the API version."""
@@ -349,6 +364,11 @@ def gemini_usage(used: dict[str, Any], model: str) -> Usage | None:
     return usage_report(model, prompt, completion, cached=tokens("cachedContentTokenCount"), reasoning=thought)
 
 
+def _unwrapped(body: dict[str, Any]) -> dict[str, Any]:
+    """An answer, or a part of a stream, without what a request with a login gets around it."""
+    return dict_in(body, "response") if "candidates" not in body and "response" in body else body
+
+
 # Streams
 
 
@@ -358,7 +378,7 @@ def _streamed(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
     texts: list[list[str]] = []
     """The pieces of each part's text, joined once at the end."""
     finish: dict[str, Any] = {}
-    for event in events:
+    for event in map(_unwrapped, events):
         found.update({key: event[key] for key in ("modelVersion", "usageMetadata") if event.get(key)})
         for candidate in list_in(event, "candidates")[:1]:
             reason = text_in(candidate, "finishReason")

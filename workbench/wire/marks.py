@@ -8,6 +8,8 @@ from workbench.wire.values import list_in
 
 MARK: Final = "cache_control"
 """The key under which an object has a mark for the cache."""
+COPILOT_MARK: Final = "copilot_cache_control"
+"""The same on messages that go to GitHub's own service."""
 
 
 def mark_in(value: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from workbench.log.events import DialectName
 from workbench.wire.dialects import DIALECTS
-from workbench.wire.marks import MARK
+from workbench.wire.marks import COPILOT_MARK, MARK
 
 _USUAL: Final = {"type": "ephemeral"}
 
@@ -27,7 +27,8 @@ class Parts(NamedTuple):
     parameters: dict[str, Any]
     """All other keys, including the model, in the order of the body. A part that was taken out is None here."""
     cache_marks: tuple[str, ...]
-    """`messages.7.2`: the third block of the eighth message. An unusual mark follows after `=` as JSON."""
+    """`messages.7.2`: the third block of the eighth message. Another key than the usual one follows after `@`, and an
+    unusual mark after `=` as JSON."""
 
 
 class Unmarked(NamedTuple):
@@ -122,10 +123,11 @@ def _with_blocks(value: Any, blocks: list[Any]) -> Any:
 
 
 def _unmarked(value: Any, path: str, marks: list[str]) -> Any:
-    if isinstance(value, dict) and isinstance(value.get(MARK), dict):
-        mark = value[MARK]
-        value = {key: each for key, each in value.items() if key != MARK}
-        marks.append(path if mark == _USUAL else f"{path}={json.dumps(mark)}")
+    for key in (MARK, COPILOT_MARK):
+        if isinstance(value, dict) and isinstance(value.get(key), dict):
+            mark, place = value[key], _place(path, key)
+            value = {other: each for other, each in value.items() if other != key}
+            marks.append(place if mark == _USUAL else f"{place}={json.dumps(mark)}")
     blocks = [
         _unmarked(each, f"{path}.{number}", marks) if _may_carry(each) else each for number, each in _blocks(value)
     ]
@@ -135,16 +137,23 @@ def _unmarked(value: Any, path: str, marks: list[str]) -> Any:
 def _may_carry(value: Any) -> bool:
     """Whether a value may have a mark on it or inside. Most messages and blocks cannot, and need no further check."""
     if isinstance(value, dict):
-        return MARK in value or isinstance(value.get("content"), list)
+        return MARK in value or COPILOT_MARK in value or isinstance(value.get("content"), list)
     return isinstance(value, list)
 
 
+def _place(path: str, key: str) -> str:
+    return path if key == MARK else f"{path}@{key}"
+
+
 def _read_mark(mark: str) -> tuple[str, Any]:
-    path, _, written = mark.partition("=")
-    return path, json.loads(written) if written else _USUAL
+    place, _, written = mark.partition("=")
+    return place, json.loads(written) if written else _USUAL
 
 
 def _marked(value: Any, path: str, marks: Mapping[str, Any]) -> Any:
     blocks = [_marked(each, f"{path}.{number}", marks) for number, each in _blocks(value)]
     value = _with_blocks(value, blocks) if blocks else value
-    return {**value, MARK: dict(marks[path])} if path in marks and isinstance(value, dict) else value
+    if marks and isinstance(value, dict):
+        found = {key: marks.get(_place(path, key)) for key in (MARK, COPILOT_MARK)}
+        value = {**value, **{key: dict(mark) for key, mark in found.items() if mark is not None}}
+    return value
