@@ -15,7 +15,9 @@ from workbench.config.system import lock_file, open_to_lock
 from workbench.config.writing import make_private_folder
 
 _PAUSE = 0.01
-"""Seconds between two attempts to lock a folder."""
+"""Seconds between two attempts to lock a folder or a session."""
+_ATTEMPTS = 3
+"""How often the lock of a session is tried: whoever looks whether it is locked has it for a moment."""
 
 
 @contextmanager
@@ -47,11 +49,15 @@ class WriterLock:
 
     def acquire(self) -> bool:
         """Take the lock if it is free. Raises OSError where no lock is possible at all."""
+        attempts = _ATTEMPTS
         while not self.held:
             file = self._open()
             if file is None:
-                return False
-            if _same(file, self.path):
+                attempts -= 1
+                if not attempts:
+                    return False
+                time.sleep(_PAUSE)
+            elif _same(file, self.path):
                 os.ftruncate(file, 0)
                 os.write(file, f"{os.getpid()} {time.time():.0f}\n".encode())
                 self._let_go = weakref.finalize(self, _let_go, file, self.path, os.getpid())

@@ -129,10 +129,15 @@ class Store:
     def session(self, ref: str, *, write: bool = True) -> Session:
         """A session by its id, by the beginning of its id, or by its title.
 
-        If another process writes it, this view is read-only and says why.
+        The view becomes its writer. If another process is, this view is read-only and says why.
         """
         found = self._find(ref)
         return self._view(found, self._lock(found.info.id), write)
+
+    def look_at(self, ref: str) -> Session:
+        """A session to look at, by id or title as `session` takes it. Others may write it until this view appends."""
+        found = self._find(ref)
+        return self._view(found, self._lock(found.info.id), write=False, on_demand=True)
 
     def info(self, ref: str) -> SessionInfo:
         """One session as it is listed."""
@@ -183,7 +188,7 @@ class Store:
         """Give a session another title; that is an event like any other."""
         found = self._find(ref)
         for session in self._sessions:
-            if session.id == found.info.id and session.writable:
+            if session.id == found.info.id and session.is_writer:
                 session.append(Setting("title", title))
                 return
         with self._view(found, self._lock(found.info.id)) as session:
@@ -318,9 +323,11 @@ class Store:
         """The lock of a session, not taken yet."""
         return WriterLock(self._locks / f"{name}.lock")
 
-    def _view(self, found: session_lookup.StoredSession, lock: WriterLock, write: bool = True) -> Session:
+    def _view(
+        self, found: session_lookup.StoredSession, lock: WriterLock, write: bool = True, *, on_demand: bool = False
+    ) -> Session:
         """A view of a session; it closes with the store."""
-        session = Session(self._database, found.key, found.info, lock, write)
+        session = Session(self._database, found.key, found.info, lock, write, on_demand=on_demand)
         self._sessions.add(session)
         return session
 

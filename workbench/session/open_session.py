@@ -9,6 +9,7 @@ from typing import Literal
 from workbench.agent.loop import Agent
 from workbench.agent.tools.base import Tool
 from workbench.compaction.triggers import compacts_at
+from workbench.config.errors import Refused
 from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
@@ -23,6 +24,8 @@ from workbench.sources.requests import RequestMarks, last_reported
 from workbench.views.context_view import ContextView, LogQueries
 from workbench.views.transcript import Entries, LogTranscript, PastRequest
 from workbench.views.values import FILE
+
+CHANGED_NOW = "the session has just grown; try again in a moment"
 
 
 @dataclass(slots=True)
@@ -75,7 +78,7 @@ class OpenSession:
         """
         if self.session is None or (self.recorded is not None and self.writable):
             return False
-        return self.session.is_written
+        return self.session.is_written or self.session.writable
 
     @property
     def why_read_only(self) -> str:
@@ -114,8 +117,26 @@ class OpenSession:
         """Whether the log has a message of the user."""
         return any(isinstance(event.body, UserMessage) for event in self.events)
 
+    def begin_writing(self) -> None:
+        """Become the session's writer, with all that others appended. Raises Refused if that is not possible."""
+        session = self.session
+        if session is None:
+            raise Refused(FILE)
+        if session.is_writer:
+            return
+        if not session.take_over():
+            raise Refused(session.why_read_only)
+        if self.recorded is None:
+            self.refresh()
+        elif session.refresh():  # its requests have to be read again first
+            session.let_others_write()
+            raise Refused(CHANGED_NOW)
+
     def append(self, *bodies: Body) -> None:
         """Append to the log, then update the plan."""
+        if not bodies:
+            return
+        self.begin_writing()
         assert self.session is not None
         if self.agent is not None:
             self.agent.append(*bodies)
