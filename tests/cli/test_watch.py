@@ -17,6 +17,7 @@ from live.test_finder import put
 from proxy.conftest import Recording, answered, claude, said, user
 from session.test_following import TURNS, lines
 from support.calls import Call
+from workbench import Context
 from workbench.cli.watch import find_source, through_proxy
 from workbench.config.folders import work_folder
 from workbench.live.finder import MOST
@@ -122,10 +123,18 @@ def test_what_passed_the_proxy_is_found_in_its_folder_when_it_is_over(
         assert find_source(services, "")[0] == name
         told = {"type": "user", "cwd": str(project), "sessionId": "s", "message": {"role": "user", "content": "look"}}
         path = put(tmp_path / "home/.claude/projects/-x/1.jsonl", json.dumps(told))
-        assert find_source(services, "")[0] == name  # of the same minute: it is the same session
+        os.utime(path, (time.time() - 600,) * 2)
+        assert find_source(services, "")[0] == name
         os.utime(path, (time.time() + 600,) * 2)
+        assert find_source(services, "")[0] == f"{path}#1"
         assert find_source(services, "claude")[0] == f"{path}#1"
-        assert find_source(services, "claude")[0] == f"{path}#1"
+
+
+def test_a_session_of_the_library_is_found_in_its_folder(project: Path) -> None:
+    with Context(store="bot") as context:
+        context.add("go")
+        with Services() as services:
+            assert find_source(services, "")[0] == services.store.info("bot").id
 
 
 def test_an_agent_is_found_behind_very_many_newer_sessions_of_others(tmp_path: Path, project: Path) -> None:

@@ -19,7 +19,7 @@ from workbench.log.drafts import Draft
 from workbench.log.errors import BadEvent, NotFound
 from workbench.log.events import Body, Event, Setting, UserMessage
 from workbench.log.ids import new_id
-from workbench.log.lock import WriterLock
+from workbench.log.lock import FOLDER, SUFFIX, WriterLock
 from workbench.log.search import Hit
 from workbench.log.session import Session, SessionInfo
 
@@ -41,7 +41,7 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._locks = database.path.parent / "locks"
+        self._locks = database.path.parent / FOLDER
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 
     @classmethod
@@ -321,7 +321,7 @@ class Store:
 
     def _lock(self, name: str) -> WriterLock:
         """The lock of a session, not taken yet."""
-        return WriterLock(self._locks / f"{name}.lock")
+        return WriterLock(self._locks / f"{name}{SUFFIX}")
 
     def _view(
         self, found: session_lookup.StoredSession, lock: WriterLock, write: bool = True, *, on_demand: bool = False

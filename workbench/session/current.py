@@ -344,13 +344,15 @@ class CurrentSession:
             return
         shown = opened.shown()
         here = work_folder()
+        status = figures.status_figures(opened, shown.plan)
         self._updates.change_state(
             title=opened.name,
             folder=_folder(opened, here.path),
             branch=here.branch,
             welcome=welcome_of(opened, self._lists, self._services.settings.model),
             transcript=opened.transcript(self.travel.view(opened) or shown),
-            status=figures.status_figures(opened, shown.plan),
+            status=status,
+            alert_figures=figures.alert_figures(opened, status),
             read_only=opened.why_read_only,
             refusal="" if opened.session is None else opened.why_read_only,
         )

@@ -14,7 +14,7 @@ from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
-from workbench.log.events import Body, Event, UserMessage
+from workbench.log.events import Body, Compaction, Event, Failure, UserMessage
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
@@ -62,6 +62,10 @@ class OpenSession:
     """Tools that the user switched off for this session."""
     served: tuple[Tool, ...] = ()
     """Tools of MCP servers, once those have listed them."""
+    compactions: int = 0
+    """How many compactions the log has, also those that were undone."""
+    failures: int = 0
+    """How many errors the log has."""
     taken: int = field(default=0)
     """How many events the ledger and the requests have received."""
 
@@ -164,6 +168,8 @@ class OpenSession:
         for event in self.events[self.taken :]:
             self.ledger.add_event(event)
             self.requests.add_event(event)
+            self.compactions += isinstance(event.body, Compaction)
+            self.failures += isinstance(event.body, Failure)
         self.taken = len(self.events)
 
     def adopt(self, setup: Setup, policy: str, knobs: Sequence[str], planner: Planner) -> None:
