@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from shutil import which
 
 import pytest
 
@@ -34,6 +35,7 @@ def test_every_change_is_a_line_of_json_until_it_is_interrupted(tmp_path: Path) 
         assert first == {
             "schema": 1,
             "source": str(path),
+            "agent": "Claude Code",
             "change": "opened",
             "events": first["events"],
             "requests": 1,
@@ -73,6 +75,79 @@ def test_what_is_only_guessed_is_not_told(tmp_path: Path) -> None:
         process.terminate()
     assert {first[key] for key in ("model", "window", "share", "cached", "exact", "missing")} == {None}
     assert first["requests"] == 0
+
+
+def test_without_a_name_the_active_session_is_printed_and_every_figure_that_is_known(
+    tmp_path: Path, project: Path
+) -> None:
+    path = put(tmp_path / "home/.claude/projects/-x/1.jsonl", in_folder(project, 1).decode())
+    os.utime(path, (time.time() - 600,) * 2)
+    command = [sys.executable, "-m", "workbench", "watch", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = json.loads(process.stdout.readline())
+        assert (first["change"], first["source"], first["agent"]) == ("opened", f"{path}#1", "Claude Code")
+        with Context(model="gpt-4o", store="bot", window=16_000) as context:
+            context.add("go")
+            context.request()
+            context.report({"prompt_tokens": 4_000, "completion_tokens": 3})
+            lines_of_bot = [json.loads(process.stdout.readline())]
+            while lines_of_bot[-1]["tokens"] != 4_000:
+                lines_of_bot.append(json.loads(process.stdout.readline()))
+        assert (lines_of_bot[0]["change"], lines_of_bot[0]["agent"]) == ("switched", "Workbench")
+        last = lines_of_bot[-1]
+        known = {key: last[key] for key in ("model", "window", "share", "cached", "exact", "missing")}
+        assert known == {
+            "model": "gpt-4o",
+            "window": 16_000,
+            "share": 0.25,
+            "cached": 0.0,
+            "exact": True,
+            "missing": 0,
+        }
+        assert last["cost"] > 0
+        with path.open("ab") as file:
+            file.write(in_folder(project, 2))
+        os.utime(path, (time.time() + 600,) * 2)
+        back = json.loads(process.stdout.readline())
+        assert (back["change"], back["source"], back["requests"]) == ("switched", f"{path}#1", 2)
+        process.terminate()
+
+
+def in_folder(project: Path, number: int) -> bytes:
+    """A turn of Claude Code in a folder."""
+    return lines(*({**line, "cwd": str(project)} for line in TURNS[number - 1]))
+
+
+def test_all_agents_that_run_are_printed_whenever_something_changes(tmp_path: Path, project: Path) -> None:
+    path = tmp_path / "home/.claude/projects/-x/1.jsonl"
+    with subprocess.Popen(["claude", "600"], executable=which("sleep"), cwd=project) as agent:
+        put(path, in_folder(project, 1).decode())
+        command = [sys.executable, "-m", "workbench", "watch", "--all", "--json"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            first = json.loads(process.stdout.readline())
+            assert first.keys() == SHOWN["watch --all"].keys()
+            assert first["agents"][0].keys() == SHOWN["watch --all"]["agents"][0].keys()
+            assert [each["tokens"] for each in first["agents"]] == [20_100]
+            with Context(model="gpt-4o", store="bot") as context:
+                context.add("go")
+                with path.open("ab") as file:
+                    file.write(in_folder(project, 2))
+                found = first["agents"]
+                while {each["tokens"] for each in found} != {20_200, None}:
+                    found = json.loads(process.stdout.readline())["agents"]
+                bot = next(each for each in found if each["recorded_by"] == "workbench")
+                assert (bot["title"], bot["folder"]) == ("bot", str(project))
+            process.terminate()
+        agent.kill()
+
+
+def test_watching_all_takes_no_name_and_json_no_bell(call: Call) -> None:
+    assert "expected no name, got claude" in call("watch", "--all", "claude").err
+    assert "not allowed with argument --notify" in call("watch", "--notify", "bell", "--json").err
+    assert "expected bell, desktop" in call("watch", "--notify", "drum").err
+    assert "needs a terminal" in call("watch", "--all").err
 
 
 def test_what_cannot_be_watched_is_told_in_a_line(call: Call, tmp_path: Path, project: Path) -> None:

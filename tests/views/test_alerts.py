@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +21,7 @@ def test_each_crossing_is_told_once(shares: list[float | None]) -> None:
     known = [share >= NEARLY_FULL for share in shares if share is not None]
     if shares and shares[0] is None:  # nothing was known at the first look: what comes then is news
         known = [False, *known]
-    assert told == sum(after and not before for before, after in zip(known, known[1:], strict=False))
+    assert told == sum(after and not before for before, after in pairwise(known))
 
 
 def test_what_was_so_at_the_first_look_is_no_news() -> None:

@@ -84,7 +84,7 @@ class SessionPanes(Observing, PaneScreen):
 
     def hindrance(self) -> str:
         """What the user does that must not be interrupted by another session; empty: nothing."""
-        if not self.is_current:
+        if self.app.screen is not self:
             return "a window is open"
         return "you are writing a message" if self.query_one(ChatPane).composer.text else ""
 
