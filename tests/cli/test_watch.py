@@ -8,8 +8,11 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
+from typing import Any
 
 import pytest
 
@@ -22,6 +25,7 @@ from workbench import Context
 from workbench.cli.watch import find_source, through_proxy
 from workbench.config.folders import work_folder
 from workbench.live.finder import MOST
+from workbench.live.processes import program_running
 from workbench.log.store import Store
 from workbench.sources.services import Services
 
@@ -77,25 +81,35 @@ def test_what_is_only_guessed_is_not_told(tmp_path: Path) -> None:
     assert first["requests"] == 0
 
 
+@contextmanager
+def printed(*arguments: str) -> Iterator[Callable[[], Any]]:
+    """The lines that `watch` prints, one by one, until the test is over."""
+    command = [sys.executable, "-m", "workbench", "watch", *arguments, "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        read = process.stdout.readline
+        try:
+            yield lambda: json.loads(read())
+        finally:
+            process.kill()
+
+
 def test_without_a_name_the_active_session_is_printed_and_every_figure_that_is_known(
     tmp_path: Path, project: Path
 ) -> None:
     path = put(tmp_path / "home/.claude/projects/-x/1.jsonl", in_folder(project, 1).decode())
     os.utime(path, (time.time() - 600,) * 2)
-    command = [sys.executable, "-m", "workbench", "watch", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        first = json.loads(process.stdout.readline())
+    with printed() as next_line:
+        first = next_line()
         assert (first["change"], first["source"], first["agent"]) == ("opened", f"{path}#1", "Claude Code")
         with Context(model="gpt-4o", store="bot", window=16_000) as context:
             context.add("go")
             context.request()
             context.report({"prompt_tokens": 4_000, "completion_tokens": 3})
-            lines_of_bot = [json.loads(process.stdout.readline())]
-            while lines_of_bot[-1]["tokens"] != 4_000:
-                lines_of_bot.append(json.loads(process.stdout.readline()))
-        assert (lines_of_bot[0]["change"], lines_of_bot[0]["agent"]) == ("switched", "Workbench")
-        last = lines_of_bot[-1]
+            last = next_line()
+            assert (last["change"], last["agent"]) == ("switched", program_running(os.getpid()))
+            while last["tokens"] != 4_000:
+                last = next_line()
         known = {key: last[key] for key in ("model", "window", "share", "cached", "exact", "missing")}
         assert known == {
             "model": "gpt-4o",
@@ -109,9 +123,9 @@ def test_without_a_name_the_active_session_is_printed_and_every_figure_that_is_k
         with path.open("ab") as file:
             file.write(in_folder(project, 2))
         os.utime(path, (time.time() + 600,) * 2)
-        back = json.loads(process.stdout.readline())
-        assert (back["change"], back["source"], back["requests"]) == ("switched", f"{path}#1", 2)
-        process.terminate()
+        while last["change"] != "switched" or last["source"] != f"{path}#1":
+            last = next_line()
+        assert last["requests"] == 2
 
 
 def in_folder(project: Path, number: int) -> bytes:
@@ -121,26 +135,24 @@ def in_folder(project: Path, number: int) -> bytes:
 
 def test_all_agents_that_run_are_printed_whenever_something_changes(tmp_path: Path, project: Path) -> None:
     path = tmp_path / "home/.claude/projects/-x/1.jsonl"
-    with subprocess.Popen(["claude", "600"], executable=which("sleep"), cwd=project) as agent:
+    agent = subprocess.Popen(["claude", "600"], executable=which("sleep"), cwd=project)
+    try:
         put(path, in_folder(project, 1).decode())
-        command = [sys.executable, "-m", "workbench", "watch", "--all", "--json"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            assert process.stdout is not None
-            first = json.loads(process.stdout.readline())
+        with printed("--all") as next_line, Context(model="gpt-4o", store="bot") as context:
+            first = next_line()
             assert first.keys() == SHOWN["watch --all"].keys()
             assert first["agents"][0].keys() == SHOWN["watch --all"]["agents"][0].keys()
-            assert [each["tokens"] for each in first["agents"]] == [20_100]
-            with Context(model="gpt-4o", store="bot") as context:
-                context.add("go")
-                with path.open("ab") as file:
-                    file.write(in_folder(project, 2))
-                found = first["agents"]
-                while {each["tokens"] for each in found} != {20_200, None}:
-                    found = json.loads(process.stdout.readline())["agents"]
-                bot = next(each for each in found if each["recorded_by"] == "workbench")
-                assert (bot["title"], bot["folder"]) == ("bot", str(project))
-            process.terminate()
+            context.add("go")
+            with path.open("ab") as file:
+                file.write(in_folder(project, 2))
+            found = first["agents"]
+            while {each["tokens"] for each in found} != {20_200, None}:
+                found = next_line()["agents"]
+            bot = next(each for each in found if each["recorded_by"] == "workbench")
+            assert (bot["title"], bot["folder"]) == ("bot", str(project))
+    finally:
         agent.kill()
+        agent.wait()
 
 
 def test_watching_all_takes_no_name_and_json_no_bell(call: Call) -> None:
