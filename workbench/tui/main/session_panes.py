@@ -21,10 +21,10 @@ from workbench.session.model import SessionModel
 from workbench.session.observable import Notice
 from workbench.sources.options import Options
 from workbench.sources.services import Services
-from workbench.tui.alerting import TerminalAlerts
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.inspector.pane import InspectorPane
+from workbench.tui.main.alerting import TerminalAlerts
 from workbench.tui.main.header import Header
 from workbench.tui.main.layout import PaneLayout
 from workbench.tui.main.panes import PaneScreen
