@@ -19,7 +19,7 @@ FOLDER, SUFFIX = "locks", ".lock"
 _PAUSE = 0.01
 """Seconds between two attempts to lock a folder or a session."""
 _ATTEMPTS = 3
-"""How often the lock of a session is tried: whoever looks whether it is locked has it for a moment."""
+"""How often the lock of a session is tried: a process that checks whether it is locked has it for a moment."""
 
 
 @contextmanager

@@ -40,7 +40,7 @@ def session_to_follow(found: Sequence[AgentSession], ref: str, now: int) -> Agen
     return found[0] if now - present >= QUIET else None
 
 
-def session_name(session: AgentSession) -> str:
+def words_for_session(session: AgentSession) -> str:
     """A session in a few words: its agent, and its title."""
     return printable(" · ".join(filter(None, (session.agent, session.title))))
 
@@ -71,7 +71,7 @@ class ActivityFollower:
         found = await in_background(sessions_here, self._services, work_folder().path, self._changed)
         present = next((each for each in found if each.ref == self._ref), None)
         if present is not None:
-            self._changed, self._name = present.modified, session_name(present)
+            self._changed, self._name = present.modified, words_for_session(present)
         other = session_to_follow(found, self._ref, time.time_ns() // 1_000_000)
         if other == self._broken:
             other = None
@@ -88,7 +88,7 @@ class ActivityFollower:
             raise
         if self._current.require_open().ref:
             self._current.follow(True)
-        self._ref, self._name, self._changed = to.ref, session_name(to), to.modified
+        self._ref, self._name, self._changed = to.ref, words_for_session(to), to.modified
         self._show(None, "")
         self._updates.show_notice(Notice(f"now following {self._name}: it changed last in this folder"))
 
@@ -116,7 +116,7 @@ class ActivityFollower:
         return "" if self._current.travel.place(opened) in (None, newest) else PAST
 
     def _show(self, other: AgentSession | None, why_not: str) -> None:
-        waiting = session_name(other) if other is not None else ""
+        waiting = words_for_session(other) if other is not None else ""
         self._updates.change_state(
             watched=WatchedSession(self._name, self._pinned, waiting, why_not if waiting else "")
         )

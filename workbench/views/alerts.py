@@ -1,4 +1,4 @@
-"""What a user wants to be told of a session that is out of sight: it is nearly full, was compacted, or failed."""
+"""What a user wants to know of a session that is out of sight: it is nearly full, was compacted, or failed."""
 
 from __future__ import annotations
 

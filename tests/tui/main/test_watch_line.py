@@ -59,3 +59,19 @@ async def test_there_is_no_such_line_otherwise_and_the_command_says_why(services
         await settle(pilot)
         assert "`workbench watch` without a name" in told(pilot.app)
         assert not screen.query("WatchLine")
+
+
+async def test_the_bell_rings_for_the_session_that_is_shown(
+    services: Services, agents: TwoAgents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+    async with program(services, SIZE, f"{agents.claude}#1", follow=True, notify=("bell",)) as (_, screen):
+        monkeypatch.setattr(screen.alerts, "_write", written.append)
+        agents.claude_goes_on(500, ago=0)
+        await until(lambda: len(screen.model.state.transcript) > 3)
+        assert written == []  # a quarter of the window
+        agents.claude_goes_on(1_700, ago=-1)
+        await until(lambda: written == ["\x07"])
+        agents.claude_goes_on(1_800, ago=-2)
+        await until(lambda: screen.model.state.status.prompt == 180_000)
+        assert written == ["\x07"]

@@ -20,12 +20,12 @@ class TerminalAlerts:
         self._write = write
         self._watch = AlertWatch()
 
-    def check(self, figures: Iterable[AlertFigures]) -> None:
+    def check_figures(self, figures: Iterable[AlertFigures]) -> None:
         """Compare the figures of sessions with those before, and tell what happened."""
         for alert in self._watch.new_alerts(figures):
-            self.tell(f"{alert.session}: {alert.text}")
+            self.send_alert(f"{alert.session}: {alert.text}")
 
-    def tell(self, text: str) -> None:
+    def send_alert(self, text: str) -> None:
         """Ring or show a notification."""
         if self._ways:
             self._write(alert_sequence(TITLE, text, self._ways, os.environ))

@@ -112,7 +112,7 @@ class SessionPanes(Observing, PaneScreen):
 
     def check_alerts(self, figures: Iterable[AlertFigures]) -> None:
         """Ring or notify, as the user wants, if something happened in these sessions."""
-        self.alerts.check(figures)
+        self.alerts.check_figures(figures)
 
     def _write_to_terminal(self, sequence: str) -> None:
         driver = self.app._driver

@@ -35,9 +35,9 @@ class WatchLine(Observing, Widget):
         self._is_looking = False
 
     def on_mount(self) -> None:
-        self.set_interval(LOOK, self._look)
+        self.set_interval(LOOK, self._check_activity)
 
-    def _look(self) -> None:
+    def _check_activity(self) -> None:
         if not self._is_looking:
             self._is_looking = True
             self._follow_active()

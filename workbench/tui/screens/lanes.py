@@ -64,10 +64,10 @@ class LanesScreen(Finder[str]):
         self._is_looking = False
 
     def on_mount(self) -> None:
-        self._look()
-        self.set_interval(LOOK, self._look)
+        self._check_agents()
+        self.set_interval(LOOK, self._check_agents)
 
-    def _look(self) -> None:
+    def _check_agents(self) -> None:
         if not self._is_looking:
             self._is_looking = True
             self._read()
