@@ -99,7 +99,9 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ('modell = "x"', ": modell: no such key; expected one of model, policy, theme"),
-        ("zzz = 1", ": zzz: no such key; expected one of model, policy, theme, layout, fallback"),
+        ("zzz = 1", ": zzz: no such key; expected one of model, policy, theme, layout, notify"),
+        ('notify = ["drum"]', ': notify: expected a list of "bell" and "desktop"'),
+        ('notify = "bell"', ': notify: expected a list of "bell" and "desktop"'),
         ("model = 3", ": model: expected text, got 3"),
         ("model = 0x" + "f" * 5000, ": model: expected text, got a number with thousands of digits"),
         ("models = 3", ": models: expected a table of models, got 3"),

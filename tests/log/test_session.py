@@ -144,7 +144,7 @@ class TestTwoViews:
         assert first.why_read_only == ""
         assert not second.writable
         assert second.why_read_only.startswith("Session mine is open in process ")
-        assert second.why_read_only.endswith("; this view is read-only until that one ends.")
+        assert second.why_read_only.endswith("; it is read-only for all others until that one ends.")
         assert second.events() == first.events()
         with pytest.raises(ReadOnly, match="Session mine is open in process") as told:
             second.append(UserMessage("x"))

@@ -59,6 +59,7 @@ PLACES = {
     "finder": "Every list that can be searched",
     "sessions": "The list of sessions",
     "usage": "What all agents used",
+    "lanes": "Agents that run",
     "continue": "Continuing from a session",
     "models": "The list of models",
     "policies": "The list of policies",

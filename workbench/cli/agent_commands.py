@@ -10,6 +10,7 @@ from workbench.cli.arguments import (
     add_budget,
     add_command,
     add_json,
+    add_notify,
     add_plan_options,
     count_argument,
     day_argument,
@@ -25,10 +26,14 @@ def add_watch(commands: Commands[Parser]) -> None:
     """`watch`."""
     text = "open the session of another agent on the full screen, and follow it while it grows"
     parser = add_command(commands, "watch", "cli.watch:run_watch", text)
-    wanted = "an agent, the id of a session, or a file; by default the session that changed last in this folder"
+    wanted = "an agent, the id of a session, or a file; by default whichever session of this folder is active"
     parser.add_argument("wanted", metavar="AGENT|FILE|ID", nargs="?", default="", help=wanted)
+    every = "a lane for each agent that runs on this machine: window, last tool, cost, held requests; Enter opens one"
+    parser.add_argument("--all", action="store_true", help=every)
     add_plan_options(parser)
-    parser.add_argument("--json", action="store_true", help="no screen: print a line of JSON for every change")
+    how = parser.add_mutually_exclusive_group()
+    add_notify(how)
+    how.add_argument("--json", action="store_true", help="no screen: print a line of JSON for every change")
 
 
 def add_usage(commands: Commands[Parser]) -> None:

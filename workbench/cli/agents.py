@@ -73,7 +73,7 @@ def session_identity(session: AgentSession) -> dict[str, Any]:
         "id": session.id,
         "agent": session.agent,
         "source": session.ref,
-        "recorded_by": "proxy" if session.passed else "agent",
+        "recorded_by": "proxy" if session.passed else "workbench" if session.own else "agent",
         "folder": session.folder or None,
         "title": session.title or None,
         "model": session.model or None,

@@ -11,6 +11,7 @@ from datetime import date, timedelta
 from typing import Any, NoReturn
 
 from workbench.config.errors import WrongCall
+from workbench.config.terminal_alerts import AlertWay, parse_alert_ways
 
 
 class Parser(argparse.ArgumentParser):
@@ -61,6 +62,20 @@ def count_argument(text: str) -> int:
     if int(digits[:11]) > most:  # int() refuses thousands of digits
         raise argparse.ArgumentTypeError(f"expected at most {most:,}, got {text[:40]!r}")
     return int(digits)
+
+
+def notify_argument(text: str) -> tuple[AlertWay, ...]:
+    """The type of arguments that say how the screen draws attention."""
+    try:
+        return parse_alert_ways(text)
+    except WrongCall as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def add_notify(parser: argparse._ActionsContainer) -> None:
+    """The option for a bell and notifications."""
+    ways = "at 80 %% of the window, a compaction, a held request or an error: bell, desktop, bell,desktop or none"
+    parser.add_argument("--notify", metavar="HOW", type=notify_argument, help=ways)
 
 
 def whole_argument(text: str) -> int:

@@ -21,4 +21,5 @@ def options_of(arguments: argparse.Namespace) -> Options:
         allow=tuple(given.get("allow") or ()),
         without=tuple(given.get("without") or ()),
         follow=bool(given.get("follow")),
+        notify=given.get("notify"),
     )

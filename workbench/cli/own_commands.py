@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from workbench.cli.arguments import Commands, Parser, add_command, add_json, add_plan_options, count_argument
+from workbench.cli.arguments import (
+    Commands,
+    Parser,
+    add_command,
+    add_json,
+    add_notify,
+    add_plan_options,
+    count_argument,
+)
 
 OVERRIDES = ("pin", "unpin", "mask", "unmask", "exclude", "include")
 """The same as `OverrideAction`. Importing it would take longer than all the rest of the parser."""
@@ -13,6 +21,7 @@ def add_open(commands: Commands[Parser]) -> None:
     parser = add_command(commands, "open", "cli.screen:run_screen", "open a session or a file on the full screen")
     parser.add_argument("source", metavar="SOURCE", help="a session or a file")
     parser.add_argument("--follow", action="store_true", help="read a file again while another agent writes it")
+    add_notify(parser)
     add_plan_options(parser)
 
 

@@ -28,7 +28,7 @@ from workbench.config.folders import shown_folder, work_folder
 from workbench.config.text import percent, print_json, printable
 from workbench.live.finder import AgentSession
 from workbench.live.status import AgentStatus, StatusReader
-from workbench.sources.all_agents import running_now, with_report
+from workbench.sources.all_agents import running_statuses
 from workbench.sources.services import Services
 from workbench.traces import claude_code
 from workbench.traces.references import split_ref
@@ -81,10 +81,7 @@ def _statuses(
             wrong = "expected the file of another agent's session" if exists else "no such file"
             raise WrongCall(f"{options.file}: {wrong}")
         return [reader.read_status(found)]
-    here = work_folder().path
-    sessions, _, held = running_now(services, here)
-    chosen = [with_report(services, each) for each in sessions if each.is_in(here) or not options.here]
-    return [replace(reader.read_status(each), held=each.path in held) for each in chosen]
+    return running_statuses(services, reader, work_folder().path, only_here=options.here)
 
 
 def _of_claude_code(services: Services, given: dict[str, Any]) -> AgentSession:
@@ -101,7 +98,7 @@ def _of_claude_code(services: Services, given: dict[str, Any]) -> AgentSession:
 
 def _print(found: list[AgentStatus], options: argparse.Namespace) -> None:
     if options.json:
-        print_json([_described(each) for each in found], None if options.follow else 2)
+        print_json([described_status(each) for each in found], None if options.follow else 2)
         return
     alone = options.claude_code or options.file
     lines = [" · ".join((*(() if alone else _who(each)), *_figures(each))) for each in found]
@@ -131,7 +128,8 @@ def _figures(status: AgentStatus) -> tuple[str, ...]:
     )
 
 
-def _described(status: AgentStatus) -> dict[str, Any]:
+def described_status(status: AgentStatus) -> dict[str, Any]:
+    """The figures of an agent as JSON values."""
     share, cached = status.share, status.cached
     return {
         **session_identity(status.session),

@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 from workbench.config.errors import WrongCall
 from workbench.config.paths import config_dir
 from workbench.config.tables import Table, escaped_name, read_table, read_toml
+from workbench.config.terminal_alerts import AlertWay
 
 FILE_NAME = "config.toml"
 KNOB_TABLES = ("budget", "instructions", "truncation", "masking", "history", "turn", "compaction", "stages")
@@ -35,6 +36,7 @@ _Names = Annotated[
     tuple[Annotated[str, Meta(pattern=r"\S")], ...],
     Meta(description='a list of models such as ["gpt-4o-mini", "local"]'),
 ]
+_Ways = Annotated[tuple[AlertWay, ...], Meta(description='a list of "bell" and "desktop"')]
 
 
 class _File(Table, frozen=True):
@@ -47,6 +49,8 @@ class _File(Table, frozen=True):
     theme: _Text = ""
     layout: Annotated[Literal["", "split", "single"], Meta(description="split or single")] = ""
     """All panes side by side, or one at a time; empty: as the terminal has room."""
+    notify: _Ways = ()
+    """How the screen draws attention to what happens: a bell, a notification of the desktop."""
     fallback: _Names = ()
     """Models to ask, in this order, if the chosen one cannot answer."""
     models: Annotated[Mapping[str, Any], Meta(description="a table of models")] = NOTHING

@@ -52,13 +52,15 @@ class AgentSession:
     """The agent's own id, if the file's name does not have it."""
     passed: bool = False
     """Whether it passed the proxy. Then `path` is the id of our own session, which has the requests themselves."""
+    own: bool = False
+    """Whether it is a session of this program's store that passed no proxy. Then `path` is its id, too."""
     is_sub_agent: bool = False
     """Whether it belongs to another session. Then it is opened with that one, or by its path."""
 
     @property
     def id(self) -> str:
         """The agent's own id, or the name of the file."""
-        if self.key or self.passed:
+        if self.key or self.is_stored:
             return self.key or self.path
         known = _UUID.findall(self.path)
         return known[-1] if known else _DATED.sub("", Path(self.path).stem)
@@ -66,7 +68,12 @@ class AgentSession:
     @property
     def ref(self) -> str:
         """The reference that opens it: for a file with sub-agents, the session itself."""
-        return self.path if self.passed or split_ref(self.path)[1] is not None else f"{self.path}#1"
+        return self.path if self.is_stored or split_ref(self.path)[1] is not None else f"{self.path}#1"
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether it is in this program's store, and not in a file of its agent."""
+        return self.passed or self.own
 
     def is_in(self, folder: str) -> bool:
         """Whether that agent worked in this folder."""

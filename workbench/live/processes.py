@@ -37,6 +37,14 @@ def running_agents() -> list[AgentProcess]:
     return found
 
 
+def program_running(pid: int) -> str:
+    """The program of a process, by file name, as `bot.py`; empty if there is no such process."""
+    try:
+        return program_of(psutil.Process(pid).cmdline())
+    except (psutil.Error, OSError, ValueError):
+        return ""
+
+
 def with_process_folders(sessions: Sequence[AgentSession], processes: Sequence[AgentProcess]) -> list[AgentSession]:
     """The sessions, with the folder of the running process for agents that do not record theirs."""
     found = list(sessions)

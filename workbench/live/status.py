@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from workbench.compaction.triggers import size_limit
 from workbench.config.errors import WorkbenchError
@@ -13,7 +14,7 @@ from workbench.live.finder import AgentSession, AgentSessionFinder, window_of
 from workbench.live.known_agents import AgentHome
 from workbench.live.processes import running_agents, running_paths, with_process_folders
 from workbench.live.stamps import FileStamp, session_stamp
-from workbench.log.events import Body, Compaction, Event
+from workbench.log.events import Body, Compaction, Event, Failure, ToolCall
 from workbench.log.store import Store
 from workbench.models.catalogue import Catalogue
 from workbench.models.ledger import Ledger
@@ -28,6 +29,19 @@ PRESETS = {codex.NAME: "codex"}
 """The policies that say when an agent compacts."""
 
 
+class WholeFigures(NamedTuple):
+    """What is known of a session only after all of it was read."""
+
+    cost: float | None = None
+    compacted_at: int | None = None
+    """The size at its last compaction; None: not known."""
+    by_itself: int = 0
+    """The size at its last surely automatic compaction; 0: there was none."""
+    last_tool: str = ""
+    compactions: int = 0
+    failures: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class AgentStatus:
     """The figures of one running agent."""
@@ -40,6 +54,12 @@ class AgentStatus:
     """US dollars for all requests of the session and its sub-agents; None: not known."""
     held: bool = False
     """Whether one of its requests waits at a breakpoint."""
+    last_tool: str = ""
+    """The tool that was called last; empty if none was, or if it is not known."""
+    compactions: int = 0
+    """How many it made so far."""
+    failures: int = 0
+    """How many errors it recorded so far."""
 
     @property
     def tokens(self) -> int | None:
@@ -82,34 +102,51 @@ class StatusReader:
     """Reads whole sessions, and reads one again when it has changed."""
 
     def __init__(self, catalogue: Catalogue, store: Callable[[], Store]) -> None:
-        """`store`: opens our own log, for sessions that passed the proxy."""
+        """`store`: opens our own log, for sessions that are in it."""
         self._catalogue = catalogue
         self._store = store
-        self._known: dict[str, tuple[FileStamp, tuple[float | None, int | None, int]]] = {}
+        self._known: dict[str, tuple[FileStamp, WholeFigures]] = {}
 
     def read_status(self, session: AgentSession) -> AgentStatus:
         """The status of a session."""
-        cost, compacted_at, by_itself = self._whole(session)
-        window = window_of(session, self._catalogue, by_itself)
-        return AgentStatus(session, window, compacted_at or _preset(session.agent, window), cost)
+        whole = self._whole(session)
+        window = window_of(session, self._catalogue, whole.by_itself)
+        return AgentStatus(
+            session,
+            window,
+            whole.compacted_at or _preset(session.agent, window),
+            whole.cost,
+            last_tool=whole.last_tool,
+            compactions=whole.compactions,
+            failures=whole.failures,
+        )
 
-    def _whole(self, session: AgentSession) -> tuple[float | None, int | None, int]:
-        """The cost of all requests; the size at the last compaction, and at the last surely automatic one (0: none)."""
+    def _whole(self, session: AgentSession) -> WholeFigures:
         path = session.path
         file, number = split_ref(path)
-        stamp = FileStamp(0, 0, session.modified) if session.passed else session_stamp(file)
+        stamp = FileStamp(0, 0, session.modified) if session.is_stored else session_stamp(file)
         known = self._known.get(path)
         if stamp is None or (stamp.size > LARGE and not file.endswith(".db")):
-            return None, None, 0
+            return WholeFigures()
         if known is None or known[0] != stamp:
             try:
-                bodies = self._passed(path) if session.passed else _in_file(file, number or 1)
+                bodies = self._stored(path) if session.is_stored else _in_file(file, number or 1)
             except (WorkbenchError, IndexError, ValueError):
                 bodies = Recording()
-            known = self._known[path] = (stamp, (self._cost(bodies), _compacted_at(bodies), _by_itself(bodies)))
+            known = self._known[path] = (stamp, self._figures(bodies))
         return known[1]
 
-    def _passed(self, name: str) -> list[Body]:
+    def _figures(self, bodies: list[Body]) -> WholeFigures:
+        return WholeFigures(
+            self._cost(bodies),
+            _compacted_at(bodies),
+            _by_itself(bodies),
+            next((body.tool for body in reversed(bodies) if isinstance(body, ToolCall)), ""),
+            sum(isinstance(body, Compaction) for body in bodies),
+            sum(isinstance(body, Failure) for body in bodies),
+        )
+
+    def _stored(self, name: str) -> list[Body]:
         with self._store().session(name, write=False) as session:
             return [event.body for event in session.events()]
 

@@ -14,8 +14,12 @@ from pathlib import Path
 from workbench.config.system import lock_file, open_to_lock
 from workbench.config.writing import make_private_folder
 
+FOLDER, SUFFIX = "locks", ".lock"
+"""The folder of the locks, next to the store, and how their names end."""
 _PAUSE = 0.01
-"""Seconds between two attempts to lock a folder."""
+"""Seconds between two attempts to lock a folder or a session."""
+_ATTEMPTS = 3
+"""How often the lock of a session is tried: a process that checks whether it is locked has it for a moment."""
 
 
 @contextmanager
@@ -33,6 +37,12 @@ def locked_folder(folder: Path, seconds: float) -> Iterator[None]:
         os.close(file)
 
 
+def locked_names(folder: Path) -> dict[str, int]:
+    """The sessions that are being written, by the locks in a folder, and the process that writes each; 0: unknown."""
+    locks = [WriterLock(path) for path in folder.glob(f"*{SUFFIX}")]
+    return {lock.path.name.removesuffix(SUFFIX): lock.writer() for lock in locks if lock.is_locked()}
+
+
 class WriterLock:
     """The right to append to one session. Two locks on one path exclude each other, also in one process."""
 
@@ -47,11 +57,15 @@ class WriterLock:
 
     def acquire(self) -> bool:
         """Take the lock if it is free. Raises OSError where no lock is possible at all."""
+        attempts = _ATTEMPTS
         while not self.held:
             file = self._open()
             if file is None:
-                return False
-            if _same(file, self.path):
+                attempts -= 1
+                if not attempts:
+                    return False
+                time.sleep(_PAUSE)
+            elif _same(file, self.path):
                 os.ftruncate(file, 0)
                 os.write(file, f"{os.getpid()} {time.time():.0f}\n".encode())
                 self._let_go = weakref.finalize(self, _let_go, file, self.path, os.getpid())
@@ -82,6 +96,13 @@ class WriterLock:
             return f"process {int(pid)} (since {_clock(float(since))})"
         except (OSError, ValueError, OverflowError):
             return "another process"
+
+    def writer(self) -> int:
+        """The process that has the lock; 0 if the file does not say it."""
+        try:
+            return int(self.path.read_text().split()[0])
+        except (OSError, ValueError, IndexError):
+            return 0
 
     def _open(self) -> int | None:
         """The locked file, or None while another has it."""

@@ -48,13 +48,24 @@ class Session:
     reader. Threads may share a session.
     """
 
-    def __init__(self, database: Database, key: int, info: SessionInfo, lock: WriterLock, write: bool) -> None:
+    def __init__(
+        self,
+        database: Database,
+        key: int,
+        info: SessionInfo,
+        lock: WriterLock,
+        write: bool,
+        *,
+        on_demand: bool = False,
+    ) -> None:
+        """`write`: become the writer now, if nobody else is. `on_demand`: become it with the first `append`."""
         self.id = info.id
         self.title = info.title
         self.model = info.model
         self.forked_from = info.forked_from
         self.folder = info.folder
-        self.why_read_only = f"Session {info.title or info.id} was opened for reading only."
+        self._why_not = f"Session {info.title or info.id} was opened for reading only."
+        self._on_demand = on_demand
         self._database = database
         self._key = key
         self._lock = lock
@@ -66,9 +77,21 @@ class Session:
                 self._update_view(db)
 
     @property
-    def writable(self) -> bool:
-        """Whether this view may append."""
+    def is_writer(self) -> bool:
+        """Whether this view keeps all others from writing."""
         return self._lock.held
+
+    @property
+    def writable(self) -> bool:
+        """Whether this view may append: it is the writer, or it becomes it on demand and nobody else is."""
+        return self.is_writer or (self._on_demand and not self.why_read_only)
+
+    @property
+    def why_read_only(self) -> str:
+        """Why this view may not append; empty if it may."""
+        if self.is_writer:
+            return ""
+        return self._obstacle() if self._on_demand else self._why_not
 
     @property
     def is_written(self) -> bool:
@@ -78,8 +101,8 @@ class Session:
 
     def append(self, *bodies: Body, times: Sequence[int] = ()) -> tuple[Event, ...]:
         """Append events to the log, all or none; they are on disk when this returns. `times`: as in `Store.create`."""
-        if not self.writable:
-            raise ReadOnly(self.why_read_only)
+        if not self.is_writer and not (self._on_demand and self.take_over()):
+            raise ReadOnly(self._why_not)
         if not bodies:
             return ()
         over = bool(self._drafted) and any(getattr(body, "reply", "") == self._drafted for body in bodies)
@@ -164,27 +187,55 @@ class Session:
 
     def take_over(self) -> bool:
         """Become the writer if nobody else is. Call `refresh` then: the previous writer may have appended."""
-        name = f"Session {self.title or self.id}"
         if self._database.read_only:
-            self.why_read_only = f"{name} is read-only: {self._database.path} can be read but not written."
+            self._why_not = self._obstacle()
             return False
         try:
             if self._lock.acquire():
-                self.why_read_only = ""
                 self._finish_draft()
                 return True
         except OSError as error:
-            self.why_read_only = f"{name} is read-only: {self._lock.path}: {error.strerror}."
+            self._why_not = self._cannot_lock(error)
             return False
-        holder = self._lock.holder()
-        self.why_read_only = f"{name} is open in {holder}; this view is read-only until that one ends."
+        self._why_not = self._held_elsewhere()
         return False
+
+    def let_others_write(self) -> None:
+        """Stop being the writer. A view that becomes it on demand can do so again."""
+        self._lock.release()
+
+    def finish_left_draft(self) -> None:
+        """Append the draft that a killed writer left, if there is one and nobody writes; `refresh` shows it."""
+        with self._database.read_transaction() as db:
+            left = drafts.draft_events(db, self._key)
+        if left and not self.is_writer and self.take_over():
+            self.let_others_write()
 
     def close(self) -> None:
         """Give up the right to write; reading works as long as the store is open."""
-        if self.writable:
+        if self.is_writer or self._on_demand:
+            self._on_demand = False
             self._lock.release()
-            self.why_read_only = f"Session {self.title or self.id} was closed."
+            self._why_not = f"Session {self.title or self.id} was closed."
+
+    def _obstacle(self) -> str:
+        """What keeps this view from becoming the writer; empty: nothing does. Takes no lock."""
+        if self._database.read_only:
+            return f"{self._name} is read-only: {self._database.path} can be read but not written."
+        try:
+            return self._held_elsewhere() if self._lock.is_locked() else ""
+        except OSError as error:
+            return self._cannot_lock(error)
+
+    def _cannot_lock(self, error: OSError) -> str:
+        return f"{self._name} is read-only: {self._lock.path}: {error.strerror}."
+
+    def _held_elsewhere(self) -> str:
+        return f"{self._name} is open in {self._lock.holder()}; it is read-only for all others until that one ends."
+
+    @property
+    def _name(self) -> str:
+        return f"Session {self.title or self.id}"
 
     def __enter__(self) -> Self:
         return self

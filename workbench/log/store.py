@@ -19,7 +19,7 @@ from workbench.log.drafts import Draft
 from workbench.log.errors import BadEvent, NotFound
 from workbench.log.events import Body, Event, Setting, UserMessage
 from workbench.log.ids import new_id
-from workbench.log.lock import WriterLock
+from workbench.log.lock import FOLDER, SUFFIX, WriterLock
 from workbench.log.search import Hit
 from workbench.log.session import Session, SessionInfo
 
@@ -41,7 +41,7 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._locks = database.path.parent / "locks"
+        self._locks = database.path.parent / FOLDER
         self._sessions: weakref.WeakSet[Session] = weakref.WeakSet()
 
     @classmethod
@@ -129,10 +129,15 @@ class Store:
     def session(self, ref: str, *, write: bool = True) -> Session:
         """A session by its id, by the beginning of its id, or by its title.
 
-        If another process writes it, this view is read-only and says why.
+        The view becomes its writer. If another process is, this view is read-only and says why.
         """
         found = self._find(ref)
         return self._view(found, self._lock(found.info.id), write)
+
+    def look_at(self, ref: str) -> Session:
+        """A session to look at, by id or title as `session` takes it. Others may write it until this view appends."""
+        found = self._find(ref)
+        return self._view(found, self._lock(found.info.id), write=False, on_demand=True)
 
     def info(self, ref: str) -> SessionInfo:
         """One session as it is listed."""
@@ -183,7 +188,7 @@ class Store:
         """Give a session another title; that is an event like any other."""
         found = self._find(ref)
         for session in self._sessions:
-            if session.id == found.info.id and session.writable:
+            if session.id == found.info.id and session.is_writer:
                 session.append(Setting("title", title))
                 return
         with self._view(found, self._lock(found.info.id)) as session:
@@ -316,11 +321,13 @@ class Store:
 
     def _lock(self, name: str) -> WriterLock:
         """The lock of a session, not taken yet."""
-        return WriterLock(self._locks / f"{name}.lock")
+        return WriterLock(self._locks / f"{name}{SUFFIX}")
 
-    def _view(self, found: session_lookup.StoredSession, lock: WriterLock, write: bool = True) -> Session:
+    def _view(
+        self, found: session_lookup.StoredSession, lock: WriterLock, write: bool = True, *, on_demand: bool = False
+    ) -> Session:
         """A view of a session; it closes with the store."""
-        session = Session(self._database, found.key, found.info, lock, write)
+        session = Session(self._database, found.key, found.info, lock, write, on_demand=on_demand)
         self._sessions.add(session)
         return session
 

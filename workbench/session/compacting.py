@@ -296,8 +296,7 @@ class SessionCompactions:
 
     def writable(self) -> OpenSession:
         opened = self.current()
-        if not opened.writable:
-            raise Refused(opened.why_read_only)
+        opened.begin_writing()
         return opened
 
     async def compact(self, digest: bool = False, planned: PlannedCompaction | None = None) -> CompactionOutcome:

@@ -112,6 +112,7 @@ class TurnConnection:
         (`to_ask` is false) does not change that, and undoing it restores the same number of tokens.
         """
         async with self._busy:
+            opened.begin_writing()
             assert opened.session is not None
             if opened.recorded is not None and to_ask:
                 self.adoption = await in_background(adopt_session, self._services, self._options, opened)

@@ -91,10 +91,9 @@ class CurrentSession:
         return self.require_open()
 
     def writable(self) -> OpenSession:
-        """What is open. Raises Refused if nothing can be appended to it."""
+        """What is open, with us as its writer. Raises Refused if nothing can be appended to it."""
         opened = self.require_open()
-        if not opened.writable:
-            raise Refused(opened.why_read_only)
+        opened.begin_writing()
         return opened
 
     # Opening
@@ -146,7 +145,7 @@ class CurrentSession:
         self.prepare_to_ask(made)
         if made.session is not None and not made.entries.has_talk:
             self.start_side_task(self._look_for_sessions(made))
-        if made.session is not None and not made.writable:
+        if made.session is not None and not made.session.is_writer:
             self.start_side_task(self._watch(made))
         if made.asked.follow and made.ref:
             self.follow(True)
@@ -238,21 +237,33 @@ class CurrentSession:
         self.publish()
 
     async def _watch(self, opened: OpenSession) -> None:
-        """Follow a session that another process writes, and take over when it is free."""
-        assert opened.session is not None
+        """Show what other processes append to a session, until the user writes in it. Takes no lock."""
+        session = opened.session
+        assert session is not None
         if opened.recorded is not None:  # through the proxy; read again to calibrate with its new reports
-            self._follower = follow_session(self._services.store, opened.session.id)
-            await self._follow(opened.session.id, self._follower)
+            self._follower = follow_session(self._services.store, session.id)
+            await self._follow(session.id, self._follower)
             return
-        while not opened.writable:
-            await asyncio.sleep(LOOK_AT_STORE)
+        why_not = opened.why_read_only
+        while not session.is_writer:
             with suppress(WorkbenchError):
-                took_over = opened.session.take_over()
-                changed = opened.refresh()
-                if took_over:
-                    self._updates.show_notice(OTHER_ENDED)
-                if changed or took_over:
+                session.finish_left_draft()
+                if opened.refresh():
                     self.publish()
+                why_not = self._show_writer(opened, why_not)
+            await asyncio.sleep(LOOK_AT_STORE)
+
+    def _show_writer(self, opened: OpenSession, before: str) -> str:
+        """Show that another process began or ended to write the session; returns why it is read-only now.
+
+        `before`: why it was read-only at the last look.
+        """
+        now = opened.why_read_only
+        if now != before:
+            self.publish()
+        if before and not now:
+            self._updates.show_notice(OTHER_ENDED)
+        return now
 
     # Following a file
 
@@ -274,28 +285,27 @@ class CurrentSession:
             self.follow(True)
 
     async def _follow(self, ref: str, file: Follower) -> None:
+        why_not = (await self.wait_until_open()).why_read_only
         while self._follower is file:
             options = replace((await self.wait_until_open()).asked, follow=True)
             found = await in_background(
                 file.read_if_changed, partial(opening.open_source, self._services, options, ref)
             )
             if self._follower is file:
-                self._updates.change_state(following=found.sign)
                 if found.read is not None and not await self._show_new_contents(found.read):
                     file.forget()
-                self._take_over_if_free(file, await self.wait_until_open())
+                opened = await self.wait_until_open()
+                self._show_following(found.sign, opened)
+                why_not = self._show_writer(opened, why_not)
                 await asyncio.sleep(LOOK)
 
-    def _take_over_if_free(self, file: Follower, opened: OpenSession) -> None:
-        """Open a session once more, for writing, if the process that wrote it has ended."""
-        if opened.session is None:
-            return
-        if opened.writable:
+    def _show_following(self, sign: str, opened: OpenSession) -> None:
+        """Show how the file or session is followed. Stop when the user writes in the session."""
+        session = opened.session
+        if session is not None and session.is_writer:
             self._follower = None
-            self._updates.change_state(following="")
-            self._updates.show_notice(OTHER_ENDED)
-        elif not opened.session.is_written:
-            file.forget()
+        is_written = session is None or (session.is_written and not session.is_writer)
+        self._updates.change_state(following=sign if is_written else "")
 
     async def _show_new_contents(self, made: OpenSession) -> bool:
         """Show the new contents of a file, at the same request as before.
@@ -305,6 +315,8 @@ class CurrentSession:
         async with self.opening, self.turns.free:
             await self.compactions.finished()
             before = self.require_open()
+            if before.session is not None and before.session.is_writer:  # the user went on in it meanwhile
+                return True
             if made.asked != replace(before.asked, follow=True):
                 return False
             self.opened, made.lacks_key = made, before.lacks_key
@@ -332,13 +344,15 @@ class CurrentSession:
             return
         shown = opened.shown()
         here = work_folder()
+        status = figures.status_figures(opened, shown.plan)
         self._updates.change_state(
             title=opened.name,
             folder=_folder(opened, here.path),
             branch=here.branch,
             welcome=welcome_of(opened, self._lists, self._services.settings.model),
             transcript=opened.transcript(self.travel.view(opened) or shown),
-            status=figures.status_figures(opened, shown.plan),
+            status=status,
+            alert_figures=figures.alert_figures(opened, status),
             read_only=opened.why_read_only,
             refusal="" if opened.session is None else opened.why_read_only,
         )

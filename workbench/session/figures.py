@@ -15,6 +15,7 @@ from workbench.models.catalogue import is_local
 from workbench.models.framing import MESSAGE
 from workbench.models.ledger import Ledger
 from workbench.session.open_session import OpenSession
+from workbench.views.alerts import AlertFigures
 from workbench.views.compaction_values import CompactionView
 from workbench.views.values import DraftCost, Status, WindowUse
 
@@ -45,6 +46,16 @@ def status_figures(opened: OpenSession, plan: ContextPlan) -> Status:
     if is_local(setup.model):
         return made._replace(ready="local")
     return made._replace(ready="no key") if opened.lacks_key else made
+
+
+def alert_figures(opened: OpenSession, status: Status) -> AlertFigures:
+    """What alerts are made from. Of another agent's session, the last request counts as it was reported."""
+    tokens = opened.last_prompt if opened.recorded is not None and opened.last_prompt else status.tokens
+    is_known = status.window > 0 and status.window_source not in ("guess", "fallback")
+    session = opened.ref or (opened.session.id if opened.session is not None else "")
+    share = tokens / status.window if is_known else None
+    name = opened.name if opened.session is not None else Path(opened.name).name
+    return AlertFigures(session, name, share, opened.compactions, opened.failures)
 
 
 def draft_cost(setup: Setup, plan: ContextPlan, text: str) -> DraftCost:

@@ -16,10 +16,11 @@ from typing import Literal, NamedTuple, TypedDict, Unpack
 
 from workbench.config.errors import WorkbenchError
 from workbench.session.fault_reports import UNEXPECTED, FaultReports
+from workbench.views.alerts import AlertFigures
 from workbench.views.compaction_values import CompactionView
 from workbench.views.context_view import ContextView
 from workbench.views.transcript import NOTHING
-from workbench.views.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion, Welcome
+from workbench.views.values import Activity, DraftCost, Live, Status, Transcript, UserQuestion, WatchedSession, Welcome
 
 INTERVAL = 0.05
 """Seconds between two updates of the screen; a person reads no faster."""
@@ -63,6 +64,10 @@ class SessionState:
     """What an empty chat shows instead of a conversation."""
     following: str = ""
     """The state of the followed file, in a few words; empty: no file is followed."""
+    watched: WatchedSession | None = None
+    """Set while the active session of the folder is followed, whichever that is."""
+    alert_figures: AlertFigures | None = None
+    """What the bell and notifications are about."""
     fatal: WorkbenchError | None = None
     """Why nothing could be opened. The program ends with this error."""
 
@@ -94,6 +99,8 @@ class SessionChanges(TypedDict, total=False):
     status: Status
     welcome: Welcome | None
     following: str
+    watched: WatchedSession | None
+    alert_figures: AlertFigures | None
     fatal: WorkbenchError | None
 
 

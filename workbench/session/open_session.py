@@ -9,11 +9,12 @@ from typing import Literal
 from workbench.agent.loop import Agent
 from workbench.agent.tools.base import Tool
 from workbench.compaction.triggers import compacts_at
+from workbench.config.errors import Refused
 from workbench.context.load import RECORDED
 from workbench.context.plan import ContextPlan
 from workbench.context.planner import Planner
 from workbench.context.setup import Setup
-from workbench.log.events import Body, Event, UserMessage
+from workbench.log.events import Body, Compaction, Event, Failure, UserMessage
 from workbench.log.session import Session
 from workbench.models.catalogue import REHEARSAL
 from workbench.models.ledger import Ledger
@@ -23,6 +24,8 @@ from workbench.sources.requests import RequestMarks, last_reported
 from workbench.views.context_view import ContextView, LogQueries
 from workbench.views.transcript import Entries, LogTranscript, PastRequest
 from workbench.views.values import FILE
+
+CHANGED_NOW = "the session has just grown; try again in a moment"
 
 
 @dataclass(slots=True)
@@ -59,6 +62,10 @@ class OpenSession:
     """Tools that the user switched off for this session."""
     served: tuple[Tool, ...] = ()
     """Tools of MCP servers, once those have listed them."""
+    compactions: int = 0
+    """How many compactions the log has, also those that were undone."""
+    failures: int = 0
+    """How many errors the log has."""
     taken: int = field(default=0)
     """How many events the ledger and the requests have received."""
 
@@ -75,7 +82,7 @@ class OpenSession:
         """
         if self.session is None or (self.recorded is not None and self.writable):
             return False
-        return self.session.is_written
+        return self.session.is_written or self.session.writable
 
     @property
     def why_read_only(self) -> str:
@@ -114,8 +121,26 @@ class OpenSession:
         """Whether the log has a message of the user."""
         return any(isinstance(event.body, UserMessage) for event in self.events)
 
+    def begin_writing(self) -> None:
+        """Become the session's writer, with all that others appended. Raises Refused if that is not possible."""
+        session = self.session
+        if session is None:
+            raise Refused(FILE)
+        if session.is_writer:
+            return
+        if not session.take_over():
+            raise Refused(session.why_read_only)
+        if self.recorded is None:
+            self.refresh()
+        elif session.refresh():  # its requests have to be read again first
+            session.let_others_write()
+            raise Refused(CHANGED_NOW)
+
     def append(self, *bodies: Body) -> None:
         """Append to the log, then update the plan."""
+        if not bodies:
+            return
+        self.begin_writing()
         assert self.session is not None
         if self.agent is not None:
             self.agent.append(*bodies)
@@ -143,6 +168,8 @@ class OpenSession:
         for event in self.events[self.taken :]:
             self.ledger.add_event(event)
             self.requests.add_event(event)
+            self.compactions += isinstance(event.body, Compaction)
+            self.failures += isinstance(event.body, Failure)
         self.taken = len(self.events)
 
     def adopt(self, setup: Setup, policy: str, knobs: Sequence[str], planner: Planner) -> None:

@@ -67,7 +67,7 @@ def open_source(services: Services, options: Options, ref: str, glance: Glance |
     """Open a session or a file."""
     if not names_file(ref):
         with suppress(NotFound):
-            session = services.store.session(ref)
+            session = services.store.look_at(ref)
             if glance is not None and len(session) >= LONG:
                 glance(session.title or NEW, session.last(GLANCED))
             made = open_session(services, options, session)
@@ -88,7 +88,7 @@ def open_session(services: Services, options: Options, session: Session) -> Open
     A session that another agent recorded without a model has none until a model is asked here. Nothing is added to the
     log: a new model or new slots are logged before the next turn.
     """
-    found = as_source(session.id, session.events(), live=session.is_written)
+    found = as_source(session.id, session.events(), live=session.is_written or session.writable)
     if found.recorded and session.writable:
         found = found._replace(live=False)
     model = options.model or found.model or ("" if found.recorded else services.default_model)

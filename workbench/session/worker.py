@@ -9,8 +9,10 @@ from typing import TypeVar
 
 from workbench.config.background import background
 from workbench.config.errors import Refused
+from workbench.live.finder import AgentSession
 from workbench.log.events import Override, OverrideAction, Setting
 from workbench.session import figures, opening
+from workbench.session.activity import ActivityFollower
 from workbench.session.continuing import Continuing
 from workbench.session.current import CurrentSession
 from workbench.session.drafting import SummaryDrafts
@@ -45,6 +47,7 @@ class SessionWorker:
             services, options, self.compactions, self._current.require_open, self._current.exchange
         )
         self.tools = ToolSwitches(self.turns.free, self.turns.forget_approvals, self._current.writable, self._refill)
+        self._activity = ActivityFollower(services, updates, self._current)
         self._draft = ""
         self._drafting = False
         self._uncounted = False
@@ -82,6 +85,18 @@ class SessionWorker:
     async def follow(self) -> None:
         """Start or stop following the open file, which another agent writes."""
         self._current.follow()
+
+    async def find_active(self, hindrance: str) -> AgentSession | None:
+        """The session to change over to, if `hindrance`, the user or the model is not in the way."""
+        return await self._activity.find_active(hindrance)
+
+    async def change_over(self, to: AgentSession) -> None:
+        """Open the active session and follow it."""
+        await self._activity.change_over(to)
+
+    async def toggle_pin(self) -> None:
+        """Stay with this session, or follow the active one again."""
+        self._activity.toggle_pin()
 
     async def new(self) -> None:
         """Open a new, empty session."""

@@ -1,4 +1,4 @@
-"""The sessions of all agents on this machine: from their own files, and from the proxy.
+"""The sessions of all agents on this machine: from their own files, from the proxy, and from the store.
 
 A session that passed the proxy is in the store, and exact. If an agent's file has the same conversation, only one of
 the two is listed: the session, unless the agent went on without the proxy.
@@ -16,13 +16,14 @@ from workbench.config.errors import WorkbenchError
 from workbench.live.finder import AgentSession
 from workbench.live.processes import running_agents, running_paths, with_process_folders
 from workbench.live.reports import LastReport
-from workbench.live.status import running_sessions
+from workbench.live.status import AgentStatus, StatusReader, running_sessions
 from workbench.log.events import Request, Usage
 from workbench.log.session import SessionInfo
 from workbench.proxy import control
 from workbench.sources.requests import TALK
 from workbench.sources.services import Services
 from workbench.sources.source import recorded_by
+from workbench.sources.stored_sessions import chosen_window, stored_sessions, written_sessions
 
 LATER = 60_000
 """Milliseconds that an agent may take to write its own file after the answer."""
@@ -72,13 +73,41 @@ def all_agents(services: Services, here: str) -> AgentsFound:
 
 
 def running_now(services: Services, here: str) -> AgentsFound:
-    """Only the running sessions. If no proxy runs, the store is not even opened."""
+    """Only the running sessions. If no proxy runs and nobody writes the store, it is not even opened."""
     now = passing_now()
     files = running_sessions(services.agents, here)
     at = frozenset(each.path for each in files)
     passed = passed_sessions(services) if now else []
     found = _joined(files, at, passed, now)
-    return found._replace(sessions=[each for each in found.sessions if each.path in found.running])
+    running = [each for each in found.sessions if each.path in found.running]
+    writing = written_sessions(services)
+    return AgentsFound(
+        sorted((*running, *writing), key=lambda each: each.modified, reverse=True),
+        found.running | {each.path for each in writing},
+        found.held,
+    )
+
+
+def running_statuses(
+    services: Services, reader: StatusReader, here: str, *, only_here: bool = False
+) -> list[AgentStatus]:
+    """The figures of the running agents, the last changed first."""
+    sessions, _, held = running_now(services, here)
+    chosen = [with_report(services, each) for each in sessions if each.is_in(here) or not only_here]
+    return [replace(reader.read_status(each), held=each.path in held) for each in chosen]
+
+
+def sessions_here(services: Services, here: str, since: int = 0) -> list[AgentSession]:
+    """The sessions of a folder, the last changed first: from agents' files, from the proxy, and from the store.
+
+    `since`: without those that did not change since then, in milliseconds since 1970.
+    """
+    files = services.agents.find_sessions(here, wanted=lambda _, stamp: stamp.changed // 1_000_000 >= since)
+    if not all(each.folder for each in files):
+        files = with_process_folders(files, running_agents())
+    found = _joined(files, frozenset(), passed_sessions(services), passing_now()).sessions
+    mine = [each for each in (*found, *stored_sessions(services, here)) if each.is_in(here) and each.modified >= since]
+    return sorted(mine, key=lambda each: each.modified, reverse=True)
 
 
 def passed_sessions(services: Services) -> list[PassedSession]:
@@ -100,14 +129,15 @@ def passed_sessions(services: Services) -> list[PassedSession]:
 
 def with_report(services: Services, session: AgentSession) -> AgentSession:
     """The session with the report on its last request, if that is in the store."""
-    store = services.count_store() if session.passed else None
+    store = services.count_store() if session.is_stored else None
     if store is None:
         return session
+    window = chosen_window(store, session) if session.own else 0
     events = store.session(session.path, write=False).last(LOOKED_AT)
     aside = {each.seq for each in events if isinstance(each.body, Request) and each.body.purpose not in TALK}
     for used in (each.body for each in reversed(events) if isinstance(each.body, Usage)):
         if used.prompt and used.request not in aside:
-            report = LastReport(used.prompt, used.cached, used.completion, used.cost, used.model)
+            report = LastReport(used.prompt, used.cached, used.completion, used.cost, used.model, window)
             return replace(session, report=report)
     return session
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from workbench.config.terminal_alerts import AlertWay
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -28,6 +30,14 @@ class Options:
 
     follow: bool = False
     """Whether a file is read again while another program writes it; an unfinished last line is left out."""
+
+    follow_active: bool = False
+    """Whether the screen changes over to whichever session of the folder changed last."""
+
+    notify: tuple[AlertWay, ...] | None = None
+    """How the screen draws attention to what happens; None: as the settings say."""
+    lanes: bool = False
+    """Whether the screen begins with the list of all running agents."""
 
     @property
     def for_any_session(self) -> Options:

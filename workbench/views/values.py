@@ -208,6 +208,19 @@ class WindowUse(NamedTuple):
         return f"{self.tokens:,} / {self.window:,} ({self.share:.1%})"
 
 
+class WatchedSession(NamedTuple):
+    """The session on the screen, while the active one of the folder is followed."""
+
+    name: str
+    """Its agent and its title."""
+    pinned: bool = False
+    """Whether the user wants to stay with it."""
+    waiting: str = ""
+    """Another session that changed since; empty: this one changed last."""
+    why_not: str = ""
+    """Why the other one is not shown yet."""
+
+
 class WelcomeSession(NamedTuple):
     """A session that can be opened from the welcome screen."""
 

@@ -40,6 +40,21 @@ async def show_usage(host: Host, argument: str) -> None:
         await host.model.open_session(chosen)
 
 
+@COMMANDS.register(
+    "agents",
+    "agents that run",
+    "the agents that run on this machine, with live figures: window, last tool, cost, held; Enter opens one",
+    keys=("alt+a",),
+)
+async def show_lanes(host: Host, argument: str) -> None:
+    """Show the running agents, and open the one that the user chooses."""
+    from workbench.tui.screens.lanes import LanesScreen
+
+    chosen = await host.show_and_wait(LanesScreen(host))
+    if chosen:
+        await host.model.open_session(chosen)
+
+
 def rule_forms() -> Iterable[str]:
     """The forms of a breakpoint rule."""
     from workbench.proxy.breakpoints import FORMS

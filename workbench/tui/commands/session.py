@@ -118,6 +118,17 @@ def toggle_following(host: Host, argument: str) -> None:
     host.model.follow()
 
 
+@COMMANDS.register(
+    "stay",
+    "stay with this session",
+    "in `workbench watch`: stay with this session, or follow the one that is active in this folder again",
+    keys=("alt+s",),
+)
+def toggle_pin(host: Host, argument: str) -> None:
+    """Stay with the session, or follow the active one again."""
+    host.model.toggle_pin()
+
+
 def in_demo(host: Host) -> str:
     """Why the demo cannot be opened: it is open already."""
     return "" if host.demo is None else "this is the demo; Ctrl+Q leaves it"

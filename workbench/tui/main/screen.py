@@ -53,6 +53,8 @@ class MainScreen(SessionPanes):
     def on_mount(self) -> None:
         """Check regularly for held requests."""
         self.set_interval(HELD_SECONDS, self._check_held)
+        if self.options.lanes:
+            self.call_after_refresh(self.run_by_name, "agents")
 
     def _check_held(self) -> None:
         """Ask the proxies, which are other processes. Costs nothing if none runs."""
@@ -61,6 +63,8 @@ class MainScreen(SessionPanes):
 
     async def _count_held(self) -> None:
         held = sum(len(state.held) for _, state in await self.in_background(control.proxy_states))
+        if held > self.held:
+            self.alerts.send_alert(f"{counted(held, 'request')} held at a breakpoint")
         if held > self.held and self.is_current:  # with a screen over the panes, the user probably sees them already
             self.show_notice(f"{counted(held, 'request')} held: {held_key(self)}, or a click on it, opens it")
         self.held = held

@@ -7,6 +7,7 @@ value of the session passes through the screen.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from pathlib import Path
 from typing import ClassVar
 
@@ -23,13 +24,16 @@ from workbench.sources.services import Services
 from workbench.tui.chat.pane import ChatPane
 from workbench.tui.compaction.panel import CompactionPanel
 from workbench.tui.inspector.pane import InspectorPane
+from workbench.tui.main.alerting import TerminalAlerts
 from workbench.tui.main.header import Header
 from workbench.tui.main.layout import PaneLayout
 from workbench.tui.main.panes import PaneScreen
 from workbench.tui.main.timeline import Timeline
 from workbench.tui.main.usage import ContextOverview
+from workbench.tui.main.watch_line import WatchLine
 from workbench.tui.observing import Observing, observed
 from workbench.tui.widgets.command import Registry
+from workbench.views.alerts import AlertFigures
 
 
 class SessionPanes(Observing, PaneScreen):
@@ -39,6 +43,7 @@ class SessionPanes(Observing, PaneScreen):
     """The commands. A subclass sets them, with their keys."""
 
     fatal = observed(lambda session: session.fatal, repaint=False)
+    alert_figures = observed(lambda session: session.alert_figures, repaint=False)
     held: var[int] = var(0)
     """The number of other agents' requests that wait at a breakpoint."""
 
@@ -60,11 +65,15 @@ class SessionPanes(Observing, PaneScreen):
         self._ref = ref
         layout = services.settings.layout
         self.set_reactive(SessionPanes.arrangement, PaneLayout(split=layout == "split" if layout else None))
+        ways = services.settings.notify if options.notify is None else options.notify
+        self.alerts = TerminalAlerts(ways, self._write_to_terminal)
         self.demo = demo
         self._note = demo or note
 
     def compose(self) -> ComposeResult:
         yield Header(self.model).data_bind(SessionPanes.held, arrangement=SessionPanes.fitted)
+        if self.options.follow_active:
+            yield WatchLine(self.model, self.hindrance)
         yield ContextOverview(self.model)
         yield Timeline(self.model)
         with Horizontal(id="panes"):
@@ -72,6 +81,12 @@ class SessionPanes(Observing, PaneScreen):
             with Vertical(id="side"):
                 yield InspectorPane(self.model)
                 yield CompactionPanel(self.model)
+
+    def hindrance(self) -> str:
+        """What the user does that must not be interrupted by another session; empty: nothing."""
+        if self.app.screen is not self:
+            return "a window is open"
+        return "you are writing a message" if self.query_one(ChatPane).composer.text else ""
 
     def on_mount(self) -> None:
         """Open the session after the first frame."""
@@ -88,6 +103,21 @@ class SessionPanes(Observing, PaneScreen):
         """End the program if nothing could be opened."""
         if error is not None:
             self.app.exit(error)
+
+    def watch_alert_figures(self, figures: AlertFigures | None) -> None:
+        """Draw attention to what happened in the session."""
+        if figures is not None:
+            watched = self.model.state.watched
+            self.check_alerts([figures if watched is None else figures._replace(name=watched.name)])
+
+    def check_alerts(self, figures: Iterable[AlertFigures]) -> None:
+        """Ring or notify, as the user wants, if something happened in these sessions."""
+        self.alerts.check_figures(figures)
+
+    def _write_to_terminal(self, sequence: str) -> None:
+        driver = self.app._driver
+        if driver is not None:
+            driver.write(sequence)
 
     def _on_notice(self, notice: Notice) -> None:
         if self.is_running:

@@ -53,7 +53,7 @@ class SessionSnapshot(NamedTuple):
 
 def session_snapshot(opened: OpenSession) -> SessionSnapshot:
     """A snapshot of the open session."""
-    live = opened.session is not None and opened.session.is_written
+    live = opened.session is not None and (opened.session.is_written or opened.writable)
     return SessionSnapshot(
         opened.name,
         tuple(opened.events),

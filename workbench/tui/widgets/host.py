@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from textual.screen import Screen
@@ -10,6 +10,7 @@ from textual.screen import Screen
 from workbench.session.model import SessionModel
 from workbench.sources.options import Detour, Options
 from workbench.sources.services import Services
+from workbench.views.alerts import AlertFigures
 
 if TYPE_CHECKING:
     from workbench.session.open_session import OpenSession
@@ -45,6 +46,9 @@ class Host(Protocol):
 
     def show_notice(self, text: str, severity: str = "information", title: str = "") -> None:
         """Show a notice in the corner."""
+
+    def check_alerts(self, figures: Iterable[AlertFigures]) -> None:
+        """Ring or notify, as the user wants, if something happened in these sessions since the last call."""
 
     async def make_writable(self) -> bool:
         """If a file is open, ask whether to make a session from it; returns whether there is a session."""
