@@ -28,8 +28,8 @@ from workbench.traces import claude_code, codex
 from workbench.traces.formats import read_conversations, read_file
 from workbench.usage.claude_usage import add_claude_lines, new_claude_session
 from workbench.usage.codex_usage import add_codex_lines, new_codex_session
-from workbench.usage.records import RateLimit, SessionUse
-from workbench.usage.session_files import UsageEntry, read_usage
+from workbench.usage.records import RateLimit, SessionUse, UsageEntry
+from workbench.usage.session_files import read_usage
 from workbench.usage.usage_lines import parsed_line, whole_lines_of
 
 

@@ -24,9 +24,7 @@ from workbench.config.folders import shown_folder, work_folder
 from workbench.config.text import line_width, print_json, printable, table
 from workbench.live.choosing import agents_called, short_ids
 from workbench.sources.services import Services
-from workbench.sources.source import names_file
-from workbench.traces.references import split_ref
-from workbench.usage.gathering import all_usage, usage_of_file
+from workbench.usage.gathering import all_usage
 from workbench.usage.usage_figures import FIGURES, figures_json, limit_lines, limits_json, price_note, shown_figures
 from workbench.usage.usage_table import Dimension, UsageRow, UsageTable, chosen_buckets, grouped, total_row
 
@@ -54,11 +52,16 @@ def run_usage(options: argparse.Namespace) -> int:
 
 def _chosen(services: Services, wanted: str) -> tuple[UsageTable, dict[str, str]]:
     """The table, and what of it is wanted."""
-    if wanted and names_file(wanted):
+    if not wanted:
+        return all_usage(services, work_folder().path), {}
+    from workbench.sources.source import names_file  # late: all of it can be answered from the cache
+
+    if names_file(wanted):
+        from workbench.traces.references import split_ref
+        from workbench.usage.reading import usage_of_file
+
         return usage_of_file(services, split_ref(wanted)[0]), {}
     found = all_usage(services, work_folder().path)
-    if not wanted:
-        return found, {}
     named = agents_called(wanted)
     if len(named) > 1:
         raise WrongCall(f"{wanted}: expected one agent, this may be {', '.join(named)}")

@@ -42,6 +42,8 @@ class ClaudeMessage(msgspec.Struct):
     id: str = ""
     model: str = ""
     usage: ClaudeReport | None = None
+    stop_reason: str | None = ""
+    """None: the answer had not ended when the line was written."""
     content: list[ClaudeBlock] | str | None = None
 
 
@@ -112,4 +114,5 @@ def _message(value: dict[str, Any]) -> ClaudeMessage:
         number_in(used, "cache_creation_input_tokens"),
         KeptTokens(kept_an_hour(used)),
     )
-    return ClaudeMessage(text_in(value, "id"), text_in(value, "model"), report, blocks)
+    reason = None if value.get("stop_reason", "") is None else text_in(value, "stop_reason")
+    return ClaudeMessage(text_in(value, "id"), text_in(value, "model"), report, reason, blocks)

@@ -13,11 +13,11 @@ import msgspec
 
 from workbench.config.cache_files import open_cache
 from workbench.config.paths import cache_dir
-from workbench.usage.session_files import UsageEntry
+from workbench.usage.records import UsageEntry
 from workbench.usage.usage_table import UsageTable
 
 FILE = "usage.db"
-_VERSION = b"1"
+_VERSION = b"2"
 """Raise it when a reader finds something else in the same file."""
 _FILES = "CREATE TABLE files (path TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID"
 _TABLES = "CREATE TABLE tables (key BLOB PRIMARY KEY, made INTEGER, data BLOB) WITHOUT ROWID"

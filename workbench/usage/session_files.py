@@ -6,8 +6,6 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import BinaryIO, NamedTuple
 
-import msgspec
-
 from workbench.config.foreign_files import open_regular_file
 from workbench.live.finder import AgentSession
 from workbench.live.reports import format_of
@@ -16,7 +14,7 @@ from workbench.traces import claude_code, codex
 from workbench.usage.claude_usage import add_claude_lines, new_claude_session
 from workbench.usage.codex_usage import add_codex_lines, new_codex_session
 from workbench.usage.other_usage import read_other_file
-from workbench.usage.records import SessionUse
+from workbench.usage.records import SessionUse, UsageEntry
 from workbench.usage.usage_lines import whole_lines_of
 
 HEAD = 262_144
@@ -37,14 +35,9 @@ _QUICK = {
 """Formats with a quick reader; the others are read as for opening them."""
 
 
-class UsageEntry(msgspec.Struct, array_like=True):
-    """What a file reports, and how far it was read."""
-
-    stamp: FileStamp
-    sessions: list[SessionUse]
-    position: int = 0
-    tail: bytes = b""
-    """A hash of the bytes before that position."""
+def is_read_quickly(agent: str) -> bool:
+    """Whether the files of an agent need nothing but themselves to be read."""
+    return agent in _QUICK
 
 
 def read_usage(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
+from workbench.config.distribution import litellm_version
 from workbench.config.text import counted, percent, when
 from workbench.usage.usage_table import UsageRow, UsageSums, UsageTable
 
@@ -69,10 +69,8 @@ _COUNTED = ("requests", "fresh", "cached", "written", "out")
 
 def price_note(sums: UsageSums) -> list[str]:
     """Where the prices are from, and what they leave out."""
-    try:
-        source = f"litellm {version('litellm')}"
-    except PackageNotFoundError:
-        source = "your [models] entries"
+    version = litellm_version()
+    source = f"litellm {version}" if version else "your [models] entries"
     notes = [
         f"costs as the agents recorded them, else by the list prices of {source}, as of {date.today().isoformat()}; "
         "a plan with a fixed price costs less"
