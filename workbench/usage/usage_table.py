@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
+from workbench.models.known_costs import known_part
 from workbench.usage.records import RateLimit
 from workbench.usage.usage_windows import FiveHours
 
@@ -44,8 +45,12 @@ class UsageSums(msgspec.Struct, array_like=True):
     @property
     def known_cost(self) -> float | None:
         """The known part of the cost; None if no request has a known price."""
-        unknown = self.uncosted == self.requests and (self.requests or self.silent)
-        return None if unknown else self.cost
+        return None if not self.is_known else known_part(self.cost, self.requests, self.uncosted)
+
+    @property
+    def is_part_of_cost(self) -> bool:
+        """Whether the real cost is higher than the known one."""
+        return bool(self.uncosted or self.silent or self.unfinished)
 
     @property
     def is_known(self) -> bool:
