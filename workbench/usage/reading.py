@@ -13,7 +13,6 @@ from workbench.traces.claude_sub_agent_files import claude_sub_agent_files
 from workbench.usage.kept_usage import KeptUsage
 from workbench.usage.records import SessionUse, UsageEntry, UsageFile
 from workbench.usage.session_files import is_read_quickly, read_usage
-from workbench.usage.stored_usage import read_stored_session
 from workbench.usage.summing import make_table
 from workbench.usage.usage_table import UsageTable
 
@@ -81,6 +80,8 @@ def _is_known(entry: UsageEntry | None, file: UsageFile) -> bool:
 
 
 def _stored(services: Services, kept: KeptUsage) -> list[SessionUse]:
+    from workbench.usage.stored_usage import read_stored_session  # late: a store is opened for it
+
     store = services.count_store()
     if store is None:
         return []

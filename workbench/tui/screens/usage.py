@@ -71,7 +71,7 @@ class UsageScreen(Finder[str]):
         Binding("enter", "take", "its sessions, or open", id="usage.open", priority=True),
         Binding("tab", "next(1)", "by day, week, …", id="usage.next", priority=True),
         Binding("shift+tab", "next(-1)", "back", id="usage.before", priority=True, show=False),
-        Binding("ctrl+down", "read(3)", "scroll", id="finder.read", priority=True),
+        Binding("ctrl+down", "read(3)", "scroll", id="usage.scroll", priority=True),
         *(
             Binding(
                 f"alt+{at}", f"dearest({at})", f"open session {at}", id=f"usage.open-{at}", priority=True, show=False
