@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 from workbench.config.errors import WrongCall
 from workbench.config.foreign_files import read_regular_file
 from workbench.log.events import Purpose, Request
-from workbench.traces.building import epoch_milliseconds
 from workbench.traces.claude_sub_agent_files import AFTER, BEFORE, claude_sub_agent_files
 from workbench.traces.companion_files import read_files
+from workbench.traces.times_and_costs import epoch_milliseconds
 from workbench.wire.values import dict_in, text_in
 
 _ABOUT = ".meta.json"

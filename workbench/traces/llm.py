@@ -27,8 +27,9 @@ from workbench.log.events import (
     UserMessage,
 )
 from workbench.traces import agent_names
-from workbench.traces.building import Builder, Recording, epoch_milliseconds
+from workbench.traces.building import Builder, Recording
 from workbench.traces.tables import Tables, TableSession, object_in
+from workbench.traces.times_and_costs import epoch_milliseconds
 from workbench.wire.values import (
     content_from,
     dict_in,

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from workbench.traces.building import epoch_milliseconds, known_cost
+from workbench.traces.times_and_costs import epoch_milliseconds, known_cost
 from workbench.usage.claude_report_lines import ClaudeLine, claude_line
 from workbench.usage.records import CompactionUse, RequestUse, SessionUse
 from workbench.usage.usage_lines import lines_with_signs

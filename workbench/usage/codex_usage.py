@@ -11,8 +11,8 @@ from typing import Any
 
 from msgspec.structs import fields
 
-from workbench.traces.building import epoch_milliseconds
 from workbench.traces.codex_sub_agents import started_by
+from workbench.traces.times_and_costs import epoch_milliseconds
 from workbench.usage.codex_report_lines import (
     CodexInfo,
     CodexLimits,

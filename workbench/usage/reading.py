@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,6 +16,9 @@ from workbench.usage.records import SessionUse, UsageEntry, UsageFile
 from workbench.usage.session_files import is_read_quickly, read_usage
 from workbench.usage.summing import make_table
 from workbench.usage.usage_table import UsageTable
+
+if TYPE_CHECKING:
+    from workbench.live.finder import AgentSession
 
 _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[UsageEntry | None])
 _MUCH = 64 * 1024 * 1024
@@ -40,8 +44,11 @@ def _read_files(
 ) -> list[UsageEntry | None]:
     """What each file reports; None if it cannot be read. Where there is much to read, two processes share it."""
 
+    def session_at(ref: str) -> AgentSession | None:
+        return services.agents.session_at(ref)  # the finder loads the readers of all formats: only if it is needed
+
     def read_one(file: UsageFile) -> UsageEntry | None:
-        return read_usage(file.path, file.agent, file.stamp, known[file.path], services.agents.session_at)
+        return read_usage(file.path, file.agent, file.stamp, known[file.path], session_at)
 
     mine, others = _halves(files)
     answer = start_copy(lambda: _ENCODER.encode([read_one(file) for file in others])) if others else None
