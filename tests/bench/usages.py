@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from bench.children import environment
 from bench.harness import Row, Scale, absolute, beside, rounds
@@ -44,7 +45,7 @@ def run(scale: Scale) -> Iterator[Row]:
     yield absolute(f"{what} again", found["second"], below=0.3)
 
 
-def _session(number: int) -> Iterator[Mapping[str, object]]:
+def _session(number: int) -> Iterator[dict[str, Any]]:
     for turn in range(REPLIES):
         name = f"m{number}-{turn}"
         yield claude_reply(name, turn % 60, 1_000, 50, cached=20_000 + turn, content=claude_call("Read"))

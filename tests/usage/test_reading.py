@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -220,7 +221,7 @@ def test_a_report_that_was_complete_counts_more_than_a_later_copy_of_an_early_on
     assert [(each.out, each.is_unfinished) for each in session.requests] == [(70, False), (2, True), (3, False)]
 
 
-def claude_part(draw: st.DrawFn, number: int) -> tuple[bytes, bool]:
+def claude_part(draw: Callable[[st.SearchStrategy[Any]], Any], number: int) -> tuple[bytes, bool]:
     """A line, and whether it is a reply of the model's with a report."""
     long = "x" * draw(st.sampled_from([0, 100, 9_000, 20_000]))
     reply = claude_reply(f"m{number}", number % 60, 10, 5, content=[{"type": "text", "text": long}])
@@ -272,8 +273,13 @@ def test_two_processes_read_what_one_reads(tmp_path: Path, monkeypatch: pytest.M
         alone = reading._read_files(services, files, known)
         monkeypatch.setattr(reading, "_MUCH", 0)
         monkeypatch.setattr(reading, "usable_cores", lambda: 2)
-        started: list[bool] = []
-        monkeypatch.setattr(reading, "start_copy", lambda action: started.append(True) or start_copy(action))
+        started: list[Callable[[], bytes]] = []
+
+        def start(action: Callable[[], bytes]) -> Callable[[], bytes] | None:
+            started.append(action)
+            return start_copy(action)
+
+        monkeypatch.setattr(reading, "start_copy", start)
         assert reading._read_files(services, files, known) == alone
         monkeypatch.setattr(reading, "start_copy", lambda _: lambda: b"broken")
         assert reading._read_files(services, files, known) == alone

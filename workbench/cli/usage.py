@@ -10,7 +10,7 @@
      "limits": [{"agent", "minutes", "used_percent", "resets_at", "at"}]}
 
 where a figure that is not known is null. The row of a session has "title", "agent", "folder", "last_day" and
-"source", too. "waste" is there with `--waste`; then the row of a session has "waste" and "waste_cost".
+"source", too. `--waste` adds "waste"; then the row of a session has "waste" and "waste_cost".
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class UsageScreen(Finder[str]):
     NAME = "usage"
     PLACEHOLDER = "a part of a name"
     EMPTY = "Nothing has this in its name."
-    COLUMNS = (
+    COLUMNS: ClassVar[Sequence[Column]] = (
         Column(""),
         Column("", BAR, least=56),
         Column("tokens", 8, right=True, least=34),
