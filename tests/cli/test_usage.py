@@ -27,6 +27,7 @@ from usage.homes import (
 from workbench.cli.agent_commands import USAGE_DIMENSIONS
 from workbench.cli.arguments import day_argument
 from workbench.config.paths import cache_dir
+from workbench.lab.replay.kept_waste import FILE as WASTE_FILE
 from workbench.usage.kept_usage import FILE
 from workbench.usage.usage_table import DIMENSIONS
 
@@ -198,6 +199,8 @@ def test_waste_is_that_of_the_command_waste_and_is_kept(call: Call, wasteful: Pa
     assert rows["e5e5e5e5-0000"]["waste"] == theirs["carried"] == found["waste"]["carried"]
     assert rows["e5e5e5e5-0000"]["waste_cost"] == theirs["cost"]
     assert found["waste"]["kinds"] == theirs["kinds"]
+    assert call("usage", "--by", "session", "--waste", "--json").json == found
+    (cache_dir() / WASTE_FILE).write_bytes(b"not a database")
     assert call("usage", "--by", "session", "--waste", "--json").json == found
     assert "waste" not in call("usage", "--json").json
     table = call("usage", "--by", "session", "--waste").out
