@@ -33,6 +33,7 @@ from bench import (
     stages,
     streaming,
     turns,
+    usages,
 )
 from bench.harness import FULL, QUICK, Row, Scale, Unit
 
@@ -58,6 +59,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     "corpus": corpora.run,
     "library": library.run,
     "agents": live.run,
+    "usage": usages.run,
     "proxy": proxying.run,
     "turn": turns.turn,
     "stream": turns.stream,

@@ -7,12 +7,14 @@ import io
 import shutil
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli.test_json_docs import printed
 from support.calls import Call
 from usage.homes import (
+    DAY,
     claude_call,
     claude_reply,
     codex_count,
@@ -25,6 +27,7 @@ from usage.homes import (
 from workbench.cli.agent_commands import USAGE_DIMENSIONS
 from workbench.cli.arguments import day_argument
 from workbench.config.paths import cache_dir
+from workbench.lab.replay.kept_waste import FILE as WASTE_FILE
 from workbench.usage.kept_usage import FILE
 from workbench.usage.usage_table import DIMENSIONS
 
@@ -164,9 +167,89 @@ def test_hostile_names_reach_no_terminal(call: Call, home: Path) -> None:
             assert not {"\x1b", "\x07", "\u202e"} & {*out}
 
 
-@pytest.mark.usefixtures("home")
+def result_of(tool: str, text: str) -> dict[str, Any]:
+    content = [{"type": "tool_result", "tool_use_id": tool, "content": text}]
+    return {"type": "user", "uuid": f"r-{tool}", "message": {"role": "user", "content": content}}
+
+
+@pytest.fixture
+def wasteful(home: Path) -> Path:
+    """A session that reads the same file twice."""
+    lines: list[dict[str, Any]] = []
+    for number in range(4):
+        call_id = f"c{number}"
+        use = {"type": "tool_use", "id": call_id, "name": "Read", "input": {"file_path": "/srv/bakery/bread.py"}}
+        lines.append(claude_reply(f"w{number}", number, 1_000 + 500 * number, 10, content=[use]))
+        lines.append(result_of(call_id, "flour\n" * 200))
+    lines.append(claude_reply("w9", 9, 5_000, 10))
+    return write_claude(home, "e5e5e5e5-0000", lines)
+
+
+@pytest.mark.usefixtures("wasteful")
 def test_the_page_shows_what_is_printed(call: Call) -> None:
-    printed(call, "usage", "--by", "session")
+    printed(call, "usage", "--by", "session", "--waste")
+
+
+@pytest.mark.usefixtures("wasteful")
+def test_waste_is_that_of_the_command_waste_and_is_kept(call: Call, wasteful: Path) -> None:
+    theirs = call("waste", wasteful, "--json").json
+    assert theirs["carried"] > 0
+    found = call("usage", "--by", "session", "--waste", "--json").json
+    rows = {each["session"]: each for each in found["rows"]}
+    assert rows["e5e5e5e5-0000"]["waste"] == theirs["carried"] == found["waste"]["carried"]
+    assert rows["e5e5e5e5-0000"]["waste_cost"] == theirs["cost"]
+    assert found["waste"]["kinds"] == theirs["kinds"]
+    assert call("usage", "--by", "session", "--waste", "--json").json == found
+    (cache_dir() / WASTE_FILE).write_bytes(b"not a database")
+    assert call("usage", "--by", "session", "--waste", "--json").json == found
+    assert "waste" not in call("usage", "--json").json
+    table = call("usage", "--by", "session", "--waste").out
+    assert f"{theirs['carried']:,}" in next(line for line in table.splitlines() if line.startswith("e5e5e5e5"))
+    assert "waste: " in call("usage", "--waste").out
+
+
+def test_a_session_has_its_title_and_its_last_day(call: Call, home: Path) -> None:
+    said = {"type": "user", "message": {"role": "user", "content": "=bake()"}, "sessionId": "s", "uuid": "u"}
+    write_claude(home, "f6f6f6f6-0000", [said, claude_reply("t1", 1, 5, 5)])
+    for _ in range(2):  # the second time from what is kept
+        [line] = [each for each in call("usage", "--by", "session").out.splitlines() if each.startswith("f6f6f6f6")]
+        assert DAY in line
+        assert line.endswith("=bake()")
+
+
+def test_no_cell_of_csv_is_a_formula(call: Call, home: Path) -> None:
+    for number, name in enumerate(("=1+2", "+1", "-1", "@SUM(A1)", "\t=1")):
+        write_claude(home, f"a{number}", [claude_reply(f"f{number}", number, 5, 5, model=name, cwd=name)])
+    for by in DIMENSIONS:
+        for row in csv.DictReader(io.StringIO(call("usage", "--by", by, "--csv").out)):
+            assert not [cell for cell in row.values() if cell.strip().startswith(("=", "+", "-", "@"))]
+
+
+def test_a_file_that_is_no_transcript_is_an_error(call: Call, tmp_path: Path) -> None:
+    for content in ("", "{}\n", "root:x:0:0\n"):
+        path = tmp_path / "some.jsonl"
+        path.write_text(content)
+        refused = call("usage", path)
+        assert (refused.code, refused.out, len(refused.err.splitlines())) == (2, "", 1)
+        assert "some.jsonl" in refused.err
+
+
+def test_what_was_reported_before_the_answer_ended_is_marked(call: Call, home: Path) -> None:
+    early = claude_reply("g1", 1, 5, 1)
+    early["message"]["stop_reason"] = None
+    write_claude(home, "a1", [early])
+    [row] = [row for row in call("usage", "--by", "session", "--json").json["rows"] if row["session"] == "a1"]
+    assert (row["unfinished"], row["out"]) == (1, 1)
+    out = call("usage", "a1").out
+    assert "≥1 " in out
+    assert "≥$" in out
+    assert "1 request was recorded before the answer had ended" in out
+
+
+def test_windows_and_limits_of_a_wrong_clock_are_not_open_now(call: Call, home: Path) -> None:
+    write_claude(home, "a1", [claude_reply("g1", 1, 5, 1, at="2999-01-01T00:00:00Z")])
+    out = call("usage").out
+    assert "5 hours from" not in out
 
 
 def test_a_number_that_is_too_large_to_keep_is_counted_all_the_same(call: Call, home: Path) -> None:

@@ -99,3 +99,22 @@ def test_a_program_and_what_it_started_end_together(monkeypatch: pytest.MonkeyPa
 
 def _is_dead(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith(("Z", "X"))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no copies of processes here")
+def test_a_copy_of_the_process_answers_or_is_known_to_have_failed() -> None:
+    code = """
+import os
+from threading import Event, Thread
+from workbench.config.system import start_copy
+large = start_copy(lambda: b"x" * 1_000_000)
+failed = start_copy(lambda: 1 // 0)
+print(len(large()), failed())
+stop = Event()
+thread = Thread(target=stop.wait)
+thread.start()
+print(start_copy(lambda: b""))
+stop.set()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["1000000 b''", "None"]

@@ -11,9 +11,9 @@ from traces.format_samples import LINES, SAMPLES, written
 from workbench.config.errors import WrongCall
 from workbench.log.events import Failure, UserMessage
 from workbench.sources.source import file_logs
-from workbench.traces import building
 from workbench.traces.formats import FORMATS, KNOWN, read_conversations
 from workbench.traces.reading import read_json
+from workbench.traces.times_and_costs import epoch_milliseconds
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -144,4 +144,4 @@ def test_a_format_is_taken_only_when_nine_tenths_of_the_talk_are_understood() ->
     ],
 )
 def test_times_are_read_as_transcripts_write_them(written: object, read: int) -> None:
-    assert building.epoch_milliseconds(written) == read
+    assert epoch_milliseconds(written) == read

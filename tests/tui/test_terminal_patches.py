@@ -74,6 +74,13 @@ def test_sequences_outside_a_paste_are_keys(pieces: list[int]) -> None:
     assert said == ["up", "one\rtwo", "down", "three", "f1"]
 
 
+@given(pieces=PIECES)
+def test_alt_with_a_digit_is_that_key(pieces: list[int]) -> None:
+    plain = [event.key for event in XTermParser().feed("\x1b1") if isinstance(event, events.Key)]
+    assert plain == ["inverted_exclamation_mark"]
+    assert [getattr(event, "key", "") for event in fed("\x1b1\x1b5x", pieces)] == ["alt+1", "alt+5", "x"]
+
+
 def test_a_huge_paste_is_cut_before_it_costs_anything() -> None:
     [paste] = fed(START + "x" * 3 * MOST_PASTED + END, [4_096])
     assert isinstance(paste, events.Paste)

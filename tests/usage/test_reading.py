@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,14 +24,17 @@ from usage.homes import (
     write_codex,
     write_lines,
 )
+from workbench.config.system import start_copy
 from workbench.live.stamps import stamp_of
 from workbench.log.events import Compaction, Request, Usage
+from workbench.sources.services import Services
 from workbench.traces import claude_code, codex
 from workbench.traces.formats import read_conversations, read_file
+from workbench.usage import gathering, reading
 from workbench.usage.claude_usage import add_claude_lines, new_claude_session
 from workbench.usage.codex_usage import add_codex_lines, new_codex_session
-from workbench.usage.records import RateLimit, SessionUse
-from workbench.usage.session_files import UsageEntry, read_usage
+from workbench.usage.records import RateLimit, SessionUse, UsageEntry
+from workbench.usage.session_files import read_usage
 from workbench.usage.usage_lines import parsed_line, whole_lines_of
 
 
@@ -197,3 +202,85 @@ def test_an_endless_line_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert b"".join(part.data for part in parts) == b'{"a": 1}\n{"b": 2}\n{"c": 3}'
     assert parts[-1].end == os.path.getsize(path)
     assert parsed_line(b'"no object"') is None
+
+
+def test_a_report_that_was_complete_counts_more_than_a_later_copy_of_an_early_one(tmp_path: Path) -> None:
+    def reply(name: str, minute: int, out: int, **more: str | None) -> dict[str, Any]:
+        line = claude_reply(name, minute, 10, out)
+        line["message"] |= more
+        return line
+
+    lines = [
+        reply("m1", 1, 1, stop_reason=None),
+        reply("m1", 2, 70, stop_reason="end_turn"),
+        reply("m1", 3, 1, stop_reason=None),
+        reply("m2", 4, 2, stop_reason=None),
+        reply("m3", 5, 3),
+    ]
+    [session] = read(write_claude(tmp_path, "s1", lines)).sessions
+    assert [(each.out, each.is_unfinished) for each in session.requests] == [(70, False), (2, True), (3, False)]
+
+
+def claude_part(draw: Callable[[st.SearchStrategy[Any]], Any], number: int) -> tuple[bytes, bool]:
+    """A line, and whether it is a reply of the model's with a report."""
+    long = "x" * draw(st.sampled_from([0, 100, 9_000, 20_000]))
+    reply = claude_reply(f"m{number}", number % 60, 10, 5, content=[{"type": "text", "text": long}])
+    said = {"role": "user", "content": long, "usage": {"input_tokens": 5}}
+    task = {"usage": {"input_tokens": 9, "output_tokens": 9}, "text": long}
+    kind = draw(st.sampled_from(["reply", "said", "input", "progress"]))
+    if kind == "said":
+        line = {"cwd": "/x", "type": "user", "message": said, "toolUseResult": task}
+    elif kind == "input":  # a call whose arguments look like a line of the user's
+        block = {"type": "tool_use", "id": "c", "name": "Echo", "input": {"type": "user", "message": said}}
+        line = {**reply, "message": {**reply["message"], "content": [block]}}
+    elif kind == "progress":
+        line = {"type": "progress", "data": {"type": "bash_progress", "output": long}}
+    else:
+        line = reply
+    spaces = draw(st.sampled_from([(",", ":"), (", ", ": ")]))
+    return json.dumps(line, separators=spaces).encode(), kind in ("reply", "input")
+
+
+@given(st.data())
+def test_lines_are_passed_over_only_if_they_have_no_report(data: st.DataObject) -> None:
+    parts = [claude_part(data.draw, number) for number in range(data.draw(st.integers(0, 6)))]
+    used = new_claude_session("Claude Code", "/x/s.jsonl")
+    add_claude_lines(used, b"".join(line + b"\n" for line, _ in parts))
+    assert [each.key.split()[0] for each in used.requests] == [
+        f"m{number}" for number, (_, counts) in enumerate(parts) if counts
+    ]
+
+
+def test_reports_of_codex_with_odd_values_count_as_far_as_they_are_known(tmp_path: Path) -> None:
+    odd = codex_count(3, 330, 100, 10)
+    odd["payload"]["info"]["last_token_usage"]["cached_input_tokens"] = "many"
+    odd["payload"]["rate_limits"] = {"primary": "none"}
+    output = {"type": "function_call_output", "output": '"token_count" "turn_context"' + "x" * 9_000}
+    lines = [codex_header("t1"), codex_model(), codex_count(1, 110, 100, 10), odd]
+    lines.insert(3, {"timestamp": "2026-11-15T11:02:00Z", "type": "response_item", "payload": output})
+    [session] = read(write_codex(tmp_path, "t1", lines)).sessions
+    assert [(each.prompt, each.cached, each.out) for each in session.requests] == [(100, 0, 10), (100, 0, 10)]
+
+
+def test_two_processes_read_what_one_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for number in range(5):
+        write_claude(tmp_path, f"s{number}", [claude_reply(f"m{number}", number, 10 + number, 1)])
+    write_codex(tmp_path, "t1", [codex_header("t1"), codex_model(), codex_count(1, 110, 100, 10)])
+    with Services() as services:
+        files = [*gathering.usage_files(services, "")]
+        known = dict.fromkeys((file.path for file in files), None)
+        alone = reading._read_files(services, files, known)
+        monkeypatch.setattr(reading, "_MUCH", 0)
+        monkeypatch.setattr(reading, "usable_cores", lambda: 2)
+        started: list[Callable[[], bytes]] = []
+
+        def start(action: Callable[[], bytes]) -> Callable[[], bytes] | None:
+            started.append(action)
+            return start_copy(action)
+
+        monkeypatch.setattr(reading, "start_copy", start)
+        assert reading._read_files(services, files, known) == alone
+        monkeypatch.setattr(reading, "start_copy", lambda _: lambda: b"broken")
+        assert reading._read_files(services, files, known) == alone
+    assert started

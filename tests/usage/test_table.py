@@ -18,12 +18,12 @@ from workbench.sources.services import Services
 from workbench.usage.gathering import all_usage
 from workbench.usage.records import RequestUse, SessionUse
 from workbench.usage.stored_usage import read_stored_session
+from workbench.usage.summing import make_table
 from workbench.usage.usage_table import (
     DIMENSIONS,
     UsageTable,
     chosen_buckets,
     grouped,
-    make_table,
     total_row,
     week_of,
 )

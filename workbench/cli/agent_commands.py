@@ -45,6 +45,8 @@ def add_usage(commands: Commands[Parser]) -> None:
     parser.add_argument("--by", choices=USAGE_DIMENSIONS, default="day", help="a line for each of these (day)")
     since = "from this day on: a date such as 2026-11-01, or a number of days or weeks, as 7d or 2w"
     parser.add_argument("--since", metavar="DATE|7d", type=day_argument, help=since)
+    waste = "add what the sessions carried and no longer needed; the first time, each is read whole"
+    parser.add_argument("--waste", action="store_true", help=waste)
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--json", action="store_true", help="print JSON, for programs")
     how.add_argument("--csv", action="store_true", help="print CSV, for a spreadsheet")

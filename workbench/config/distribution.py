@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from workbench.config.plugin_entries import found_version
+
 DISTRIBUTION = "context-workbench"
 """On the package index; `workbench` there is another program."""
 
@@ -15,13 +17,19 @@ def package_folder() -> Path:
 
 def installed_version() -> str:
     """The version of the installed package. Finding it takes some milliseconds."""
-    from importlib.metadata import version
+    found = found_version(DISTRIBUTION)
+    if found is not None:
+        return found
+    from importlib.metadata import version  # late: it takes longer to import than the folders to be searched
 
     return version(DISTRIBUTION)
 
 
 def litellm_version() -> str:
     """The version of litellm, and so of its table of models; empty where it is not installed."""
+    found = found_version("litellm")
+    if found is not None:
+        return found
     from importlib.metadata import PackageNotFoundError, version
 
     try:

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 _APP = "workbench"
+STORE_FILE = "workbench.db"
+"""The database of all sessions, in the folder for data."""
 
 
 def config_dir() -> Path:

@@ -58,6 +58,12 @@ def all_entries() -> tuple[PluginEntry, ...]:
     return _entries_on(tuple(sys.path), _working_folder())
 
 
+def found_version(distribution: str) -> str | None:
+    """The version of an installed package; None if it is not found in this way."""
+    known = _distributions_on(tuple(sys.path), _working_folder()).get(_plain_name(distribution))
+    return None if known is None else known.version
+
+
 def _working_folder() -> str:
     try:
         return os.getcwd()
@@ -72,22 +78,36 @@ def _entries_of(group: str, path: tuple[str, ...], working_folder: str) -> tuple
 
 @cache
 def _entries_on(path: tuple[str, ...], working_folder: str) -> tuple[PluginEntry, ...]:
-    found: list[PluginEntry] = []
-    seen: set[str] = set()
+    found = _distributions_on(path, working_folder)
+    return tuple(entry for name, each in found.items() for entry in _entries_in(each.entry_points, name, each.version))
+
+
+class _Distribution(NamedTuple):
+    """An installed package."""
+
+    name: str
+    version: str
+    entry_points: str
+
+
+@cache
+def _distributions_on(path: tuple[str, ...], working_folder: str) -> dict[str, _Distribution]:
+    """The installed packages by name. The first on the path is the one that is imported."""
+    found: dict[str, _Distribution] = {}
     here = os.path.realpath(working_folder or ".")
     for place in path:
-        if not os.path.isabs(place) or os.path.realpath(place) == here:
-            continue
-        for name, version, text in _distributions_in(place):
-            plain = re.sub(r"[-_.]+", "-", name).lower()
-            if plain not in seen:  # the first on the path is the one that is imported
-                seen.add(plain)
-                found += _entries_in(text, plain, version)
-    return tuple(found)
+        if os.path.isabs(place) and os.path.realpath(place) != here:
+            for each in _distributions_in(place):
+                found.setdefault(_plain_name(each.name), each)
+    return found
 
 
-def _distributions_in(place: str) -> Iterator[tuple[str, str, str]]:
-    """Name, version and entry points of the packages that are installed in a folder."""
+def _plain_name(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _distributions_in(place: str) -> Iterator[_Distribution]:
+    """The packages that are installed in a folder."""
     try:
         names = sorted(os.listdir(place))
     except OSError:
@@ -101,7 +121,7 @@ def _distributions_in(place: str) -> Iterator[tuple[str, str, str]]:
                 text = file.read(_MOST_BYTES)
         except OSError:
             text = b""
-        yield known["name"], known["version"], text.decode("utf-8", "replace")
+        yield _Distribution(known["name"], known["version"], text.decode("utf-8", "replace"))
 
 
 def _entries_in(text: str, distribution: str, version: str) -> Iterator[PluginEntry]:

@@ -12,7 +12,7 @@ import signal
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -100,6 +100,34 @@ if sys.platform != "win32":
                 if int(owner) == group and state not in (b"Z", b"X"):
                     return True
         return False
+
+
+def start_copy(action: Callable[[], bytes]) -> Callable[[], bytes] | None:
+    """Run an action in a copy of this process, and return a function that waits for its bytes; empty if it failed.
+
+    None where there is no such thing, as on Windows, or where a copy may hang, because other threads run.
+    """
+    import threading
+
+    if sys.platform == "win32" or threading.active_count() > 1:
+        return None
+    source, target = os.pipe()
+    pid = os.fork()
+    if not pid:
+        try:
+            with open(target, "wb") as file:
+                file.write(action())
+        finally:
+            os._exit(0)  # nothing else here is the copy's to close
+    os.close(target)
+
+    def wait_for_bytes() -> bytes:
+        with open(source, "rb") as file:
+            found = file.read()
+        os.waitpid(pid, 0)
+        return found
+
+    return wait_for_bytes
 
 
 def usable_cores() -> int:

@@ -9,10 +9,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from workbench.wire.gemini import GeminiDialect
-from workbench.wire.streams import parsed_json
-from workbench.wire.values import dict_in
-
 _GEMINI_ADDRESS: Final = "GOOGLE_GEMINI_BASE_URL"
 _GEMINI_SCRIPT: Final = "gemini-through-proxy.cjs"
 _PRELOAD: Final = """const from = %s, to = %s, fetched = globalThis.fetch;
@@ -45,6 +41,9 @@ def codex_start(address: str, _: Path) -> AgentStart:
 
 def opencode_start(address: str, _: Path) -> AgentStart:
     """Keep the user's own settings in the variable, and add our addresses where they are missing."""
+    from workbench.wire.streams import parsed_json  # late: those who only list agents start none
+    from workbench.wire.values import dict_in
+
     bases = {"anthropic": f"{address}/v1", "openai": f"{address}/v1", "google": f"{address}/v1beta"}
     given = parsed_json(os.environ.get("OPENCODE_CONFIG_CONTENT", ""))
     config = given if isinstance(given, dict) else {}
@@ -74,6 +73,8 @@ def gemini_start(address: str, folder: Path) -> AgentStart:
     """
     if os.environ.get(_GEMINI_ADDRESS):
         return AgentStart()
+    from workbench.wire.gemini import GeminiDialect  # late, for the same reason
+
     script = folder / _GEMINI_SCRIPT
     script.write_text(_PRELOAD % (json.dumps(GeminiDialect.provider.address), json.dumps(address)), encoding="utf-8")
     options = f"{os.environ.get('NODE_OPTIONS', '')} --require {json.dumps(str(script))}".strip()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from workbench.config.errors import WrongCall
 from workbench.config.folders import shown_folder
 from workbench.config.text import age, printable
-from workbench.live.finder import AgentSession
 from workbench.live.known_agents import agent_homes, agent_programs
+
+if TYPE_CHECKING:
+    from workbench.live.finder import AgentSession  # late: it loads the readers of all formats
 
 _LISTED = 5
 """Sessions to list where the user has to choose."""

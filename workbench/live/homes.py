@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from workbench.config.tables import Table
 from workbench.live.known_agents import AgentHome, agent_homes
-from workbench.traces import aider, mini_swe_agent
+from workbench.traces import agent_names
 
 
 class AgentPlaces(Table, frozen=True):
@@ -33,8 +33,8 @@ SUB_AGENT = "agent-"
 ANY = AgentHome("", "", "", "", "")
 """For a file of any agent: the content says which."""
 HERE = (
-    replace(ANY, agent=aider.NAME, pattern=".aider.chat.history.md", is_here=True),
-    replace(ANY, agent=mini_swe_agent.NAME, pattern="*.traj.json", is_here=True),
+    replace(ANY, agent=agent_names.AIDER, pattern=".aider.chat.history.md", is_here=True),
+    replace(ANY, agent=agent_names.MINI_SWE_AGENT, pattern="*.traj.json", is_here=True),
 )
 """Agents that write into their working folder, or can be set to do so."""
 

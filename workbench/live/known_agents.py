@@ -21,26 +21,7 @@ from workbench.live.agent_starts import (
     opencode_start,
     pi_start,
 )
-from workbench.traces import (
-    aider,
-    amp,
-    claude_code,
-    codex,
-    continue_dev,
-    copilot,
-    cursor,
-    droid,
-    gemini_cli,
-    grok,
-    hermes,
-    kimi,
-    llm,
-    mini_swe_agent,
-    opencode,
-    pi,
-    qwen,
-    windsurf,
-)
+from workbench.traces import agent_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,24 +78,24 @@ AGENTS: PluginRegistry[KnownAgent] = PluginRegistry("agents", _checked_agent)
 
 
 _SETTINGS = "Library/Application Support" if sys.platform == "darwin" else ".config"
-_MINI = f"{_SETTINGS}/{mini_swe_agent.NAME}"
+_MINI = f"{_SETTINGS}/{agent_names.MINI_SWE_AGENT}"
 _OWN = (
     KnownAgent(
-        claude_code.NAME,
-        (AgentHome(claude_code.NAME, "CLAUDE_CONFIG_DIR", "", ".claude", "projects/*/*.jsonl"),),
+        agent_names.CLAUDE_CODE,
+        (AgentHome(agent_names.CLAUDE_CODE, "CLAUDE_CONFIG_DIR", "", ".claude", "projects/*/*.jsonl"),),
         ("claude", "claude-code"),
     ),
     KnownAgent(
-        codex.NAME,
-        (AgentHome(codex.NAME, "CODEX_HOME", "", ".codex", "sessions/*/*/*/rollout-*.jsonl"),),
+        agent_names.CODEX,
+        (AgentHome(agent_names.CODEX, "CODEX_HOME", "", ".codex", "sessions/*/*/*/rollout-*.jsonl"),),
         ("codex",),
         codex_start,
     ),
     KnownAgent(
-        gemini_cli.NAME,
+        agent_names.GEMINI_CLI,
         (
             AgentHome(
-                gemini_cli.NAME,
+                agent_names.GEMINI_CLI,
                 "GEMINI_CLI_HOME",
                 ".gemini",
                 ".gemini",
@@ -127,37 +108,37 @@ _OWN = (
         "with a Google login it talks to another service, which passes with --tls; with a key its requests pass here",
     ),
     KnownAgent(
-        opencode.NAME,
-        (AgentHome(opencode.NAME, "XDG_DATA_HOME", "opencode", ".local/share/opencode", "opencode.db"),),
+        agent_names.OPENCODE,
+        (AgentHome(agent_names.OPENCODE, "XDG_DATA_HOME", "opencode", ".local/share/opencode", "opencode.db"),),
         ("opencode",),
         opencode_start,
     ),
     KnownAgent(
-        pi.NAME,
+        agent_names.PI,
         (
-            AgentHome(pi.NAME, "PI_CODING_AGENT_DIR", "", ".pi/agent", "sessions/*/*.jsonl"),
+            AgentHome(agent_names.PI, "PI_CODING_AGENT_DIR", "", ".pi/agent", "sessions/*/*.jsonl"),
             # OpenClaw runs pi, and keeps sessions of pi's form.
-            AgentHome(pi.NAME, "OPENCLAW_STATE_DIR", "", ".openclaw", "agents/*/sessions/*.jsonl"),
+            AgentHome(agent_names.PI, "OPENCLAW_STATE_DIR", "", ".openclaw", "agents/*/sessions/*.jsonl"),
         ),
         ("pi", "pi-coding-agent"),
         pi_start,
     ),
     KnownAgent(
-        qwen.NAME,
-        (AgentHome(qwen.NAME, "QWEN_HOME", "", ".qwen", "projects/*/chats/*.jsonl"),),
+        agent_names.QWEN,
+        (AgentHome(agent_names.QWEN, "QWEN_HOME", "", ".qwen", "projects/*/chats/*.jsonl"),),
         ("qwen", "qwen-code"),
     ),
     KnownAgent(
-        copilot.NAME,
-        (AgentHome(copilot.NAME, "COPILOT_HOME", "", ".copilot", "session-state/*/events.jsonl"),),
+        agent_names.COPILOT,
+        (AgentHome(agent_names.COPILOT, "COPILOT_HOME", "", ".copilot", "session-state/*/events.jsonl"),),
         ("copilot",),
         copilot_start,
     ),
     KnownAgent(
-        kimi.NAME,
+        agent_names.KIMI,
         (
             AgentHome(
-                kimi.NAME,
+                agent_names.KIMI,
                 "KIMI_CODE_HOME",
                 "",
                 ".kimi-code",
@@ -169,26 +150,35 @@ _OWN = (
         silence="a login of Kimi Code keeps its address, which passes with --tls; with a key its requests pass here",
     ),
     KnownAgent(
-        continue_dev.NAME,
-        (AgentHome(continue_dev.NAME, "CONTINUE_GLOBAL_DIR", "", ".continue", "sessions/*-*.json"),),
+        agent_names.CONTINUE_DEV,
+        (AgentHome(agent_names.CONTINUE_DEV, "CONTINUE_GLOBAL_DIR", "", ".continue", "sessions/*-*.json"),),
         ("cn",),
     ),
-    KnownAgent(amp.NAME, (AgentHome(amp.NAME, "XDG_DATA_HOME", "amp", ".local/share/amp", "threads/T-*.json"),)),
-    KnownAgent(cursor.NAME, (AgentHome(cursor.NAME, "", "", ".cursor", "projects/*/agent-transcripts/**/*.jsonl"),)),
-    KnownAgent(droid.NAME, (AgentHome(droid.NAME, "", "", ".factory", "sessions/**/*.jsonl"),)),
-    KnownAgent(grok.NAME, (AgentHome(grok.NAME, "", "", ".grok", "sessions/*/*/chat_history.jsonl"),)),
-    KnownAgent(hermes.NAME, (AgentHome(hermes.NAME, "HERMES_HOME", "", ".hermes", "sessions/session_*.json"),)),
-    KnownAgent(windsurf.NAME, (AgentHome(windsurf.NAME, "", "", ".windsurf", "transcripts/*.jsonl"),)),
-    KnownAgent(llm.NAME, (AgentHome(llm.NAME, "LLM_USER_PATH", "", f"{_SETTINGS}/io.datasette.llm", "logs.db"),)),
     KnownAgent(
-        mini_swe_agent.NAME,
+        agent_names.AMP, (AgentHome(agent_names.AMP, "XDG_DATA_HOME", "amp", ".local/share/amp", "threads/T-*.json"),)
+    ),
+    KnownAgent(
+        agent_names.CURSOR,
+        (AgentHome(agent_names.CURSOR, "", "", ".cursor", "projects/*/agent-transcripts/**/*.jsonl"),),
+    ),
+    KnownAgent(agent_names.DROID, (AgentHome(agent_names.DROID, "", "", ".factory", "sessions/**/*.jsonl"),)),
+    KnownAgent(agent_names.GROK, (AgentHome(agent_names.GROK, "", "", ".grok", "sessions/*/*/chat_history.jsonl"),)),
+    KnownAgent(
+        agent_names.HERMES, (AgentHome(agent_names.HERMES, "HERMES_HOME", "", ".hermes", "sessions/session_*.json"),)
+    ),
+    KnownAgent(agent_names.WINDSURF, (AgentHome(agent_names.WINDSURF, "", "", ".windsurf", "transcripts/*.jsonl"),)),
+    KnownAgent(
+        agent_names.LLM, (AgentHome(agent_names.LLM, "LLM_USER_PATH", "", f"{_SETTINGS}/io.datasette.llm", "logs.db"),)
+    ),
+    KnownAgent(
+        agent_names.MINI_SWE_AGENT,
         (
-            AgentHome(mini_swe_agent.NAME, "MSWEA_GLOBAL_CONFIG_DIR", "", _MINI, "*.traj.json"),
-            AgentHome(mini_swe_agent.NAME, "XDG_CONFIG_HOME", mini_swe_agent.NAME, _MINI, "*.traj.json"),
+            AgentHome(agent_names.MINI_SWE_AGENT, "MSWEA_GLOBAL_CONFIG_DIR", "", _MINI, "*.traj.json"),
+            AgentHome(agent_names.MINI_SWE_AGENT, "XDG_CONFIG_HOME", agent_names.MINI_SWE_AGENT, _MINI, "*.traj.json"),
         ),
         ("mini", "mini-swe-agent"),
     ),
-    KnownAgent(aider.NAME, programs=("aider",)),
+    KnownAgent(agent_names.AIDER, programs=("aider",)),
 )
 for _agent in _OWN:
     AGENTS.register(_agent.name, _agent)

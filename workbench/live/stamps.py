@@ -6,7 +6,7 @@ import os
 import stat
 from typing import NamedTuple
 
-from workbench.traces.claude_sub_agents import claude_sub_agent_files
+from workbench.traces.claude_sub_agent_files import claude_sub_agent_files
 
 
 class FileStamp(NamedTuple):

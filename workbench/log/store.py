@@ -11,7 +11,7 @@ from typing import Final, Self
 
 from workbench.config.errors import Refused, WorkbenchError, WrongCall
 from workbench.config.folders import WorkFolder
-from workbench.config.paths import data_dir
+from workbench.config.paths import STORE_FILE, data_dir
 from workbench.log import drafts, large_texts, rows, search, session_lookup
 from workbench.log.codec import decode_event, settle_event
 from workbench.log.database import Database
@@ -23,7 +23,7 @@ from workbench.log.lock import FOLDER, SUFFIX, WriterLock
 from workbench.log.search import Hit
 from workbench.log.session import Session, SessionInfo
 
-FILE_NAME: Final = "workbench.db"
+FILE_NAME: Final = STORE_FILE
 _ID = re.compile(r"[0-9A-Za-z_-]{1,64}")  # it names a lock file as well
 _JOURNAL: Final = "journal "
 _PAGE: Final = 1000

@@ -133,7 +133,7 @@ class ModelInfo:
 
     def for_request(self, tokens: int) -> ModelInfo:
         """The same model with the prices for a request of this many tokens."""
-        found = [each.prices for each in self.long_prices if tokens > each.above]
+        found = self.long_prices and [each.prices for each in self.long_prices if tokens > each.above]
         return replace(self, **dict(found[-1])) if found else self  # type: ignore[arg-type]  # only prices
 
     def input_cost(self, plain: int, cached: int, written: int, hour: int = 0) -> float | None:

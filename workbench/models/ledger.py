@@ -15,6 +15,7 @@ from typing import Literal, Self
 from workbench.log.events import Compaction, Event, Request, Revert, Usage, UserMessage
 from workbench.models.calibration import Calibration, Calibrator, ReportedSize
 from workbench.models.catalogue import Catalogue
+from workbench.models.known_costs import known_part
 
 CostSource = Literal["reported", "prices", "unknown"]
 
@@ -77,7 +78,7 @@ class UsageTotals:
     @property
     def known_cost(self) -> float | None:
         """The known part of the cost; None if there were requests and the cost of none of them is known."""
-        return None if self.requests and self.uncosted == self.requests else self.cost
+        return known_part(self.cost, self.requests, self.uncosted)
 
     def plus(self, row: LedgerRow) -> UsageTotals:
         """These sums plus one more request."""

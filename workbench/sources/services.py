@@ -1,4 +1,7 @@
-"""What every command needs: settings, catalogue and store, each opened on first use."""
+"""What every command needs: settings, catalogue and store, each opened and imported on first use.
+
+A command that answers from the cache needs the settings alone, and must not wait for the rest to be imported.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +16,18 @@ from workbench.config.paths import config_dir
 from workbench.config.settings import FILE_NAME, Settings, load_settings
 from workbench.config.tables import read_table
 from workbench.config.writing import replace_file
-from workbench.context.load import LoadedPolicy, load_policy
-from workbench.context.setup import PlanOptions, Setup, set_up
-from workbench.log.store import Store
-from workbench.models.catalogue import LOCAL_PROVIDERS, REHEARSAL, Catalogue
-from workbench.sources.options import Options
-from workbench.sources.source import Source, as_source, read_source, read_sources, source_bytes
 
 if TYPE_CHECKING:
+    from workbench.context.load import LoadedPolicy
+    from workbench.context.setup import Setup
     from workbench.live.finder import AgentSessionFinder
+    from workbench.log.store import Store
+    from workbench.models.catalogue import Catalogue
     from workbench.models.endpoints import Endpoint
     from workbench.models.gateway import Patience
     from workbench.models.model_routes import ModelRoutes
+    from workbench.sources.options import Options
+    from workbench.sources.source import Source
 
 
 class Services:
@@ -52,11 +55,15 @@ class Services:
     @cached_property
     def catalogue(self) -> Catalogue:
         """The models."""
+        from workbench.models.catalogue import Catalogue
+
         return Catalogue(self.settings.models, str(self.settings.file))
 
     @cached_property
     def store(self) -> Store:
         """The sessions."""
+        from workbench.log.store import Store
+
         return Store.open()
 
     @cached_property
@@ -86,14 +93,20 @@ class Services:
 
     def source(self, ref: str, *, growing: bool = False) -> Source:
         """A session or a file to plan; `growing`: the last line of the file may be unfinished."""
+        from workbench.sources.source import read_source
+
         return read_source(ref, lambda: self.store, growing=growing)
 
     def sources(self, ref: str) -> list[Source]:
         """Like `source`, but all conversations of a file if none is chosen."""
+        from workbench.sources.source import read_sources
+
         return read_sources(ref, lambda: self.store)
 
     def source_bytes(self, ref: str) -> int:
         """The approximate size of a source in bytes, without reading it."""
+        from workbench.sources.source import source_bytes
+
         return source_bytes(ref, lambda: self.store)
 
     def count_store(self) -> Store | None:
@@ -104,6 +117,9 @@ class Services:
 
     def set_up(self, options: Options, source: Source | None = None) -> Setup:
         """A setup from the user's options and a source."""
+        from workbench.context.setup import PlanOptions, set_up
+        from workbench.sources.source import as_source
+
         source = source or as_source("", [])
         knobs = (*source.knobs, *options.knobs)
         asked = PlanOptions(options.policy, knobs, options.model, options.window, options.reserve)
@@ -121,16 +137,22 @@ class Services:
     @property
     def default_model(self) -> str:
         """The model if none is named: the user's, or the stand-in, which needs no key."""
+        from workbench.models.catalogue import REHEARSAL
+
         return self.settings.model or REHEARSAL
 
     def own_policy(self, model: str) -> LoadedPolicy:
         """The policy that our own sessions begin with."""
+        from workbench.context.load import load_policy
+
         settings = self.settings
         knobs, origin = settings.model_knobs(model), settings.model_origin(model)
         return load_policy(settings.policy or None, model_knobs=knobs, model_origin=origin)
 
     def _reported(self, model: str, api_base: str) -> int | None:
         """The window of a model on a local server; None for other models."""
+        from workbench.models.catalogue import LOCAL_PROVIDERS
+
         if model.partition("/")[0] not in LOCAL_PROVIDERS:
             return None
         offer = self.routes.offer(model, api_base)

@@ -19,9 +19,10 @@ from typing import BinaryIO, NamedTuple
 from workbench.config.errors import WrongCall
 from workbench.log.codec import without_surrogates
 from workbench.log.events import AssistantMessage, Override, UserMessage
+from workbench.traces import agent_names
 from workbench.traces.building import Builder, Recording
 
-NAME = "aider"
+NAME = agent_names.AIDER
 _START = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*")
 _MODEL = re.compile(r"(?:Main model|Model): (\S+) with ")
 _TOKENS = re.compile(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Sequence
-from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -34,6 +33,7 @@ from workbench.log.events import (
 )
 from workbench.traces.finding_cuts import IN_MESSAGES, cut_in
 from workbench.traces.reading import Document, Located, list_elements
+from workbench.traces.times_and_costs import epoch_milliseconds
 from workbench.wire.context_edits import ProviderClearing, ProviderEdits
 from workbench.wire.talk import Talk
 from workbench.wire.values import cleaned
@@ -43,8 +43,6 @@ CATEGORY = "transcript"
 MOST_REPORTED = 20
 """Unreadable lines that are reported one by one."""
 _TALK = ("payload", "message", "messages", "content", "parts", "text", "prompt", "response", "role")
-_MOST = 1e9
-"""The largest believable cost of a request."""
 LEFT_OUT = "left out"
 """The setting that counts, by kind, entries known to be no part of the conversation."""
 _SORTED = msgspec.json.Encoder(order="deterministic")
@@ -112,26 +110,6 @@ def by_session(located: list[Located], session_of: Callable[[Any], str]) -> list
         last = name or last
         found[-1].append(each)
     return found
-
-
-def epoch_milliseconds(value: Any) -> int:
-    """A time from a transcript: RFC 3339, or seconds, milliseconds or more since 1970; 0 if it is none."""
-    if isinstance(value, str):
-        try:
-            found = datetime.fromisoformat(value.strip())
-        except ValueError:
-            return 0
-        return max(0, int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000))
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1e20:
-        return 0
-    while value >= 1e14:  # microseconds and nanoseconds
-        value /= 1000
-    return int(value if value >= 1e11 else value * 1000)
-
-
-def known_cost(value: Any) -> float | int | None:
-    """The cost of a request in a file; None if it is no price."""
-    return value if type(value) in (int, float) and 0 <= value < _MOST else None
 
 
 def _looks_like_talk(value: Any) -> bool:

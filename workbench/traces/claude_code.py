@@ -36,6 +36,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from workbench.traces import agent_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.claude_conversations import ClaudeConversations
 from workbench.traces.claude_lines import NOISE, ClaudeCodeReader
@@ -51,7 +52,7 @@ from workbench.traces.reading import Document
 from workbench.wire.context_edits import edits_by_reply
 from workbench.wire.values import dict_in, text_in
 
-NAME = "Claude Code"
+NAME = agent_names.CLAUDE_CODE
 
 
 def recognises(document: Document) -> bool:

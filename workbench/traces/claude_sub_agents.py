@@ -13,7 +13,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
-from itertools import islice
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -21,12 +20,12 @@ from typing import Any, NamedTuple
 from workbench.config.errors import WrongCall
 from workbench.config.foreign_files import read_regular_file
 from workbench.log.events import Purpose, Request
-from workbench.traces.building import epoch_milliseconds
-from workbench.traces.companion_files import MOST, read_files
+from workbench.traces.claude_sub_agent_files import AFTER, BEFORE, claude_sub_agent_files
+from workbench.traces.companion_files import read_files
+from workbench.traces.times_and_costs import epoch_milliseconds
 from workbench.wire.values import dict_in, text_in
 
-FOLDER = "subagents"
-_BEFORE, _AFTER, _ABOUT = "agent-", ".jsonl", ".meta.json"
+_ABOUT = ".meta.json"
 _SMALL = 65_536
 """Bytes of the file about a sub-agent."""
 _COMPACTS = "acompact-"
@@ -52,18 +51,6 @@ class SubAgentRequest(NamedTuple):
     timestamp: Any
 
 
-def claude_sub_agent_files(path: str) -> list[str]:
-    """The files of a session's sub-agents; none if the path is no session."""
-    if not path.endswith(_AFTER):
-        return []
-    try:
-        with os.scandir(os.path.join(path.removesuffix(_AFTER), FOLDER)) as found:
-            names = (each.path for each in found if each.name.startswith(_BEFORE) and each.name.endswith(_AFTER))
-            return sorted(islice(names, MOST))
-    except OSError:
-        return []
-
-
 def read_claude_sub_agents(path: str, sessions: Sequence[str]) -> SubAgentFiles:
     """Read these files; a line that names none of the file's `sessions` belongs to the first."""
     lines: list[list[dict[str, Any]]] = []
@@ -71,7 +58,7 @@ def read_claude_sub_agents(path: str, sessions: Sequence[str]) -> SubAgentFiles:
     inside = os.path.dirname(path) or "."
     documents, broken = read_files(claude_sub_agent_files(path), inside)
     for document in documents:
-        agent = os.path.basename(document.name).removeprefix(_BEFORE).removesuffix(_AFTER)
+        agent = os.path.basename(document.name).removeprefix(BEFORE).removesuffix(AFTER)
         values = (each.value for each in document.values)
         lines.append([_as_sub_agents(value, agent, sessions) for value in values if isinstance(value, dict)])
         kinds[agent] = _kind(document.name, inside)
@@ -85,7 +72,7 @@ def _as_sub_agents(value: dict[str, Any], agent: str, sessions: Sequence[str]) -
 
 
 def _kind(file: str, folder: str) -> str:
-    about = file.removesuffix(_AFTER) + _ABOUT
+    about = file.removesuffix(AFTER) + _ABOUT
     try:
         known = json.loads(read_regular_file(about, _SMALL, inside=folder))
     except (OSError, ValueError, RecursionError):

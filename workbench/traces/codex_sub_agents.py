@@ -13,13 +13,16 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from workbench.config.foreign_files import open_regular_file
 from workbench.log.events import Request, Usage
-from workbench.traces.building import Recording, SubAgentReport, epoch_milliseconds
 from workbench.traces.companion_files import MOST
+from workbench.traces.times_and_costs import epoch_milliseconds
 from workbench.wire.values import dict_in, number_in, text_in
+
+if TYPE_CHECKING:
+    from workbench.traces.building import Recording, SubAgentReport
 
 _ROLLOUT = "rollout-"
 _HEAD = 65_536
@@ -91,6 +94,8 @@ def sub_agents_header(path: str, folder: str) -> Any:
 
 def codex_reports(recording: Recording, header: Any) -> list[SubAgentReport]:
     """The reported requests of a sub-agent."""
+    from workbench.traces.building import SubAgentReport  # late: who only counts reports builds no recordings
+
     thread = text_in(dict_in(header, "payload"), "id")
     return [
         SubAgentReport(

@@ -30,12 +30,13 @@ from workbench.log.events import (
     UserMessage,
     text_of,
 )
+from workbench.traces import agent_names
 from workbench.traces.building import Builder, Recording, first_objects, log_entries
 from workbench.traces.kimi_requests import KimiMessage, KimiRequests, content_sent, part_sent, reply_sent, result_sent
 from workbench.traces.reading import Document
 from workbench.wire.values import content_from, content_of, dict_in, list_in, number_in, part_of, text_in
 
-NAME = "Kimi Code"
+NAME = agent_names.KIMI
 LEFT: Final = "undone or cleared in Kimi Code"
 GO_ON: Final = (
     "<system-reminder>\nContext compaction is complete — continue the work that was in progress when it began."

@@ -13,9 +13,10 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.models.reply_parts import Reported
-from workbench.traces.building import Recording, epoch_milliseconds, first_objects, log_entries
+from workbench.traces.building import Recording, first_objects, log_entries
 from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls, no_messages
 from workbench.traces.reading import Document
+from workbench.traces.times_and_costs import epoch_milliseconds
 from workbench.wire.values import dict_in, json_text, list_in, number_in, parsed, text_in
 
 NAME = "LangSmith"

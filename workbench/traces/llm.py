@@ -26,8 +26,10 @@ from workbench.log.events import (
     SystemMessage,
     UserMessage,
 )
-from workbench.traces.building import Builder, Recording, epoch_milliseconds
+from workbench.traces import agent_names
+from workbench.traces.building import Builder, Recording
 from workbench.traces.tables import Tables, TableSession, object_in
+from workbench.traces.times_and_costs import epoch_milliseconds
 from workbench.wire.values import (
     content_from,
     dict_in,
@@ -39,7 +41,7 @@ from workbench.wire.values import (
     text_in,
 )
 
-NAME = "llm"
+NAME = agent_names.LLM
 _LONGEST = 86_400_000
 """Milliseconds that an answer may take; a longer time in a log is no time."""
 

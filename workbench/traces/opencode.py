@@ -23,13 +23,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from workbench.log.events import AssistantMessage, Override, Part, Reasoning, Request, UserMessage
-from workbench.traces.building import Builder, Recording, epoch_milliseconds, known_cost
+from workbench.traces import agent_names
+from workbench.traces.building import Builder, Recording
 from workbench.traces.cut_words import OLD_RESULT
 from workbench.traces.reading import Document
 from workbench.traces.tables import Tables, TableSession, object_in
+from workbench.traces.times_and_costs import epoch_milliseconds, known_cost
 from workbench.wire.values import content_from, dict_in, list_in, number_in, part_of, text_in
 
-NAME = "opencode"
+NAME = agent_names.OPENCODE
 _NOISE = ("step-start", "snapshot", "patch", "agent", "retry")
 _FINISH = {"tool-calls": "tool_calls", "length": "length", "content-filter": "refused"}
 _QUESTION = "What did we do so far?"

@@ -19,12 +19,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from workbench.traces.building import Recording, epoch_milliseconds, first_objects, log_entries
+from workbench.traces.building import Recording, first_objects, log_entries
 from workbench.traces.llm_calls import LlmCall, ToolRun, conversations_of_calls, no_messages
 from workbench.traces.reading import Document
 from workbench.traces.span_attributes import attributes_of, spans_of
 from workbench.traces.span_callers import SpanCaller, SpanCallers, id_in
 from workbench.traces.span_messages import instructions_in, messages_in, tokens_in, tools_in
+from workbench.traces.times_and_costs import epoch_milliseconds
 from workbench.wire.values import dict_in, number_in, parsed, text_in
 
 NAME = "OpenTelemetry spans"

@@ -49,6 +49,12 @@ class PasteParser(XTermParser):
             for event in super().feed(quiet):
                 yield events.Paste(self._pasted.popleft()) if isinstance(event, events.Paste) else event
 
+    def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
+        """The keys of a sequence. Textual takes Alt with a digit for the sign that a Mac types with Option."""
+        if len(sequence) == 2 and sequence[0] == ESCAPE and sequence[1] in "0123456789":
+            return (events.Key(f"alt+{sequence[1]}", None),)
+        return super()._sequence_to_key_events(sequence, alt)
+
     def _without_reports(self, data: str) -> str:
         """Remove and handle keyboard reports, which Textual would treat as keys."""
         if self._pasting or ESCAPE not in data:

@@ -9,7 +9,6 @@ from msgspec import field
 
 from workbench.traces.claude_sub_agents import is_of_sub_agent
 from workbench.usage.usage_lines import parsed_line
-from workbench.wire.anthropic import kept_an_hour
 from workbench.wire.values import dict_in, list_in, number_in, text_in
 
 
@@ -42,6 +41,8 @@ class ClaudeMessage(msgspec.Struct):
     id: str = ""
     model: str = ""
     usage: ClaudeReport | None = None
+    stop_reason: str | None = ""
+    """None: the answer had not ended when the line was written."""
     content: list[ClaudeBlock] | str | None = None
 
 
@@ -103,6 +104,8 @@ def _as_far_as_known(value: dict[str, Any]) -> ClaudeLine:
 
 
 def _message(value: dict[str, Any]) -> ClaudeMessage:
+    from workbench.wire.anthropic import kept_an_hour  # late: few lines have unexpected values
+
     used = dict_in(value, "usage")
     blocks = [ClaudeBlock(text_in(each, "type"), text_in(each, "name")) for each in list_in(value, "content")]
     report = ClaudeReport(
@@ -112,4 +115,5 @@ def _message(value: dict[str, Any]) -> ClaudeMessage:
         number_in(used, "cache_creation_input_tokens"),
         KeptTokens(kept_an_hour(used)),
     )
-    return ClaudeMessage(text_in(value, "id"), text_in(value, "model"), report, blocks)
+    reason = None if value.get("stop_reason", "") is None else text_in(value, "stop_reason")
+    return ClaudeMessage(text_in(value, "id"), text_in(value, "model"), report, reason, blocks)

@@ -9,15 +9,22 @@ file is gone, they are known from there.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import msgspec
 
-from workbench.traces.building import epoch_milliseconds, known_cost
+from workbench.traces.times_and_costs import epoch_milliseconds, known_cost
 from workbench.usage.claude_report_lines import ClaudeLine, claude_line
 from workbench.usage.records import CompactionUse, RequestUse, SessionUse
-from workbench.usage.usage_lines import raw_lines_with
+from workbench.usage.usage_lines import lines_with_signs
 
+_MESSAGE, _TYPE, _ROLE = b'"message":{', b'"type":"user",', b'"role":"user"'
+"""The lines of users have the results of tools: few lines, and most of a file's bytes."""
 _SIGNS = (b'"usage"', b'"compact_boundary"')
+_HEAD = 1_024
+"""Bytes in which a line says whose message it is."""
+_LONG = 8_192
+"""Bytes of a line from which on it is worth a look whose it is."""
 _SUB_AGENTS, _BEFORE, _COMPACTS = "subagents", "agent-", "acompact-"
 
 
@@ -38,7 +45,7 @@ def new_claude_session(agent: str, path: str) -> SessionUse:
 def add_claude_lines(used: SessionUse, data: bytes) -> None:
     """Add what some lines report."""
     places = {each.key: at for at, each in enumerate(used.requests)}
-    for raw in raw_lines_with(data, _SIGNS):
+    for raw in _lines_with_reports(data):
         line = claude_line(raw)
         if line is None:
             continue
@@ -49,6 +56,28 @@ def add_claude_lines(used: SessionUse, data: bytes) -> None:
         elif line.type == "system" and line.subtype == "compact_boundary":
             model = used.requests[-1].model if used.requests else ""
             used.compactions.append(CompactionUse(epoch_milliseconds(line.timestamp), model))
+
+
+def _lines_with_reports(data: bytes) -> Iterator[bytes]:
+    """The lines that may have a report or a compaction."""
+    begin = start = 0
+    while start < len(data):
+        # Short lines are cheaper to search together than to look at one by one.
+        end = data.rfind(b"\n", start, start + _LONG)
+        if end < 0:
+            end = data.find(b"\n", start + _LONG)
+            end = len(data) if end < 0 else end
+            if _is_users(data, start, end):
+                yield from lines_with_signs(data, _SIGNS, begin, start)
+                begin = end + 1
+        start = end + 1
+    yield from lines_with_signs(data, _SIGNS, begin, len(data))
+
+
+def _is_users(data: bytes, start: int, end: int) -> bool:
+    """Whether a line is a message of the user's. Such a line has no report of its own."""
+    at = data.find(_MESSAGE, start, min(end, start + _HEAD))
+    return at >= 0 and data.startswith(_ROLE, at + len(_MESSAGE)) and data.endswith(_TYPE, start, at)
 
 
 def _sub_agents_line(line: ClaudeLine) -> ClaudeLine:
@@ -71,8 +100,10 @@ def _add_reply(used: SessionUse, line: ClaudeLine, places: dict[str, int]) -> No
     if before is None:
         places[made.key] = len(used.requests)
         used.requests.append(made)
-    else:
-        used.requests[before] = made._replace(tools=used.requests[before].tools + made.tools)
+        return
+    known = used.requests[before]
+    found = known if made.is_unfinished and not known.is_unfinished else made
+    used.requests[before] = found._replace(tools=known.tools + made.tools)
 
 
 def _reply(used: SessionUse, line: ClaudeLine) -> RequestUse | None:
@@ -80,8 +111,10 @@ def _reply(used: SessionUse, line: ClaudeLine) -> RequestUse | None:
     report = message.usage if message is not None else None
     if message is None or report is None or message.model == "<synthetic>" or line.is_error:
         return None
-    cached, written = max(0, report.cached), max(0, report.written)
-    prompt, out = max(0, report.fresh) + cached + written, max(0, report.out)
+    fresh, cached, written, out = report.fresh, report.cached, report.written, report.out
+    if fresh < 0 or cached < 0 or written < 0 or out < 0:
+        fresh, cached, written, out = max(0, fresh), max(0, cached), max(0, written), max(0, out)
+    prompt = fresh + cached + written
     if not (prompt or out):
         return None
     helper = used.state.get("helper", "")
@@ -98,7 +131,8 @@ def _reply(used: SessionUse, line: ClaudeLine) -> RequestUse | None:
         known_cost(line.cost),
         f"{message.id} {line.request_id or ''}" if message.id else "",
         "" if helper.startswith(_COMPACTS) else helper,
-        tuple(each.name for each in message.content if each.type == "tool_use" and each.name)
+        tuple([each.name for each in message.content if each.type == "tool_use" and each.name])
         if isinstance(message.content, list)
         else (),
+        message.stop_reason is None,
     )

@@ -9,16 +9,23 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from workbench.traces.building import epoch_milliseconds
-from workbench.traces.codex_sub_agents import started_by
-from workbench.usage.records import CompactionUse, RateLimit, RequestUse, SessionUse
-from workbench.usage.usage_lines import lines_with
-from workbench.wire.values import dict_in, json_text, number_in, text_in
+from msgspec.structs import fields
 
-_SIGNS = (
-    *(b'"token_count"', b'"token_usage_record"', b'"turn_context"', b'"session_meta"', b'"compacted"'),
-    b'_call"',
+from workbench.traces.codex_sub_agents import started_by
+from workbench.traces.times_and_costs import epoch_milliseconds
+from workbench.usage.codex_report_lines import (
+    CodexInfo,
+    CodexLimits,
+    CodexReport,
+    codex_line,
+    codex_lines_with_reports,
 )
+from workbench.usage.records import CompactionUse, RateLimit, RequestUse, SessionUse
+from workbench.usage.usage_lines import parsed_line
+from workbench.wire.values import dict_in, number_in, text_in
+
+_REPORTS = ("total_token_usage", "last_token_usage")
+_FIGURES = tuple(each.encode_name for each in fields(CodexReport))
 _MOST_USED = 1e6
 """The largest believable share of a limit, in per cent."""
 _MOST_TOOLS = 50
@@ -33,29 +40,60 @@ def new_codex_session(agent: str, path: str) -> SessionUse:
 def add_codex_lines(used: SessionUse, data: bytes) -> None:
     """Add what some lines report."""
     start = int(used.state.get("start", "0"))
-    for value in lines_with(data, _SIGNS):
-        kind, payload = text_in(value, "type"), dict_in(value, "payload")
-        if kind == "session_meta":
-            _add_header(used, value, payload)
+    limits: tuple[CodexLimits, str | None] | None = None
+    for raw in codex_lines_with_reports(data):
+        line = codex_line(raw)
+        payload = line.payload if line is not None else None
+        if line is None or payload is None:
+            _add_other_line(used, raw, start)
             start = int(used.state.get("start", "0"))
-        elif kind == "turn_context":
-            used.state["model"] = text_in(payload, "model") or used.state.get("model", "")
-            used.folder = used.folder or text_in(payload, "cwd")
-        elif start and number_in(value, "ordinal") < start:
+        elif start and line.ordinal < start:
             continue
-        elif kind == "compacted":
-            at = epoch_milliseconds(value.get("timestamp"))
-            used.compactions.append(CompactionUse(at, used.state.get("model", "")))
-            used.state["compacted"] = "1"
-        elif kind == "response_item" and text_in(payload, "type").endswith("_call"):
-            calls = used.state.get("tools", "").split("\n")
-            name = text_in(payload, "name") or text_in(payload, "type").removesuffix("_call")
-            used.state["tools"] = "\n".join([*calls[-_MOST_TOOLS:], name.replace("\n", " ")])
-        elif kind == "token_usage_record":
-            used.state["records"] = "1"
-            _add_report(used, value, dict_in(payload, "usage"), text_in(payload, "response_id"))
-        elif kind == "event_msg" and text_in(payload, "type") == "token_count":
-            _add_count(used, value, payload)
+        elif payload.type == "token_count" and line.type == "event_msg":
+            found = payload.rate_limits
+            limits = (found, line.timestamp) if found is not None and (found.primary or found.secondary) else limits
+            _add_count(used, line.timestamp, payload.info)
+        elif payload.type.endswith("_call") and line.type == "response_item":
+            _add_call(used, payload.name or payload.type.removesuffix("_call"))
+    if limits is not None:
+        used.limits = _limits(limits[0], epoch_milliseconds(limits[1])) or used.limits
+
+
+def _add_other_line(used: SessionUse, raw: bytes, start: int) -> None:
+    """A line that names the session, the model or the like, or one with a value of an unexpected type."""
+    value = parsed_line(raw)
+    if value is None:
+        return
+    kind, payload = text_in(value, "type"), dict_in(value, "payload")
+    if kind == "session_meta":
+        _add_header(used, value, payload)
+    elif kind == "turn_context":
+        used.state["model"] = text_in(payload, "model") or used.state.get("model", "")
+        used.folder = used.folder or text_in(payload, "cwd")
+    elif start and number_in(value, "ordinal") < start:
+        return
+    elif kind == "compacted":
+        at = epoch_milliseconds(value.get("timestamp"))
+        used.compactions.append(CompactionUse(at, used.state.get("model", "")))
+        used.state["compacted"] = "1"
+    elif kind == "response_item" and text_in(payload, "type").endswith("_call"):
+        _add_call(used, text_in(payload, "name") or text_in(payload, "type").removesuffix("_call"))
+    elif kind == "token_usage_record":
+        used.state["records"] = "1"
+        _add_report(used, value.get("timestamp"), _report(dict_in(payload, "usage")), text_in(payload, "response_id"))
+    elif kind == "event_msg" and text_in(payload, "type") == "token_count":
+        info = dict_in(payload, "info")
+        reports = [_report(found) if (found := dict_in(info, key)) else None for key in _REPORTS]
+        _add_count(used, value.get("timestamp"), CodexInfo(*reports) if info else None)
+
+
+def _report(value: dict[str, Any]) -> CodexReport:
+    return CodexReport(*(number_in(value, name) for name in _FIGURES))
+
+
+def _add_call(used: SessionUse, name: str) -> None:
+    calls = used.state.get("tools", "").split("\n")
+    used.state["tools"] = "\n".join([*calls[-_MOST_TOOLS:], name.replace("\n", " ")])
 
 
 def _add_header(used: SessionUse, value: dict[str, Any], payload: dict[str, Any]) -> None:
@@ -69,44 +107,42 @@ def _add_header(used: SessionUse, value: dict[str, Any], payload: dict[str, Any]
     used.state["start"] = str(number_in(payload, "subagent_history_start_ordinal"))
 
 
-def _add_count(used: SessionUse, value: dict[str, Any], payload: dict[str, Any]) -> None:
-    at = epoch_milliseconds(value.get("timestamp"))
-    used.limits = _limits(dict_in(payload, "rate_limits"), at) or used.limits
-    info = dict_in(payload, "info")
-    total, last = json_text(info.get("total_token_usage")), dict_in(info, "last_token_usage")
-    if not info:
+def _add_count(used: SessionUse, timestamp: Any, info: CodexInfo | None) -> None:
+    if info is None:
         return
-    if "compacted" in used.state and not number_in(last, "input_tokens"):
+    last, thread = info.last, info.of_thread or CodexReport()
+    total = f"{thread.prompt} {thread.cached} {thread.written} {thread.out} {thread.thinking} {thread.total}"
+    if "compacted" in used.state and (last is None or last.prompt <= 0):
         del used.state["compacted"]  # this is only the size of what is left
-    elif last and total != used.state.get("total") and "records" not in used.state:
-        _add_report(used, value, last, total)
+    elif last is not None and total != used.state.get("total") and "records" not in used.state:
+        _add_report(used, timestamp, last, total)
     used.state["total"] = total
 
 
-def _add_report(used: SessionUse, value: dict[str, Any], report: dict[str, Any], key: str) -> None:
-    prompt, out = number_in(report, "input_tokens"), number_in(report, "output_tokens")
-    tools = tuple(filter(None, used.state.pop("tools", "").split("\n")))
+def _add_report(used: SessionUse, timestamp: Any, report: CodexReport, key: str) -> None:
+    tools = used.state.pop("tools", "")
+    prompt, out = max(0, report.prompt), max(0, report.out)
     if prompt or out:
         made = RequestUse(
-            epoch_milliseconds(value.get("timestamp")),
+            epoch_milliseconds(timestamp),
             used.state.get("model", ""),
             prompt,
-            number_in(report, "cached_input_tokens"),
-            number_in(report, "cache_write_input_tokens"),
+            max(0, report.cached),
+            max(0, report.written),
             0,
             out,
             None,
             key,
             used.session if used.belongs_to else "",
-            tools,
+            tuple(filter(None, tools.split("\n"))) if tools else (),
         )
         used.requests.append(made)
 
 
-def _limits(found: dict[str, Any], at: int) -> list[RateLimit]:
-    limits = []
-    for each in (dict_in(found, "primary"), dict_in(found, "secondary")):
-        used, minutes = each.get("used_percent"), number_in(each, "window_minutes")
-        if minutes and isinstance(used, int | float) and 0 <= used < _MOST_USED:
-            limits.append(RateLimit(minutes, float(used), epoch_milliseconds(each.get("resets_at")), at))
-    return limits
+def _limits(found: CodexLimits, at: int) -> list[RateLimit]:
+    return [
+        RateLimit(each.minutes, float(each.used), epoch_milliseconds(each.resets_at), at)
+        for each in (found.primary, found.secondary)
+        if each is not None and each.minutes and each.minutes > 0
+        if each.used is not None and 0 <= each.used < _MOST_USED
+    ]

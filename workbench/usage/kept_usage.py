@@ -13,14 +13,16 @@ import msgspec
 
 from workbench.config.cache_files import open_cache
 from workbench.config.paths import cache_dir
-from workbench.usage.session_files import UsageEntry
+from workbench.live.stamps import FileStamp
+from workbench.usage.records import UsageEntry
 from workbench.usage.usage_table import UsageTable
 
 FILE = "usage.db"
-_VERSION = b"1"
+_VERSION = b"2"
 """Raise it when a reader finds something else in the same file."""
 _FILES = "CREATE TABLE files (path TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID"
 _TABLES = "CREATE TABLE tables (key BLOB PRIMARY KEY, made INTEGER, data BLOB) WITHOUT ROWID"
+_TITLES = "CREATE TABLE titles (ref TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID"
 _CHECK = 16
 """Bytes of the checksum in front of each value."""
 _MOST_TABLES = 4
@@ -30,10 +32,12 @@ class KeptUsage:
     """The cache. Where nothing can be written, nothing is kept, and that is no error."""
 
     def __init__(self) -> None:
-        self._db = open_cache(cache_dir() / FILE, (_FILES, _TABLES))
+        self._db = open_cache(cache_dir() / FILE, (_FILES, _TABLES, _TITLES))
         self._entries = msgspec.msgpack.Decoder(UsageEntry)
         self._tables = msgspec.msgpack.Decoder(UsageTable)
+        self._titles = msgspec.msgpack.Decoder(tuple[FileStamp, str])
         self._new: list[tuple[str, bytes]] = []
+        self._new_titles: list[tuple[str, bytes]] = []
 
     def __enter__(self) -> Self:
         return self
@@ -43,6 +47,7 @@ class KeptUsage:
             with suppress(sqlite3.Error):
                 self._db.execute("BEGIN")
                 self._db.executemany("INSERT OR REPLACE INTO files VALUES (?, ?)", self._new)
+                self._db.executemany("INSERT OR REPLACE INTO titles VALUES (?, ?)", self._new_titles)
                 self._db.execute("COMMIT")
             self._db.close()
 
@@ -57,6 +62,19 @@ class KeptUsage:
         """Keep what was read of a file."""
         with suppress(UnicodeEncodeError, OverflowError):  # half a surrogate pair, or a number of 65 bits
             self._new.append((path.encode().decode(), _checked_data(msgspec.msgpack.encode(entry))))
+
+    def load_title(self, ref: str, stamp: FileStamp) -> str | None:
+        """The title of a session, if its file has not changed since it was kept."""
+        with suppress(msgspec.MsgspecError):
+            data = self._load("SELECT data FROM titles WHERE ref = ?", ref.encode("utf-8", "replace").decode())
+            kept = None if data is None else self._titles.decode(data)
+            return kept[1] if kept is not None and kept[0] == stamp else None
+        return None
+
+    def keep_title(self, ref: str, stamp: FileStamp, title: str) -> None:
+        """Keep the title of a session."""
+        with suppress(UnicodeEncodeError):
+            self._new_titles.append((ref.encode().decode(), _checked_data(msgspec.msgpack.encode((stamp, title)))))
 
     def load_table(self, key: bytes) -> UsageTable | None:
         """A table that was made of the same files; None if there is none."""

@@ -78,17 +78,17 @@ class _PassedRequests:
 
     def with_figures(self, use: RequestUse) -> RequestUse:
         """A request with the proxy's figures, if it has passed the proxy."""
-        near = [
-            (abs(self._at(place).at - use.at), place)
-            for place in self._places.get(_figures(use), ())
-            if place not in self._used
-        ]
+        places = self._places.get(_figures(use)) if self._places else None
+        if places is None:
+            return use
+        near = [(abs(self._at(place).at - use.at), place) for place in places if place not in self._used]
         if not near or min(near)[0] > LATER:
             return use
         place = min(near)[1]
         self._used.add(place)
         found = self._at(place)
-        return use._replace(out=max(use.out, found.out), cost=use.cost if use.cost is not None else found.cost)
+        cost = use.cost if use.cost is not None else found.cost
+        return use._replace(out=max(use.out, found.out), cost=cost, is_unfinished=False)
 
     def left(self) -> Iterator[CountedRequest]:
         """Those that are in no file."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from workbench.log.events import Usage
+from workbench.live.stamps import FileStamp
 
 
 class RequestUse(NamedTuple):
@@ -30,20 +30,8 @@ class RequestUse(NamedTuple):
     """The sub-agent that sent it; empty for the session itself."""
     tools: tuple[str, ...] = ()
     """The tools that the answer calls, in order."""
-
-    @property
-    def report(self) -> Usage:
-        """The same in the form that costs are computed from."""
-        return Usage(
-            self.model,
-            0,
-            self.prompt,
-            self.cached,
-            self.written,
-            self.out,
-            cost=self.cost,
-            cache_hour=self.hour,
-        )
+    is_unfinished: bool = False
+    """Whether the report was written before the answer ended, so that `out` is too low."""
 
 
 class RateLimit(NamedTuple):
@@ -88,3 +76,21 @@ class SessionUse(msgspec.Struct, array_like=True):
     """Whether it was recorded by the proxy, so that the agent's own file may have the same requests."""
     state: dict[str, str] = {}
     """What the reader has to know to read on."""
+
+
+class UsageFile(NamedTuple):
+    """A file that may have reports, and the agent it is of, if that is known from its place."""
+
+    path: str
+    agent: str
+    stamp: FileStamp
+
+
+class UsageEntry(msgspec.Struct, array_like=True):
+    """What a file reports, and how far it was read."""
+
+    stamp: FileStamp
+    sessions: list[SessionUse]
+    position: int = 0
+    tail: bytes = b""
+    """A hash of the bytes before that position."""

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import sha256
-from typing import BinaryIO, NamedTuple
-
-import msgspec
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
 from workbench.config.foreign_files import open_regular_file
-from workbench.live.finder import AgentSession
-from workbench.live.reports import format_of
 from workbench.live.stamps import FileStamp
-from workbench.traces import claude_code, codex
+from workbench.traces import agent_names
 from workbench.usage.claude_usage import add_claude_lines, new_claude_session
 from workbench.usage.codex_usage import add_codex_lines, new_codex_session
-from workbench.usage.other_usage import read_other_file
-from workbench.usage.records import SessionUse
+from workbench.usage.records import SessionUse, UsageEntry
 from workbench.usage.usage_lines import whole_lines_of
+
+if TYPE_CHECKING:
+    from workbench.live.finder import AgentSession
 
 HEAD = 262_144
 """Bytes in which a file shows whose it is."""
@@ -31,20 +29,15 @@ class _QuickReader(NamedTuple):
 
 
 _QUICK = {
-    claude_code.NAME: _QuickReader(new_claude_session, add_claude_lines),
-    codex.NAME: _QuickReader(new_codex_session, add_codex_lines),
+    agent_names.CLAUDE_CODE: _QuickReader(new_claude_session, add_claude_lines),
+    agent_names.CODEX: _QuickReader(new_codex_session, add_codex_lines),
 }
 """Formats with a quick reader; the others are read as for opening them."""
 
 
-class UsageEntry(msgspec.Struct, array_like=True):
-    """What a file reports, and how far it was read."""
-
-    stamp: FileStamp
-    sessions: list[SessionUse]
-    position: int = 0
-    tail: bytes = b""
-    """A hash of the bytes before that position."""
+def is_read_quickly(agent: str) -> bool:
+    """Whether the files of an agent need nothing but themselves to be read."""
+    return agent in _QUICK
 
 
 def read_usage(
@@ -57,13 +50,21 @@ def read_usage(
     """What a file reports; None if it cannot be read. `known`: what was read before, if anything."""
     try:
         with open_regular_file(path) as file:
-            agent = agent or format_of(file.read(HEAD))
+            agent = agent or _found_agent(file)
             quick = _QUICK.get(agent)
             if quick is not None:
                 return _read_lines(file, quick, agent, path, stamp, known)
     except OSError:
         return None
+    from workbench.usage.other_usage import read_other_file  # late: it loads the readers of all formats
+
     return UsageEntry(stamp, read_other_file(agent, path, session_at))
+
+
+def _found_agent(file: BinaryIO) -> str:
+    from workbench.live.reports import format_of  # late, for the same reason
+
+    return format_of(file.read(HEAD))
 
 
 def _read_lines(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple
 
+from workbench.config.distribution import litellm_version
 from workbench.config.text import counted, percent, when
 from workbench.usage.usage_table import UsageRow, UsageSums, UsageTable
 
-UNKNOWN = "–"
+UNKNOWN, AT_LEAST = "–", "≥"
 
 
 class Figure(NamedTuple):
@@ -21,15 +21,19 @@ class Figure(NamedTuple):
 
 
 def dollars(cost: float | None, is_part: bool = False) -> str:
-    """An amount of money; a plus where some of it is not known."""
+    """An amount of money; marked as the least that it can be where some of it is not known."""
     if cost is None:
         return UNKNOWN
     digits = 2 if cost >= 1 or cost == 0 else 4
-    return f"${cost:,.{digits}f}{'+' if is_part else ''}"
+    return f"{AT_LEAST if is_part else ''}${cost:,.{digits}f}"
 
 
 def _count(name: str) -> Callable[[UsageRow], str]:
     return lambda row: f"{getattr(row.sums, name):,}" if row.sums.is_known else UNKNOWN
+
+
+def _out(row: UsageRow) -> str:
+    return (AT_LEAST if row.sums.unfinished else "") + _count("out")(row)
 
 
 FIGURES = (
@@ -37,8 +41,8 @@ FIGURES = (
     Figure("fresh", _count("fresh")),
     Figure("cached", _count("cached")),
     Figure("written", _count("written")),
-    Figure("out", _count("out")),
-    Figure("cost", lambda row: dollars(row.sums.known_cost, bool(row.sums.uncosted or row.sums.silent))),
+    Figure("out", _out),
+    Figure("cost", lambda row: dollars(row.sums.known_cost, row.sums.is_part_of_cost)),
     Figure("sub-agents", lambda row: f"{row.sub_agents:,}"),
     Figure("compactions", lambda row: f"{row.sums.compactions:,}"),
 )
@@ -61,6 +65,7 @@ def figures_json(row: UsageRow) -> dict[str, Any]:
         "compactions": sums.compactions,
         "calls": sums.calls if sums.is_known else None,
         "silent": sums.silent,
+        "unfinished": sums.unfinished,
     }
 
 
@@ -69,30 +74,33 @@ _COUNTED = ("requests", "fresh", "cached", "written", "out")
 
 def price_note(sums: UsageSums) -> list[str]:
     """Where the prices are from, and what they leave out."""
-    try:
-        source = f"litellm {version('litellm')}"
-    except PackageNotFoundError:
-        source = "your [models] entries"
+    version = litellm_version()
+    source = f"litellm {version}" if version else "your [models] entries"
     notes = [
         f"costs as the agents recorded them, else by the list prices of {source}, as of {date.today().isoformat()}; "
         "a plan with a fixed price costs less"
     ]
+    if sums.unfinished:
+        those = counted(sums.unfinished, "request was", "requests were")
+        notes.append(f"{AT_LEAST} at least: {those} recorded before the answer had ended")
     if sums.uncosted:
-        notes.append(f"+ without {counted(sums.uncosted, 'request')} of models whose price is not known")
+        notes.append(f"{AT_LEAST} without {counted(sums.uncosted, 'request')} of models whose price is not known")
     if sums.silent:
-        notes.append(f"+ without {counted(sums.silent, 'session that reports', 'sessions that report')} no tokens")
+        those = counted(sums.silent, "session that reports", "sessions that report")
+        notes.append(f"{AT_LEAST} without {those} no tokens")
     return notes
 
 
 def limit_lines(found: UsageTable, now: int) -> Iterator[str]:
     """The windows and limits that are open now."""
-    last = found.windows[-1] if found.windows else None
-    if last is not None and last.end > now:
-        left = f"{(last.end - now) // 60_000:,} min left"
-        figures = f"{counted(last.requests, 'request')}, {last.tokens:,} tokens, {dollars(last.known_cost)}"
-        yield f"Claude Code, 5 hours from {when(last.start)}: {figures}; {left}"
+    for each in found.windows:
+        if each.start <= now < each.end:  # a wrong clock may have written others
+            left = f"{(each.end - now) // 60_000:,} min left"
+            cost = dollars(each.known_cost, each.is_part_of_cost)
+            figures = f"{counted(each.requests, 'request')}, {each.tokens:,} tokens, {cost}"
+            yield f"Claude Code, 5 hours from {when(each.start)}: {figures}; {left}"
     for agent, limit in found.limits:
-        if limit.resets_at > now:
+        if limit.at <= now < limit.resets_at:
             used = f"{percent(limit.used / 100)} used"
             yield f"{agent}, {_length(limit.minutes)}: {used} at {when(limit.at)}; resets at {when(limit.resets_at)}"
 

@@ -1,4 +1,4 @@
-"""Finds the few lines of a transcript that matter, without parsing the others."""
+"""Reads a transcript in parts that end with a line, and finds the few lines that matter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 
+from workbench.config.foreign_files import size_of
+
 CHUNK = 8 * 1024 * 1024
+"""Bytes that are read at once, at most."""
+_LEAST = 65_536
 LONGEST = 64 * 1024 * 1024
 """Bytes of a line; a longer one is skipped."""
 
@@ -25,7 +29,9 @@ def whole_lines_of(file: BinaryIO, start: int) -> Iterator[WholeLines]:
     """The content of a file from a position on, cut at line ends. An unfinished last line is left out."""
     file.seek(start)
     rest, skipping = b"", False
-    while chunk := file.read(CHUNK):
+    left = size_of(file) - start  # room for more than there is takes twice as long to get
+    while chunk := file.read(min(CHUNK, max(left, _LEAST))):
+        left -= len(chunk)
         end = chunk.rfind(b"\n") + 1
         if not end:
             start += len(rest) + len(chunk) if skipping or len(rest) > LONGEST else 0
@@ -43,22 +49,20 @@ def whole_lines_of(file: BinaryIO, start: int) -> Iterator[WholeLines]:
         yield WholeLines(rest, start + len(rest))
 
 
-def raw_lines_with(data: bytes, signs: Sequence[bytes]) -> Iterator[bytes]:
-    """The lines that have one of the signs, in order."""
-    places: dict[int, int] = {}
+def lines_with_signs(data: bytes, signs: Sequence[bytes], start: int, stop: int) -> Iterator[bytes]:
+    """The lines between two line ends that have one of the signs, in order.
+
+    Searching many lines at once is four times as fast as searching each.
+    """
+    found: dict[int, int] = {}
     for sign in signs:
-        at = data.find(sign)
+        at = data.find(sign, start, stop)
         while at >= 0:
-            end = data.find(b"\n", at)
-            end = len(data) if end < 0 else end
-            places[data.rfind(b"\n", 0, at) + 1] = end
-            at = data.find(sign, end)
-    return (data[start : places[start]] for start in sorted(places))
-
-
-def lines_with(data: bytes, signs: Sequence[bytes]) -> Iterator[dict[str, Any]]:
-    """The JSON objects in the lines that have one of the signs, in order."""
-    return (value for line in raw_lines_with(data, signs) if (value := parsed_line(line)) is not None)
+            end = data.find(b"\n", at, stop)
+            end = stop if end < 0 else end
+            found[data.rfind(b"\n", start, at) + 1 or start] = end
+            at = data.find(sign, end, stop)
+    return (data[first : found[first]] for first in sorted(found))
 
 
 def parsed_line(line: bytes) -> dict[str, Any] | None:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime, timedelta
+from collections.abc import Iterable, Mapping
+from datetime import date, timedelta
 from typing import Literal, NamedTuple, get_args
 
 import msgspec
 
-from workbench.models.catalogue import Catalogue
-from workbench.models.ledger import request_cost
-from workbench.usage.once import CountedRequest, counted_once
-from workbench.usage.records import CompactionUse, RateLimit, SessionUse
-from workbench.usage.usage_windows import FiveHours, five_hour_windows
+from workbench.models.known_costs import known_part
+from workbench.usage.records import RateLimit
+from workbench.usage.usage_windows import FiveHours
 
 Dimension = Literal["day", "week", "model", "folder", "agent", "session", "tool"]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)
-NO_DAY = ""
-_QUARTER = 900_000
-"""Milliseconds; days begin at a quarter of an hour in every time zone."""
 
 
 class UsageSums(msgspec.Struct, array_like=True):
@@ -39,6 +34,8 @@ class UsageSums(msgspec.Struct, array_like=True):
     """Calls of tools."""
     silent: int = 0
     """Sessions with answers and no report on any of them: how much they used is unknown."""
+    unfinished: int = 0
+    """Requests whose report was written before the answer ended: `out` and `cost` are at least this."""
 
     @property
     def tokens(self) -> int:
@@ -48,8 +45,12 @@ class UsageSums(msgspec.Struct, array_like=True):
     @property
     def known_cost(self) -> float | None:
         """The known part of the cost; None if no request has a known price."""
-        unknown = self.uncosted == self.requests and (self.requests or self.silent)
-        return None if unknown else self.cost
+        return None if not self.is_known else known_part(self.cost, self.requests, self.uncosted)
+
+    @property
+    def is_part_of_cost(self) -> bool:
+        """Whether the real cost is higher than the known one."""
+        return bool(self.uncosted or self.silent or self.unfinished)
 
     @property
     def is_known(self) -> bool:
@@ -58,8 +59,18 @@ class UsageSums(msgspec.Struct, array_like=True):
 
     def add_sums(self, other: UsageSums) -> None:
         """Add other sums to these."""
-        for name in self.__struct_fields__:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
+        # Field by field: thousands of them are added before the first answer can be shown.
+        self.requests += other.requests
+        self.fresh += other.fresh
+        self.cached += other.cached
+        self.written += other.written
+        self.out += other.out
+        self.cost += other.cost
+        self.uncosted += other.uncosted
+        self.compactions += other.compactions
+        self.calls += other.calls
+        self.silent += other.silent
+        self.unfinished += other.unfinished
 
 
 class UsageBucket(msgspec.Struct, array_like=True):
@@ -107,82 +118,6 @@ class UsageRow(NamedTuple):
     sums: UsageSums
     sub_agents: int
     last_day: str
-
-
-def make_table(sessions: Sequence[SessionUse], catalogue: Catalogue) -> UsageTable:
-    """Sum up what the sessions used; a request that is in several of them counts once."""
-    made: dict[tuple[str, ...], UsageBucket] = {}
-    day_of = day_finder()
-    claude = []
-    for each in counted_once(sessions):
-        cost = request_cost(each.use.report, each.use.prompt, catalogue)[0]
-        _add_request(made, day_of(each.use.at), each, cost)
-        if each.agent == "Claude Code" and each.use.at:
-            claude.append((each.use, cost))
-    for used in sessions:
-        for compaction in _compactions_once(used, sessions):
-            _bucket(made, day_of(compaction.at), used, compaction.model).sums.compactions += 1
-        if used.silent_since:
-            _bucket(made, day_of(used.silent_since), used, "").sums.silent += 1
-    refs = {used.session: used.ref for used in reversed(sessions) if not used.belongs_to}
-    return UsageTable([*made.values()], refs, five_hour_windows(claude), _last_limits(sessions))
-
-
-def day_finder() -> Callable[[int], str]:
-    """A function from milliseconds since 1970 to the day in local time. Each quarter of an hour is looked up once."""
-    known: dict[int, str] = {0: NO_DAY}
-
-    def day_of(at: int) -> str:
-        quarter = at // _QUARTER
-        if quarter not in known:
-            try:
-                known[quarter] = datetime.fromtimestamp(at / 1000).date().isoformat()
-            except (ValueError, OverflowError, OSError):
-                known[quarter] = NO_DAY
-        return known[quarter]
-
-    return day_of
-
-
-def _add_request(made: dict[tuple[str, ...], UsageBucket], day: str, each: CountedRequest, cost: float | None) -> None:
-    use = each.use
-    tool = use.tools[0] if use.tools else ""
-    key = (day, each.agent, each.session, each.folder, use.model, tool, use.sub_agent)
-    found = made.get(key)
-    if found is None:
-        found = made[key] = UsageBucket(*key, UsageSums())
-    sums = found.sums
-    sums.requests += 1
-    sums.fresh += max(0, use.prompt - use.cached - use.written)
-    sums.cached += use.cached
-    sums.written += use.written
-    sums.out += use.out
-    sums.calls += len(use.tools)
-    if cost is None:
-        sums.uncosted += 1
-    else:
-        sums.cost += cost
-
-
-def _bucket(made: dict[tuple[str, ...], UsageBucket], day: str, used: SessionUse, model: str) -> UsageBucket:
-    key = (day, used.agent, used.belongs_to or used.session, used.folder, model, "", "")
-    return made.setdefault(key, UsageBucket(*key, UsageSums()))
-
-
-def _compactions_once(used: SessionUse, sessions: Iterable[SessionUse]) -> Iterator[CompactionUse]:
-    """The compactions of a session without those that it copied from another."""
-    copied = {each.at for other in sessions if other.session == used.copied_from for each in other.compactions}
-    return (each for each in used.compactions if not each.at or each.at not in copied)
-
-
-def _last_limits(sessions: Iterable[SessionUse]) -> list[AgentLimit]:
-    found: dict[tuple[str, int], RateLimit] = {}
-    for used in sessions:
-        for limit in used.limits:
-            before = found.get((used.agent, limit.minutes))
-            if before is None or before.at < limit.at:
-                found[used.agent, limit.minutes] = limit
-    return [AgentLimit(agent, limit) for (agent, _), limit in sorted(found.items())]
 
 
 def grouped(buckets: Iterable[UsageBucket], by: Dimension) -> list[UsageRow]:

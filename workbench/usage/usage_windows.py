@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from workbench.models.known_costs import known_part
 from workbench.usage.records import RequestUse
 
 HOUR = 3_600_000
@@ -26,6 +27,8 @@ class FiveHours(msgspec.Struct, array_like=True):
     tokens: int = 0
     cost: float = 0.0
     uncosted: int = 0
+    unfinished: int = 0
+    """Requests whose report was written before the answer ended."""
 
     @property
     def end(self) -> int:
@@ -35,7 +38,12 @@ class FiveHours(msgspec.Struct, array_like=True):
     @property
     def known_cost(self) -> float | None:
         """The known part of the cost; None if no request has a known price."""
-        return None if self.uncosted == self.requests else self.cost
+        return known_part(self.cost, self.requests, self.uncosted)
+
+    @property
+    def is_part_of_cost(self) -> bool:
+        """Whether the real cost is higher than the known one."""
+        return bool(self.uncosted or self.unfinished)
 
 
 def five_hour_windows(requests: Sequence[tuple[RequestUse, float | None]]) -> list[FiveHours]:
@@ -51,4 +59,5 @@ def five_hour_windows(requests: Sequence[tuple[RequestUse, float | None]]) -> li
         window.tokens += use.prompt + use.out
         window.cost += cost or 0.0
         window.uncosted += cost is None
+        window.unfinished += use.is_unfinished
     return found

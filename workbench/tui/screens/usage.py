@@ -11,17 +11,16 @@ from textual import work
 from textual.binding import Binding, BindingType
 from textual.content import Content
 
-from workbench.config.errors import WorkbenchError
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.text import fit_columns, printable
-from workbench.sources.services import Services
 from workbench.tui.screens.text_blocks import join_blocks, name_value_rows, paragraph
-from workbench.tui.screens.usage_charts import bar_lines, bar_of, calendar_of
+from workbench.tui.screens.usage_charts import bar_lines, bar_of, calendar_of, figures_in_columns
 from workbench.tui.widgets.cells import one_line
 from workbench.tui.widgets.columns import Column, Row
 from workbench.tui.widgets.finder import MOST, Finder, FinderResult
 from workbench.tui.widgets.host import Host
 from workbench.usage.gathering import all_usage
+from workbench.usage.session_titles import session_titles
 from workbench.usage.usage_figures import FIGURES, UNKNOWN, dollars, limit_lines, price_note, shown_figures
 from workbench.usage.usage_table import (
     DIMENSIONS,
@@ -62,7 +61,7 @@ class UsageScreen(Finder[str]):
     NAME = "usage"
     PLACEHOLDER = "a part of a name"
     EMPTY = "Nothing has this in its name."
-    COLUMNS = (
+    COLUMNS: ClassVar[Sequence[Column]] = (
         Column(""),
         Column("", BAR, least=56),
         Column("tokens", 8, right=True, least=34),
@@ -72,6 +71,7 @@ class UsageScreen(Finder[str]):
         Binding("enter", "take", "its sessions, or open", id="usage.open", priority=True),
         Binding("tab", "next(1)", "by day, week, …", id="usage.next", priority=True),
         Binding("shift+tab", "next(-1)", "back", id="usage.before", priority=True, show=False),
+        Binding("ctrl+down", "read(3)", "scroll", id="usage.scroll", priority=True),
         *(
             Binding(
                 f"alt+{at}", f"dearest({at})", f"open session {at}", id=f"usage.open-{at}", priority=True, show=False
@@ -110,12 +110,16 @@ class UsageScreen(Finder[str]):
         words = text.lower().split()
         rows = grouped(buckets, self._by)
         rows = rows[::-1] if self._by in ("day", "week") else rows
-        rows = [row for row in rows if all(word in f"{row.name} {row.agent} {row.folder}".lower() for word in words)]
+        if self._by == "session":
+            await self._find_titles(rows[:MOST])
+        rows = [row for row in rows if all(word in self._searched(row) for word in words)]
         most = max((_size(row) for row in rows), default=0)
         found = [self._row(row, most) for row in rows[:MOST]]
         if found and not words and self._by != "session":
             found.insert(0, self._row(total_row(buckets)._replace(name=ALL), 0))
         note = f"the first {MOST} of {len(rows):,}; type to find the others" if len(rows) > MOST else ""
+        columns = type(self).COLUMNS  # the titles of sessions need the room of the bar
+        self.COLUMNS = (columns[0], *columns[2:]) if self._by == "session" else columns  # type: ignore[misc]  # per instance
         return FinderResult(found, note)
 
     def empty(self) -> Content:
@@ -130,25 +134,26 @@ class UsageScreen(Finder[str]):
         return found if scope is None else [each for each in found if bucket_name(each, scope.by) == scope.name]
 
     def _row(self, row: UsageRow, most: float) -> Row:
-        name = _shown(self._by, row.name)
-        if self._by == "session":
-            name = f"{row.last_day}  {row.agent}  {printable(shown_folder(row.folder))}"
         tokens = _short(row.sums.tokens) if row.sums.is_known else UNKNOWN
+        if self._by == "session":
+            title = self._titles.get(row.name, "") or shown_folder(row.folder)
+            return Row(row.name, (f"{row.last_day}  {row.agent}  {printable(title)}", tokens, _cost(row)))
         bar = Content.styled(bar_of(_size(row), most, BAR) if row.name != ALL else "", "$accent")
-        return Row(row.name, (name, bar, tokens, dollars(row.sums.known_cost, _is_part(row))))
+        return Row(row.name, (_shown(self._by, row.name), bar, tokens, _cost(row)))
 
     async def row_details(self, value: str) -> Content:
         """The figures of a row, its models, its most expensive sessions, and the limits that are open now."""
         buckets = [each for each in self._buckets() if value == ALL or bucket_name(each, self._by) == value]
         is_session = self._by == "session"
         self._dearest = grouped(buckets, "session")[:DEAREST]
-        await self._find_titles()
+        await self._find_titles(self._dearest)
         row = total_row(buckets)
         figures = zip((each.head for each in FIGURES), shown_figures(row), strict=True)
         title = self._titles.get(value, "") if is_session else ""
         blocks = [
             Content.styled(printable(title) or _shown(self._by, value), "bold"),
-            name_value_rows([*([("id", value)] if is_session else []), *figures], self.wide),
+            self._about_session() if is_session else Content(),
+            figures_in_columns([*figures], self.wide),
         ]
         if self._by in ("day", "week"):
             blocks.append(self._calendar())
@@ -162,16 +167,16 @@ class UsageScreen(Finder[str]):
         return calendar_of({row.name: _size(row) for row in grouped(self._buckets(), "day")}, self.wide)
 
     def _bars(self, rows: Sequence[UsageRow]) -> Content:
-        words = ((_shown("model", row.name), _size(row), dollars(row.sums.known_cost)) for row in rows)
+        words = ((_shown("model", row.name), _size(row), _cost(row)) for row in rows)
         return bar_lines([*words], self.wide)
 
     def _sessions(self) -> Content:
+        costs = [*map(_cost, self._dearest)]
+        wide = max(map(len, costs), default=0)
         lines = [Content.styled("the most expensive sessions", "$quiet")]
-        for at, row in enumerate(self._dearest, 1):
-            name = printable(self._titles.get(row.name, "")) or row.name
-            cost = dollars(row.sums.known_cost, _is_part(row))
-            room = max(8, self.wide - len(cost) - 9)
-            lines.append(Content.assemble((f"Alt+{at}", "bold"), f"  {cost}  ", fit_columns(name, room)))
+        for at, (row, cost) in enumerate(zip(self._dearest, costs, strict=True), 1):
+            name = fit_columns(printable(self._titles.get(row.name, "")) or row.name, max(8, self.wide - wide - 9))
+            lines.append(Content.assemble((f"Alt+{at}", "bold"), f"  {cost.rjust(wide)}  {name}"))
         return Content("\n").join(lines)
 
     def _notes(self, row: UsageRow) -> Content:
@@ -179,10 +184,19 @@ class UsageScreen(Finder[str]):
         lines = (*limit_lines(self._table, time.time_ns() // 1_000_000), *price_note(row.sums))
         return Content("\n").join(paragraph(line, "$quiet") for line in lines)
 
-    async def _find_titles(self) -> None:
-        missing = {row.name: self._ref(row.name) for row in self._dearest if row.name not in self._titles}
+    def _about_session(self) -> Content:
+        rows = self._dearest[:1]
+        about = ((("id", row.name), ("agent", row.agent), ("folder", shown_folder(row.folder))) for row in rows)
+        return name_value_rows([pair for pairs in about for pair in pairs], self.wide)
+
+    def _searched(self, row: UsageRow) -> str:
+        """What the words are searched in."""
+        return f"{row.name} {row.agent} {row.folder} {self._titles.get(row.name, '')}".lower()
+
+    async def _find_titles(self, rows: Sequence[UsageRow]) -> None:
+        missing = {row.name: self._ref(row.name) for row in rows if row.name not in self._titles}
         if missing:
-            self._titles |= await self.host.in_background(partial(_titles, self.host.services, missing))
+            self._titles |= await self.host.in_background(partial(session_titles, self.host.services, missing))
 
     def _ref(self, session: str) -> str:
         return self._table.refs.get(session, "") if self._table is not None else ""
@@ -240,8 +254,8 @@ def _size(row: UsageRow) -> float:
     return row.sums.cost
 
 
-def _is_part(row: UsageRow) -> bool:
-    return bool(row.sums.uncosted or row.sums.silent)
+def _cost(row: UsageRow) -> str:
+    return dollars(row.sums.known_cost, row.sums.is_part_of_cost)
 
 
 def _short(tokens: int) -> str:
@@ -249,15 +263,3 @@ def _short(tokens: int) -> str:
         if tokens >= size:
             return f"{tokens / size:.1f} {unit}"
     return str(tokens)
-
-
-def _titles(services: Services, refs: dict[str, str]) -> dict[str, str]:
-    """The titles of sessions; empty where there is none."""
-    found = {}
-    for session, ref in refs.items():
-        try:
-            known = services.agents.session_at(ref) if ref != session else None
-            found[session] = services.store.info(ref).title if ref == session else known.title if known else ""
-        except WorkbenchError:
-            found[session] = ""
-    return found

@@ -12,8 +12,12 @@ from workbench.config.text import fit_columns, printable, width
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _SHADES = "·░▒▓█"
 """A day without requests, and four degrees of use."""
-_WEEKDAYS = ("Mon", "", "Wed", "", "Fri", "", "Sun")
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MOST_WEEKS = 26
+_LEAST = 10
+"""Cells that a bar gets, unless that leaves no room for names: models often differ in the end of their names."""
+_BETWEEN = 4
+"""Blanks between two columns of figures."""
 
 
 def bar_of(value: float, most: float, columns: int) -> str:
@@ -27,8 +31,9 @@ def bar_lines(rows: Sequence[tuple[str, float, str]], columns: int) -> Content:
     """A line for each row: its name, a bar, and its value in words."""
     if not rows:
         return Content()
-    names = [fit_columns(printable(name), max(8, columns // 3)) for name, _, _ in rows]
-    wide, words = max(map(width, names)), max(width(text) for _, _, text in rows)
+    words = max(width(text) for _, _, text in rows)
+    names = [fit_columns(printable(name), max(8, columns - words - 4 - _LEAST)) for name, _, _ in rows]
+    wide = max(map(width, names))
     left = max(3, columns - wide - words - 4)
     most = max(value for _, value, _ in rows)
     lines = []
@@ -41,6 +46,21 @@ def bar_lines(rows: Sequence[tuple[str, float, str]], columns: int) -> Content:
     return Content("\n").join(lines)
 
 
+def figures_in_columns(figures: Sequence[tuple[str, str]], columns: int) -> Content:
+    """Names and their values in as many columns as fit, to be read downwards."""
+    names, values = max(width(name) for name, _ in figures), max(width(value) for _, value in figures)
+    fit = max(1, (columns + _BETWEEN) // (names + 2 + values + _BETWEEN))
+    lines = -(-len(figures) // fit)
+    rows = []
+    for at in range(lines):
+        parts: list[Content | str | tuple[str, str]] = []
+        for name, value in figures[at::lines]:
+            blanks = " " * (values - width(value))
+            parts += [(name.ljust(names + 2), "$quiet"), f"{blanks}{value}{' ' * _BETWEEN}"]
+        rows.append(Content.assemble(*parts).rstrip())
+    return Content("\n").join(rows)
+
+
 def calendar_of(values: Mapping[str, float], columns: int) -> Content:
     """The last weeks up to the last day, a column each, from Monday to Sunday; the darker, the more."""
     days = [day for day in values if day]
@@ -48,7 +68,7 @@ def calendar_of(values: Mapping[str, float], columns: int) -> Content:
         return Content()
     last = date.fromisoformat(max(days))
     monday = last - timedelta(days=last.weekday())
-    weeks = max(1, min(_MOST_WEEKS, (columns - 5) // 2))
+    weeks = max(1, min(_MOST_WEEKS, (columns - 4) // 2))
     first = monday - timedelta(weeks=weeks - 1)
     most = max((value for day, value in values.items() if day >= first.isoformat()), default=0.0)
     lines = [*_weekday_lines(values, first, last, weeks, most)]

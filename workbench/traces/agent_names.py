@@ -1,0 +1,22 @@
+"""The names of the agents whose sessions are found on this machine. A list of them needs no reader."""
+
+from __future__ import annotations
+
+AIDER = "aider"
+AMP = "Amp"
+CLAUDE_CODE = "Claude Code"
+CODEX = "Codex"
+CONTINUE_DEV = "Continue"
+COPILOT = "Copilot CLI"
+CURSOR = "Cursor"
+DROID = "Droid"
+GEMINI_CLI = "Gemini CLI"
+GROK = "Grok Build"
+HERMES = "Hermes"
+KIMI = "Kimi Code"
+LLM = "llm"
+MINI_SWE_AGENT = "mini-swe-agent"
+OPENCODE = "opencode"
+PI = "pi"
+QWEN = "Qwen Code"
+WINDSURF = "Windsurf"

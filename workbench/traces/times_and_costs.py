@@ -1,0 +1,29 @@
+"""Times and costs as other programs write them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+_MOST = 1e9
+"""The largest believable cost of a request."""
+
+
+def epoch_milliseconds(value: Any) -> int:
+    """A time from a transcript: RFC 3339, or seconds, milliseconds or more since 1970; 0 if it is none."""
+    if isinstance(value, str):
+        try:
+            found = datetime.fromisoformat(value.strip())
+        except ValueError:
+            return 0
+        return max(0, int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000))
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < 1e20:
+        return 0
+    while value >= 1e14:  # microseconds and nanoseconds
+        value /= 1000
+    return int(value if value >= 1e11 else value * 1000)
+
+
+def known_cost(value: Any) -> float | int | None:
+    """The cost of a request in a file; None if it is no price."""
+    return value if type(value) in (int, float) and 0 <= value < _MOST else None

@@ -1,0 +1,103 @@
+"""Reads what agents on this machine recorded about their use; of files that are in the cache, only what is new."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from workbench.config.system import start_copy, usable_cores
+from workbench.live.stamps import FileStamp, stamp_of
+from workbench.sources.services import Services
+from workbench.traces.claude_sub_agent_files import claude_sub_agent_files
+from workbench.usage.kept_usage import KeptUsage
+from workbench.usage.records import SessionUse, UsageEntry, UsageFile
+from workbench.usage.session_files import is_read_quickly, read_usage
+from workbench.usage.summing import make_table
+from workbench.usage.usage_table import UsageTable
+
+if TYPE_CHECKING:
+    from workbench.live.finder import AgentSession
+
+_ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[UsageEntry | None])
+_MUCH = 64 * 1024 * 1024
+"""Bytes from which on a second process is worth its start."""
+
+
+def read_all(services: Services, kept: KeptUsage, files: Sequence[UsageFile], *, has_store: bool) -> UsageTable:
+    """What these files and our own store report."""
+    entries = {file.path: kept.load_file(file.path) for file in files}
+    missing = [file for file in files if not _is_known(entries[file.path], file)]
+    for file, entry in zip(missing, _read_files(services, missing, entries), strict=True):
+        entries[file.path] = entry
+        if entry is not None:
+            kept.keep_file(file.path, entry)
+    sessions = [each for entry in entries.values() if entry is not None for each in entry.sessions]
+    if has_store:
+        sessions += _stored(services, kept)
+    return make_table(sessions, services.catalogue)
+
+
+def _read_files(
+    services: Services, files: Sequence[UsageFile], known: Mapping[str, UsageEntry | None]
+) -> list[UsageEntry | None]:
+    """What each file reports; None if it cannot be read. Where there is much to read, two processes share it."""
+
+    def session_at(ref: str) -> AgentSession | None:
+        return services.agents.session_at(ref)  # the finder loads the readers of all formats: only if it is needed
+
+    def read_one(file: UsageFile) -> UsageEntry | None:
+        return read_usage(file.path, file.agent, file.stamp, known[file.path], session_at)
+
+    mine, others = _halves(files)
+    answer = start_copy(lambda: _ENCODER.encode([read_one(file) for file in others])) if others else None
+    if answer is None:
+        return [read_one(file) for file in files]
+    found = {file.path: read_one(file) for file in mine}
+    try:
+        theirs = _DECODER.decode(answer())
+    except msgspec.MsgspecError:
+        theirs = [read_one(file) for file in others]
+    found |= {file.path: entry for file, entry in zip(others, theirs, strict=True)}
+    return [found[file.path] for file in files]
+
+
+def _halves(files: Sequence[UsageFile]) -> tuple[list[UsageFile], list[UsageFile]]:
+    """Two parts that take about the same time; the second is empty if one process is enough."""
+    quick = [file for file in files if is_read_quickly(file.agent)]
+    if usable_cores() < 2 or sum(file.stamp.size for file in quick) < _MUCH:
+        return [*files], []
+    quick.sort(key=lambda file: (file.agent, file.stamp.size))
+    others = quick[::2]
+    theirs = {*others}
+    return [file for file in files if file not in theirs], others
+
+
+def usage_of_file(services: Services, path: str) -> UsageTable:
+    """What the sessions of one file used, with their sub-agents."""
+    more = claude_sub_agent_files(path)
+    files = [UsageFile(each, "", stamp) for each in (path, *more) if (stamp := stamp_of(each)) is not None]
+    with KeptUsage() as kept:
+        return read_all(services, kept, files, has_store=False)
+
+
+def _is_known(entry: UsageEntry | None, file: UsageFile) -> bool:
+    return entry is not None and entry.stamp == file.stamp
+
+
+def _stored(services: Services, kept: KeptUsage) -> list[SessionUse]:
+    from workbench.usage.stored_usage import read_stored_session  # late: a store is opened for it
+
+    store = services.count_store()
+    if store is None:
+        return []
+    found = []
+    for info in store.list():
+        stamp = FileStamp(0, info.events, info.updated)
+        known = kept.load_file(f"session {info.id}")
+        if known is None or known.stamp != stamp:
+            known = UsageEntry(stamp, [read_stored_session(store, info)])
+            kept.keep_file(f"session {info.id}", known)
+        found += known.sessions
+    return found
