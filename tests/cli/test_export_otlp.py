@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,6 +51,20 @@ def collector(status: int = 200) -> Iterator[tuple[str, list[tuple[str, bytes]]]
         finally:
             server.shutdown()
             thread.join()
+
+
+def test_a_collector_that_is_not_there_is_told_at_once(
+    call: Call, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    exporter = "opentelemetry.exporter.otlp.proto.http.trace_exporter.OTLPSpanExporter"
+    monkeypatch.setattr(exporter, None)  # it would try again and again
+    said = call("export", transcript, "--otlp", f"http://127.0.0.1:{port}")
+    assert said.code == 1
+    assert said.err == (
+        f"workbench: http://127.0.0.1:{port}/v1/traces: no collector answers there (Connection refused)\n"
+    )
 
 
 def test_a_file_with_something_else_in_it_stays_as_it_is(call: Call, transcript: Path) -> None:

@@ -14,7 +14,7 @@ MASK: Final = "[redacted]"
 
 _SHAPES: Final = re.compile(
     r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY(?: BLOCK)?-----|\Z)"
-    r"|\b(?:sk|pk|rk)[-_](?=[\w-]{0,120}?[A-Za-z0-9]{16})[\w-]{16,}"
+    r"|\b(?:sk|pk|rk)[-_](?=[\w-]{0,64}?[A-Za-z0-9]{16})[\w-]{16,}"
     r"|\b(?:gh[oprsu]|github_pat|gl(?:pat|dt|rt|cbt|ptt|soat)|xox[abeprs]|xapp|nvapi)[-_][\w-]{16,}"
     r"|\b(?:npm|hf|gsk|xai|pplx|shpat|dop_v1|pypi)[-_][A-Za-z0-9]{16,}[\w-]*"
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"
@@ -31,23 +31,25 @@ _END = r"[\"'\\]{0,8}\s{0,16}[:=]\s{0,16}"
 _QUOTED = r"(?P<quote>\\{0,7}[\"'])(?P<quoted>(?:(?!(?P=quote))[^\n]){4,256})(?=(?P=quote))"
 
 _LONG_NAMES = r"(?:api[_-]?key|secret|password|passwd|(?:access|auth|refresh|session|bot)[_-]?token|private[_-]?key)"
-_SHORT_NAMES = r"(?:pass|pwd|passphrase|credentials?|(?:access|account)[_-]?key|sharedaccess(?:key|signature))"
-_NAME = rf"(?:{_LONG_NAMES}[\w.-]{{0,64}}|(?:(?<![a-z])|(?<=shared)){_SHORT_NAMES}(?:_\d{{1,4}})?)"
+_SHORT_NAMES = r"(?:pwd|passphrase|credentials?|(?:access|account)[_-]?key|sharedaccess(?:key|signature))"
+_PASS = r"(?:(?<=[_-])pass|(?<![\w-])pass(?==))"
+"""The results of tests have lines that begin with `pass:`."""
+_NAME = rf"(?=[abcprs])(?:{_LONG_NAMES}[\w.-]{{0,64}}|(?:(?<![a-z]){_SHORT_NAMES}|{_PASS})(?:_\d{{1,4}})?)"
 _ASSIGNED: Final = re.compile(
-    rf"(?P<name>{_NAME}{_END})(?:{_QUOTED}|(?P<value>(?![/~$<{{(])[^\s\"',;\\]{{4,}}))", re.IGNORECASE
+    rf"(?P<name>{_NAME}{_END})(?:{_QUOTED}|(?P<value>(?![/~$<{{(])[^\s\"',;\\]{{3,}}))", re.IGNORECASE
 )
 """An assignment to a name that suggests a secret."""
 _TOKEN: Final = re.compile(
     r"(?P<name>(?<![a-z])token[\"'\\]{0,8}\s{0,16}[:=]\s{0,16}[\"'\\]{0,8})"
-    r"(?P<value>(?=[\w./+=~%:-]{0,64}[0-9])[\w./+=~%:-]{8,})(?![\w(\[])",
+    r"(?P<value>(?=[\w./+=~%:!#*-]{0,64}[0-9])[\w./+=~%:!#*-]{8,}+)(?![(\[])",
     re.IGNORECASE,
 )
 """A token is often a piece of text: only a long one with a digit in it is taken for a secret."""
 _SENT: Final = re.compile(
     r"(?P<name>[?&](?:access_|auth_|id_)?(?:token|auth|sig|signature|secret|password|passwd|pwd|pass|api_?key)="
     r"|[?&]key=(?=[\w-]{16}))(?P<value>[^\s&\"'#<>\\]{4,})"
-    r"|(?P<header>authorization[\"'\\]{0,8}\s{0,16}[:=,]\s{0,16}[\"'\\]{0,8}(?:[a-z][\w-]{0,20}\s{1,4})?)"
-    r"(?P<after>[\w.~+/=*:-]{4,})"
+    r"|(?P<header>authorization[\"'\\]{0,8}\s{0,16}[:=,]\s{0,16}[\"'\\]{0,8}(?:[a-z]{3,20}[ \t]{1,4})?+)"
+    r"(?P<after>[\w.~+/=*:-]{3,})"
     r"|(?P<bearer>\bBearer\s{1,4})(?P<long>(?=[\w.~+/=-]{0,64}[0-9])[\w.~+/=-]{16,})",
     re.IGNORECASE,
 )
@@ -55,7 +57,7 @@ _SENT: Final = re.compile(
 _OPTION: Final = re.compile(
     r"(?P<name>--(?:\w{1,32}-){0,4}(?:password|passwd|pass|passphrase|token|secret|(?:api|access|secret)-?key)"
     r"[=\s\"',\\]{1,8})(?P<value>(?![-$<{(])[^\s\"'\\]{3,})"
-    r"|(?P<user>\bcurl\b[^\n]{0,400}?[\s\"'](?:-[uU]|--user|--proxy-user)[=\s\"',\\]{0,8}[^\s:\"']{1,128}:)"
+    r"|(?P<user>\bcurl\b[^\n]{0,200}?[\s\"'](?:-[uU]|--user|--proxy-user)[=\s\"',\\]{0,8}[^\s:\"']{1,128}:)"
     r"(?P<after>[^\s\"'\\]+)"
 )
 """On a command line."""
