@@ -141,8 +141,8 @@ class RequestMarks:
     def _forget_given(self) -> None:
         """Forget the requests that were inferred from what this request carries along.
 
-        No model of this log wrote it: the agent put it there itself, as aider does with "Ok.", or it was answered before
-        the recording began.
+        No model of this log wrote it: the agent put it there itself, as aider does with "Ok.", or it was answered
+        before the recording began.
         """
         while self.marks and self._is_given(self.marks[-1]):
             self.marks.pop()
