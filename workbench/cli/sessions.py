@@ -7,7 +7,6 @@ import json
 import re
 import sys
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +104,7 @@ def run_export(options: argparse.Namespace) -> int:
         session_id = _stored_session(services, options.session)
         if kind == "events":
             lines: Iterable[str] = services.store.export_events(session_id)
-            _write(lines if redactor is None else map(partial(_redacted_line, redactor), lines), output)
+            _write(lines if redactor is None else map(redactor.redact_line, lines), output)
         else:
             with services.store.session(session_id, write=False) as session:
                 messages = to_openai(session.events())
@@ -125,10 +124,6 @@ def _stored_session(services: Services, name: str) -> str:
             raise
         forms = "--html FILE for a page, or --otlp URL|FILE for spans; --format is for sessions (see workbench import)"
         raise WrongCall(f"{name}: is a file, not a session: expected {forms}") from None
-
-
-def _redacted_line(redactor: Redactor, line: str) -> str:
-    return json.dumps(redactor.redact_json(json.loads(line)), ensure_ascii=False, separators=(",", ":"))
 
 
 def _write(lines: Iterable[str], output: OutputFile) -> None:

@@ -5,6 +5,7 @@ This is the one list of what looks like a secret. Repetitions in it have limits:
 
 from __future__ import annotations
 
+import json
 import re
 from base64 import b64decode
 from collections.abc import Iterable
@@ -145,6 +146,10 @@ class Redactor:
         if isinstance(value, dict):
             return {key: self._redact_member(key, each) for key, each in value.items()}
         return value
+
+    def redact_line(self, line: str) -> str:
+        """A line of JSON with its secrets masked."""
+        return json.dumps(self.redact_json(json.loads(line)), ensure_ascii=False, separators=(",", ":"))
 
     def _redact_member(self, key: str, value: Any) -> Any:
         made = self.redact_json(value)
