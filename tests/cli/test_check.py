@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from support.calls import Call
 from support.recordings import readable_files
+from support.rights import in_a_fork_without_rights
 from support.talk import words
 from workbench.cli.arguments import percent_argument
-from workbench.lab.limits import LargestRequest, SessionLimits, check_limits
+from workbench.cli.check import figures_shown
+from workbench.lab.limits import LargestRequest, LimitCheck, LimitName, SessionLimits, check_limits
 from workbench.lab.values import LabPoint, PolicyRun, SourceRun
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "check"
 ALL = ("--max-tokens", "1", "--max-share", "80%", "--max-waste", "10%", "--max-cost", "2", "--max-misses", "0")
 MASKED = ("--set", "masking.keep_first=0", "--set", "masking.keep_last=1", "--set", "masking.min_tokens=0")
+TALK = json.dumps([{"role": "user", "content": "hello"}])
 
 
 @pytest.fixture
@@ -147,6 +151,97 @@ def test_a_source_that_cannot_be_read_ends_with_2_even_if_others_are_within_thei
 
 
 @pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("empty.jsonl", b""),
+        ("words.jsonl", b"hello there"),
+        ("end.jsonl", b'ly the end of a line"}'),
+        ("utf16.json", TALK.encode("utf-16")),
+        ("noise.traj", bytes(range(128, 256))),
+    ],
+)
+def test_a_file_in_a_folder_with_a_transcripts_name_that_cannot_be_read_is_named_and_ends_with_2(
+    call: Call, talk: Path, tmp_path: Path, name: str, content: bytes
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    said = call("check", tmp_path, "--max-tokens", "100000")
+    assert said.code == 2
+    assert f"left out: {tmp_path / name}: " in said.err
+    assert said.out.splitlines()[-1] == "1 session, 1 figure; 0 over the limit; 1 source could not be read"
+
+
+def test_the_end_of_a_transcript_in_a_folder_is_checked_as_the_same_file_is_alone(call: Call, tmp_path: Path) -> None:
+    said = [("user", words(300)), ("assistant", "yes")] * 9
+    lines = [
+        {"type": role, "uuid": str(at), "sessionId": "s", "message": {"role": role, "content": text}}
+        for at, (role, text) in enumerate(said)
+    ]
+    cut = "\n".join(['21 of a line before"}', *map(json.dumps, lines)])
+    (tmp_path / "cut.jsonl").write_text(cut)
+    alone = call("check", tmp_path / "cut.jsonl", "--max-tokens", "200", "--json")
+    assert alone.code == 1
+    assert call("check", tmp_path, "--max-tokens", "200", "--json").json == alone.json
+
+
+def test_a_link_to_nothing_and_a_pipe_in_a_folder_are_named(call: Call, talk: Path, tmp_path: Path) -> None:
+    (tmp_path / "gone.jsonl").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    found = call("check", tmp_path, "--max-tokens", "100000", "--json")
+    assert found.code == 2
+    assert sorted(each["source"] for each in found.json["failed"]) == [
+        str(tmp_path / name) for name in ("gone.jsonl", "pipe.jsonl")
+    ]
+
+
+def test_a_folder_that_cannot_be_listed_is_named_and_ends_with_2(call: Call, talk: Path, tmp_path: Path) -> None:
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0)
+
+    def check() -> None:
+        found = call("check", tmp_path, "--max-tokens", "100000", "--jobs", "1", "--json")
+        assert found.code == 2
+        why = f"{closed}: cannot be listed: Permission denied"
+        assert found.json["failed"] == [{"source": str(closed), "error": why}]
+
+    in_a_fork_without_rights(check)
+
+
+def test_a_file_of_another_kind_in_a_folder_is_named_and_is_no_error(call: Call, talk: Path, tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    talk.rename(runs / "talk.json")
+    (runs / "package.json").write_text('{"name": "mine"}')
+    said = call("check", runs, "--max-tokens", "100000")
+    assert said.code == 0
+    assert f"1 file in the folders: no transcript ({runs / 'package.json'})" in said.err
+
+
+def test_a_mistyped_model_is_told_in_one_line(call: Call, talk: Path) -> None:
+    said = call("check", talk, "--max-cost", "2", "--model", "gpt-4oo")
+    assert said.err.splitlines() == ["· --model gpt-4oo: no such model is known; did you mean gpt-4o or gpt-4?"]
+    assert call("check", talk, "--max-cost", "2", "--model", "gpt-4o").err == ""
+
+
+def test_what_a_cost_includes_is_said(call: Call, talk: Path) -> None:
+    assert "`workbench usage` counts" in call("check", talk, "--max-cost", "2", "--model", "gpt-4o").out
+    assert "usage" not in call("check", talk, "--max-tokens", "2").out
+
+
+@given(st.sampled_from(["share", "waste", "cost"]), st.floats(0.001, 3), st.floats(0.001, 3))
+@example("cost", 2.004, 2.0)
+@example("share", 0.80001, 0.8)
+def test_a_figure_and_its_limit_look_the_same_only_if_they_are(limit: LimitName, figure: float, most: float) -> None:
+    assume(figure == most or abs(figure - most) > 1e-9)
+    shown = figures_shown(LimitCheck(limit, figure, most, None, None, ""))
+    assert (shown[0] == shown[1]) == (figure == most)
+
+
+def test_a_figure_has_no_more_digits_than_it_needs() -> None:
+    assert figures_shown(LimitCheck("cost", 2.004, 2.0, None, None, "")) == ("$2.004", "$2.000")
+    assert figures_shown(LimitCheck("cost", 3.0041, 2.0, None, None, "")) == ("$3.00", "$2.00")
+
+
+@pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         ((), "expected at least one limit"),
@@ -156,6 +251,8 @@ def test_a_source_that_cannot_be_read_ends_with_2_even_if_others_are_within_thei
         (("--max-cost", "-1"), "dollars"),
         (("--max-cost", "nan"), "dollars"),
         (("--max-tokens", "10k"), "whole number"),
+        (("--max-misses", "-1"), "expected a whole number from 0 up, got '-1'"),
+        (("--max-misses", "0", "--window", "x"), "argument --window: expected a whole number, got 'x'"),
     ],
 )
 def test_a_wrong_limit_is_refused_with_the_form_that_is_expected(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ import pytest
 
 from support.calls import Call
 from traces.instrumented import comparable_rows
-from workbench.log.events import SlotContent, ToolResult, text_of
+from workbench.log.events import SlotContent, ToolCall, ToolResult, text_of
 from workbench.traces.formats import read_conversations
 from workbench.traces.otlp import decoded_request
 from workbench.traces.span_attributes import attributes_of, spans_of
@@ -50,6 +51,20 @@ def collector(status: int = 200) -> Iterator[tuple[str, list[tuple[str, bytes]]]
         finally:
             server.shutdown()
             thread.join()
+
+
+def test_a_collector_that_is_not_there_is_told_at_once(
+    call: Call, transcript: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    exporter = "opentelemetry.exporter.otlp.proto.http.trace_exporter.OTLPSpanExporter"
+    monkeypatch.setattr(exporter, None)  # it would try again and again
+    said = call("export", transcript, "--otlp", f"http://127.0.0.1:{port}")
+    assert said.code == 1
+    assert said.err == (
+        f"workbench: http://127.0.0.1:{port}/v1/traces: no collector answers there (Connection refused)\n"
+    )
 
 
 def test_a_file_with_something_else_in_it_stays_as_it_is(call: Call, transcript: Path) -> None:
@@ -119,3 +134,35 @@ def test_what_cannot_be_exported_is_said_before_anything_is_written(
 def test_a_proxy_needs_a_collector_and_a_recording(call: Call) -> None:
     assert "expected the address of a collector" in call("proxy", "--otlp", "somewhere").err
     assert "expected a proxy that records" in call("proxy", "--no-record", "--otlp", "http://127.0.0.1:4318").err
+
+
+def test_calls_and_results_of_gemini_come_back_from_spans(call: Call, tmp_path: Path) -> None:
+    """It names neither calls nor results; they belong together by their order."""
+
+    def asked(*numbers: int) -> dict[str, Any]:
+        calls = [{"functionCall": {"name": "read", "args": {"n": n}}} for n in numbers]
+        return {"role": "model", "parts": [{"text": "I look."}, *calls]}
+
+    def given(*numbers: int) -> dict[str, Any]:
+        results = [{"functionResponse": {"name": "read", "response": {"output": f"page {n}"}}} for n in numbers]
+        return {"role": "user", "parts": results}
+
+    first = {"role": "user", "parts": [{"text": "read it"}]}
+    talk = [first, asked(1, 2), given(1, 2), asked(3), given(3), {"role": "model", "parts": [{"text": "done"}]}]
+    lines = [
+        {
+            "request": {"model": "gemini-2.5-pro", "contents": talk[:at]},
+            "response": {"candidates": [{"content": talk[at]}], "usageMetadata": {"promptTokenCount": at * 10}},
+        }
+        for at in (1, 3, 5)
+    ]
+    file, spans = tmp_path / "gemini.jsonl", tmp_path / "spans.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    assert call("export", file, "--otlp", spans).code == 0
+    before, after = (read_conversations("file", path.read_text())[0] for path in (file, spans))
+    calls = [each for each in before if isinstance(each, ToolCall)]
+    assert len(calls) == 3
+    assert [each for each in after if isinstance(each, ToolCall)] == calls
+    for found in (before, after):
+        results = {each.call_id: text_of(each.content) for each in found if isinstance(each, ToolResult)}
+        assert results == {each.call_id: f"page {json.loads(each.arguments)['n']}" for each in calls}

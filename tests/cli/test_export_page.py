@@ -50,7 +50,6 @@ def test_secrets_are_masked_and_counted(call: Call, tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("--redact",), "expected --html FILE"),
         (("--request", "1"), "expected --html FILE"),
         (("--html", "p.html", "--format", "openai"), "neither --output nor --format"),
         (("--html", "p.html", "-o", "x"), "neither --output nor --format"),

@@ -208,3 +208,25 @@ def test_commands_say_how_they_are_opened(call: Call, tmp_path: Path) -> None:
     assert "sub-agent (a3)" in out
     assert f"· 7 sub-agents: {path}#2 (a0), {path}#3 (a1)" in err
     assert "(a4), ...\n" in err
+
+
+def test_what_aider_writes_itself_into_a_request_was_not_asked_for(call: Call, tmp_path: Path) -> None:
+    """It tells the model of the files as a user would, and answers "Ok." itself."""
+    files = [{"role": "user", "content": "I have added these files."}, {"role": "assistant", "content": "Ok."}]
+    said = [{"role": "user", "content": "fix it"}, {"role": "assistant", "content": "It is fixed."}]
+    more = [{"role": "user", "content": "and test it"}, {"role": "assistant", "content": "All tests pass."}]
+    system = {"role": "system", "content": "Act as an expert software developer."}
+    lines = [
+        {
+            "request": {"model": "gpt-4o", "messages": messages},
+            "response": {"choices": [{"message": answer}], "usage": {"prompt_tokens": 50, "completion_tokens": 4}},
+        }
+        for messages, answer in [
+            ([system, *files, said[0]], said[1]),
+            ([system, *files, *said, more[0]], more[1]),
+        ]
+    ]
+    file = tmp_path / "aider.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    found = call("requests", file, "--json").json["requests"]
+    assert [(each["reported"], each["exact"]) for each in found] == [(50, True), (50, True)]

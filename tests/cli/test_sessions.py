@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import unicodedata
 from pathlib import Path
 from typing import get_args
 
 import pytest
+from hypothesis import find
 
+from proxy.secrets import KINDS
 from support.calls import Call
 from support.requirements import requirement
 from workbench.cli.own_commands import OVERRIDES
 from workbench.log.codec import encode_event
 from workbench.log.events import OverrideAction, Setting, SlotContent, UserMessage
+from workbench.proxy.redaction import MASK
 from workbench.session.reports import write_export
 from workbench.sources.services import Services
 from workbench.sources.source import number_events
@@ -218,7 +222,7 @@ def test_a_wrong_override_changes_nothing(call: Call, transcript: Path, argument
 def test_export_does_not_replace_what_is_no_plain_file(call: Call, transcript: Path, tmp_path: Path) -> None:
     session = imported(call, transcript)
     target, link = tmp_path / "target.jsonl", tmp_path / "link.jsonl"
-    target.write_text("old")
+    target.write_text('{"v":1,"seq":1}')  # an export from before
     link.symlink_to(target)
     assert call("export", session, "-o", link).code == 0
     assert link.is_symlink()
@@ -228,6 +232,26 @@ def test_export_does_not_replace_what_is_no_plain_file(call: Call, transcript: P
         assert outcome.code == 2
         assert outcome.err.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir() if path.name.startswith("tmp")) == []
+
+
+@pytest.mark.parametrize("form", ["events", "openai"])
+def test_export_overwrites_only_an_export_of_the_same_form(
+    call: Call, transcript: Path, tmp_path: Path, form: str
+) -> None:
+    session, target = imported(call, transcript), tmp_path / "out"
+    export = ("export", session, "--format", form, "-o", target)
+    assert call(*export).code == 0
+    assert call(*export).code == 0
+    target.write_text("mine")
+    said = call(*export)
+    assert (said.code, target.read_text()) == (3, "mine")
+    assert said.err.endswith(f"-o {target}: something else is in this file; it stays as it is\n")
+
+
+def test_export_of_a_file_without_a_form_says_which_forms_there_are(call: Call, transcript: Path) -> None:
+    said = call("export", transcript)
+    assert said.code == 2
+    assert all(form in said.err for form in ("is a file, not a session", "--html FILE", "--otlp URL|FILE", "import"))
 
 
 def test_a_log_that_another_program_has_spaced_and_sorted_comes_back_as_it_was(
@@ -290,3 +314,28 @@ def test_half_a_surrogate_pair_in_a_log_is_exported(tmp_path: Path, name: str) -
     file = tmp_path / name
     assert write_export(number_events([UserMessage("half \ud800 a pair")]), file) == file.stat().st_size
     assert "half" in json.dumps(json.loads(file.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_a_planted_secret_survives_in_no_export_that_masks_secrets(call: Call, tmp_path: Path, kind: str) -> None:
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+    text, secret = find(KINDS[kind], lambda _: True)
+    said = {"id": "c", "type": "function", "function": {"name": "run", "arguments": json.dumps({"command": text})}}
+    file = tmp_path / "talk.json"
+    messages = [
+        {"role": "user", "content": f"please\n{text}\nnow"},
+        {"role": "assistant", "content": None, "tool_calls": [said]},
+        {"role": "tool", "tool_call_id": "c", "content": text},
+        {"role": "assistant", "content": f"done: {text}"},
+    ]
+    file.write_text(json.dumps(messages))
+    session = imported(call, file)
+    forms = [("--html", "-"), ("--otlp", "-"), ("--format", "events"), ("--format", "openai")]
+    for form in forms:
+        whole, made = call("export", session, *form), call("export", session, *form, "--redact")
+        assert made.code == 0
+        assert re.fullmatch(r"· \d+ secrets? masked\n", made.err), form
+        for written in (secret, json.dumps(secret)[1:-1], json.dumps(json.dumps(secret))[3:-3]):
+            assert written not in made.out, form
+        assert MASK in made.out
+        assert MASK not in whole.out

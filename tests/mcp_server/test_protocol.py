@@ -6,7 +6,8 @@ import json
 from io import BytesIO
 from typing import Any
 
-from hypothesis import given
+import pytest
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from workbench.config.errors import WrongCall
@@ -79,6 +80,35 @@ def test_what_cannot_be_answered_gets_an_error_and_the_next_message_is_answered(
     codes = [each["error"]["code"] for each in answers[:-1]]
     assert codes == [-32700, -32600, -32700, -32700, -32601, -32602, -32602, -32600]
     assert answers[-1] == {"jsonrpc": "2.0", "id": 9, "result": {}}
+
+
+@pytest.mark.parametrize("number", [1, 0, -3, 10**30, "", "a", "1"])
+def test_an_id_is_a_whole_number_or_a_text_and_comes_back_as_it_was(number: int | str) -> None:
+    assert told(request("ping", number)) == [{"jsonrpc": "2.0", "id": number, "result": {}}]
+
+
+@given(JSON)
+def test_a_request_with_any_other_id_is_an_error_with_the_id_null(wrong: Any) -> None:
+    assume(isinstance(wrong, bool) or not isinstance(wrong, str | int))
+    [answer] = told({"jsonrpc": "2.0", "id": wrong, "method": "ping"})
+    assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+    assert answer["error"]["message"] == "id: expected a text or a whole number"
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        ({"id": 1, "method": 5}, "method: expected"),
+        ({"id": 1, "method": "ping", "params": [1]}, "params: expected an object"),
+        ({"id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": []}}, "arguments: expected"),
+        ({"id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": "x"}}, "arguments: expected"),
+        ({"id": 1, "method": "tools/call", "params": {"name": 5}}, "name: expected one of these tools: echo"),
+    ],
+)
+def test_an_error_names_what_is_wrong_and_keeps_the_id(message: dict[str, Any], why: str) -> None:
+    [answer] = told(message)
+    assert answer["id"] == 1
+    assert answer["error"]["message"].startswith(why)
 
 
 def test_notifications_answers_and_empty_lines_get_no_answer() -> None:

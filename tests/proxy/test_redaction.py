@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxy.secrets import KINDS, ORDINARY
 from workbench.proxy.redaction import MASK, Redactor, redact_text, redacted
 
 KEY = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
@@ -72,3 +75,31 @@ def test_a_known_key_is_masked_whatever_it_looks_like_and_all_are_counted() -> N
 
 def test_a_json_value_keeps_its_keys() -> None:
     assert redacted({KEY: [KEY, 1, None, {"a": f"see {KEY}"}]}) == {KEY: [MASK, 1, None, {"a": f"see {MASK}"}]}
+
+
+@given(st.sampled_from(sorted(KINDS)).flatmap(lambda kind: KINDS[kind]), st.data())
+def test_a_planted_secret_never_survives(planted: tuple[str, str], data: st.DataObject) -> None:
+    """In a text, in JSON, and in JSON inside of JSON, as in a call of a tool."""
+    text, secret = planted
+    around = data.draw(st.sampled_from(["", "first line\n", "run this: ", "`"]))
+    value = {"content": [{"text": f"{around}{text}\nmore"}], "arguments": json.dumps({"command": text})}
+    found = redacted(value)
+    assert secret not in found["content"][0]["text"]
+    assert secret not in json.loads(found["arguments"])["command"]
+    assert json.loads(Redactor().redact(json.dumps(value["arguments"]))), "it is JSON as before"
+    assert redacted(found) == found
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_text_is_no_secret(text: str) -> None:
+    assert redact_text(text) == (text, 0)
+    assert redacted({"content": text, "arguments": json.dumps({"a": text})}) == {
+        "content": text,
+        "arguments": json.dumps({"a": text}),
+    }
+
+
+def test_what_an_object_has_under_the_name_of_a_secret_is_masked() -> None:
+    value = {"password": "hunter", "Authorization": "hunter2", "passwords": 3, "tokens": "12", "token_count": "a lot"}
+    masked = {"password": MASK, "Authorization": MASK}
+    assert redacted(value) == value | masked

@@ -89,6 +89,31 @@ def test_a_report_without_a_reply_is_a_request_of_its_own() -> None:
     assert [(each.upto, each.reported, each.tokens) for each in found] == [(1, None, 50), (1, 70, 70)]
 
 
+def test_what_a_recorded_request_carries_along_was_no_answer_to_another() -> None:
+    found = marks(
+        UserMessage("these are the files"),
+        AssistantMessage("Ok.", "r1"),
+        UserMessage("fix it"),
+        Request("chat", "m", messages=("x",)),
+        AssistantMessage("done", "r2", model="m"),
+        UserMessage("these are the files now"),
+        AssistantMessage("Ok.", "r3"),
+        UserMessage("thanks"),
+        Request("chat", "m", messages=("y",)),
+    )
+    assert [(each.seq, each.request) for each in found] == [(4, 4), (9, 9)]
+
+
+def test_an_answer_of_a_model_before_a_recorded_request_had_a_request() -> None:
+    found = marks(
+        UserMessage("hi"),
+        AssistantMessage("yes", "r1", model="m"),
+        UserMessage("again"),
+        Request("chat", "m", messages=("x",)),
+    )
+    assert [(each.seq, each.exact) for each in found] == [(2, False), (4, True)]
+
+
 def test_a_side_request_has_its_own_report_and_the_turn_keeps_its_own() -> None:
     found = marks(
         UserMessage("hi"),

@@ -124,13 +124,13 @@ def _commands(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
         given = [name, *(_argument(each) for each in arguments if each not in rest)]
         given += ["[planning options]"] if planning == shared and shared else []
         usage = " ".join([*given, *_usage(sub, options), *(f"[{_metavar(each)}]" for each in rest)])
-        rows = [(f"`{_metavar(each)}`", each.help) for each in arguments if each.help]
-        rows += [(f"`{_option(each)}`", each.help or "") for each in options]
+        rows = [(f"`{_metavar(each)}`", _help(each)) for each in arguments if each.help]
+        rows += [(f"`{_option(each)}`", _help(each)) for each in options]
         about = _sentence(sub.description or "")
         yield name, f"\n### `{name}`\n\n{about}\n\n    {usage}\n\n" + (_table(("", ""), rows) + "\n" if rows else "")
     yield (
         "planning options",
-        "\n" + _table(("", ""), [(f"`{_option(each)}`", each.help or "") for each in shared.values()]),
+        "\n" + _table(("", ""), [(f"`{_option(each)}`", _help(each)) for each in shared.values()]),
     )
 
 
@@ -157,6 +157,11 @@ def _metavar(action: argparse.Action) -> str:
 def _argument(action: argparse.Action) -> str:
     shown = {"?": f"[{_metavar(action)}]", "*": f"[{_metavar(action)} ...]"}
     return shown.get(str(action.nargs), _metavar(action))
+
+
+def _help(action: argparse.Action) -> str:
+    """The text as `--help` shows it: argparse reads a per cent sign as the beginning of a name."""
+    return (action.help or "") % {"prog": "workbench"}
 
 
 def _option(action: argparse.Action, *, all_names: bool = True) -> str:

@@ -13,6 +13,9 @@ from typing import Any, NoReturn
 from workbench.config.errors import WrongCall
 from workbench.config.terminal_alerts import AlertWay, parse_alert_ways
 
+_NUMBERS: dict[Any, str] = {int: "a whole number", float: "a number"}
+"""What is expected of an argument, by its type."""
+
 
 class Parser(argparse.ArgumentParser):
     """Reports a mistake in one line, and suggests what may have been meant."""
@@ -34,6 +37,15 @@ class Parser(argparse.ArgumentParser):
             parser.error(f"too many arguments: {' '.join(unknown)}")
         return options
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """Say what a number should look like, instead of naming Python's type."""
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError:
+            if action.type not in _NUMBERS:
+                raise
+            raise argparse.ArgumentError(action, f"expected {_NUMBERS[action.type]}, got {arg_string[:40]!r}") from None
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Say which command may have been meant, instead of listing all of them."""
         if not isinstance(action, argparse._SubParsersAction) or value in action.choices:
@@ -54,11 +66,11 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 Commands = argparse._SubParsersAction  # argparse has no public name for it
 
 
-def count_argument(text: str) -> int:
+def count_argument(text: str, least: int = 1) -> int:
     """The type of arguments that count something."""
     most, digits = (1 << 31) - 1, text.lstrip("0")
     if not digits.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a whole number from 1 up, got {text[:40]!r}")
+        raise argparse.ArgumentTypeError(f"expected a whole number from {least} up, got {text[:40]!r}")
     if int(digits[:11]) > most:  # int() refuses thousands of digits
         raise argparse.ArgumentTypeError(f"expected at most {most:,}, got {text[:40]!r}")
     return int(digits)
@@ -80,7 +92,7 @@ def add_notify(parser: argparse._ActionsContainer) -> None:
 
 def whole_argument(text: str) -> int:
     """The type of limits that may be 0."""
-    return 0 if text and not text.strip("0") else count_argument(text)
+    return 0 if text and not text.strip("0") else count_argument(text, least=0)
 
 
 def percent_argument(text: str) -> float:

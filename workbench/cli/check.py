@@ -14,6 +14,7 @@ where `figure` is null where it is not known, and shares are between 0 and 1.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
@@ -23,7 +24,15 @@ from workbench.cli.options import options_of
 from workbench.config.errors import WrongCall
 from workbench.config.text import counted, fit_columns_end, line_width, percent, print_json, printable, table
 from workbench.context.load import RECORDED
-from workbench.lab.limits import LargestRequest, LimitCheck, LimitResult, SessionLimits, check_limits, largest_request
+from workbench.lab.limits import (
+    LargestRequest,
+    LimitCheck,
+    LimitName,
+    LimitResult,
+    SessionLimits,
+    check_limits,
+    largest_request,
+)
 from workbench.lab.running.fetching import is_url
 from workbench.lab.values import SourceRun
 from workbench.sources.found_plans import find_plan
@@ -32,6 +41,11 @@ from workbench.sources.services import Services
 
 _OVER, _FAILED = 1, WrongCall.exit_code
 _RESULTS: dict[LimitResult, str] = {"ok": "ok", "over": "OVER", "unknown": "unknown"}
+_WHAT_COSTS = (
+    "cost: the requests of the conversation itself, those without a report of their tokens estimated; "
+    "`workbench usage` counts what was reported, and sub-agents too"
+)
+_MOST_DIGITS = 12
 _OTHERS = 64
 """The width that the other columns need to be readable."""
 
@@ -52,6 +66,7 @@ def run_check(options: argparse.Namespace) -> int:
         raise WrongCall("expected at least one limit, as in --max-share 80% (see workbench check --help)")
     asked = replace(options_of(options), policy="")
     with Services() as services:
+        _warn_of_unknown_model(asked.model, services)
         refs = [RECORDED, *([options.policy] if options.policy not in (None, RECORDED) else [])]
         outcomes = replay_corpus(options, asked, named_policies(refs, asked, services), services)
         runs = [run for outcome in outcomes for run in outcome.runs]
@@ -63,6 +78,16 @@ def run_check(options: argparse.Namespace) -> int:
         _print_report(found, failed, options.strict)
     over = any(_is_over(each, options.strict) for source in found for each in source.checks)
     return _FAILED if failed else _OVER if over else 0
+
+
+def _warn_of_unknown_model(name: str, services: Services) -> None:
+    """A model that was mistyped has no price and no window, and what is not known counts as kept."""
+    info = services.catalogue.find_model(name)
+    if not name or info.input_price is not None or info.window_source not in ("guess", "fallback"):
+        return
+    close = services.catalogue.close_matches(name)[:2]
+    hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    print(f"· --model {printable(name)}: no such model is known{hint}", file=sys.stderr)
 
 
 def _largest(run: SourceRun, asked: Options, services: Services) -> LargestRequest | None:
@@ -115,16 +140,16 @@ def _print_report(found: Sequence[CheckedSource], failed: Sequence[tuple[str, st
             _RESULTS[check.result],
             _short_name(source.run.source, columns),
             check.limit,
-            _figure(check, check.figure),
-            _figure(check, check.most),
+            *figures_shown(check),
             _where(check),
         )
         for source in found
         for check in source.checks
     ]
     if rows:
+        about = ["", *([_WHAT_COSTS] if any(row[2] == "cost" for row in rows) else [])]
         header = ("", "source", "limit", "figure", "most", "where")
-        print("\n".join(table(header, rows, frozenset({3, 4}), columns)) + "\n")
+        print("\n".join([*table(header, rows, frozenset({3, 4}), columns), *about]))
     print(_sum_line(found, failed, strict))
 
 
@@ -133,12 +158,22 @@ def _short_name(source: str, columns: int) -> str:
     return fit_columns_end(printable(source), max(16, columns - _OTHERS)) if columns else printable(source)
 
 
-def _figure(check: LimitCheck, value: float | None) -> str:
+def figures_shown(check: LimitCheck) -> tuple[str, str]:
+    """The figure and its limit, with enough digits to tell them apart."""
+    for more in range(_MOST_DIGITS):
+        most, figure = _shown(check.limit, check.most, more), _shown(check.limit, check.figure, more)
+        if figure != most or check.figure == check.most:
+            break
+    return figure, most
+
+
+def _shown(limit: LimitName, value: float | None, more: int) -> str:
+    """`more`: digits in addition to the usual ones."""
     if value is None:
         return "–"
-    if check.limit in ("share", "waste"):
-        return percent(value, 1)
-    return f"${value:,.2f}" if check.limit == "cost" else f"{value:,.0f}"
+    if limit in ("share", "waste"):
+        return percent(value, 1 + more)
+    return f"${value:,.{2 + more}f}" if limit == "cost" else f"{value:,.0f}"
 
 
 def _where(check: LimitCheck) -> str:

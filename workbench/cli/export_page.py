@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
-from workbench.cli.sources import read_source_with_notes
+from workbench.cli.sources import print_masked, read_source_with_notes
 from workbench.config.errors import WrongCall
-from workbench.config.text import counted
 from workbench.lab.result_files import ResultFile
 from workbench.sources.services import Services
 from workbench.views.session_page import make_session_page
@@ -25,5 +23,5 @@ def run_export_page(options: argparse.Namespace) -> int:
     with file.open_result() as target:
         target.write(page.html.encode("utf-8", "replace"))  # the name of a file need not be text
     if options.redact:
-        print(f"· {counted(page.redacted, 'secret')} masked", file=sys.stderr)
+        print_masked(page.redacted)
     return 0

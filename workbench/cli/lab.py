@@ -24,6 +24,7 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 
 from workbench.cli.options import options_of
 from workbench.cli.summaries import with_model_summaries
@@ -41,6 +42,9 @@ from workbench.lab.running.tasks import LabPolicy, LabTask, TaskOutcome, all_pol
 from workbench.lab.running.workers import run_all
 from workbench.sources.options import Options
 from workbench.sources.services import Services
+
+_NAMED = 3
+"""How many of the files that are no transcripts are named."""
 
 
 def run_lab(options: argparse.Namespace) -> int:
@@ -89,24 +93,26 @@ def replay_corpus(
     with status_line("looking for transcripts…"):
         entries = find_corpus(options.sources, services)
     made = LabTask("", policies, asked, waste=True)
-    tasks = [made._replace(source=each.ref, is_guess=each.is_guess) for each in entries]
+    closed = [TaskOutcome(made._replace(source=each.ref), error=each.error) for each in entries if each.error]
+    tasks = [made._replace(source=each.ref, is_guess=each.is_guess) for each in entries if not each.error]
     outcomes: list[TaskOutcome] = []
     with KeptRuns(services, fresh=options.fresh) as kept, ProgressLine(tasks, services.source_bytes) as line:
-        for outcome in run_all(
-            tasks, jobs=options.jobs, cluster=options.cluster, progress=line.show_outcome, kept=kept
-        ):
+        replays = run_all(tasks, jobs=options.jobs, cluster=options.cluster, progress=line.show_outcome, kept=kept)
+        for outcome in chain(closed, replays):
             outcomes.append(outcome)
             if outcome.error and not outcome.is_other:
-                if len(tasks) == 1:
+                if len(entries) == 1:
                     raise WrongCall(outcome.error)
                 line.print_line(f"· left out: {outcome.error}")
-        others = sum(outcome.is_other for outcome in outcomes)
+        others = [outcome.task.source for outcome in outcomes if outcome.is_other]
         if others:
-            line.print_line(f"· {counted(others, 'file', 'files')} in the folders: no transcript")
+            more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
+            named = f"{', '.join(others[:_NAMED])}{more}"
+            line.print_line(f"· {counted(len(others), 'file')} in the folders: no transcript ({named})")
         if line.kept and len(tasks) > 1:
             line.print_line(
                 f"· {counted(line.kept, 'source')} of {len(tasks):,} kept from before; --fresh replays them"
             )
-    if len(outcomes) == others:
+    if len(outcomes) == len(others):
         raise WrongCall(f"{' '.join(options.sources)}: no transcript found")
     return outcomes

@@ -94,8 +94,11 @@ def add_files(commands: Commands[Parser]) -> None:
     parser.add_argument("--html", metavar="FILE", help=page)
     which = "with --html: the N-th request alone, as `workbench requests` lists them"
     parser.add_argument("--request", type=int, metavar="N", help=which)
-    parser.add_argument("--redact", action="store_true", help="with --html: mask keys and passwords, and say how many")
-    spans = "write its requests as spans of OpenTelemetry (OTLP as JSON lines), or send them to a collector"
+    parser.add_argument("--redact", action="store_true", help="mask keys and passwords, and say how many")
+    spans = (
+        "write its requests as spans of OpenTelemetry (OTLP as JSON lines), or send them to a collector "
+        "(needs the extra `otel`)"
+    )
     parser.add_argument("--otlp", metavar="URL|FILE", help=spans)
 
 

@@ -11,16 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from workbench.cli.asking import require_confirmation
-from workbench.config.errors import WrongCall
+from workbench.cli.sources import print_masked
+from workbench.config.errors import WorkbenchError, WrongCall
 from workbench.config.folders import shown_folder, work_folder
 from workbench.config.output_files import STANDARD, OutputFile
 from workbench.config.text import escaped_json, print_json, printable, table, utf8_json, when, whole_number
+from workbench.config.variables import known_keys
+from workbench.lab.result_files import ResultFile
 from workbench.log.events import Event, Override, Setting
 from workbench.log.session import Session, SessionInfo
 from workbench.log.store import Store
+from workbench.proxy.redaction import Redactor
 from workbench.sources.foreign import harmless_lines, not_applied
 from workbench.sources.services import Services
-from workbench.sources.source import file_logs, is_event_log
+from workbench.sources.source import file_logs, is_event_log, names_file
 from workbench.traces.formats import read_file
 from workbench.traces.openai import to_openai
 from workbench.traces.references import split_ref
@@ -86,23 +90,40 @@ def run_export(options: argparse.Namespace) -> int:
         from workbench.cli.export_page import run_export_page  # late: the other formats need no plans
 
         return run_export_page(options)
-    if options.request is not None or options.redact:
-        raise WrongCall("--request and --redact are for a page: expected --html FILE")
+    if options.request is not None:
+        raise WrongCall("--request is for a page: expected --html FILE")
     if options.otlp is not None:
         from workbench.cli.export_otlp import run_export_otlp
 
         return run_export_otlp(options)
+    kind = options.format or "events"
     output = OutputFile(STANDARD if options.output is None else options.output)
-    output.check_writable()
+    ResultFile(kind, output.name, "-o").check_writable()
+    redactor = Redactor(known_keys()) if options.redact else None
     with Services() as services:
-        session_id = services.store.info(options.session).id
-        if options.format in (None, "events"):
-            _write(services.store.export_events(session_id), output)
+        session_id = _stored_session(services, options.session)
+        if kind == "events":
+            lines: Iterable[str] = services.store.export_events(session_id)
+            _write(lines if redactor is None else map(redactor.redact_line, lines), output)
         else:
             with services.store.session(session_id, write=False) as session:
                 messages = to_openai(session.events())
-            _write([json.dumps(messages, ensure_ascii=False, indent=2)], output)
+            made = messages if redactor is None else redactor.redact_json(messages)
+            _write([json.dumps(made, ensure_ascii=False, indent=2)], output)
+    if redactor is not None:
+        print_masked(redactor.count)
     return 0
+
+
+def _stored_session(services: Services, name: str) -> str:
+    """The id of a session. The file of another agent has other forms."""
+    try:
+        return services.store.info(name).id
+    except WorkbenchError:
+        if not names_file(name):
+            raise
+        forms = "--html FILE for a page, or --otlp URL|FILE for spans; --format is for sessions (see workbench import)"
+        raise WrongCall(f"{name}: is a file, not a session: expected {forms}") from None
 
 
 def _write(lines: Iterable[str], output: OutputFile) -> None:

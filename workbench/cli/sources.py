@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from workbench.config.text import printable
+from workbench.config.text import counted, printable
 from workbench.log.events import Body, Failure, Setting
 from workbench.sources.foreign import NOT_APPLIED
 from workbench.sources.services import Services
@@ -22,6 +22,11 @@ def read_source_with_notes(services: Services, ref: str) -> Source:
     if source.is_file and isinstance(noted, Setting) and isinstance(noted.value, dict):
         print(printable(f"· {sub_agents_words(noted.value, split_ref(ref)[0])}"), file=sys.stderr)
     return source
+
+
+def print_masked(many: int) -> None:
+    """Say how many secrets an export masked."""
+    print(f"· {counted(many, 'secret')} masked", file=sys.stderr)
 
 
 def _names_sub_agents(body: Body) -> bool:

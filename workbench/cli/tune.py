@@ -107,10 +107,10 @@ class _Tuning:
         has = {row.name: row.value for row in describe_policy(load_policy(self.base, sets=self._fixed))}
         fixed = [each.partition("=")[0].strip() for each in self._fixed]
         self._ranges = search_ranges(options.knob or (), has.get, fixed)
-        self._tasks = [
-            LabTask(each.ref, (), asked, is_guess=each.is_guess) for each in find_corpus(options.sources, services)
-        ]
+        entries = find_corpus(options.sources, services)
+        self._tasks = [LabTask(each.ref, (), asked, is_guess=each.is_guess) for each in entries if not each.error]
         self.corpus = TuneCorpus(self._tasks, kept)
+        self.corpus.failed += [(each.ref, each.error) for each in entries if each.error]
         self.is_interrupted = self._gave_up = False
 
     def found(self) -> TuneResult:

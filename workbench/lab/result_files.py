@@ -1,4 +1,4 @@
-"""The files that the lab writes its results to: CSV, HTML or Parquet."""
+"""The files that results are written to: tables and pages of the lab, and exports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from workbench.config.errors import Refused, WrongCall
 from workbench.config.foreign_files import open_regular_file
 from workbench.config.output_files import OutputFile
 
-_BEGINNINGS = {"csv": b"source,", "html": b"<!doctype html>", "otlp": b'{"resourceSpans"', "parquet": b"PAR1"}
+_BEGINNINGS = {
+    "csv": b"source,",
+    "events": b'{"v":',
+    "html": b"<!doctype html>",
+    "openai": b'{\n  "messages":',
+    "otlp": b'{"resourceSpans"',
+    "parquet": b"PAR1",
+}
 """How the files of each kind begin."""
 
 
@@ -20,6 +27,8 @@ class ResultFile(NamedTuple):
 
     kind: str
     name: str
+    option: str = ""
+    """The option that the user gave it with, if it is not named after the kind."""
 
     def check_writable(self) -> None:
         """Raise before any work is done if the file cannot be written.
@@ -49,4 +58,4 @@ class ResultFile(NamedTuple):
 
     @property
     def _file(self) -> OutputFile:
-        return OutputFile(self.name, f"--{self.kind}")
+        return OutputFile(self.name, self.option or f"--{self.kind}")

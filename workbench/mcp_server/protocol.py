@@ -90,16 +90,19 @@ class McpService:
             return _failed(None, PARSE_ERROR, "expected a JSON object in one line")
         if not isinstance(message, dict):
             return _failed(None, BAD_REQUEST, "expected a JSON object")
-        name, method = message.get("id"), message.get("method")
-        if not isinstance(name, str | int) or isinstance(name, bool):
-            name = None
-        if name is None or not isinstance(method, str):
-            # A notification, or the answer to something that was never asked, has no answer.
-            is_wrong = not isinstance(method, str) and not message.keys() & {"result", "error"}
-            return _failed(name, BAD_REQUEST, "expected a method") if is_wrong else None
-        parameters = message.get("params")
+        if "method" not in message and message.keys() & {"result", "error"}:
+            return None  # the answer to something that was never asked
+        name, method, parameters = message.get("id"), message.get("method"), message.get("params")
+        if "id" in message and (not isinstance(name, str | int) or isinstance(name, bool)):
+            return _failed(None, BAD_REQUEST, "id: expected a text or a whole number")
+        if not isinstance(method, str):
+            return _failed(name, BAD_REQUEST, "method: expected a text")
+        if name is None:
+            return None  # a notification
         try:
-            result = self._result(method, parameters if isinstance(parameters, dict) else {})
+            if not isinstance(parameters, dict | None):
+                raise ProtocolError(BAD_PARAMETERS, "params: expected an object")
+            result = self._result(method, parameters or {})
         except ProtocolError as error:
             return _failed(name, error.code, str(error))
         return {"jsonrpc": "2.0", "id": name, "result": result}
@@ -121,8 +124,10 @@ class McpService:
     def _call(self, parameters: dict[str, Any]) -> dict[str, Any]:
         tool = self._tools.get(str(parameters.get("name")))
         if tool is None:
-            raise ProtocolError(BAD_PARAMETERS, f"expected one of these tools: {', '.join(self._tools)}")
-        arguments, meta = parameters.get("arguments") or {}, parameters.get("_meta")
+            raise ProtocolError(BAD_PARAMETERS, f"name: expected one of these tools: {', '.join(self._tools)}")
+        arguments, meta = parameters.get("arguments"), parameters.get("_meta")
+        if arguments is None:
+            arguments = {}
         if not isinstance(arguments, dict):
             raise ProtocolError(BAD_PARAMETERS, "arguments: expected an object")
         request = ToolCallRequest(arguments, meta if isinstance(meta, dict) else {})

@@ -11,6 +11,7 @@ from workbench.config.text import utf8_json
 from workbench.config.writing import replace_file
 from workbench.log.codec import encode_event
 from workbench.log.events import Event
+from workbench.proxy.redaction import Redactor
 from workbench.session import figures
 from workbench.session.figures import Rows
 from workbench.session.open_session import OpenSession
@@ -31,15 +32,19 @@ def logged_events(opened: OpenSession) -> list[Event]:
     return list(opened.events)
 
 
-def write_export(events: Sequence[Event], path: Path) -> int:
+def write_export(events: Sequence[Event], path: Path, redactor: Redactor | None = None) -> int:
     """Write a log to a new file that only this user can read. Return its size in bytes.
 
-    A `.json` file gets messages in OpenAI's form, any other file one event per line. Raises as `write_new` does.
+    A `.json` file gets messages in OpenAI's form, any other file one event per line. `redactor`: masks secrets. Raises
+    as `write_new` does.
     """
     if path.suffix == ".json":
-        text = json.dumps(to_openai(events), ensure_ascii=False, indent=2) + "\n"
+        messages = to_openai(events)
+        made = messages if redactor is None else redactor.redact_json(messages)
+        text = json.dumps(made, ensure_ascii=False, indent=2) + "\n"
     else:
-        text = "".join(f"{encode_event(event)}\n" for event in events)
+        lines = map(encode_event, events)
+        text = "".join(f"{line}\n" for line in (lines if redactor is None else map(redactor.redact_line, lines)))
     return write_new(path, text)
 
 

@@ -80,7 +80,8 @@ class RequestMarks:
     """The requests of a log, kept up to date event by event.
 
     A request is known by its own event, by its report, or because a reply begins: before a reply was a request, made
-    from everything before it. A request with its own event or report is not inferred a second time.
+    from everything before it. A request with its own event or report is not inferred a second time, and none is
+    inferred from messages that a recorded request carries along.
     """
 
     def __init__(self) -> None:
@@ -102,6 +103,8 @@ class RequestMarks:
                 self._reply = self._reply or None
                 self._close()
             case Request() as body:
+                if body.base or body.messages:
+                    self._forget_given()
                 self._by_event[event.seq] = len(self.marks)
                 mark = RequestMark(event.seq - 1, self._turn, body.model, None, 0, body.purpose, body.agent, event.seq)
                 mark = mark._replace(instead_of=body.instead_of, name=body.name)
@@ -134,6 +137,18 @@ class RequestMarks:
     def _close(self) -> None:
         """End the wait for an answer. A request with its own event may still be reported."""
         self._open = -1
+
+    def _forget_given(self) -> None:
+        """Forget the requests that were inferred from what this request carries along.
+
+        No model of this log wrote it: the agent put it there itself, as aider does with "Ok.", or it was answered
+        before the recording began.
+        """
+        while self.marks and self._is_given(self.marks[-1]):
+            self.marks.pop()
+
+    def _is_given(self, mark: RequestMark) -> bool:
+        return mark.seq not in self._by_event and not mark.usage and not mark.model
 
     def _edited(self, seq: int) -> None:
         """The answer shows what its provider did to the request, which is in the log already."""

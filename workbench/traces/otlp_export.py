@@ -7,9 +7,11 @@ They are in the extra `otel`. Headers, certificates and timeouts come from their
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from workbench.config.distribution import installed_version
 from workbench.config.errors import WorkbenchError, WrongCall
@@ -23,6 +25,8 @@ MOST_SPANS: Final = 64
 """Spans that are sent together."""
 MOST_CHARACTERS: Final = 2_000_000
 """Characters of their attributes, after which no more are sent together."""
+_SECONDS: Final = 5
+"""How long a collector may take to accept a connection."""
 _LOG: Final = "opentelemetry.exporter.otlp.proto.http"
 
 
@@ -78,6 +82,7 @@ def otlp_lines(spans: Iterable[GenAiSpan]) -> Iterator[str]:
 def send_spans(address: str, spans: Iterable[GenAiSpan]) -> int:
     """Send spans to a collector. Returns how many were sent; raises WorkbenchError if it does not accept them."""
     module = _imported("opentelemetry.exporter.otlp.proto.http.trace_exporter")
+    _check_answers(address)
     exporter = module.OTLPSpanExporter(address)
     done = _imported("opentelemetry.sdk.trace.export").SpanExportResult.SUCCESS
     sent = 0
@@ -88,6 +93,19 @@ def send_spans(address: str, spans: Iterable[GenAiSpan]) -> int:
             sent += len(batch)
     exporter.shutdown()
     return sent
+
+
+def _check_answers(address: str) -> None:
+    """Raise WorkbenchError if nobody listens there: the exporter would try again for many seconds."""
+    parts = urlsplit(address)
+    if parts.scheme in getproxies() and not proxy_bypass(parts.hostname or ""):
+        return  # the proxy connects, and reports what failed
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        socket.create_connection((parts.hostname, port), timeout=_SECONDS).close()
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise WorkbenchError(f"{address}: no collector answers there ({why})") from None
 
 
 def span_processor(address: str) -> Any:

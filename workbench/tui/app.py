@@ -104,6 +104,8 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
     CSS = Opening.CSS  # Textual does not load the CSS of a default screen
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (100, "-normal"), (140, "-wide")]  # noqa: RUF012 - an instance's own
     VERTICAL_BREAKPOINTS = [(0, "-short"), (20, "-tall")]  # noqa: RUF012 - an instance's own
+    TINY = 14
+    """Columns below which dialogs have neither border nor padding, which would not fit."""
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {_hits}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+q", "leave", "quit", id="app.quit", show=False, priority=True),
@@ -170,6 +172,10 @@ class WorkbenchApp(SteadyApp[WorkbenchError | Detour]):
 
     def get_default_screen(self) -> Screen[None]:
         return Opening()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Mark a terminal of a few columns, for the style sheets."""
+        self.set_class(event.size.width < self.TINY, "-tiny")
 
     def on_mount(self) -> None:
         """Load the themes, and report broken ones."""

@@ -237,23 +237,25 @@ async def test_a_session_is_exported_and_never_over_another_file(services: Servi
     assert name.endswith("l") or json.loads(text)["messages"][-1]["content"] == "kept"
 
 
-async def test_a_session_is_exported_as_a_page_and_its_secrets_are_masked_if_asked(
+async def test_a_session_is_exported_in_every_form_and_its_secrets_are_masked_if_asked(
     services: Services, project: Path
 ) -> None:
     services.store.create([UserMessage("the key is sk-abcdefghijklmnopqrstuvwxyz")], title="talk").close()
     async with program(services, SMALL) as (pilot, screen):
-        for asked in ("page.html --redact", "plain.html", "plain.jsonl --redact"):
+        for asked in ("page.html --redact", "plain.html", "log.jsonl --redact", "messages.json --redact"):
             screen.send_or_run(Send(f"/export {asked}"))
             await pilot.app.workers.wait_for_complete()
             await settle(pilot)
         assert "1 secret masked" in told(pilot.app)
-        assert "expected a file that ends in .html" in told(pilot.app)
     page, plain = ((project / name).read_text() for name in ("page.html", "plain.html"))
     assert page.startswith("<!doctype html>")
     assert "the key is [redacted]" in page
     assert "abcdefghij" not in page
     assert "abcdefghij" in plain
-    assert not (project / "plain.jsonl").exists()
+    for name in ("log.jsonl", "messages.json"):
+        text = (project / name).read_text()
+        assert "the key is [redacted]" in text
+        assert "abcdefghij" not in text
 
 
 async def test_the_help_says_where_to_look_then_the_keys_here_then_commands_and_other_keys(tmp_path: Path) -> None:

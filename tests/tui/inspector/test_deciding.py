@@ -83,6 +83,8 @@ def test_beside_the_chat_it_says_what_is_freed_and_rewritten_as_well() -> None:
     choice = ProposedOverrides((Override("exclude", 95, 95),), 1, "exclude")
     line = question_line(OverridePreview(choice, Effect(1_619, 2_860, 422), True, False, 3_282), 64)
     assert line.plain == "exclude event 95? · frees 1,619 · invalidates 422 · Enter Esc"
+    line = question_line(OverridePreview(choice, Effect(1_615, 1_200, 2_765), True, False, 3_965), 62)
+    assert line.plain == "exclude 95? · frees 1,615 · invalidates 2,765 · Enter Esc"
 
 
 @pytest.mark.parametrize(

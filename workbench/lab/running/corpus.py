@@ -26,6 +26,8 @@ SESSIONS = "sessions"
 _HEAD = 64
 _LONGEST, _MOST_WORDS = 100_000, 1_000_000
 """Limits of a list on standard input: characters per line, and lines."""
+_NAMES = (".json", ".jsonl", ".traj")
+"""How the names of transcripts end. A file with such a name that cannot be read is never skipped without a word."""
 _SKIPPED = frozenset({"node_modules", "__pycache__"})
 """Folders that are skipped, like hidden ones."""
 
@@ -36,6 +38,8 @@ class CorpusEntry(NamedTuple):
     ref: str
     is_guess: bool = False
     """Whether it may be no transcript: it was found in a folder, and not named itself."""
+    error: str = ""
+    """Why it cannot be read, where that is known already: a folder that cannot be listed."""
 
 
 def find_corpus(words: Sequence[str], services: Services) -> list[CorpusEntry]:
@@ -68,7 +72,7 @@ def _meant(word: str, services: Services) -> Iterator[CorpusEntry]:
             raise WrongCall(f"{word}: no file fits this pattern")
         yield from (CorpusEntry(each, is_guess=len(files) > 1) for each in files)
     elif os.path.isdir(word):
-        yield from (CorpusEntry(path, is_guess=True) for path in _transcripts(word))
+        yield from _transcripts(word)
     elif any(char in word for char in "*?[") and not names_file(word):
         yield from _fitting(word)
     else:
@@ -90,20 +94,30 @@ def _fitting(pattern: str) -> Iterator[CorpusEntry]:
             yield CorpusEntry(path)
 
 
-def _transcripts(folder: str) -> Iterator[str]:
-    """The files in a folder and below that begin like transcripts.
+def _transcripts(folder: str) -> Iterator[CorpusEntry]:
+    """The files in a folder and below that begin like transcripts, or are named like them; and folders that cannot be
+    listed.
 
     Links from inside the project to outside are skipped. Other folders may be full of links, as caches of datasets are.
     """
+    closed: list[OSError] = []
     here = os.path.realpath(os.getcwd())
     root = project_root(here)
     is_ours = os.path.realpath(folder).startswith(os.path.join(root, ""))
-    for inside, folders, files in os.walk(folder):
+    for inside, folders, files in os.walk(folder, onerror=closed.append):
         folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _SKIPPED)
         for name in sorted(files):
             path = os.path.join(inside, name)
-            if is_regular_file(path, inside=root if is_ours else None) and _begins_well(path):
-                yield path
+            if not is_regular_file(path, inside=root if is_ours else None):
+                if name.endswith(_NAMES) and not is_regular_file(path):  # a pipe, or a link to nothing
+                    yield CorpusEntry(path)
+            elif _begins_well(path):
+                yield CorpusEntry(path, is_guess=True)
+            elif name.endswith(_NAMES):
+                yield CorpusEntry(path)
+    for error in closed:
+        where = os.fsdecode(error.filename)
+        yield CorpusEntry(where, error=f"{where}: cannot be listed: {error.strerror or error}")
 
 
 def _begins_well(path: str) -> bool:

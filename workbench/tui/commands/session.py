@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from workbench.config.errors import Refused, WrongCall
 from workbench.config.text import counted, whole_number
+from workbench.config.variables import known_keys
 from workbench.models.catalogue import LOCAL, REHEARSAL, Catalogue
 from workbench.sources.options import Detour
 from workbench.tui.widgets.command import Commands, read_only
@@ -178,12 +179,13 @@ async def rename_session(host: Host, argument: str) -> None:
 @COMMANDS.register(
     "export",
     "export",
-    "write this session to a file: a page where its name ends in .html (--redact masks secrets), messages where it "
-    "ends in .json, else the log itself",
+    "write this session to a file: a page where its name ends in .html, messages where it ends in .json, else the log "
+    "itself; --redact masks secrets",
     argument="[FILE] [--redact]",
 )
 async def export_session(host: Host, argument: str) -> None:
     """Export the session; never overwrites a file."""
+    from workbench.proxy.redaction import Redactor
     from workbench.session import reports  # late: it imports what a turn needs
 
     name = file_name(host.model.state.title)
@@ -200,11 +202,11 @@ async def export_session(host: Host, argument: str) -> None:
         also = f"; {counted(masked, 'secret')} masked" if asked != argument else ""
         host.show_notice(f"{size:,} bytes written to {path}{also}")
         return
-    if asked != argument:
-        raise Refused(f"{REDACT} is for a page: expected a file that ends in .html")
+    redactor = Redactor(known_keys()) if asked != argument else None
     events = await host.from_session(reports.logged_events)
-    written = await host.in_background(partial(reports.write_export, events, path))
-    host.show_notice(f"{written:,} bytes written to {path}")
+    written = await host.in_background(partial(reports.write_export, events, path, redactor))
+    also = f"; {counted(redactor.count, 'secret')} masked" if redactor is not None else ""
+    host.show_notice(f"{written:,} bytes written to {path}{also}")
 
 
 def model_names() -> Iterable[str]:

@@ -22,21 +22,24 @@ SEVERAL = {"snapshot": "snapshots", "error": "errors"}
 def question_line(preview: OverridePreview, width: int) -> Content:
     """What a change would do, and the keys to answer, which are never left out."""
     choice, effect = preview.choice, preview.effect
-    first = choice.decisions[0]
-    what = f"event {first.first}" if choice.rows == 1 else f"{choice.rows:,} items"
-    asked = [Content.styled(f"{choice.verb} {what}?", "bold $accent")]
+    event = choice.decisions[0].first
+    whole = f"event {event}" if choice.rows == 1 else f"{choice.rows:,} items"
+    asked, short = (
+        Content.styled(f"{choice.verb} {what}?", "bold $accent") for what in (whole, whole.removeprefix("event "))
+    )
     warned = [] if preview.fits else [Content.styled("! it would not fit", "bold $error")]
     frees, caches = _frees(effect), _cache(effect)
     share = f" ({percent(effect.freed / preview.size)} of what is used)" if effect.freed > 0 and preview.size else ""
     both = ("Enter apply  Esc cancel", "Enter  Esc")
-    wordings = [(freed, cache, keys) for cache in caches for freed in (frees + share, frees) for keys in both]
-    for freed, cache, keys in (*wordings, (frees.removesuffix(" tokens"), caches[-1], "Enter Esc")):
+    wordings = [(asked, freed, cache, keys) for cache in caches for freed in (frees + share, frees) for keys in both]
+    shortest = (frees.removesuffix(" tokens"), caches[-1], "Enter Esc")
+    for what, freed, cache, keys in (*wordings, (asked, *shortest), (short, *shortest)):
         line = Content(" · ").join(
-            [*asked, Content(freed), *warned, Content(cache), Content.styled(keys, "bold $primary")]
+            [what, Content(freed), *warned, Content(cache), Content.styled(keys, "bold $primary")]
         )
         if line.cell_length <= width:
             return line
-    return join_cells([*asked, Content.styled(keys, "bold $primary"), *warned, Content(freed), Content(cache)], width)
+    return join_cells([asked, Content.styled(keys, "bold $primary"), *warned, Content(freed), Content(cache)], width)
 
 
 def _frees(effect: Effect) -> str:
