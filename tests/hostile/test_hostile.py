@@ -15,7 +15,7 @@ pytest.importorskip("fcntl", reason="a system without kill -9")
 from hostile import day
 from hostile.tally import Tally
 
-pytestmark = [pytest.mark.long, pytest.mark.xdist_group("litellm")]
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("hostile")]
 RUN = Path(__file__).with_name("run.py")
 TRIES = re.compile(r"^(\S+): ([\d,]+) tries in", re.MULTILINE)
 FEW = {
