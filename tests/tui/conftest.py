@@ -26,6 +26,9 @@ from workbench.tui.textual_patches import PATCHES, text_as_it_is
 PARSED: dict[Hashable, list[RuleSet]] = {}
 """The rules of all styles that any app of this process has used."""
 
+LOOK = 0.004
+"""Seconds between two looks whether a process is at work. A test of the screen waits some forty times."""
+
 
 @pytest.fixture(autouse=True)
 def styles_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,9 +82,9 @@ def short_waits(monkeypatch: pytest.MonkeyPatch, frames: HeldFrames) -> None:
         started = time.monotonic()
         while True:
             used = time.process_time()
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(LOOK)
             passed = time.monotonic() - started
-            if passed >= max_sleep or (passed > min_sleep and time.process_time() - used < 0.005):
+            if passed >= max_sleep or (passed > min_sleep and time.process_time() - used < LOOK / 2):
                 frames.paint_held()
                 return
 
