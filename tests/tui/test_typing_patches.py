@@ -15,6 +15,7 @@ from textual.content import Content
 from textual.widgets import Button, Input, OptionList, TextArea
 
 from tui.play import until
+from workbench.tui import text_areas
 from workbench.tui.text_areas import CleanTextArea, RestingTextArea
 from workbench.tui.textual_patches import Plain, patch_textual
 
@@ -188,13 +189,13 @@ async def test_the_cursor_rests_and_blinks_again_with_the_next_key() -> None:
         await until(lambda: area.cursor_blink)
 
 
-async def test_it_rests_by_itself() -> None:
+async def test_it_rests_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_areas, "BLINKING", 0.01)
     app = Typing()
     async with app.run_test() as pilot:
         area = app.query_one(RestingTextArea)
         area.focus()
         await pilot.pause()
-        area._resting._interval = 0.01  # its clock runs fast
         await pilot.press("a")
         await until(lambda: not area.cursor_blink)
         assert area.text == "a"
