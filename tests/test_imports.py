@@ -75,7 +75,7 @@ def imports(modules: Modules) -> Mapping[str, set[str]]:
 
 def _imported(tree: ast.Module, modules: Modules) -> Iterator[str]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module in modules:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module in modules:
             names = (f"{node.module}.{each.name}" for each in node.names)
             yield from (name if name in modules else node.module for name in names)
         elif isinstance(node, ast.Import):
