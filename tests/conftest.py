@@ -54,6 +54,12 @@ for name in ("SIGHUP", "SIGQUIT"):
         signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
+def pytest_collection_finish() -> None:
+    """What is there by now, all modules and thousands of tests, stays: the collector need not look through it again."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every test has a config and a data folder of its own, and no knobs from the environment."""

@@ -14,11 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-MODULES = {
-    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): ast.parse(path.read_text())
-    for path in sorted((ROOT / "workbench").rglob("*.py"))
-}
-
+Modules = Mapping[str, ast.Module]
 SCREEN = {"textual", "rich"}
 TOKENIZERS = {"splintr", "tiktoken"}
 HEAVY = {"aiohttp", "litellm", "openai", "mcp", "tokenizers", *TOKENIZERS}
@@ -63,23 +59,33 @@ def test_planning_a_file_needs_no_litellm_and_no_screen(tmp_path: object) -> Non
     assert not found & (SCREEN | HEAVY - TOKENIZERS)
 
 
-def imports() -> Mapping[str, set[str]]:
+@pytest.fixture(scope="module")
+def modules() -> Modules:
+    """The whole program, parsed. It is large: it stays no longer than the tests that need it."""
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): ast.parse(path.read_text())
+        for path in sorted((ROOT / "workbench").rglob("*.py"))
+    }
+
+
+def imports(modules: Modules) -> Mapping[str, set[str]]:
     """What each module imports of ours, anywhere in it and for whatever reason."""
-    return {name: set(_imported(tree)) - {name} for name, tree in MODULES.items()}
+    return {name: set(_imported(tree, modules)) - {name} for name, tree in modules.items()}
 
 
-def _imported(tree: ast.Module) -> Iterator[str]:
+def _imported(tree: ast.Module, modules: Modules) -> Iterator[str]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module in MODULES:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module in modules:
             names = (f"{node.module}.{each.name}" for each in node.names)
-            yield from (name if name in MODULES else node.module for name in names)
+            yield from (name if name in modules else node.module for name in names)
         elif isinstance(node, ast.Import):
-            yield from (each.name for each in node.names if each.name in MODULES)
+            yield from (each.name for each in node.names if each.name in modules)
 
 
-def test_no_imports_run_in_a_circle() -> None:
+@pytest.mark.xdist_group("parsed")
+def test_no_imports_run_in_a_circle(modules: Modules) -> None:
     try:
-        TopologicalSorter(imports()).prepare()
+        TopologicalSorter(imports(modules)).prepare()
     except CycleError as error:
         pytest.fail(f"a circle: {' <- '.join(error.args[1])}")
 
@@ -96,22 +102,24 @@ def floors() -> Mapping[str, int]:
     }
 
 
-def test_each_room_uses_only_those_below_it() -> None:
+@pytest.mark.xdist_group("parsed")
+def test_each_room_uses_only_those_below_it(modules: Modules) -> None:
     floor = floors()
     wrong = []
-    for name, used in ((name, used) for name, found in imports().items() for used in found):
+    for name, used in ((name, used) for name, found in imports(modules).items() for used in found):
         for depth in (2, 3):
             here, there = (".".join(each.split(".")[:depth]) for each in (name, used))
             if here != there and here in floor and there in floor and floor[here] >= floor[there]:
                 wrong.append(f"{name} imports {used}")
     assert not wrong
-    assert {name for name in MODULES if name.count(".") == 1} - floor.keys() <= {"workbench.__main__"}
+    assert {name for name in modules if name.count(".") == 1} - floor.keys() <= {"workbench.__main__"}
 
 
-def test_no_two_public_classes_have_one_name() -> None:
+@pytest.mark.xdist_group("parsed")
+def test_no_two_public_classes_have_one_name(modules: Modules) -> None:
     """Also where they stand inside another class."""
     places: dict[str, list[str]] = defaultdict(list)
-    for name, tree in MODULES.items():
+    for name, tree in modules.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(name)

@@ -14,6 +14,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from support.calls import Call
+from support.port_sessions import MASKED, write_port_session
 from support.recordings import readable_files
 from support.rights import in_a_fork_without_rights
 from support.talk import words
@@ -24,25 +25,12 @@ from workbench.lab.values import LabPoint, PolicyRun, SourceRun
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "check"
 ALL = ("--max-tokens", "1", "--max-share", "80%", "--max-waste", "10%", "--max-cost", "2", "--max-misses", "0")
-MASKED = ("--set", "masking.keep_first=0", "--set", "masking.keep_last=1", "--set", "masking.min_tokens=0")
 TALK = json.dumps([{"role": "user", "content": "hello"}])
 
 
 @pytest.fixture
 def talk(tmp_path: Path) -> Path:
-    """Four results, of which the first holds what the last answer needs, and two are the same."""
-    lines: list[dict[str, object]] = [{"role": "user", "content": "which port?"}]
-    for at in range(4):
-        said = "the port is 48213" if at == 0 else "nothing"
-        call = {"id": f"c{at}", "type": "function", "function": {"name": "read", "arguments": "{}"}}
-        lines += [
-            {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": f"c{at}", "content": f"{said} {words(60)}"},
-        ]
-    lines.append({"role": "assistant", "content": "It is 48213."})
-    path = tmp_path / "talk.json"
-    path.write_text(json.dumps({"messages": lines}))
-    return path
+    return write_port_session(tmp_path / "talk.json")
 
 
 def by_limit(source: dict[str, Any]) -> dict[str, dict[str, Any]]:

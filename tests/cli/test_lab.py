@@ -10,25 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from support.port_sessions import MASKED, write_port_session
 from support.talk import words
 from workbench.cli.main import main
 
 
 @pytest.fixture
 def transcript(tmp_path: Path) -> Path:
-    """Four results, of which the first holds what the last answer needs."""
-    lines: list[dict[str, object]] = [{"role": "user", "content": "which port?"}]
-    for at in range(4):
-        said = "the port is 48213" if at == 0 else "nothing"
-        call = {"id": f"c{at}", "type": "function", "function": {"name": "read", "arguments": "{}"}}
-        lines += [
-            {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": f"c{at}", "content": f"{said} {words(60)}"},
-        ]
-    lines.append({"role": "assistant", "content": "It is 48213."})
-    path = tmp_path / "talk.json"
-    path.write_text(json.dumps({"messages": lines}))
-    return path
+    return write_port_session(tmp_path / "talk.json")
 
 
 def copy_of(path: Path) -> Path:
@@ -36,9 +25,6 @@ def copy_of(path: Path) -> Path:
     copy = path.with_name("copy.json")
     copy.write_bytes(path.read_bytes())
     return copy
-
-
-MASKED = ("--set", "masking.keep_first=0", "--set", "masking.keep_last=1", "--set", "masking.min_tokens=0")
 
 
 def test_a_table_has_a_row_per_policy(transcript: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -209,8 +209,15 @@ def test_a_file_keeps_the_mode_that_the_user_gave_it(session: str, tmp_path: Pat
     assert stat.S_IMODE(target.stat().st_mode) == 0o664
 
 
-@pytest.mark.parametrize("kind", ENDINGS)
-@pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+OUTPUTS = [
+    pytest.param(kind, name, marks=[pytest.mark.wide] if (at + place) % len(ENDINGS) else [])
+    for at, kind in enumerate(ENDINGS)
+    for place, name in enumerate(["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"])
+]
+"""Each name with one kind of results, and each kind; all pairs are tried only where all cases run."""
+
+
+@pytest.mark.parametrize(("kind", "name"), OUTPUTS)
 def test_standard_output_is_written_to_where_it_is(transcript: Path, tmp_path: Path, kind: str, name: str) -> None:
     """`>> file` keeps what the file has."""
     target = tmp_path / "all"

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from support.talk import words
+from support.port_sessions import write_port_session
 from workbench.cli.main import main
 from workbench.context.load import describe_policy, load_policy
 from workbench.lab.tuning.tune_corpus import TuneCorpus, TuneSession
@@ -29,19 +29,9 @@ from workbench.lab.tuning.tune_corpus import TuneCorpus, TuneSession
 pytestmark = pytest.mark.xdist_group("optuna")
 
 
-def session(path: Path, fact: int, results: int = 9) -> Path:
-    """The first of many results holds what the last answer needs."""
-    lines: list[dict[str, object]] = [{"role": "user", "content": "which port?"}]
-    for at in range(results):
-        said = f"the port is {fact}" if at == 0 else "nothing"
-        call = {"id": f"c{at}", "type": "function", "function": {"name": "read", "arguments": "{}"}}
-        lines += [
-            {"role": "assistant", "content": None, "tool_calls": [call]},
-            {"role": "tool", "tool_call_id": f"c{at}", "content": f"{said} {words(400)}"},
-        ]
-    lines.append({"role": "assistant", "content": f"It is {fact}."})
-    path.write_text(json.dumps({"messages": lines}))
-    return path
+def session(path: Path, port: int, results: int = 9) -> Path:
+    """A session of many long results."""
+    return write_port_session(path, port, results, 400)
 
 
 @pytest.fixture

@@ -1,18 +1,24 @@
-"""The providers' own libraries through the proxy: they get what they would get without it."""
+"""The providers' own libraries through the proxy: they get what they would get without it.
+
+They are imported where they are used: it takes seconds, and every process of the tests reads this file.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import anthropic
-import openai
+import pytest
 
 from proxy.test_server import proxy
 from workbench.log.events import AssistantMessage, Request, Usage
 from workbench.rehearsal.server import RehearsalServer
 
+pytestmark = pytest.mark.xdist_group("litellm")  # which imports them, too
+
 
 async def test_anthropic_streams_counts_and_answers(tmp_path: Path) -> None:
+    import anthropic
+
     async with RehearsalServer() as server, proxy(tmp_path, server.url) as running:
         client = anthropic.AsyncAnthropic(base_url=running.address, api_key="any", max_retries=0)
         asked: list[anthropic.types.MessageParam] = [{"role": "user", "content": "hello there"}]
@@ -31,6 +37,8 @@ async def test_anthropic_streams_counts_and_answers(tmp_path: Path) -> None:
 
 
 async def test_openai_speaks_both_of_its_dialects(tmp_path: Path) -> None:
+    import openai
+
     async with RehearsalServer() as server, proxy(tmp_path, server.url) as running:
         client = openai.AsyncOpenAI(base_url=f"{running.address}/v1", api_key="any", max_retries=0)
         chat = await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "hello there"}])

@@ -17,6 +17,7 @@ from textual.content import Content
 from textual.css.model import RuleSet
 from textual.css.stylesheet import Stylesheet
 
+from tui.frames import HeldFrames
 from workbench.models.keys import Key
 from workbench.models.model_routes import ModelRoutes
 from workbench.session.fault_reports import FaultReports
@@ -24,6 +25,9 @@ from workbench.tui.textual_patches import PATCHES, text_as_it_is
 
 PARSED: dict[Hashable, list[RuleSet]] = {}
 """The rules of all styles that any app of this process has used."""
+
+LOOK = 0.004
+"""Seconds between two looks whether a process is at work. A test of the screen waits some forty times."""
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +45,21 @@ def styles_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def rules_told_apart_fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Textual asks each rule of its styles for a hash, for each widget. Its identity it is in both cases."""
+    monkeypatch.setattr(RuleSet, "__hash__", object.__hash__)
+
+
+@pytest.fixture(autouse=True)
+def frames() -> Iterator[HeldFrames]:
+    """What changes is painted when Pilot has waited, not frame by frame; the monkey paints frame by frame, too."""
+    made = HeldFrames()
+    with made.holding():
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch, frames: HeldFrames) -> None:
     """Pilot waits after every key until the process does nothing at all, or a second.
 
     The session's own thread keeps it from doing nothing, so that would be a second a key. Less than half of the time
@@ -64,9 +82,10 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
         started = time.monotonic()
         while True:
             used = time.process_time()
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(LOOK)
             passed = time.monotonic() - started
-            if passed >= max_sleep or (passed > min_sleep and time.process_time() - used < 0.005):
+            if passed >= max_sleep or (passed > min_sleep and time.process_time() - used < LOOK / 2):
+                frames.paint_held()
                 return
 
     monkeypatch.setattr(App, "_press_keys", press_keys)

@@ -5,8 +5,9 @@ Where a test of plain Textual fails, Textual has mended its fault: the patch can
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-from typing import ClassVar
+import asyncio
+from contextlib import nullcontext, suppress
+from typing import Any, ClassVar
 
 import pytest
 from textual import events
@@ -14,13 +15,17 @@ from textual._node_list import DuplicateIds
 from textual.app import App, ComposeResult
 from textual.command import CommandPalette
 from textual.css.query import NoMatches
+from textual.errors import NoWidget
 from textual.message_pump import MessagePump
 from textual.messages import InvokeLater
 from textual.reactive import var
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
+from textual.worker import WorkerCancelled
 
-from workbench.tui.steady_app import SteadyApp
+from tui.frames import HeldFrames
+from tui.play import until
+from workbench.tui.steady_app import SteadyApp, SteadyPalette
 from workbench.tui.textual_patches import Plain, patch_textual
 
 
@@ -187,3 +192,113 @@ async def test_plain_textual_lets_one_that_fails_keep_news_from_the_others_and_o
     app = Steady()
     assert await failing_beside_others(app) == ["value", "drawn"]
     assert [str(error) for error in app.errors] == ["a", "a"]
+
+
+# Themes
+
+
+class _Two(Static):
+    DEFAULT_CSS = "_Two { height: 1fr; background: $background; }"
+
+
+def _themed(base: type[App[None]]) -> App[None]:
+    class Themed(base):  # type: ignore[misc, valid-type]  # plain Textual's app, or ours
+        def compose(self) -> ComposeResult:
+            yield _Two("one", id="one")
+            yield _Two("two", id="two")
+
+        def failed(self, error: BaseException) -> None:
+            raise error
+
+    made: App[None] = Themed()
+    return made
+
+
+@pytest.mark.parametrize("base", [App, SteadyApp])
+async def test_the_first_frame_of_another_theme_is_the_whole_screen(
+    base: type[App[None]], monkeypatch: pytest.MonkeyPatch, frames: HeldFrames
+) -> None:
+    """Also where a part of it was to be painted at that moment."""
+    frames.is_holding = False
+    app = _themed(base)
+    painted: list[set[str]] = []
+
+    async with app.run_test(size=(20, 10)) as pilot:
+        await pilot.pause()
+        display = app._display
+
+        def noted(screen: Screen[Any], update: Any) -> None:
+            shown = update.render_segments(app.console) if hasattr(update, "render_segments") else ""
+            painted.append({word for word in ("one", "two") if word in shown})
+            display(screen, update)
+
+        monkeypatch.setattr(app, "_display", noted)
+        app.screen._dirty_widgets.add(app.query_one("#one"))
+        app.theme = "textual-light"
+        await until(lambda: any(painted))
+    first = next(words for words in painted if words)
+    assert first == ({"one"} if base is App else {"one", "two"})
+
+
+# Workers
+
+
+class _SlowToLeave(Static):
+    """A widget that takes its time to go."""
+
+    is_leaving = False
+
+    async def on_unmount(self) -> None:
+        self.is_leaving = True
+        await asyncio.Event().wait()
+
+
+class _Closing(ModalScreen[None]):
+    def compose(self) -> ComposeResult:
+        yield _SlowToLeave("busy")
+
+
+async def _is_cancelled_with_a_worker(app: App[None]) -> bool:
+    """Whether a screen that closes is cancelled when a worker is, one that is about to show another screen."""
+    closing = _Closing()
+
+    async def ask() -> None:
+        app.pop_screen()
+        await app.push_screen_wait(ModalScreen())
+
+    async with app.run_test():
+        await app.push_screen(closing)
+        slow, task = closing.query_one(_SlowToLeave), closing._task
+        assert task is not None
+        worker = app.run_worker(ask())
+        await until(lambda: slow.is_leaving)
+        worker.cancel()
+        found = bool(task.cancelling())
+        assert slow._task is not None
+        slow._task.cancel()  # it may go now
+        with suppress(WorkerCancelled):
+            await worker.wait()
+    return found
+
+
+async def test_a_worker_that_is_cancelled_does_not_cancel_a_screen_that_closes() -> None:
+    app = Steady()
+    assert not await _is_cancelled_with_a_worker(app)
+    assert app.errors == []
+    assert await _is_cancelled_with_a_worker(App()), "Textual has mended it"
+
+
+# The palette
+
+
+@pytest.mark.parametrize("palette", [CommandPalette, SteadyPalette])
+async def test_a_click_outside_the_screen_closes_the_palette(palette: type[CommandPalette]) -> None:
+    app = Steady()
+    patch_textual()
+    async with app.run_test(size=(8, 4)) as pilot:
+        await app.push_screen(palette())
+        await pilot.pause()
+        shown = app.screen
+        app.screen.post_message(events.Click(shown, 27, 14, 0, 0, 1, False, False, False, 27, 14))
+        await until(lambda: bool(app.errors) or app.screen is not shown)
+    assert [type(error) for error in app.errors] == ([NoWidget] if palette is CommandPalette else [])

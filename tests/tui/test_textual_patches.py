@@ -9,11 +9,9 @@ import ast
 import asyncio
 import inspect
 import sys
-from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from pkgutil import walk_packages
-from typing import Any
 
 import pytest
 from rich.console import Console
@@ -22,8 +20,6 @@ from rich.style import Style
 from textual import _time, events
 from textual._context import visible_screen_stack
 from textual.app import App, ComposeResult
-from textual.command import CommandPalette
-from textual.errors import NoWidget
 from textual.geometry import Size
 from textual.message_pump import MessagePump
 from textual.renderables.background_screen import BackgroundScreen
@@ -32,16 +28,13 @@ from textual.screen import ModalScreen, Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Button, Static, TextArea
-from textual.worker import WorkerCancelled
+from textual.widgets import Static
 
 import workbench.tui
 from support.terminal import Terminal
 from tui.play import until
 from workbench.log.events import UserMessage
 from workbench.log.store import Store
-from workbench.tui.steady_app import SteadyApp, SteadyPalette
-from workbench.tui.text_areas import RestingTextArea
 from workbench.tui.textual_patches import Plain, move_thumb, patch_textual, render_cleaned, set_line_count
 
 EVIL = "\x1b]52;c;ZXZpbA==\x07"
@@ -185,173 +178,6 @@ async def test_plain_textual_draws_a_screen_behind_another_blank_and_ours_as_it_
         assert isinstance(drawn, Blank if is_plain else BackgroundScreen)
 
 
-# Cursors
-
-
-class Typing(App[None]):
-    """A text area and something else."""
-
-    def compose(self) -> ComposeResult:
-        """From top to bottom."""
-        yield RestingTextArea()
-        yield Button()
-
-
-async def test_the_cursor_rests_and_blinks_again_with_the_next_key() -> None:
-    app = Typing()
-    async with app.run_test() as pilot:
-        area = app.query_one(RestingTextArea)
-        area.focus()
-        await pilot.pause()
-        assert app.query_one(RestingTextArea).cursor_blink
-        area.rest()
-        assert not app.query_one(RestingTextArea).cursor_blink
-        await pilot.press("a")
-        await until(lambda: area.cursor_blink)
-        area.rest()
-        await pilot.press("left")
-        await until(lambda: area.cursor_blink)
-        area.rest()
-        await pilot.press("tab", "shift+tab")
-        await until(lambda: area.cursor_blink)
-
-
-async def test_it_rests_by_itself() -> None:
-    app = Typing()
-    async with app.run_test() as pilot:
-        area = app.query_one(RestingTextArea)
-        area.focus()
-        await pilot.pause()
-        area._resting._interval = 0.01  # its clock runs fast
-        await pilot.press("a")
-        await until(lambda: not area.cursor_blink)
-        assert area.text == "a"
-
-
-async def test_a_cursor_that_rests_is_seen_also_where_it_was_just_away() -> None:
-    app = Typing()
-    async with app.run_test() as pilot:
-        area = app.query_one(RestingTextArea)
-        area.focus()
-        await pilot.pause()
-        area._restart_blink()
-        shown = area.render_line(0)
-        area._toggle_cursor_blink_visible()
-        assert area.render_line(0) != shown
-        area.rest()
-        assert area.render_line(0) == shown
-
-
-async def test_plain_textual_leaves_a_cursor_away_that_stops_blinking_there() -> None:
-    class Plain(App[None]):
-        def compose(self) -> ComposeResult:
-            yield TextArea()
-
-    app = Plain()
-    async with app.run_test() as pilot:
-        area = app.query_one(TextArea)
-        area.focus()
-        await pilot.pause()
-        area._restart_blink()
-        shown = area.render_line(0)
-        area._toggle_cursor_blink_visible()
-        area.render_line(0)
-        area.cursor_blink = False
-        assert area.render_line(0) != shown
-
-
-# Themes
-
-
-class _Two(Static):
-    DEFAULT_CSS = "_Two { height: 1fr; background: $background; }"
-
-
-def _themed(base: type[App[None]]) -> App[None]:
-    class Themed(base):  # type: ignore[misc, valid-type]  # plain Textual's app, or ours
-        def compose(self) -> ComposeResult:
-            yield _Two("one", id="one")
-            yield _Two("two", id="two")
-
-        def failed(self, error: BaseException) -> None:
-            raise error
-
-    made: App[None] = Themed()
-    return made
-
-
-@pytest.mark.parametrize("base", [App, SteadyApp])
-async def test_the_first_frame_of_another_theme_is_the_whole_screen(
-    base: type[App[None]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where a part of it was to be painted at that moment."""
-    app = _themed(base)
-    painted: list[set[str]] = []
-
-    async with app.run_test(size=(20, 10)) as pilot:
-        await pilot.pause()
-        display = app._display
-
-        def noted(screen: Screen[Any], update: Any) -> None:
-            shown = update.render_segments(app.console) if hasattr(update, "render_segments") else ""
-            painted.append({word for word in ("one", "two") if word in shown})
-            display(screen, update)
-
-        monkeypatch.setattr(app, "_display", noted)
-        app.screen._dirty_widgets.add(app.query_one("#one"))
-        app.theme = "textual-light"
-        await until(lambda: any(painted))
-    first = next(words for words in painted if words)
-    assert first == ({"one"} if base is App else {"one", "two"})
-
-
-class _SlowToLeave(Static):
-    """A widget that takes its time to go."""
-
-    is_leaving = False
-
-    async def on_unmount(self) -> None:
-        self.is_leaving = True
-        await asyncio.Event().wait()
-
-
-class _Closing(ModalScreen[None]):
-    def compose(self) -> ComposeResult:
-        yield _SlowToLeave("busy")
-
-
-async def _is_cancelled_with_a_worker(app: App[None]) -> bool:
-    """Whether a screen that closes is cancelled when a worker is, one that is about to show another screen."""
-    closing = _Closing()
-
-    async def ask() -> None:
-        app.pop_screen()
-        await app.push_screen_wait(ModalScreen())
-
-    async with app.run_test():
-        await app.push_screen(closing)
-        slow, task = closing.query_one(_SlowToLeave), closing._task
-        assert task is not None
-        worker = app.run_worker(ask())
-        await until(lambda: slow.is_leaving)
-        worker.cancel()
-        found = bool(task.cancelling())
-        assert slow._task is not None
-        slow._task.cancel()  # it may go now
-        with suppress(WorkerCancelled):
-            await worker.wait()
-    return found
-
-
-async def test_a_worker_that_is_cancelled_does_not_cancel_a_screen_that_closes() -> None:
-    class Steady(SteadyApp[None]):
-        def failed(self, error: BaseException) -> None:
-            raise error
-
-    assert not await _is_cancelled_with_a_worker(Steady())
-    assert await _is_cancelled_with_a_worker(App()), "Textual has mended it"
-
-
 # Sizes
 
 
@@ -430,25 +256,3 @@ async def test_a_timer_that_is_due_already_goes_off(monkeypatch: pytest.MonkeyPa
         await went_off.wait()
         monkeypatch.undo()
     assert (looks > 10_000) == is_plain, "Textual has mended it" if is_plain else "it counts backwards"
-
-
-# The palette
-
-
-@pytest.mark.parametrize("palette", [CommandPalette, SteadyPalette])
-async def test_a_click_outside_the_screen_closes_the_palette(palette: type[CommandPalette]) -> None:
-    faults: list[BaseException] = []
-
-    class Steady(SteadyApp[None]):
-        def failed(self, error: BaseException) -> None:
-            faults.append(error)
-
-    app = Steady()
-    patch_textual()
-    async with app.run_test(size=(8, 4)) as pilot:
-        await app.push_screen(palette())
-        await pilot.pause()
-        shown = app.screen
-        app.screen.post_message(events.Click(shown, 27, 14, 0, 0, 1, False, False, False, 27, 14))
-        await until(lambda: bool(faults) or app.screen is not shown)
-    assert [type(error) for error in faults] == ([NoWidget] if palette is CommandPalette else [])

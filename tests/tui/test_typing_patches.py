@@ -12,9 +12,11 @@ from rich.segment import Segment
 from textual import events
 from textual.app import App, ComposeResult
 from textual.content import Content
-from textual.widgets import Input, OptionList, TextArea
+from textual.widgets import Button, Input, OptionList, TextArea
 
-from workbench.tui.text_areas import CleanTextArea
+from tui.play import until
+from workbench.tui import text_areas
+from workbench.tui.text_areas import CleanTextArea, RestingTextArea
 from workbench.tui.textual_patches import Plain, patch_textual
 
 # Terminals of a few columns
@@ -154,3 +156,78 @@ async def test_pasted_lines_and_tabs_stay_in_an_area_and_a_line_takes_the_first(
             pilot.app.post_message(events.Paste("one\ttwo\r\nthree\rfour"))
             await pilot.pause()
         assert (line.value, area.text) == ("onetwo", "one\ttwo\nthree\nfour")
+
+
+# Cursors
+
+
+class Typing(App[None]):
+    """A text area and something else."""
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        yield RestingTextArea()
+        yield Button()
+
+
+async def test_the_cursor_rests_and_blinks_again_with_the_next_key() -> None:
+    app = Typing()
+    async with app.run_test() as pilot:
+        area = app.query_one(RestingTextArea)
+        area.focus()
+        await pilot.pause()
+        assert app.query_one(RestingTextArea).cursor_blink
+        area.rest()
+        assert not app.query_one(RestingTextArea).cursor_blink
+        await pilot.press("a")
+        await until(lambda: area.cursor_blink)
+        area.rest()
+        await pilot.press("left")
+        await until(lambda: area.cursor_blink)
+        area.rest()
+        await pilot.press("tab", "shift+tab")
+        await until(lambda: area.cursor_blink)
+
+
+async def test_it_rests_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_areas, "BLINKING", 0.01)
+    app = Typing()
+    async with app.run_test() as pilot:
+        area = app.query_one(RestingTextArea)
+        area.focus()
+        await pilot.pause()
+        await pilot.press("a")
+        await until(lambda: not area.cursor_blink)
+        assert area.text == "a"
+
+
+async def test_a_cursor_that_rests_is_seen_also_where_it_was_just_away() -> None:
+    app = Typing()
+    async with app.run_test() as pilot:
+        area = app.query_one(RestingTextArea)
+        area.focus()
+        await pilot.pause()
+        area._restart_blink()
+        shown = area.render_line(0)
+        area._toggle_cursor_blink_visible()
+        assert area.render_line(0) != shown
+        area.rest()
+        assert area.render_line(0) == shown
+
+
+async def test_plain_textual_leaves_a_cursor_away_that_stops_blinking_there() -> None:
+    class Blinking(App[None]):
+        def compose(self) -> ComposeResult:
+            yield TextArea()
+
+    app = Blinking()
+    async with app.run_test() as pilot:
+        area = app.query_one(TextArea)
+        area.focus()
+        await pilot.pause()
+        area._restart_blink()
+        shown = area.render_line(0)
+        area._toggle_cursor_blink_visible()
+        area.render_line(0)
+        area.cursor_blink = False
+        assert area.render_line(0) != shown
