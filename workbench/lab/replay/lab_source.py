@@ -26,6 +26,7 @@ from workbench.lab.caching import CacheUse, cache_rules, minutes_kept, request_p
 from workbench.lab.replay.available_facts import AvailableFacts
 from workbench.lab.replay.compactions import Connect, LabCompactor, LabLog
 from workbench.lab.replay.needs import Needs, text_for_model
+from workbench.lab.replay.recorded_cache import RecordedCache, RecordedRequest, reported_use
 from workbench.lab.replay.rewinding import undone_by
 from workbench.lab.replay.unattributed import Unattributed, unattributed_tokens
 from workbench.lab.values import LabCompaction, LabPoint, Miss, PolicyRun
@@ -143,7 +144,7 @@ class LabSource:
     def run_policy(self, policy: str, knobs: Sequence[str] = ()) -> PolicyRun:
         """Replay all requests under one policy; `recorded` is what was sent."""
         with collector_paused():
-            return self._as_recorded[0] if policy == RECORDED else self._replay(policy, knobs).replay_session()
+            return self._as_recorded.run if policy == RECORDED else self._replay(policy, knobs).replay_session()
 
     def plan_request(self, number: int, policy: str, knobs: Sequence[str] = ()) -> ContextPlan:
         """Plan one request (numbered from 1) under a policy, after all that the policy did before it."""
@@ -166,13 +167,20 @@ class LabSource:
     @property
     def waste(self) -> WasteReport:
         """What its requests carried without need."""
-        return self._as_recorded[1]
+        return self._as_recorded.waste
+
+    @property
+    def recorded_cache(self) -> RecordedCache:
+        """What its reports show of the provider's cache."""
+        return self._as_recorded.cache
 
     @cached_property
-    def _as_recorded(self) -> tuple[PolicyRun, WasteReport]:
+    def _as_recorded(self) -> _AsRecorded:
         setup, meter = self.setup(RECORDED), WasteMeter(self.source.events)
-        made = _Replay(self, setup, self.source.events, meter).replay_session()
-        return made, meter.waste_report(setup.info, lambda text: setup.counter.count(text).tokens)
+        replay = _Replay(self, setup, self.source.events, meter)
+        made = replay.replay_session()
+        waste = meter.waste_report(setup.info, lambda text: setup.counter.count(text).tokens)
+        return _AsRecorded(made, waste, RecordedCache(replay.reported, self.cache_minutes))
 
     @cached_property
     def unattributed(self) -> Sequence[Unattributed]:
@@ -181,6 +189,14 @@ class LabSource:
         if self.calibration is None:
             return [Unattributed(setup.limits.unattributed)] * len(self.marks)
         return unattributed_tokens(self.recorded, self.marks, setup, self.source.events)
+
+
+class _AsRecorded(NamedTuple):
+    """What following the recorded session gives."""
+
+    run: PolicyRun
+    waste: WasteReport
+    cache: RecordedCache
 
 
 class _Replay:
@@ -211,6 +227,8 @@ class _Replay:
         """Tokens that the request before had in front of the log."""
         self._model = ""
         """The model of the request before."""
+        self.reported: list[RecordedRequest | None] = []
+        """What each report shows, while the recorded session is followed."""
 
     def plan(self, number: int) -> ContextPlan:
         for each in range(1, number + 1):
@@ -324,7 +342,7 @@ class _Replay:
 
     def _request(self, number: int, mark: RequestMark, step: PlanStep, answer: LabAnswer) -> None:
         now = step.outline
-        size, fits, rest = self._extra.request_size(now.tokens), now.fits, self._extra.tokens
+        size, fits = self._extra.request_size(now.tokens), now.fits
         if self._recorded:
             size = mark.reported if mark.reported is not None else size
             fits = size <= now.limits.window
@@ -332,8 +350,11 @@ class _Replay:
         idle = sent_at - self._sent_at if self._sent_at else 0
         info = self._info(mark)
         same_model = mark.model == self._model or bool(self._lab.options.model)
-        use = self._cache_use(info, mark.cached, answer.report, size, rest, idle if same_model else None)
-        self._sent_at, self._ahead, self._model = sent_at, rest, mark.model
+        shared = self._shared(size)
+        use = self._reported_use(number, size, shared, answer.report)
+        if use is None:
+            use = self._cache_use(info, mark.cached, size, shared, idle if same_model else None)
+        self._sent_at, self._ahead, self._model = sent_at, self._extra.tokens, mark.model
         self._same = now.tokens
         misses = list(self._available.find_misses(answer.events, number))
         self._misses += misses
@@ -348,21 +369,28 @@ class _Replay:
         own = not self._lab.options.model and mark.model != self._setup.model and known.input_price is not None
         return known if own else self._setup.info
 
-    def _cache_use(
-        self, info: ModelInfo, cached: int, report: Usage | None, size: int, ahead: int, idle: int | None
-    ) -> CacheUse:
-        """`idle`: milliseconds since the request before; None where that one was for another model."""
-        if self._recorded and report is not None:
-            read = min(report.cached, size)
-            written = min(report.cache_write, size - read)
-            return CacheUse(read, written, size - read - written, min(report.cache_hour, written))
+    def _shared(self, size: int) -> int:
+        """How many tokens a request of this size shares with the beginning of the one before."""
+        if not self._points:
+            return 0
+        ahead = min(self._extra.tokens, self._ahead)
+        return min(size, Unattributed(ahead, self._extra.share).request_size(max(0, self._same)))
+
+    def _reported_use(self, number: int, size: int, shared: int, report: Usage | None) -> CacheUse | None:
+        """The use of the cache as far as there is a report; None where there is none."""
+        if not self._recorded:
+            cache = self._lab.recorded_cache
+            return cache.use_of(number, size, shared) if cache.is_reported(number) else None
+        use = reported_use(report, size) if report is not None and report.prompt is not None else None
+        self.reported.append(RecordedRequest(use, shared) if use is not None else None)
+        return use
+
+    def _cache_use(self, info: ModelInfo, cached: int, size: int, shared: int, idle: int | None) -> CacheUse:
+        """By the provider's rules. `idle`: milliseconds since the request before; None: that was for another model."""
         rules = cache_rules(info, self._lab.cache_minutes)
         if not self._points:  # another session of the agent may have cached the system prompt and the tools
-            return rules.cache_use(size, min(cached, ahead), 0)
-        if idle is None:
-            return rules.cache_use(size, 0, 0)
-        same = Unattributed(min(ahead, self._ahead), self._extra.share).request_size(max(0, self._same))
-        return rules.cache_use(size, same, idle)
+            return rules.cache_use(size, min(cached, self._extra.tokens), 0)
+        return rules.cache_use(size, shared, idle) if idle is not None else rules.cache_use(size, 0, 0)
 
     def _spend(self, cost: float | None) -> None:
         self._cost = None if cost is None or self._cost is None else self._cost + cost
