@@ -81,6 +81,8 @@ class LabSource:
         self.mentions = Mentions(remember=True)
         self._counter: TokenCounter | None = None
         """Shared by all policies, so that each text is counted and cut once."""
+        self._planned: tuple[tuple[str, tuple[str, ...]], _Replay] | None = None
+        """The replay of the request that was planned last, which later requests continue."""
         self.stopped = False
         """Set this to stop replays that run in other threads."""
         main = is_main(self.recorded.marks)
@@ -91,6 +93,11 @@ class LabSource:
         """The requests of the conversation itself."""
         self.side_requests = sum(not main(mark) for mark in self.recorded.marks)
         """How many other requests the session made, for sub-agents and titles. No policy decides about them."""
+
+    def number_of(self, listed: int) -> int | None:
+        """The number of a request that `workbench requests` lists under another; None if it is not replayed."""
+        mark = self.recorded.marks[listed - 1]
+        return next((number for number, each in enumerate(self.marks, 1) if each is mark), None)
 
     @cached_property
     def needs(self) -> Needs:
@@ -148,7 +155,12 @@ class LabSource:
 
     def plan_request(self, number: int, policy: str, knobs: Sequence[str] = ()) -> ContextPlan:
         """Plan one request (numbered from 1) under a policy, after all that the policy did before it."""
-        return self._replay(policy, knobs).plan(number)
+        key, replay = self._planned or (None, None)
+        asked = (policy, tuple(knobs))
+        if replay is None or key != asked or replay.number > number:
+            replay = self._replay(policy, knobs)
+        self._planned = asked, replay
+        return replay.plan(number)
 
     def _replay(self, policy: str, knobs: Sequence[str]) -> _Replay:
         if policy == RECORDED:
@@ -230,8 +242,13 @@ class _Replay:
         self.reported: list[RecordedRequest | None] = []
         """What each report shows, while the recorded session is followed."""
 
+    @property
+    def number(self) -> int:
+        """The number of the request that it has come to."""
+        return len(self._points)
+
     def plan(self, number: int) -> ContextPlan:
-        for each in range(1, number + 1):
+        for each in range(self.number + 1, number + 1):
             self._follow(each)
         plan = self._log.whole_plan()
         size = self._extra.request_size(plan.totals.tokens)
