@@ -84,20 +84,26 @@ def figures_by_policy(sources: Sequence[SourceRun]) -> list[dict[str, Any]]:
 
 def lab_json(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
     """All results, with every miss by name."""
+    return streamed_lab_json(sources, failed) | {"sources": [_source_json(source) for source in sources]}
+
+
+def streamed_lab_json(sources: Sequence[SourceRun], failed: Sequence[tuple[str, str]] = ()) -> dict[str, Any]:
+    """The same with an iterator for `sources`: of thousands of sessions, only one is in memory in this form."""
     return {
-        "sources": [
-            {
-                "source": source.source,
-                "model": source.model or None,
-                "requests": source.requests,
-                "policies": [_run_json(run) for run in source.runs],
-                "waste": waste_json(source.waste) if source.waste is not None else None,
-            }
-            for source in sources
-        ],
+        "sources": map(_source_json, sources),
         "policies": figures_by_policy(sources),
         "waste": waste_json(_all_waste(sources), items=False),
         "failed": [{"source": name, "error": error} for name, error in failed],
+    }
+
+
+def _source_json(source: SourceRun) -> dict[str, Any]:
+    return {
+        "source": source.source,
+        "model": source.model or None,
+        "requests": source.requests,
+        "policies": [_run_json(run) for run in source.runs],
+        "waste": waste_json(source.waste) if source.waste is not None else None,
     }
 
 
