@@ -4,7 +4,8 @@
 
     {"sources": [{"source", "model", "requests", "policies": [{"policy", "requests", "tokens", "peak", "overflows",
                   "compactions", "lost", "cut", "masked", "dropped", "misses", "missed_requests",
-                  "misses_per_100", "cache_read", "cache_written", "cost", "invalid", "window",
+                  "misses_per_100", "missed_in_100", "reread_tokens", "reread_cost",
+                  "cache_read", "cache_written", "cost", "invalid", "window",
                   "missed": [{"kind", "fact", "used", "held", "request"}],
                   "compacted": [{"request", "tokens_before", "tokens_after", "lost", "cost", "made_by", "problem"}],
                   "points": [{"request", "event", "tokens", "fits", "cache_read", "cache_written", "misses"}]}],

@@ -16,6 +16,7 @@ from typing import NamedTuple
 from workbench.compaction.compactor import DIGEST
 from workbench.compaction.facts import Mentions
 from workbench.compaction.record import read_details
+from workbench.compaction.values import FactKind
 from workbench.config.errors import Refused
 from workbench.config.garbage import collector_paused
 from workbench.context.load import RECORDED
@@ -182,6 +183,11 @@ class LabSource:
         return self._as_recorded.waste
 
     @property
+    def known_otherwise(self) -> frozenset[_Use]:
+        """Facts that its model used without having them in the request: known otherwise, put together, or guessed."""
+        return self._as_recorded.known
+
+    @property
     def recorded_cache(self) -> RecordedCache:
         """What its reports show of the provider's cache."""
         return self._as_recorded.cache
@@ -192,7 +198,7 @@ class LabSource:
         replay = _Replay(self, setup, self.source.events, meter)
         made = replay.replay_session()
         waste = meter.waste_report(setup.info, lambda text: setup.counter.count(text).tokens)
-        return _AsRecorded(made, waste, RecordedCache(replay.reported, self.cache_minutes))
+        return _AsRecorded(made, waste, RecordedCache(replay.reported, self.cache_minutes), frozenset(replay.known))
 
     @cached_property
     def unattributed(self) -> Sequence[Unattributed]:
@@ -203,12 +209,18 @@ class LabSource:
         return unattributed_tokens(self.recorded, self.marks, setup, self.source.events)
 
 
+_Use = tuple[int, FactKind, str]
+"""The answer, the kind of a fact, and the fact that it uses."""
+
+
 class _AsRecorded(NamedTuple):
     """What following the recorded session gives."""
 
     run: PolicyRun
     waste: WasteReport
     cache: RecordedCache
+    known: frozenset[_Use]
+    """The facts that answers used although no item of the recorded request held them."""
 
 
 class _Replay:
@@ -233,6 +245,8 @@ class _Replay:
         self._misses: list[Miss] = []
         self._compactions: list[LabCompaction] = []
         self._cost: float | None = 0.0
+        self._reread = 0
+        self._reread_cost: float | None = 0.0
         self._sent_at = 0
         self._extra = Unattributed()
         self._ahead = 0
@@ -241,6 +255,8 @@ class _Replay:
         """The model of the request before."""
         self.reported: list[RecordedRequest | None] = []
         """What each report shows, while the recorded session is followed."""
+        self.known: set[_Use] = set()
+        """What was used without being there, while the recorded session is followed."""
 
     @property
     def number(self) -> int:
@@ -288,6 +304,8 @@ class _Replay:
             self._cost,
             self._invalid,
             self._compactor.summariser.model,
+            self._reread,
+            self._reread_cost,
             self._setup.limits.window_source == "guess",
         )
 
@@ -373,12 +391,33 @@ class _Replay:
             use = self._cache_use(info, mark.cached, size, shared, idle if same_model else None)
         self._sent_at, self._ahead, self._model = sent_at, self._extra.tokens, mark.model
         self._same = now.tokens
-        misses = list(self._available.find_misses(answer.events, number))
+        misses = self._find_misses(answer, number)
         self._misses += misses
+        self._price_rereading(misses, info, size)
         self._points.append(LabPoint(number, mark.upto, size, fits, use.read, use.written, len(misses)))
         if self._meter is not None:
             self._meter.note_request(number, mark.upto, size, use)
         self._spend(request_price(info.for_request(size), use, answer.tokens))
+
+    def _find_misses(self, answer: LabAnswer, number: int) -> list[Miss]:
+        """What the answer needed and the policy had removed. Where the recorded request lacked it too, the model had it
+        from elsewhere, and no policy is to blame."""
+        found = {(each.used, each.kind, each.fact): each for each in self._available.find_misses(answer.events, number)}
+        if self._recorded:
+            self.known.update(found)
+            return []
+        known = self._lab.known_otherwise
+        return [each for use, each in found.items() if use not in known]
+
+    def _price_rereading(self, misses: Sequence[Miss], info: ModelInfo, size: int) -> None:
+        """Add what it costs to get the facts back: the request once more, from the cache, with the items behind it."""
+        if not misses:
+            return
+        count, events = self._setup.counter.count, self._lab.source.events
+        tokens = sum(count(text_for_model(events[seq - 1])).tokens for seq in {miss.held for miss in misses})
+        self._reread += tokens
+        more = request_price(info.for_request(size + tokens), CacheUse(size, tokens, 0), 0)
+        self._reread_cost = None if more is None or self._reread_cost is None else self._reread_cost + more
 
     def _info(self, mark: RequestMark) -> ModelInfo:
         """The model that the request was for; the session's model where an option names one or no price is known."""

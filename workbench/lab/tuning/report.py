@@ -186,14 +186,14 @@ class TuningReport:
 
 
 def _table(rows: Sequence[tuple[str, Figures]], objective: Objective, width: int) -> list[str]:
-    header = ("policy", "input tokens", "did not fit", "misses", MISSED_IN_100, "cost", "objective")
+    header = ("policy", "input tokens", "did not fit", "facts", MISSED_IN_100, "cost", "objective")
     shown = [
         (
             label,
             f"{row['tokens']:,}",
             f"{row['overflows']:,}",
             f"{row['misses']:,}",
-            f"{row['misses_per_100']:.1f}",
+            f"{row['missed_in_100']:.1f}",
             "–" if row["cost"] is None else f"${row['cost']:,.2f}",
             f"{objective.value(row):,.6g}",
         )
