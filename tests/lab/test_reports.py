@@ -79,7 +79,7 @@ def test_the_columns_are_explained_in_the_words_of_the_screen() -> None:
     missed = replace(run(10, 0.5), misses=(Miss("number", "8001", 4, 2, 1),))
     told = report_lines([SourceRun("a", "m", 1, (missed,))], 0)
     assert f"{MISSED_IN_100}  facts" in told[2]
-    assert "missed in 100: requests in 100 whose answer used what was removed" in told
+    assert "missed in 100: requests in 100 with a miss" in told
     assert WHAT_COSTS in told
     plain = report_lines([SourceRun("a", "m", 1, (run(10, None),))], 0)
     assert WHAT_COSTS not in plain

@@ -11,7 +11,7 @@ from workbench.lab.waste.costs import WasteReport
 
 MISSED_IN_100 = "missed in 100"
 """The heading of the column in every table."""
-ABOUT_MISSED = "requests in 100 whose answer used what was removed"
+ABOUT_MISSED = "requests in 100 with a miss"
 """What the column means."""
 REREADING = "re-reading"
 """The heading of what it costs to read again what was missed."""
