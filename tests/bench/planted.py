@@ -26,11 +26,11 @@ def main(sessions: int) -> None:
     for each in results:
         for kind, found in each.found.items():
             kinds[kind].append(found)
-    whole = sum(all(found) for found in kinds.values())
+    whole = sum(all(tries) for tries in kinds.values())
     print(f"\n{whole} of {len(kinds)} kinds are always found; the others:")
-    for kind, found in sorted(kinds.items(), key=lambda each: sum(each[1]) / len(each[1])):
-        if not all(found):
-            print(f"  {kind:<26} {sum(found):>3} of {len(found)}")
+    for kind, tries in sorted(kinds.items(), key=lambda each: sum(each[1]) / len(each[1])):
+        if not all(tries):
+            print(f"  {kind:<26} {sum(tries):>3} of {len(tries)}")
 
 
 if __name__ == "__main__":

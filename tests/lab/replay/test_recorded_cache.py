@@ -16,7 +16,7 @@ from support.talk import iteration, words
 from workbench.context.load import RECORDED
 from workbench.lab.caching import CacheUse
 from workbench.lab.replay.lab_source import LabSource
-from workbench.lab.replay.recorded_cache import RecordedCache, RecordedRequest, reported_use
+from workbench.lab.replay.recorded_cache import RecordedCache, ReportedRequest, reported_use
 from workbench.lab.values import PolicyRun
 from workbench.log.events import Body, Usage, UserMessage
 from workbench.sources.options import Options
@@ -65,7 +65,7 @@ def test_an_agent_that_marks_nothing_for_the_cache_has_none_under_any_policy() -
 def test_what_was_too_short_to_be_cached_shows_how_short_is_too_short() -> None:
     uses = [CacheUse(0, 0, 3_900), CacheUse(0, 5_000, 3), CacheUse(5_000, 800, 3)]
     cache = RecordedCache(
-        [RecordedRequest(use, shared) for use, shared in zip(uses, (0, 3_900, 5_000), strict=True)], 5
+        [ReportedRequest(use, shared) for use, shared in zip(uses, (0, 3_900, 5_000), strict=True)], 5
     )
     assert cache.use_of(3, 3_800, 3_500) == CacheUse(0, 0, 3_800)
     assert cache.use_of(3, 4_500, 4_200).read == 4_200
@@ -73,7 +73,7 @@ def test_what_was_too_short_to_be_cached_shows_how_short_is_too_short() -> None:
 
 def test_after_a_compaction_of_the_agent_the_cache_of_others_is_whole() -> None:
     """A request that shares less with the one before reads less, and that is no loss."""
-    cache = RecordedCache([RecordedRequest(CacheUse(9_000, 1_000, 0), 9_000)], 5)
+    cache = RecordedCache([ReportedRequest(CacheUse(9_000, 1_000, 0), 9_000)], 5)
     assert cache.losses == 0
     assert cache.use_of(1, 60_000, 59_000) == CacheUse(59_000, 1_000)
 
@@ -88,7 +88,7 @@ def test_the_same_request_uses_the_cache_as_recorded_and_any_other_in_full(
             "m", 0, read + written + plain, cached=read, cache_write=written, cache_hour=written * hours // 100
         )
         requests.append(
-            RecordedRequest(reported_use(report, read + written + plain), min(before, read + written + plain))
+            ReportedRequest(reported_use(report, read + written + plain), min(before, read + written + plain))
         )
     cache = RecordedCache(requests, 5)
     for number, then in enumerate(requests, 1):

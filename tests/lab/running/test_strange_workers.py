@@ -14,10 +14,10 @@ from lab.running.cluster_sample import POLICIES, Cluster, talk
 from support.held_files import held_file
 from workbench.cli.main import main
 from workbench.config.distribution import package_folder
-from workbench.lab.running.code_stamp import CodeStamp, own_stamp, stamp_difference
+from workbench.lab.running.code_stamp import CodeStamp, StrangeWorker, own_stamp, stamp_difference
 from workbench.lab.running.kept_runs import KeptRuns
 from workbench.lab.running.tasks import LabTask
-from workbench.lab.running.workers import LabWorkers, StrangeWorker, run_all
+from workbench.lab.running.workers import LabWorkers, run_all
 from workbench.sources.services import Services
 
 

@@ -27,7 +27,7 @@ from workbench.lab.caching import CacheUse, cache_rules, minutes_kept, request_p
 from workbench.lab.replay.available_facts import AvailableFacts
 from workbench.lab.replay.compactions import Connect, LabCompactor, LabLog
 from workbench.lab.replay.needs import Needs, text_for_model
-from workbench.lab.replay.recorded_cache import RecordedCache, RecordedRequest, reported_use
+from workbench.lab.replay.recorded_cache import RecordedCache, ReportedRequest, reported_use
 from workbench.lab.replay.rewinding import undone_by
 from workbench.lab.replay.unattributed import Unattributed, unattributed_tokens
 from workbench.lab.values import LabCompaction, LabPoint, Miss, PolicyRun
@@ -253,7 +253,7 @@ class _Replay:
         """Tokens that the request before had in front of the log."""
         self._model = ""
         """The model of the request before."""
-        self.reported: list[RecordedRequest | None] = []
+        self.reported: list[ReportedRequest | None] = []
         """What each report shows, while the recorded session is followed."""
         self.known: set[_Use] = set()
         """What was used without being there, while the recorded session is followed."""
@@ -438,7 +438,7 @@ class _Replay:
             cache = self._lab.recorded_cache
             return cache.use_of(number, size, shared) if cache.is_reported(number) else None
         use = reported_use(report, size) if report is not None and report.prompt is not None else None
-        self.reported.append(RecordedRequest(use, shared) if use is not None else None)
+        self.reported.append(ReportedRequest(use, shared) if use is not None else None)
         return use
 
     def _cache_use(self, info: ModelInfo, cached: int, size: int, shared: int, idle: int | None) -> CacheUse:

@@ -26,7 +26,7 @@ def reported_use(report: Usage, size: int) -> CacheUse:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedRequest:
+class ReportedRequest:
     """A recorded request with a report."""
 
     use: CacheUse
@@ -42,7 +42,7 @@ class RecordedRequest:
 class RecordedCache:
     """The provider's cache during a session, by its reports."""
 
-    def __init__(self, requests: Sequence[RecordedRequest | None], minutes: int) -> None:
+    def __init__(self, requests: Sequence[ReportedRequest | None], minutes: int) -> None:
         """`requests`: None for one without a report. `minutes`: how long the agent has its cache kept."""
         self._requests = requests
         self._minutes = minutes

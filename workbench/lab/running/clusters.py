@@ -85,16 +85,16 @@ class DaskWorkers:
     def _refuse_strangers(self, address: str, stamp: CodeStamp) -> None:
         """Raise before the first task if a worker would count differently. One that joins later refuses its tasks."""
         try:
-            told = self._client.run(stamp_difference, stamp, on_error="return")
+            answers = self._client.run(stamp_difference, stamp, on_error="return")
         except Exception as error:  # the connection is lost
             self._client.close()
             raise WorkbenchError(f"--cluster {address}: the workers did not answer: {error}") from None
-        strange = {worker: each for worker, each in told.items() if each != ""}
+        strange = {worker: each for worker, each in answers.items() if each != ""}
         if strange:
             self._client.close()
             worker, found = min(strange.items())
             says = found if isinstance(found, str) else f"Workbench is missing there, or older: {found}"
-            more = f" (and {len(strange) - 1} more of {len(told)} workers)" if len(strange) > 1 else ""
+            more = f" (and {len(strange) - 1} more of {len(answers)} workers)" if len(strange) > 1 else ""
             raise StrangeWorker(f"--cluster {address}: worker {worker} has {says}{more}; nothing was replayed")
 
     def submit_near(self, near: str, function: Callable[..., TaskOutcome], /, *args: Any) -> Future[TaskOutcome]:
@@ -209,7 +209,7 @@ def _run_parcel(parcel: list[bytes], stamp: CodeStamp | None) -> tuple[str, list
         return address, [_run_order(packed) for packed in parcel]
     difference = stamp_difference(stamp)
     if difference:
-        raise StrangeWorker(f"worker {address} joined with {difference}; nothing of it was used")
+        raise StrangeWorker(f"worker {address} joined with {difference}; its figures are not used")
     return address, [_run_order(packed, address) for packed in parcel]
 
 

@@ -51,8 +51,8 @@ class TuningReport:
         ]
         for part, title in self._titles():
             lines += [f"{title}:", "", *self._compared(part, width), ""]
-        told = filter(None, (self.verdict(), self.session_words()))
-        return lines + [line for each in told for line in textwrap.wrap(each, width or _WIDE)]
+        ending = filter(None, (self.verdict(), self.session_words()))
+        return lines + [line for each in ending for line in textwrap.wrap(each, width or _WIDE)]
 
     def _wins(self) -> tuple[int, int, int]:
         """In how many held-out sessions the policy is better than the base, worse, and neither. Each counts alike."""
